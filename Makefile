@@ -1,0 +1,93 @@
+# `make` alone lists what there is. Only make and Python 3.11 or newer are presumed; all else goes into .venv.
+
+PY := .venv/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --no-input
+PYTEST := $(PY) -m pytest -n $(or $(WORKERS),2)
+LOCK := ../.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --fork-strategy fewest --custom-compile-command "make lock"
+
+# What the fast suite leaves to `make test-all`.
+APART := redis or node or browser or slow
+# pytest's way of saying that it was asked for tests of which there are none.
+OR_NONE := || [ $$? -eq 5 ]
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help run test test-all check format lock clean
+
+help: ## Lists these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# The one process gets the signals itself: a shell in between would leave it running.
+run: .venv/.runtime ## Serves the demo on port 8000; PORT=8001 DATA_DIR=.data2 run a second one beside it
+	@exec $(PY) manage.py serve --demo deploy/demo.toml
+
+test: .venv/.dev ## Runs the tests on SQLite, and those of concurrency on PostgreSQL; ARGS="-k word" picks some
+	TEST_ENGINE=sqlite $(PYTEST) -m "not postgres and not ($(APART))" $(ARGS) $(if $(ARGS),$(OR_NONE))
+	TEST_ENGINE=postgres $(PYTEST) -m "postgres and not ($(APART))" $(ARGS) $(OR_NONE)
+
+test-all: test ## Runs these and all others on PostgreSQL, with Redis, Node, a browser, and the slow ones
+	TEST_ENGINE=postgres $(PYTEST) -m "not postgres or $(APART)" $(ARGS) $(if $(ARGS),$(OR_NONE))
+
+check: .venv/.dev ## Checks style, types, import floors, migrations and the production settings
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(PY) -m mypy
+	$(PY) -m pytest -q tests/test_floors.py
+	@rm -rf .cache/check && mkdir -p .cache/check
+	$(EMBEDDED) $(PY) manage.py makemigrations --check --dry-run
+	@echo "manage.py check --deploy, with ENVIRONMENT=production"
+	@$(PRODUCTION) $(PY) manage.py check --deploy --fail-level WARNING
+
+format: .venv/.dev ## Puts the source in order
+	$(PY) -m ruff check --fix
+	$(PY) -m ruff format
+
+lock: | $(PY) ## Pins requirements/*.in, with hashes; UPGRADE=--upgrade takes the newest versions
+	@$(PIP) install -qq --require-hashes -r requirements/lock.txt
+	cd requirements && for name in runtime dev lock; do $(LOCK) $(UPGRADE) $$name.in -o $$name.txt || exit 1; done
+
+clean: ## Removes what was installed and cached, but not the service's data in .data
+	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis staticfiles tests/clients/node_modules
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- Set-up -----------------------------------------------------------------------------------------
+
+# Asks each candidate for its version: some machines have names that lead to an older Python, or nowhere.
+$(PY):
+	@for python in $(PYTHON) python3 python3.13 python3.12 python3.11 python3.14 python; do \
+		if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+			"$$python" -m venv --clear .venv && exit 0; \
+			rm -rf .venv; echo "$$python could not make a virtual environment: see above." >&2; exit 1; \
+		fi; \
+	done; \
+	echo "Python 3.11 or newer was not found. Install it, or name it: make run PYTHON=/path/to/python3" >&2; exit 1
+
+# -qq leaves errors only: where several package indexes are set up, pip warns of each that lacks a package.
+.venv/.runtime: requirements/runtime.txt | $(PY)
+	@echo "Installing the service's packages into .venv (less than a minute, this once)"
+	@$(PIP) install -qq --require-hashes -r $<
+	@touch $@
+
+.venv/.dev: requirements/dev.txt | $(PY)
+	@echo "Installing the packages for development into .venv (about a minute, this once)"
+	@$(PIP) install -qq --require-hashes -r $<
+	@touch .venv/.runtime $@
+
+# --- Settings for `make check` ----------------------------------------------------------------------
+
+EMBEDDED = env -u DATABASE_URL ENVIRONMENT=embedded DATA_DIR=.cache/check
+
+# Nothing is connected to, and the secrets are drawn afresh for each run.
+SECRET = $$($(PY) -c "import base64, secrets; print(base64.urlsafe_b64encode(secrets.token_bytes($(1))).decode())")
+PRODUCTION = env \
+	ENVIRONMENT=production \
+	DATA_DIR=.cache/check \
+	SECRET_KEY="$(call SECRET,64)" \
+	KEY_ENCRYPTION_KEY="$(call SECRET,32)" \
+	DATABASE_URL=postgresql://devportal:unused@db.example.com/devportal \
+	REDIS_URL=redis://redis.example.com:6379/0 \
+	EMAIL_URL=smtp+tls://devportal:unused@mail.example.com:587 \
+	AUTH_URL=https://auth.example.com \
+	BASE_URL=https://api.example.com \
+	ALLOWED_HOSTS=auth.example.com,api.example.com

@@ -1,0 +1,43 @@
+"""When and how the person of this session signed in: the source of `auth_time` and `amr`.
+
+allauth keeps records of each step, but none after a sign-up; so the moment of every sign-in is noted as well.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from allauth.account.authentication import get_authentication_records
+from allauth.account.signals import user_logged_in
+from django.dispatch import receiver
+from django.http import HttpRequest
+
+SESSION_KEY = "authentication"
+
+# RFC 8176 names, by allauth's.
+_AMR = {"password": "pwd", "totp": "otp", "recovery_codes": "otp", "webauthn": "hwk", "code": "otp"}
+
+
+@dataclass(frozen=True)
+class Authentication:
+    """One sign-in: the moment (seconds since 1970) and the methods used (RFC 8176)."""
+
+    at: float
+    methods: tuple[str, ...]
+
+
+def current(request: HttpRequest) -> Authentication:
+    """Return the newest authentication of the signed-in person in this session; at 0 if none is known."""
+    records = get_authentication_records(request, request.user)
+    signed_in = request.session.get(SESSION_KEY, {})
+    latest = max([record["at"] for record in records] + [signed_in.get("at", 0.0)])
+    names = [record.get("type") or record["method"] for record in records]
+    methods = sorted({_AMR[name] for name in names if name in _AMR})
+    if len(methods) > 1:
+        methods.append("mfa")
+    return Authentication(at=latest, methods=tuple(methods))
+
+
+@receiver(user_logged_in)
+def note_time(sender: Any, request: HttpRequest, **kwargs: Any) -> None:
+    request.session[SESSION_KEY] = {"at": time.time()}

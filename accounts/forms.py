@@ -1,0 +1,48 @@
+"""Forms of the account pages; allauth brings the others."""
+
+from typing import Any
+
+from allauth.account import forms as allauth_forms
+from django import forms
+
+from accounts.models import Account
+from accounts.profile import clean_picture
+
+
+class ReauthenticateForm(allauth_forms.ReauthenticateForm):  # type: ignore[misc]  # allauth is untyped
+    """Signs the signed-in person in once more, with the same two fields as the sign-in page."""
+
+    login = forms.EmailField(label="E-mail", widget=forms.EmailInput(attrs={"autocomplete": "username"}))
+
+    field_order = ("login", "password")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["login"].initial = self.user.email
+
+    def clean_login(self) -> str:
+        login: str = self.cleaned_data["login"].lower()
+        if login != self.user.email:
+            raise forms.ValidationError(
+                f"You are signed in as {self.user.email}. To sign in as somebody else, use another account."
+            )
+        return login
+
+
+class ProfileForm(forms.ModelForm[Account]):
+    """The person's own name and picture."""
+
+    picture = forms.FileField(
+        label="Photo", required=False, widget=forms.ClearableFileInput(attrs={"accept": "image/*"})
+    )
+
+    class Meta:
+        model = Account
+        fields = ("given_name", "family_name", "picture")
+
+    def clean_family_name(self) -> str | None:
+        return (self.cleaned_data["family_name"] or "").strip() or None
+
+    def clean_picture(self) -> Any:
+        upload = self.cleaned_data["picture"]
+        return clean_picture(upload) if upload and "picture" in self.changed_data else upload

@@ -1,0 +1,3 @@
+from accounts.models.people import Account, PairwiseSubject
+
+__all__ = ["Account", "PairwiseSubject"]

@@ -1,0 +1,80 @@
+"""People and the pairwise ids under which projects know them."""
+
+from typing import Any, ClassVar
+
+from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
+from django.db import models
+from django.db.models.functions import Lower
+
+
+class AccountManager(BaseUserManager["Account"]):
+    """Creates accounts; addresses are kept in lower case, so that one address is one account."""
+
+    def create_user(self, email: str, password: str | None = None, **fields: Any) -> "Account":
+        account = self.model(email=email.strip().lower(), **fields)
+        account.set_password(password)
+        account.save(using=self._db)
+        return account
+
+    def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "Account":
+        """Create an operator; `manage.py createsuperuser` calls this."""
+        return self.create_user(
+            email, password, is_staff=True, is_superuser=True, email_verified=True, **fields
+        )
+
+    def get_by_natural_key(self, username: str | None) -> "Account":
+        return self.get(email=(username or "").lower())
+
+
+class Account(AbstractBaseUser, PermissionsMixin):
+    """A person. The primary key never leaves the service; apps know people by PairwiseSubject alone."""
+
+    email = models.EmailField("e-mail address", unique=True)
+    # In step with allauth's record of the primary address: see accounts/signals.py.
+    email_verified = models.BooleanField(default=False)
+    given_name = models.CharField(max_length=100, blank=True)
+    family_name = models.CharField(max_length=100, null=True, blank=True)  # noqa: DJ001  (null in `/v1/me`)
+    picture = models.ImageField(upload_to="pictures/", blank=True)
+    is_active = models.BooleanField(default=True)
+    is_staff = models.BooleanField("may open the admin", default=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects: ClassVar[AccountManager] = AccountManager()
+
+    USERNAME_FIELD = "email"
+    EMAIL_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+
+    class Meta:
+        constraints = [models.UniqueConstraint(Lower("email"), name="one_account_per_address")]
+
+    def __str__(self) -> str:
+        return self.email
+
+    @property
+    def full_name(self) -> str:
+        """The name as one text: given name, then family name; empty when neither is known."""
+        return f"{self.given_name} {self.family_name or ''}".strip()
+
+
+class PairwiseSubject(models.Model):
+    """The id by which one sector knows one person (OpenID Connect Core 8.1).
+
+    Random, so neither the account nor another sector's id can be derived from it. A sector is a project's
+    public id; this floor knows no projects.
+    """
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="subjects")
+    sector = models.CharField(max_length=64)
+    sub = models.CharField(max_length=64, unique=True)
+    # The person's picture has an address of its own in each sector, so that addresses link nobody.
+    picture_key = models.CharField(max_length=43, unique=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["account", "sector"], name="one_subject_per_account_and_sector")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.sub} in {self.sector}"

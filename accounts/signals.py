@@ -1,0 +1,44 @@
+"""Keeps what allauth knows of a person and what the account says in step."""
+
+from typing import Any
+
+from allauth.account.models import EmailAddress
+from allauth.account.signals import email_changed, email_confirmed
+from django.db.models.signals import post_delete, post_save
+from django.dispatch import Signal, receiver
+
+from accounts.models import Account
+
+# Sent when a person may no longer use anything: `account` (deactivated, about to be deleted).
+# Floors above end what they gave out.
+access_ended = Signal()
+
+
+def _sync(account_id: int) -> None:
+    """Set `email_verified` to what allauth's record of the account's own address says."""
+    account = Account.objects.filter(pk=account_id).first()
+    if account is None:
+        return
+    verified = EmailAddress.objects.filter(
+        user_id=account_id, email__iexact=account.email, verified=True
+    ).exists()
+    Account.objects.filter(pk=account_id).exclude(email_verified=verified).update(email_verified=verified)
+
+
+@receiver([post_save, post_delete], sender=EmailAddress)
+def address_saved(sender: type[EmailAddress], instance: EmailAddress, **kwargs: Any) -> None:
+    _sync(instance.user_id)
+
+
+@receiver([email_confirmed, email_changed])
+def address_proven(sender: Any, **kwargs: Any) -> None:
+    # allauth writes some of its changes with queryset updates, which send no save signal.
+    address = kwargs.get("email_address") or kwargs.get("to_email_address")
+    if address is not None:
+        _sync(address.user_id)
+
+
+@receiver(post_save, sender=Account)
+def account_saved(sender: type[Account], instance: Account, created: bool, **kwargs: Any) -> None:
+    if not created and not instance.is_active:
+        access_ended.send(sender=Account, account=instance)

@@ -1,0 +1,11 @@
+"""The account pages of our own; allauth brings the rest under the same prefix."""
+
+from django.urls import path
+
+from accounts import views
+
+urlpatterns = [
+    path("account/", views.profile, name="account_profile"),
+    path("account/picture", views.own_picture, name="own_picture"),
+    path("pictures/<slug:picture_key>/<slug:version>.webp", views.picture, name="picture"),
+]

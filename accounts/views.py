@@ -1,0 +1,58 @@
+"""The profile page, and pictures at their per-sector addresses."""
+
+import hmac
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from accounts.forms import ProfileForm
+from accounts.models import Account, PairwiseSubject
+from accounts.profile import picture_version
+
+PICTURE_MAX_AGE = 24 * 3600
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "POST"])
+def profile(request: HttpRequest) -> HttpResponse:
+    """/account/: the person's own name and photo."""
+    assert isinstance(request.user, Account)
+    account = Account.objects.get(pk=request.user.pk)  # apart from the one that the page header shows
+    form = ProfileForm(request.POST or None, request.FILES or None, instance=account)
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        messages.success(request, "Your profile is saved. Apps see the change when they next ask.")
+        return HttpResponseRedirect(reverse("account_profile"))
+    return render(request, "accounts/profile.html", {"form": form})
+
+
+@require_safe
+def own_picture(request: HttpRequest) -> HttpResponseBase:
+    """GET /account/picture: the signed-in person's own photo."""
+    if not isinstance(request.user, Account) or not request.user.picture:
+        raise Http404
+    response = FileResponse(request.user.picture.open("rb"), content_type="image/webp")
+    response["Cache-Control"] = "private, no-cache"
+    return response
+
+
+@require_safe
+def picture(request: HttpRequest, picture_key: str, version: str) -> HttpResponseBase:
+    """GET /pictures/<key>/<version>.webp: one person's photo, as one sector knows it."""
+    subject = PairwiseSubject.objects.select_related("account").filter(picture_key=picture_key).first()
+    if subject is None or not subject.account.is_active or not subject.account.picture:
+        raise Http404
+    if not hmac.compare_digest(version, picture_version(subject.account.picture.name, picture_key)):
+        raise Http404
+    response = FileResponse(subject.account.picture.open("rb"), content_type="image/webp")
+    response["Cache-Control"] = f"public, max-age={PICTURE_MAX_AGE}"
+    response["Cross-Origin-Resource-Policy"] = "cross-origin"  # apps show it on their own pages
+    response["Access-Control-Allow-Origin"] = "*"
+    return response

@@ -1,0 +1,53 @@
+"""`manage.py serve`: the service in one command."""
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand
+from django.db import connections
+
+from devportal.console.provisioning.demo import prepare_demo
+from devportal.lib.worker import load_application
+
+
+class Command(BaseCommand):
+    """Serves over granian's WSGI, which suits this synchronous code best (docs/operations.md)."""
+
+    help = "Serve the sign-in service, the developer API and the console."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--demo", metavar="FILE", type=Path, help="migrate, provision FILE, say who can sign in"
+        )
+        parser.add_argument(
+            "--address", default="127.0.0.1", help="address to listen on (default: loopback only)"
+        )
+        parser.add_argument("--workers", type=int, default=None, help="worker processes (embedded: always 1)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        from granian import Granian
+        from granian.constants import Interfaces
+
+        if settings.EMBEDDED:
+            call_command("migrate", verbosity=0)
+        if options["demo"]:
+            self.stdout.write(prepare_demo(options["demo"]))
+        # A fork must not share a database connection with its parent.
+        connections.close_all()
+        server = Granian(
+            settings.WSGI_APPLICATION,
+            address=options["address"],
+            port=settings.PORT,
+            interface=Interfaces.WSGI,
+            workers=1 if settings.EMBEDDED else options["workers"] or 2,
+            blocking_threads=4,
+            respawn_failed_workers=True,
+            workers_kill_timeout=10,
+            log_access=False,
+        )
+        sys.stdout.flush()
+        server.serve(target_loader=load_application)

@@ -1,0 +1,74 @@
+"""`[[people]]`: accounts, known by their address."""
+
+from pathlib import Path
+from typing import Any
+
+from allauth.account.models import EmailAddress
+from django.contrib.auth.models import Group
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+
+from accounts.models import Account
+from accounts.profile import clean_picture
+from devportal.console.provisioning.reading import BadFile, Table
+
+ROLES = ("reviewer", "operator")
+
+
+def apply_person(table: Table, folder: Path) -> dict[str, Any]:
+    """Create or update one person. A password counts at creation only; a key left out changes nothing."""
+    email = table.text("email").lower()
+    try:
+        validate_email(email)
+    except ValidationError as error:
+        raise BadFile(f"{table.at('email')}: is not an address") from error
+    password: str | None = table.text("password", None, longest=4096)
+    given_name = table.text("given_name", "", longest=100)
+    family_name: str | None = table.text("family_name", None, longest=100)
+    picture: str | None = table.text("picture", None)
+    verified = table.flag("email_verified", True)
+    roles = table.texts("roles", _known_role)
+    if "subscription" in table:
+        raise BadFile(f"{table.at('subscription')}: this section is not supported yet")
+    table.refuse_unknown()
+
+    account = Account.objects.filter(email=email).first()
+    if account is None:
+        account = Account.objects.create_user(email, password)
+    for name, value in (("given_name", given_name), ("family_name", family_name)):
+        if name in table:
+            setattr(account, name, value)
+    if picture is not None:
+        _set_picture(account, table, folder / picture)
+    account.save()
+    if "email_verified" in table or not EmailAddress.objects.filter(user=account).exists():
+        EmailAddress.objects.update_or_create(
+            user=account, email=email, defaults={"verified": verified, "primary": True}
+        )
+    if "roles" in table:
+        _set_roles(account, roles)
+    return {"email": email, "password": password}
+
+
+def _known_role(role: str) -> None:
+    if role not in ROLES:
+        raise ValidationError(f"must be one of {', '.join(ROLES)}")
+
+
+def _set_picture(account: Account, table: Table, file: Path) -> None:
+    try:
+        with file.open("rb") as upload:
+            account.picture = clean_picture(upload)  # type: ignore[assignment]
+    except OSError as error:
+        raise BadFile(f"{table.at('picture')}: can't be read: {error.strerror}") from error
+    except ValidationError as error:
+        raise BadFile(f"{table.at('picture')}: {' '.join(error.messages)}") from error
+
+
+def _set_roles(account: Account, roles: list[str]) -> None:
+    """Give exactly these roles: both open the admin; an operator may do everything there."""
+    account.groups.remove(*Group.objects.filter(name__in=ROLES))
+    account.groups.add(*(Group.objects.get_or_create(name=role)[0] for role in roles))
+    account.is_staff = bool(roles)
+    account.is_superuser = "operator" in roles
+    account.save(update_fields=["is_staff", "is_superuser"])

@@ -1,0 +1,116 @@
+"""`[[projects]]` with their members and clients; a project is known by owner and name, a client by its name in it."""
+
+from typing import Any
+
+from accounts.models import Account
+from devportal.console.provisioning.reading import BadFile, Table
+from devportal.lib import clock
+from oidc import clients, registration, scopes
+from oidc.models import Client, Project, ProjectMember
+from oidc.models.clients import new_client_id
+
+APPROVABLE = [scope.name for scope in scopes.SCOPES.values() if scope.needs_approval]
+
+
+def apply_project(table: Table, *, rotate_secrets: bool) -> dict[str, Any]:
+    """Create or update one project and what it declares; a key left out changes nothing."""
+    name = table.text("name", longest=100)
+    owner = _account(table, "owner")
+    members = table.tables("members")
+    suspended = table.flag("suspended", False)
+    client_tables = table.tables("clients")
+    if "api_keys" in table:
+        raise BadFile(f"{table.at('api_keys')}: this section is not supported yet")
+    table.refuse_unknown()
+
+    role = ProjectMember.Role.OWNER
+    project = Project.objects.filter(name=name, members__account=owner, members__role=role).first()
+    if project is None:
+        project = Project.objects.create(name=name)
+        ProjectMember.objects.create(project=project, account=owner, role=role)
+    if "suspended" in table and suspended != project.is_suspended:
+        project.suspended_at = clock.now() if suspended else None
+        project.save(update_fields=["suspended_at"])
+    for member in members:
+        _apply_member(member, project, owner)
+    return {
+        "id": project.public_id,
+        "name": name,
+        "clients": [_apply_client(client, project, rotate_secrets) for client in client_tables],
+        "api_keys": [],
+    }
+
+
+def _account(table: Table, key: str) -> Account:
+    email = table.text(key).lower()
+    account = Account.objects.filter(email=email).first()
+    if account is None:
+        raise BadFile(f"{table.at(key)}: nobody has the address {email}")
+    return account
+
+
+def _apply_member(table: Table, project: Project, owner: Account) -> None:
+    account = _account(table, "email")
+    role = table.choice("role", ProjectMember.Role.values)
+    table.refuse_unknown()
+    if account == owner and role != ProjectMember.Role.OWNER:
+        raise BadFile(f"{table.at('role')}: the owner stays owner")
+    ProjectMember.objects.update_or_create(project=project, account=account, defaults={"role": role})
+
+
+def _apply_client(table: Table, project: Project, rotate_secrets: bool) -> dict[str, Any]:
+    name = table.text("name", longest=100)
+    kind = table.choice("type", Client.Type.values)
+    redirect_uris = table.texts("redirect_uris", registration.check_redirect_uri)
+    if not redirect_uris:
+        raise BadFile(f"{table.at('redirect_uris')}: must name at least one address")
+    sign_out_uris = table.texts("post_logout_redirect_uris", registration.check_redirect_uri)
+    switches = {
+        "enabled": table.flag("enabled", True),
+        "first_party": table.flag("first_party", False),
+    }
+    verified = table.flag("verified", False)
+    approved = table.texts("approved_scopes")
+    for position, scope in enumerate(approved):
+        if scope not in APPROVABLE:
+            where = f"{table.at('approved_scopes')}[{position}]"
+            raise BadFile(f"{where}: must be one of {', '.join(APPROVABLE)}")
+    table.refuse_unknown()
+
+    client = Client.objects.filter(project=project, name=name).first()
+    is_new = client is None
+    if client is None:
+        client = Client(project=project, name=name, type=kind, client_id=new_client_id())
+    elif client.type != kind:
+        clients.change_type(client, kind)
+    client.redirect_uris = " ".join(redirect_uris)
+    if is_new or "post_logout_redirect_uris" in table:
+        client.post_logout_redirect_uris = " ".join(sign_out_uris)
+    for key, value in switches.items():
+        if is_new or key in table:
+            setattr(client, key, value)
+    if (is_new or "verified" in table) and verified != client.is_verified:
+        client.verified_at = clock.now() if verified else None
+    if is_new or "approved_scopes" in table:
+        client.approved_scopes = " ".join(approved)
+    client.save()
+    return {
+        "client_id": client.client_id,
+        "client_secret": _secret(client, rotate_secrets),
+        "name": name,
+        "type": kind,
+        "redirect_uris": list(client.registered_redirect_uris),
+        "post_logout_redirect_uris": list(client.registered_post_logout_redirect_uris),
+    }
+
+
+def _secret(client: Client, rotate: bool) -> str | None:
+    """Return a web client's secret if it was made just now: its first one, or one that replaces all others."""
+    if not client.has_secret:
+        return None
+    live = client.secrets.filter(ended_at=None)
+    if live.exists():
+        if not rotate:
+            return None
+        live.update(ended_at=clock.now())
+    return clients.create_secret(client)[1]

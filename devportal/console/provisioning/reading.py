@@ -1,0 +1,92 @@
+"""Reading TOML tables strictly: every fault names the key it is about."""
+
+from collections.abc import Callable, Collection
+from datetime import datetime
+from typing import Any, TypeVar
+
+from django.core.exceptions import ValidationError
+
+T = TypeVar("T")
+_NOTHING: Any = object()
+
+
+class BadFile(Exception):
+    """The file can't be applied; the argument names the key and says why."""
+
+
+class Table:
+    """One TOML table. Each key is read once, by its type; what nobody read is refused at the end."""
+
+    def __init__(self, values: Any, path: str) -> None:
+        if not isinstance(values, dict):
+            raise BadFile(f"{path}: must be a table")
+        self.values: dict[str, Any] = values
+        self.path = path
+        self._read: set[str] = set()
+
+    def at(self, key: str) -> str:
+        """Return the full name of `key`, as faults give it."""
+        return f"{self.path}.{key}" if self.path else key
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.values
+
+    def _value(self, key: str, kind: type[T], what: str, default: Any) -> T:
+        self._read.add(key)
+        value = self.values.get(key, default)
+        if value is _NOTHING:
+            raise BadFile(f"{self.at(key)}: is missing")
+        if value is default:
+            return value  # type: ignore[no-any-return]
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise BadFile(f"{self.at(key)}: must be {what}")
+        if isinstance(value, str) and "\x00" in value:
+            raise BadFile(f"{self.at(key)}: holds a NUL")
+        return value
+
+    def text(self, key: str, default: Any = _NOTHING, *, longest: int = 254) -> str:
+        value = self._value(key, str, "a text", default)
+        if isinstance(value, str) and (len(value) > longest or (default is _NOTHING and not value.strip())):
+            raise BadFile(f"{self.at(key)}: must have 1 to {longest} characters")
+        return value
+
+    def choice(self, key: str, choices: Collection[str], default: Any = _NOTHING) -> str:
+        value = self.text(key, default)
+        if value not in choices:
+            raise BadFile(f"{self.at(key)}: must be one of {', '.join(choices)}")
+        return value
+
+    def flag(self, key: str, default: bool) -> bool:
+        return self._value(key, bool, "true or false", default)
+
+    def moment(self, key: str) -> datetime | None:
+        value: datetime | None = self._value(key, datetime, "a date with time and offset", None)
+        if value is not None and value.tzinfo is None:
+            raise BadFile(f"{self.at(key)}: needs an offset, such as Z")
+        return value
+
+    def texts(self, key: str, check: Callable[[str], object] | None = None) -> list[str]:
+        """Return a list of texts, each passed through `check`, whose ValidationError becomes a fault."""
+        values: list[Any] = self._value(key, list, "a list", [])
+        for position, value in enumerate(values):
+            where = f"{self.at(key)}[{position}]"
+            if not isinstance(value, str):
+                raise BadFile(f"{where}: must be a text")
+            if check is not None:
+                try:
+                    check(value)
+                except ValidationError as error:
+                    raise BadFile(f"{where}: {' '.join(error.messages)}") from error
+        if len(set(values)) != len(values):
+            raise BadFile(f"{self.at(key)}: names something twice")
+        return values
+
+    def tables(self, key: str) -> "list[Table]":
+        values: list[Any] = self._value(key, list, "a list of tables", [])
+        return [Table(value, f"{self.at(key)}[{position}]") for position, value in enumerate(values)]
+
+    def refuse_unknown(self) -> None:
+        """Refuse the first key that nobody has read."""
+        for key in self.values:
+            if key not in self._read:
+                raise BadFile(f"{self.at(key)}: is unknown")

@@ -1,0 +1,41 @@
+"""Input that no parser further in should meet: NUL bytes and broken percent-encoding."""
+
+from collections.abc import Callable
+from urllib.parse import unquote_to_bytes
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from devportal.lib.request_id import current as request_id
+
+# These endpoints answer bad input themselves, each in its own error shape.
+OWN_ANSWER = ("/connect/", "/v1/")
+
+
+def has_bad_bytes(encoded: str) -> bool:
+    """Tell whether percent-encoded text decodes to a NUL or to something that is not UTF-8."""
+    decoded = unquote_to_bytes(encoded.replace("+", " "))
+    if b"\x00" in decoded:
+        return True
+    try:
+        decoded.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+class BadInputMiddleware:
+    """Answers 400 where a path, query or form field would reach the database with a NUL in it.
+
+    PostgreSQL stores no NUL, and Django's form fields are the only ones that refuse it by themselves.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not request.path.startswith(OWN_ANSWER) and (
+            "\x00" in request.path or has_bad_bytes(request.META.get("QUERY_STRING", ""))
+        ):
+            return render(request, "400.html", {"request_id": request_id()}, status=400)
+        return self.get_response(request)

@@ -1,0 +1,42 @@
+"""The address of the caller: taken only from proxies that the operator named."""
+
+import ipaddress
+
+from django.conf import settings
+from django.http import HttpRequest
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def _parse(text: str) -> _Address | None:
+    try:
+        return ipaddress.ip_address(text.strip())
+    except ValueError:
+        return None
+
+
+def _is_trusted(address: _Address) -> bool:
+    return any(address in ipaddress.ip_network(proxy, strict=False) for proxy in settings.TRUSTED_PROXIES)
+
+
+def client_ip(request: HttpRequest) -> str:
+    """Return the caller's address: the nearest one that is not a trusted proxy, "0.0.0.0" if there is none.
+
+    X-Forwarded-For is read from the right and only behind a trusted peer, so a caller can't choose its own.
+    """
+    address = _parse(request.META.get("REMOTE_ADDR", "")) or ipaddress.IPv4Address(0)
+    hops = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if settings.TRUSTED_PROXIES else []
+    while hops and _is_trusted(address):
+        hop = _parse(hops.pop())
+        if hop is None:
+            break
+        address = hop
+    return str(address)
+
+
+def limit_key(request: HttpRequest) -> str:
+    """Return what limits by address count on: the address, for IPv6 its /64 (one household, one counter)."""
+    address = ipaddress.ip_address(client_ip(request))
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network(f"{address}/64", strict=False))
+    return str(address)

@@ -1,0 +1,29 @@
+"""CORS for endpoints that any origin may call without cookies."""
+
+from collections.abc import Iterable
+
+from django.http import HttpRequest, HttpResponse
+
+PREFLIGHT_SECONDS = 3600
+
+
+def allow_any_origin(response: HttpResponse, exposed: Iterable[str] = ()) -> None:
+    """Let any origin read `response` (without credentials), and the headers named `exposed`."""
+    response["Access-Control-Allow-Origin"] = "*"
+    if exposed:
+        response["Access-Control-Expose-Headers"] = ", ".join(exposed)
+
+
+def is_preflight(request: HttpRequest) -> bool:
+    """Tell whether this is a CORS preflight and not an OPTIONS request of another kind."""
+    return request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
+
+
+def preflight_answer(methods: Iterable[str]) -> HttpResponse:
+    """Return the answer to a preflight of an endpoint with these methods."""
+    response = HttpResponse(status=204)
+    allow_any_origin(response)
+    response["Access-Control-Allow-Methods"] = ", ".join(methods)
+    response["Access-Control-Allow-Headers"] = "Authorization, Content-Type"
+    response["Access-Control-Max-Age"] = str(PREFLIGHT_SECONDS)
+    return response

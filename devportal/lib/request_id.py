@@ -1,0 +1,36 @@
+"""A request id on every answer, every error page and every log line."""
+
+import re
+from collections.abc import Callable
+from contextvars import ContextVar
+
+from django.http import HttpRequest, HttpResponse
+
+from devportal.lib.credentials import random_text
+
+HEADER = "X-Request-ID"
+_WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{8,64}")
+_current: ContextVar[str] = ContextVar("request_id", default="-")
+
+
+def current() -> str:
+    """Return the id of the request being answered, or "-" outside of one."""
+    return _current.get()
+
+
+class RequestIdMiddleware:
+    """Takes over a well-formed id from a proxy in front, else makes one; answers with it."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        given = request.headers.get(HEADER, "")
+        request_id = given if _WELL_FORMED.fullmatch(given) else random_text(20)
+        token = _current.set(request_id)
+        try:
+            response = self.get_response(request)
+        finally:
+            _current.reset(token)
+        response[HEADER] = request_id
+        return response

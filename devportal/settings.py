@@ -1,0 +1,360 @@
+"""All settings of the service, read from the environment; `docs/settings.md` lists every variable.
+
+With no variables at all this is the embedded environment: SQLite, process-local counters and mail kept as
+files, all under DATA_DIR. `ENVIRONMENT=production` reads PostgreSQL, Redis, mail and secrets from the
+environment, and the system checks in `oidc/checks.py` refuse to start on a dangerous combination.
+"""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import django_stubs_ext
+import environ
+
+from devportal.lib.bootstrap import embedded_secret
+
+django_stubs_ext.monkeypatch()  # makes ModelAdmin[Account] and its like mean something at run time
+env = environ.FileAwareEnv()
+
+PROJECT_DIR = Path(__file__).resolve().parent.parent
+ENVIRONMENT: str = env.str("ENVIRONMENT", "embedded")
+EMBEDDED = ENVIRONMENT == "embedded"
+DEBUG: bool = env.bool("DEBUG", False)
+DATA_DIR = Path(env.str("DATA_DIR", str(PROJECT_DIR / ".data"))).resolve()
+
+# --- The service and its two public addresses ------------------------------------------------------------
+
+SERVICE_NAME: str = env.str("SERVICE_NAME", "Openport")
+PORT: int = env.int("PORT", 8000)
+AUTH_URL: str = env.str("AUTH_URL", f"http://localhost:{PORT}").rstrip("/")
+BASE_URL: str = env.str("BASE_URL", f"http://localhost:{PORT}").rstrip("/")
+# OpenID Connect Core 2: the issuer is fixed here and never taken from a Host header.
+ISSUER = f"{AUTH_URL}/"
+CLIENT_ID_PREFIX: str = env.str("CLIENT_ID_PREFIX", "op_client_")
+CLIENT_SECRET_PREFIX: str = env.str("CLIENT_SECRET_PREFIX", "op_secret_")
+API_KEY_PREFIX: str = env.str("API_KEY_PREFIX", "op_key_")
+
+_HTTPS = AUTH_URL.startswith("https://")
+_HOSTS = sorted({urlsplit(AUTH_URL).hostname or "localhost", urlsplit(BASE_URL).hostname or "localhost"})
+ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=[*_HOSTS, *(["127.0.0.1"] if EMBEDDED else [])])
+
+# --- Secrets ---------------------------------------------------------------------------------------------
+
+if EMBEDDED:
+    SECRET_KEY: str = env.str("SECRET_KEY", "") or embedded_secret(DATA_DIR, "secret_key")
+    KEY_ENCRYPTION_KEY: str = env.str("KEY_ENCRYPTION_KEY", "") or embedded_secret(
+        DATA_DIR, "key_encryption_key"
+    )
+else:
+    SECRET_KEY = env.str("SECRET_KEY", "")
+    KEY_ENCRYPTION_KEY = env.str("KEY_ENCRYPTION_KEY", "")
+
+# --- Lifetimes and limits, all in one place (seconds unless the name says otherwise) ---------------------
+
+AUTHORIZATION_CODE_SECONDS: int = env.int("AUTHORIZATION_CODE_SECONDS", 60)
+ACCESS_TOKEN_SECONDS: int = env.int("ACCESS_TOKEN_SECONDS", 15 * 60)
+ID_TOKEN_SECONDS: int = env.int("ID_TOKEN_SECONDS", 5 * 60)
+REFRESH_TOKEN_SECONDS: int = env.int("REFRESH_TOKEN_SECONDS", 30 * 24 * 3600)
+# A superseded refresh token that comes back within this time was sent twice; later, it was stolen.
+REFRESH_REUSE_SECONDS: int = env.int("REFRESH_REUSE_SECONDS", 10)
+# Within this time a superseded refresh token gets a fresh pair of its family; 0: never.
+REFRESH_GRACE_SECONDS: int = env.int("REFRESH_GRACE_SECONDS", 0)
+# How long a person may take between the app's request and their answer on the consent page.
+PENDING_REQUEST_SECONDS: int = env.int("PENDING_REQUEST_SECONDS", 3600)
+UNVERIFIED_APP_PEOPLE: int = env.int("UNVERIFIED_APP_PEOPLE", 100)  # besides the project's owners
+SIGNING_KEY_PUBLISH_AHEAD_SECONDS: int = env.int("SIGNING_KEY_PUBLISH_AHEAD_SECONDS", 2 * 3600)
+SIGNING_KEY_LIFETIME_SECONDS: int = env.int("SIGNING_KEY_LIFETIME_SECONDS", 90 * 24 * 3600)
+SIGNING_KEY_REFRESH_SECONDS: int = env.int("SIGNING_KEY_REFRESH_SECONDS", 60)
+PICTURE_MAX_BYTES: int = env.int("PICTURE_MAX_BYTES", 5 * 1024 * 1024)
+
+# --- Apps and middleware ---------------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "devportal.console",
+    "api",
+    "oidc",
+    "accounts",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.usersessions",
+    "oauth2_provider",
+    "rest_framework",
+]
+
+MIDDLEWARE = [
+    "devportal.lib.request_id.RequestIdMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "devportal.lib.headers.PageHeadersMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "oidc.cors.CorsMiddleware",
+    "devportal.lib.bad_input.BadInputMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "allauth.usersessions.middleware.UserSessionsMiddleware",
+]
+
+ROOT_URLCONF = "devportal.urls"
+WSGI_APPLICATION = "devportal.wsgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = True
+USE_TZ = True
+
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [PROJECT_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "devportal.lib.page_context.service",
+                "oidc.pending.asking",
+            ],
+        },
+    }
+]
+
+# --- Database --------------------------------------------------------------------------------------------
+
+_DATABASE_URL: str = env.str("DATABASE_URL", "")
+if _DATABASE_URL:
+    DATABASES: dict[str, dict[str, Any]] = {"default": env.db_url_config(_DATABASE_URL)}
+else:
+    DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": str(DATA_DIR / "db.sqlite3")}}
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    DATABASES["default"]["OPTIONS"] = {
+        # A transaction takes its write lock at once: one that reads first and writes later can't fail halfway.
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        # FULL: what was acknowledged survives a power cut as well as a kill.
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-20000;",
+    }
+else:
+    # Shell-like options stay with the URL; a connection lives as long as its thread (10 ms to open one).
+    DATABASES["default"]["CONN_MAX_AGE"] = None
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+    DATABASES["default"].setdefault("OPTIONS", {})["prepare_threshold"] = 2
+
+# --- Cache, sessions, background work --------------------------------------------------------------------
+
+REDIS_URL: str = env.str("REDIS_URL", "")
+if REDIS_URL:
+    CACHES: dict[str, dict[str, Any]] = {
+        "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+    }
+else:
+    CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+
+SESSION_ENGINE = "django.contrib.sessions.backends.db"
+# Names of our own: browsers share cookies between the ports of a host, and an app under test on localhost
+# would overwrite `sessionid`.
+SESSION_COOKIE_NAME = "openport_session"
+CSRF_COOKIE_NAME = "openport_csrf"
+SESSION_COOKIE_AGE = env.int("SESSION_SECONDS", 14 * 24 * 3600)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _HTTPS
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
+
+CELERY_BROKER_URL: str = env.str("BROKER_URL", "") or REDIS_URL
+CELERY_TASK_ALWAYS_EAGER = EMBEDDED
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
+    "clear-expired": {"task": "oidc.tasks.clear_expired", "schedule": 600.0},
+    "rotate-keys": {"task": "oidc.tasks.rotate_keys", "schedule": 3600.0},
+}
+
+# --- Mail ------------------------------------------------------------------------------------------------
+
+DEFAULT_FROM_EMAIL: str = env.str("DEFAULT_FROM_EMAIL", f"{SERVICE_NAME} <no-reply@{_HOSTS[0]}>")
+SERVER_EMAIL = DEFAULT_FROM_EMAIL
+_EMAIL_URL: str = env.str("EMAIL_URL", "")
+if _EMAIL_URL:
+    vars().update(env.email_url_config(_EMAIL_URL))
+else:
+    EMAIL_BACKEND = "devportal.lib.mail.DemoBackend"
+MAIL_DIR = DATA_DIR / "mail"
+EMAIL_TIMEOUT = 10
+
+# --- Static and uploaded files ---------------------------------------------------------------------------
+
+STATIC_URL = "/static/"
+STATIC_ROOT = PROJECT_DIR / ".static"
+STATICFILES_DIRS = [PROJECT_DIR / "static"]
+WHITENOISE_USE_FINDERS = EMBEDDED
+WHITENOISE_MAX_AGE = 0 if EMBEDDED else 3600
+MEDIA_ROOT = DATA_DIR / "media"
+MEDIA_URL = "/uploads/"  # never mounted: pictures are served by views that know who may see them
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if EMBEDDED
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
+
+# --- Security headers ------------------------------------------------------------------------------------
+
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if _HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS: bool = env.bool("HSTS_INCLUDE_SUBDOMAINS", _HTTPS)
+SECURE_HSTS_PRELOAD: bool = env.bool("HSTS_PRELOAD", _HTTPS)
+SECURE_SSL_REDIRECT: bool = env.bool("SSL_REDIRECT", _HTTPS)
+SECURE_REDIRECT_EXEMPT = [r"^health/"]
+TRUSTED_PROXIES: list[str] = env.list("TRUSTED_PROXIES", default=[])
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
+X_FRAME_OPTIONS = "DENY"
+CSRF_TRUSTED_ORIGINS = sorted({AUTH_URL, BASE_URL})
+CSRF_FAILURE_VIEW = "devportal.lib.error_pages.csrf_failure"
+
+# --- People (django-allauth) -----------------------------------------------------------------------------
+
+AUTH_USER_MODEL = "accounts.Account"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "resume"  # back to the app whose request is pending, else to the profile
+LOGOUT_REDIRECT_URL = "signed_out"
+ACCOUNT_ADAPTER = "accounts.adapter.AccountAdapter"
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
+ACCOUNT_SIGNUP_FORM_CLASS = "accounts.signup.NamesForm"
+ACCOUNT_FORMS = {"reauthenticate": "accounts.forms.ReauthenticateForm"}
+ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+ACCOUNT_EMAIL_VERIFICATION_BY_CODE_ENABLED = True
+ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_RESEND = True
+ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_CHANGE = True
+ACCOUNT_PASSWORD_RESET_BY_CODE_ENABLED = True
+ACCOUNT_PASSWORD_RESET_BY_CODE_TIMEOUT = 15 * 60
+ACCOUNT_LOGIN_ON_PASSWORD_RESET = True
+ACCOUNT_CHANGE_EMAIL = True
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+ACCOUNT_EMAIL_SUBJECT_PREFIX = f"[{SERVICE_NAME}] "
+ACCOUNT_PREVENT_ENUMERATION = True
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = True
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 300
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if _HTTPS else "http"
+ACCOUNT_USER_DISPLAY = "accounts.profile.display_name"
+MFA_ADAPTER = "accounts.adapter.MfaAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_PASSKEY_SIGNUP_ENABLED = True
+MFA_TOTP_ISSUER = SERVICE_NAME
+MFA_TOTP_TOLERANCE = 1
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not _HTTPS
+USERSESSIONS_TRACK_ACTIVITY = False
+
+# --- OpenID Connect (django-oauth-toolkit) ---------------------------------------------------------------
+
+OAUTH2_PROVIDER_APPLICATION_MODEL = "oidc.Client"
+OAUTH2_PROVIDER_GRANT_MODEL = "oidc.AuthorizationCode"
+OAUTH2_PROVIDER_ACCESS_TOKEN_MODEL = "oidc.AccessToken"
+OAUTH2_PROVIDER_REFRESH_TOKEN_MODEL = "oidc.RefreshToken"
+OAUTH2_PROVIDER_ID_TOKEN_MODEL = "oidc.IDToken"
+OAUTH2_PROVIDER: dict[str, Any] = {
+    "OAUTH2_BACKEND_CLASS": "oidc.server.Backend",
+    "OIDC_SERVER_CLASS": "oidc.server.Server",
+    "OAUTH2_VALIDATOR_CLASS": "oidc.validator.Validator",
+    "SCOPES_BACKEND_CLASS": "oidc.scopes.ScopesBackend",
+    "APPLICATION_ADMIN_CLASS": "oidc.admin.ClientAdmin",
+    "GRANT_ADMIN_CLASS": "oidc.admin.CredentialAdmin",
+    "ACCESS_TOKEN_ADMIN_CLASS": "oidc.admin.CredentialAdmin",
+    "REFRESH_TOKEN_ADMIN_CLASS": "oidc.admin.CredentialAdmin",
+    "ID_TOKEN_ADMIN_CLASS": "oidc.admin.CredentialAdmin",
+    "OIDC_ENABLED": True,
+    "OIDC_ISS_ENDPOINT": ISSUER,
+    # The library asks only whether there is a key here; the keys themselves are rows (oidc/keys.py).
+    "OIDC_RSA_PRIVATE_KEY": "",
+    "OIDC_RP_INITIATED_LOGOUT_ENABLED": True,
+    "OIDC_RP_INITIATED_LOGOUT_DELETE_TOKENS": False,
+    "ACCESS_TOKEN_GENERATOR": "oidc.tokens.access_token_for",
+    "REFRESH_TOKEN_GENERATOR": "oidc.tokens.refresh_token_for",
+    "AUTHORIZATION_CODE_EXPIRE_SECONDS": AUTHORIZATION_CODE_SECONDS,
+    "ACCESS_TOKEN_EXPIRE_SECONDS": ACCESS_TOKEN_SECONDS,
+    "ID_TOKEN_EXPIRE_SECONDS": ID_TOKEN_SECONDS,
+    "REFRESH_TOKEN_EXPIRE_SECONDS": REFRESH_TOKEN_SECONDS,
+    "REFRESH_TOKEN_GRACE_PERIOD_SECONDS": 0,  # ours is REFRESH_GRACE_SECONDS
+    "REFRESH_TOKEN_REUSE_PROTECTION": True,
+    "ROTATE_REFRESH_TOKEN": True,
+    "ALLOWED_REDIRECT_URI_SCHEMES": ["https"],
+    "PKCE_REQUIRED": True,
+    "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": True,
+    "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True,
+    "COMPLIANT_BCP_RFC9700_PKCE_METHOD": True,
+    "COMPLIANT_BCP_RFC9700_ACCESS_TOKEN_TRANSPORT": True,
+    "COMPLIANT_BCP_RFC9700_AUTHZ_RESPONSE_ISS": True,
+    "COMPLIANT_BCP_RFC9700_TOKEN_STORAGE": True,
+    "COMPLIANT_BCP_RFC9700_REFRESH_TOKEN": True,
+    "COMPLIANT_BCP_RFC9700_REDIRECT_URI_SCHEME": True,
+    "COMPLIANT_BCP_RFC9700_REDIRECT_URI_MATCHING": True,
+    "COMPLIANT_BCP_RFC9700_PKCE_REQUIRED": True,
+}
+
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "UNAUTHENTICATED_USER": None,
+}
+
+# --- Checks and logs -------------------------------------------------------------------------------------
+
+SILENCED_SYSTEM_CHECKS = [
+    # Widely used clients build `//.well-known/…` from an issuer that ends in a slash; that path answers too.
+    "urls.W002",
+]
+
+LOG_LEVEL: str = env.str("LOG_LEVEL", "INFO")
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {
+        "no_secrets": {"()": "devportal.lib.logs.NoSecrets"},
+        "request": {"()": "devportal.lib.logs.RequestId"},
+    },
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "filters": ["request", "no_secrets"],
+            "formatter": "line",
+        }
+    },
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+    "loggers": {
+        "django": {"handlers": ["stderr"], "level": LOG_LEVEL, "propagate": False},
+        # Below INFO these two print codes, tokens and secrets.
+        "oauthlib": {"level": "INFO"},
+        "oauth2_provider": {"level": "INFO"},
+    },
+}

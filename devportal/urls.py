@@ -1,0 +1,28 @@
+"""Everything that is mounted."""
+
+from allauth.account.decorators import secure_admin_login
+from django.contrib import admin
+from django.urls import include, path
+
+from devportal.console.views import home
+
+# Admin sign-in goes through the same pages and second factor as everybody's.
+admin.autodiscover()
+admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
+
+urlpatterns = [
+    path("", home, name="home"),
+    path("", include("api.urls")),
+    path("", include("oidc.urls")),
+    path("", include("accounts.urls")),
+    path("account/", include("allauth.account.urls")),
+    path("account/2fa/", include("allauth.mfa.urls")),
+    path("account/sessions/", include("allauth.usersessions.urls")),
+    path("admin/", admin.site.urls),
+]
+
+handler400 = "devportal.lib.error_pages.bad_request"
+handler403 = "devportal.lib.error_pages.permission_denied"
+handler404 = "devportal.lib.error_pages.page_not_found"
+handler429 = "devportal.lib.error_pages.too_many_requests"
+handler500 = "devportal.lib.error_pages.server_error"

@@ -1,0 +1,141 @@
+"""Clients: finding them, authenticating them, giving them secrets."""
+
+import base64
+import binascii
+from datetime import timedelta
+from urllib.parse import unquote_plus
+
+from django.conf import settings
+from django.db import transaction
+
+from accounts.models import Account
+from devportal.lib import clock
+from devportal.lib.audit import Event, report
+from devportal.lib.credentials import digest, matches, random_text
+from oidc.errors import InvalidClient, TwoMethods
+from oidc.models import Client, ClientSecret, Family
+
+MAX_CLIENT_ID = 255
+MAX_LIVE_SECRETS = 2
+SECRET_LENGTH = 43  # 256 random bits
+LAST_USED_EVERY = timedelta(hours=1)
+# What a secret is compared with when there is none: unknown clients take as long as known ones.
+_NO_DIGEST = digest(random_text(SECRET_LENGTH))
+
+
+class TooManySecrets(Exception):
+    """The client has two live secrets already; end one first."""
+
+
+def find_client(client_id: str | None) -> Client | None:
+    """Return the client with this id, its project loaded, or None; an impossible id asks no database."""
+    if not client_id or len(client_id) > MAX_CLIENT_ID or not client_id.startswith(settings.CLIENT_ID_PREFIX):
+        return None
+    return Client.objects.select_related("project").filter(client_id=client_id).first()
+
+
+def create_secret(client: Client, created_by: Account | None = None) -> tuple[ClientSecret, str]:
+    """Return a fresh secret of a web client: its row, and the raw value, which is shown once.
+
+    Raises TooManySecrets beyond two live ones, ValueError for a client that has none by its type.
+    """
+    if not client.has_secret:
+        raise ValueError("only web apps have secrets")
+    raw = f"{settings.CLIENT_SECRET_PREFIX}{random_text(SECRET_LENGTH)}"
+    with transaction.atomic():
+        Client.objects.select_for_update().get(pk=client.pk)
+        if client.secrets.filter(ended_at=None).count() >= MAX_LIVE_SECRETS:
+            raise TooManySecrets
+        row = ClientSecret.objects.create(
+            client=client, digest=digest(raw), last_four=raw[-4:], created_by=created_by
+        )
+    actor = created_by.pk if created_by else None
+    report(
+        Event(
+            "client_secret.created",
+            actor,
+            client.project.public_id,
+            client.client_id,
+            {"last_four": row.last_four},
+        )
+    )
+    return row, raw
+
+
+def parse_basic(header: str) -> tuple[str, str]:
+    """Return client id and secret of a Basic header, form-decoded (RFC 6749 §2.3.1). Raises InvalidClient."""
+    scheme, _, encoded = header.strip().partition(" ")
+    if scheme.lower() != "basic":
+        raise InvalidClient("not Basic")
+    try:
+        client_id, colon, secret = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
+        if not colon:
+            raise InvalidClient("Basic without a colon")
+        pair = unquote_plus(client_id, errors="strict"), unquote_plus(secret, errors="strict")
+    except (binascii.Error, ValueError) as error:
+        raise InvalidClient("Basic that can't be decoded") from error
+    if any("\x00" in text for text in pair):
+        raise InvalidClient("Basic with a NUL")
+    return pair
+
+
+def authenticate(
+    header: str | None, client_id: str | None, secret: str | None, *, secret_optional: bool = False
+) -> Client:
+    """Return the client that a request to the token or revocation endpoint comes from.
+
+    `header` is the Authorization header; `client_id` and `secret` are form fields. One method a request (RFC 6749
+    §2.3): raises TwoMethods for two, InvalidClient for none, a wrong one, or a secret of a client without. With
+    `secret_optional` a web client may leave its secret out, but not send a wrong one.
+    """
+    if header is not None:
+        basic_id, basic_secret = parse_basic(header)
+        if secret:
+            raise TwoMethods
+        if client_id and client_id != basic_id:
+            raise InvalidClient("two client ids")
+        client_id, secret = basic_id, basic_secret
+    client = find_client(client_id)
+    _check_secret(client, secret, secret_optional)
+    assert client is not None
+    return client
+
+
+def _check_secret(client: Client | None, secret: str | None, secret_optional: bool) -> None:
+    """Check what a client sent as its secret. Raises InvalidClient.
+
+    Known and unknown clients do the same work: one look-up of secrets, one comparison or two.
+    """
+    rows = list(
+        ClientSecret.objects.filter(client_id=client.pk if client else None, ended_at=None)[:MAX_LIVE_SECRETS]
+    )
+    matching = [row for row in rows if matches(secret or "", row.digest)]
+    if not rows:
+        matches(secret or "", _NO_DIGEST)
+    if client is None:
+        raise InvalidClient("unknown client")
+    if client.has_secret and not matching and (secret or not secret_optional):
+        raise InvalidClient("wrong or missing secret")
+    if not client.has_secret and secret:
+        raise InvalidClient("a secret from a client that has none")
+    for row in matching:
+        _note_use(row)
+
+
+def _note_use(row: ClientSecret) -> None:
+    # At most once an hour: it is for the console, and a write a request would cost more than the rest.
+    moment = clock.now()
+    if row.last_used_at is None or row.last_used_at < moment - LAST_USED_EVERY:
+        ClientSecret.objects.filter(pk=row.pk).update(last_used_at=moment)
+
+
+def change_type(client: Client, kind: str) -> None:
+    """Make `client` another type; what it had as the old type ends: its secrets, and every authorization."""
+    moment = clock.now()
+    with transaction.atomic():
+        client.type = kind
+        client.save()
+        client.secrets.filter(ended_at=None).update(ended_at=moment)
+        live = Family.objects.filter(connection__client=client, revoked_at=None)
+        live.update(revoked_at=moment, revoked_why="client type changed")
+    report(Event("client.type_changed", None, client.project.public_id, client.client_id, {"type": kind}))

@@ -1,0 +1,106 @@
+"""Consent: remembered per connection, asked again only for what is new, taken back at any time."""
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from accounts.models import Account
+from accounts.subjects import subject_for
+from devportal.lib import clock
+from devportal.lib.audit import Event, report
+from oidc import scopes as scope_rules
+from oidc.errors import AppFull, ConsentMissing
+from oidc.models import Client, Connection, Family, ProjectMember
+
+
+def find_connection(account: Account, client: Client) -> Connection | None:
+    """Return the person's connection to the app, removed or not."""
+    return Connection.objects.filter(account=account, client=client).first()
+
+
+def consented(connection: Connection | None) -> set[str]:
+    """Return the scopes that the person allows now."""
+    if connection is None or connection.removed_at is not None:
+        return set()
+    return set(connection.scopes.split())
+
+
+def is_full_for(account: Account, client: Client) -> bool:
+    """Tell whether `account` would be one person too many for an unverified app."""
+    if client.is_verified or client.first_party:
+        return False
+    if Connection.objects.filter(account=account, client=client).exists() or _is_owner(account, client):
+        return False
+    return _people_besides_owners(client) >= settings.UNVERIFIED_APP_PEOPLE
+
+
+def _is_owner(account: Account, client: Client) -> bool:
+    owner = ProjectMember.Role.OWNER
+    return ProjectMember.objects.filter(project_id=client.project_id, account=account, role=owner).exists()
+
+
+def _people_besides_owners(client: Client) -> int:
+    """Count everybody who ever authorized the app, deleted accounts included, owners left out."""
+    owners = ProjectMember.objects.filter(project_id=client.project_id, role=ProjectMember.Role.OWNER)
+    everybody = Connection.objects.filter(client=client).count()
+    return everybody - Connection.objects.filter(client=client, account__in=owners.values("account")).count()
+
+
+@transaction.atomic
+def record(account: Account, client: Client, scopes: list[str]) -> Connection:
+    """Remember that the person allowed `scopes`, beside what they allowed before. Raises AppFull.
+
+    Exact when many arrive at once: whoever would add a person waits for the client's row first.
+    """
+    connection = find_connection(account, client)
+    if connection is None:
+        Client.objects.select_for_update().get(pk=client.pk)
+        if is_full_for(account, client):
+            raise AppFull
+    moment = clock.now()
+    try:
+        with transaction.atomic():
+            connection, _ = Connection.objects.get_or_create(
+                account=account,
+                client=client,
+                defaults={
+                    "subject": subject_for(account, client.project.public_id),
+                    "first_authorized_at": moment,
+                    "last_authorized_at": moment,
+                },
+            )
+    except IntegrityError:
+        connection = Connection.objects.get(account=account, client=client)
+    connection = Connection.objects.select_for_update().get(pk=connection.pk)
+    before = consented(connection)
+    connection.scopes = scope_rules.join(before | set(scopes))
+    connection.removed_at = None
+    connection.last_authorized_at = moment
+    connection.save(update_fields=["scopes", "removed_at", "last_authorized_at"])
+    if set(scopes) - before:
+        details = {"scopes": connection.scopes}
+        report(Event("consent.given", account.pk, client.project.public_id, client.client_id, details))
+    return connection
+
+
+def require(account: Account, client: Client, scopes: list[str]) -> Connection:
+    """Return the locked connection on whose remembered consent a code may rest. Raises ConsentMissing.
+
+    Call it inside a transaction: a removal at the same moment then comes before or after, never in between.
+    """
+    connection = Connection.objects.select_for_update().filter(account=account, client=client).first()
+    if connection is None or not set(scopes) <= consented(connection):
+        raise ConsentMissing
+    connection.last_authorized_at = clock.now()
+    connection.save(update_fields=["last_authorized_at"])
+    return connection
+
+
+@transaction.atomic
+def remove(connection: Connection) -> None:
+    """Take the person's consent back: it, and every code and token that rests on it, end now."""
+    moment = clock.now()
+    Connection.objects.filter(pk=connection.pk).update(scopes="", removed_at=moment)
+    live = Family.objects.filter(connection=connection, revoked_at=None)
+    live.update(revoked_at=moment, revoked_why="access removed")
+    client = connection.client
+    report(Event("consent.removed", connection.account_id, client.project.public_id, client.client_id))

@@ -1,0 +1,59 @@
+"""RP-initiated logout: what a request proves, and so what it may do without asking."""
+
+from dataclasses import dataclass
+
+from accounts.models import Account
+from oidc import signatures
+from oidc.clients import find_client
+from oidc.errors import BadToken
+from oidc.models import Client
+from oidc.parameters import Parameters
+
+
+@dataclass(frozen=True)
+class LogoutRequest:
+    """A sign-out request. `return_to` is set only when it is registered for a client that the hint proves."""
+
+    client: Client | None
+    hinted_sub: str | None
+    return_to: str | None
+    state: str | None
+
+
+def understand(parameters: Parameters) -> LogoutRequest:
+    """Return what the parameters say and prove; whatever is off is as good as not sent."""
+    hint, client_id = parameters.get("id_token_hint"), parameters.get("client_id")
+    if not all(map(parameters.is_clear, ("id_token_hint", "client_id", "post_logout_redirect_uri", "state"))):
+        hint = None
+    claims = _claims(hint)
+    if claims is None:
+        return LogoutRequest(find_client(client_id), None, None, None)
+    client = find_client(claims.get("aud"))
+    if client is None or (client_id and client_id != client.client_id):
+        return LogoutRequest(client, None, None, None)
+    uri = parameters.get("post_logout_redirect_uri")
+    return_to = uri if uri and client.post_logout_redirect_uri_allowed(uri) else None
+    return LogoutRequest(client, claims.get("sub"), return_to, parameters.get("state"))
+
+
+def _claims(hint: str | None) -> dict[str, str] | None:
+    if hint is None:
+        return None
+    try:
+        claims = signatures.read_id_token_hint(hint)
+    except BadToken:
+        return None
+    return claims if all(isinstance(claims.get(name), str) for name in ("aud", "sub")) else None
+
+
+def goes_straight_back(request: LogoutRequest, account: Account | None) -> bool:
+    """Tell whether the session may end and the browser go back without a question.
+
+    That takes a hint of ours, a URL registered for its client, and nobody signed in but the hint's own person.
+    """
+    if request.return_to is None or request.client is None:
+        return False
+    if account is None:
+        return True
+    sector = request.client.project.public_id
+    return account.subjects.filter(sub=request.hinted_sub, sector=sector).exists()

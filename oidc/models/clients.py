@@ -1,0 +1,134 @@
+"""Clients (apps) and their secrets."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db import models
+from django.utils.functional import cached_property
+from oauth2_provider.models import AbstractApplication, ApplicationManager
+from oauthlib.oauth2.rfc6749.errors import MissingRedirectURIError
+
+from devportal.lib.credentials import random_text
+from oidc.models.projects import Project
+
+
+def new_client_id() -> str:
+    """Return a fresh client id: the service's prefix, then 130 random bits."""
+    return f"{settings.CLIENT_ID_PREFIX}{random_text(22)}"
+
+
+class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyped
+    """An app: the unit of consent, of Connected apps, of the cap, of review and of limits.
+
+    The library's model, swapped. Its `client_secret` stays empty and can never match: secrets are
+    ClientSecret rows. Its `redirect_uris` are matched as whole strings (RFC 9700 §2.1).
+    """
+
+    class Type(models.TextChoices):
+        WEB = "web", "Web app (runs on a server)"
+        SPA = "spa", "Browser app (runs in the browser)"
+        NATIVE = "native", "Desktop or mobile app (installed)"
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="clients")
+    type = models.CharField(max_length=6, choices=Type.choices)
+    enabled = models.BooleanField(default=True)
+    first_party = models.BooleanField(default=False)
+    verified_at = models.DateTimeField(null=True, blank=True)
+    # Space-separated, in addition to the scopes that every client may ask for.
+    approved_scopes = models.TextField(blank=True, default="")
+    logo = models.ImageField(upload_to="logos/", blank=True)
+    home_page_url = models.URLField(max_length=500, blank=True)
+    privacy_policy_url = models.URLField(max_length=500, blank=True)
+    terms_url = models.URLField(max_length=500, blank=True)
+
+    objects = ApplicationManager()
+
+    class Meta(AbstractApplication.Meta):
+        abstract = False
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        # What the library reads is derived, so that it can't disagree with what we say.
+        self.client_type = self.CLIENT_CONFIDENTIAL if self.has_secret else self.CLIENT_PUBLIC
+        self.authorization_grant_type = self.GRANT_AUTHORIZATION_CODE
+        self.algorithm = self.RS256_ALGORITHM
+        self.client_secret, self.hash_client_secret = "", False
+        super().save(*args, **kwargs)
+
+    @property
+    def has_secret(self) -> bool:
+        """Whether clients of this type authenticate with a secret (specification 2.7)."""
+        return self.type == self.Type.WEB
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the client is turned on and its project is not suspended."""
+        return self.enabled and not self.project.is_suspended
+
+    @property
+    def is_verified(self) -> bool:
+        return self.verified_at is not None
+
+    @property
+    def letter(self) -> str:
+        """The first letter of the name: the tile of an app without a verified logo."""
+        return self.name[:1].upper() or "?"
+
+    @property
+    def domain(self) -> str:
+        """The host of the home page, or of the first redirect URL."""
+        first = next(iter(self.registered_redirect_uris), "")
+        return urlsplit(self.home_page_url or first).hostname or ""
+
+    @cached_property
+    def registered_redirect_uris(self) -> tuple[str, ...]:
+        return tuple(self.redirect_uris.split())
+
+    @property
+    def registered_post_logout_redirect_uris(self) -> tuple[str, ...]:
+        return tuple(self.post_logout_redirect_uris.split())
+
+    # --- The library's questions ---
+
+    def redirect_uri_allowed(self, uri: str) -> bool:
+        # Character for character (security rule 1); the library's own match normalises.
+        return uri in self.registered_redirect_uris
+
+    def post_logout_redirect_uri_allowed(self, uri: str) -> bool:
+        return uri in self.registered_post_logout_redirect_uris
+
+    @property
+    def default_redirect_uri(self) -> str:
+        # RFC 6749 §3.1.2.3 lets a client with one URL leave it out; the specification does not.
+        raise MissingRedirectURIError
+
+    def get_allowed_schemes(self) -> list[str]:
+        # `http` is for loopback addresses alone, and registration sees to that.
+        return ["https", "http"]
+
+    def origin_allowed(self, origin: str) -> bool:
+        return False  # CORS is answered by oidc/cors.py
+
+
+class ClientSecret(models.Model):
+    """A secret of a web client; up to two are live, so that one can follow the other without a gap."""
+
+    client = models.ForeignKey(
+        settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="secrets"
+    )
+    digest = models.CharField(max_length=64)
+    last_four = models.CharField(max_length=4)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["client"], condition=models.Q(ended_at=None), name="live_secrets_of_a_client"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"…{self.last_four} of {self.client}"

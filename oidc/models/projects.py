@@ -1,0 +1,51 @@
+"""Projects: groups of clients that know a person by one pairwise id."""
+
+from django.conf import settings
+from django.db import models
+
+from devportal.lib.credentials import random_text
+
+
+def new_public_id() -> str:
+    """Return a fresh public id of a project; also the sector of its people's ids."""
+    return f"prj_{random_text(22)}"
+
+
+class Project(models.Model):
+    """A product of one developer or team. Its public id is the sector of OpenID Connect Core 8.1."""
+
+    public_id = models.CharField(max_length=32, unique=True, default=new_public_id, editable=False)
+    name = models.CharField(max_length=100)
+    suspended_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_suspended(self) -> bool:
+        return self.suspended_at is not None
+
+
+class ProjectMember(models.Model):
+    """What one person may do in one project."""
+
+    class Role(models.TextChoices):
+        OWNER = "owner"
+        DEVELOPER = "developer"
+        VIEWER = "viewer"
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="members")
+    account = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="project_memberships"
+    )
+    role = models.CharField(max_length=10, choices=Role.choices)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "account"], name="one_role_per_project_and_account")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.account} ({self.role})"

@@ -1,0 +1,60 @@
+"""Codes and tokens: the library's models, swapped. Raw values are never stored."""
+
+from typing import ClassVar
+
+from django.db import models
+from oauth2_provider.models import (
+    AbstractAccessToken,
+    AbstractGrant,
+    AbstractIDToken,
+    AbstractRefreshToken,
+)
+
+from oidc.models.connections import Family
+
+
+class AuthorizationCode(AbstractGrant):  # type: ignore[misc]
+    """A code, hashed (in `code`), consumed at most once, and kept after that so that a replay is noticed."""
+
+    family = models.OneToOneField(Family, models.CASCADE, related_name="code")
+    # Which pending request it answers: a form sent twice leaves one live code.
+    request_key = models.CharField(max_length=64, db_index=True)
+    consumed_at = models.DateTimeField(null=True, blank=True)
+    # The library allows 255 characters; clients may send longer ones, and ours is on the family.
+    nonce = models.TextField(blank=True, default="")
+
+    class Meta(AbstractGrant.Meta):
+        abstract = False
+        indexes = [models.Index(fields=["expires"], name="codes_by_expiry")]
+
+
+class AccessToken(AbstractAccessToken):  # type: ignore[misc]
+    """An access token's checksum; the token itself is a signed JWT that only its holder has."""
+
+    family = models.ForeignKey(Family, models.CASCADE, related_name="access_tokens")
+
+    class Meta(AbstractAccessToken.Meta):
+        abstract = False
+        indexes = [models.Index(fields=["expires"], name="access_tokens_by_expiry")]
+
+
+class RefreshToken(AbstractRefreshToken):  # type: ignore[misc]
+    """A refresh token's checksum. `revoked` is the moment it was superseded by the next of its family."""
+
+    # The library's bare family id gives way to the family's row.
+    token_family = None
+    family = models.ForeignKey(Family, models.CASCADE, related_name="refresh_tokens")
+    expires = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["token_checksum"], name="one_row_per_refresh_token")
+        ]
+        indexes = [models.Index(fields=["expires"], name="refresh_tokens_by_expiry")]
+
+
+class IDToken(AbstractIDToken):  # type: ignore[misc]
+    """Never stored: an ID token proves itself by its signature. The library wants the model to exist."""
+
+    class Meta(AbstractIDToken.Meta):
+        abstract = False

@@ -1,0 +1,79 @@
+"""Reading parameters strictly: what is repeated, or is no proper text, is known by name."""
+
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl
+
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
+from django.http import HttpRequest, UnreadablePostError
+
+FORM = "application/x-www-form-urlencoded"
+MAX_FIELDS = 100
+
+
+class Unreadable(Exception):
+    """The parameters can't be read at all; the argument is a public sentence."""
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Decoded parameters. One without a value counts as left out (RFC 6749 §3.1)."""
+
+    values: dict[str, str] = field(default_factory=dict)
+    repeated: frozenset[str] = frozenset()
+    malformed: frozenset[str] = frozenset()
+
+    def get(self, name: str) -> str | None:
+        return self.values.get(name)
+
+    def is_clear(self, name: str) -> bool:
+        """Tell whether the parameter, if sent at all, was sent once and as proper text."""
+        return name not in self.repeated and name not in self.malformed
+
+
+def read_query(request: HttpRequest) -> Parameters:
+    """Return the parameters of the query. Raises Unreadable for more than anybody sends."""
+    return parse(request.META.get("QUERY_STRING", ""))
+
+
+def read_form(request: HttpRequest) -> Parameters:
+    """Return the parameters of a form body. Raises Unreadable for another content type or a broken body."""
+    if request.content_type != FORM:
+        raise Unreadable(f"The body must be {FORM}.")
+    try:
+        body = request.body
+    except (RequestDataTooBig, TooManyFieldsSent) as error:
+        raise Unreadable("The body is too large.") from error
+    except UnreadablePostError as error:
+        raise Unreadable("The body broke off.") from error
+    try:
+        return parse(body.decode("ascii"))
+    except UnicodeDecodeError as error:
+        raise Unreadable("The body must be percent-encoded.") from error
+
+
+def parse(encoded: str) -> Parameters:
+    """Return the parameters of `encoded`. Raises Unreadable for more fields than anybody sends."""
+    try:
+        pairs = parse_qsl(
+            encoded, errors="surrogateescape", max_num_fields=MAX_FIELDS, keep_blank_values=True
+        )
+    except ValueError as error:
+        raise Unreadable("There are too many parameters.") from error
+    values: dict[str, str] = {}
+    repeated, malformed = set(), set()
+    for name, value in pairs:
+        if name in values:
+            repeated.add(name)
+        elif not _is_text(value):
+            malformed.add(name)
+        values.setdefault(name, value)
+    return Parameters(
+        values={name: value for name, value in values.items() if value and name not in malformed},
+        repeated=frozenset(repeated),
+        malformed=frozenset(malformed),
+    )
+
+
+def _is_text(value: str) -> bool:
+    # surrogateescape marks the bytes that were no UTF-8; PostgreSQL stores neither them nor a NUL.
+    return "\x00" not in value and not any("\ud800" <= character <= "\udfff" for character in value)

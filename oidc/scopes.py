@@ -1,0 +1,74 @@
+"""Scopes: what each means to people, which claims it opens, and who may ask for it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from oauth2_provider.scopes import BaseScopes
+
+from oidc.models import Client
+
+OPENID = "openid"
+OFFLINE = "offline_access"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """One scope. `title` is the sentence people read on the consent page."""
+
+    name: str
+    title: str
+    needs_approval: bool = False
+
+
+SCOPES = {
+    scope.name: scope
+    for scope in (
+        Scope(OPENID, "Recognise you when you come back"),
+        Scope("email", "See your e-mail address"),
+        Scope("profile", "See your name and photo"),
+        Scope(OFFLINE, "Keep this access while you are away, until you remove the app"),
+        Scope("account.read", "See your e-mail address, your name and your plan", needs_approval=True),
+    )
+}
+
+# Claims by scope (specification 2.4); `sub` comes with `openid`, which every request has.
+CLAIM_SCOPES = {
+    "email": "email",
+    "email_verified": "email",
+    "name": "profile",
+    "given_name": "profile",
+    "family_name": "profile",
+    "picture": "profile",
+}
+
+
+def split(text: str | None) -> list[str]:
+    """Return the scopes of a space-separated text, each once, in its order (RFC 6749 §3.3)."""
+    return list(dict.fromkeys((text or "").split(" "))) if text else []
+
+
+def join(scopes: Any) -> str:
+    """Return scopes as one space-separated text, in the order of SCOPES."""
+    wanted = set(scopes)
+    return " ".join(name for name in SCOPES if name in wanted)
+
+
+def allowed_for(client: Client) -> frozenset[str]:
+    """Return what `client` may ask for: the basic scopes, and those that review has approved."""
+    approved = set(client.approved_scopes.split())
+    return frozenset(name for name, scope in SCOPES.items() if not scope.needs_approval or name in approved)
+
+
+class ScopesBackend(BaseScopes):  # type: ignore[misc]
+    """Answers the library's questions about scopes."""
+
+    def get_all_scopes(self) -> dict[str, str]:
+        return {name: scope.title for name, scope in SCOPES.items()}
+
+    def get_available_scopes(
+        self, application: Client | None = None, request: Any = None, *args: Any, **kwargs: Any
+    ) -> list[str]:
+        return sorted(allowed_for(application)) if application else list(SCOPES)
+
+    def get_default_scopes(self, *args: Any, **kwargs: Any) -> list[str]:
+        return []

@@ -1,0 +1,79 @@
+"""The library's server and backend, with what they leave open closed. Knows oauthlib's request object.
+
+oauthlib checks a request for each of its many grant types; this service has two, and its own checks
+(oidc/authorize.py) run before oauthlib sees an authorization request. What stands here holds on the way in.
+"""
+
+import re
+from typing import Any
+
+from django.http import HttpRequest
+from oauth2_provider.oauth2_backends import OAuthLibCore
+from oauthlib.common import urlencode
+from oauthlib.oauth2.rfc6749 import errors
+from oauthlib.openid import Server as OpenIDServer
+
+from oidc.parameters import read_form
+
+# RFC 7636 §4.1, §4.2: a verifier has 43 to 128 unreserved characters, an S256 challenge 43 of base64url.
+CODE_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
+CODE_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
+
+
+# What oauthlib may see of a form: more would steer it (a `response_type` beside a code drops the ID token).
+_FORM_FIELDS = {
+    "token": {"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret"}
+    | {"refresh_token", "scope"},
+    "revoke": {"token", "token_type_hint", "client_id", "client_secret"},
+}
+
+
+class Backend(OAuthLibCore):  # type: ignore[misc]
+    """Hands oauthlib what oidc/parameters.py has read, instead of Django's forgiving QueryDict.
+
+    The query stays out of it: the authorization endpoint passes on what it has checked, as credentials, and the
+    other endpoints read nothing from there.
+    """
+
+    def _extract_params(self, request: HttpRequest) -> tuple[str, str, str, dict[str, str]]:
+        body = urlencode(self.extract_body(request))
+        return request.path, request.method or "", body, self.extract_headers(request)
+
+    def extract_headers(self, request: HttpRequest) -> dict[str, str]:
+        header = request.META.get("HTTP_AUTHORIZATION")
+        return {} if header is None else {"Authorization": header}
+
+    def extract_body(self, request: HttpRequest) -> list[tuple[str, str]]:
+        fields = _FORM_FIELDS.get(request.resolver_match.url_name or "") if request.resolver_match else None
+        if fields is None or request.method != "POST":
+            return []
+        return [(name, value) for name, value in read_form(request).values.items() if name in fields]
+
+
+class Server(OpenIDServer):  # type: ignore[misc]
+    """Authorization code and refresh token grants, S256 only."""
+
+    def __init__(self, request_validator: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(request_validator, *args, **kwargs)
+        self._response_types = {"code": self.openid_connect_auth}
+        self._grant_types = {
+            "authorization_code": self.openid_connect_auth,
+            "refresh_token": self.refresh_grant,
+        }
+        code_grant = self.openid_connect_auth.proxy_target
+        code_grant._code_challenge_methods = {"S256": code_grant._code_challenge_methods["S256"]}
+        code_grant.custom_validators.pre_auth.append(require_challenge)
+        code_grant.custom_validators.post_token.append(require_well_formed_verifier)
+
+
+def require_challenge(request: Any) -> dict[str, Any]:
+    """Refuse an authorization without a proper S256 challenge (RFC 7636 §4.3; RFC 9700 §2.1.1)."""
+    if request.code_challenge_method != "S256" or not CODE_CHALLENGE.fullmatch(request.code_challenge or ""):
+        raise errors.InvalidRequestError(request=request, description="An S256 code_challenge is required.")
+    return {}
+
+
+def require_well_formed_verifier(request: Any) -> None:
+    """Refuse a verifier that no client may make, even if its hash fits."""
+    if not CODE_VERIFIER.fullmatch(request.code_verifier or ""):
+        raise errors.InvalidGrantError(request=request)

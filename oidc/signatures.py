@@ -1,0 +1,102 @@
+"""Signed tokens: made with jwcrypto, checked with `cryptography` (seven times faster)."""
+
+import base64
+import binascii
+import functools
+import json
+from collections.abc import Callable
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from django.conf import settings
+from jwcrypto.jwk import JWK
+from jwcrypto.jwt import JWT
+
+from devportal.lib import clock
+from oidc import keys
+from oidc.errors import BadToken
+from oidc.models import SigningKey
+
+ACCESS_TOKEN = "at+jwt"  # RFC 9068 §2.1
+ID_TOKEN = "JWT"
+MAX_TOKEN_CHARACTERS = 16_384
+
+
+def sign(claims: dict[str, Any], typ: str) -> str:
+    """Return `claims` as an RS256 JWT of the active key. Raises keys.NoSigningKey."""
+    key = keys.signing_key()
+    token = JWT(header={"typ": typ, "alg": "RS256", "kid": key.kid}, claims=claims)
+    token.make_signed_token(key.private)
+    serialized: str = token.serialize()
+    return serialized
+
+
+def _decoded(part: str) -> Any:
+    padded = part + "=" * (-len(part) % 4)
+    return json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+
+
+def _signature(part: str) -> bytes:
+    return base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
+
+
+def read(token: str, typ: str, find_key: Callable[[str], RSAPublicKey | None]) -> dict[str, Any]:
+    """Return the claims of a token that this service signed. Raises BadToken.
+
+    Algorithm and key come from us (RFC 8725 §3.1): the header may name a published key and nothing else.
+    """
+    if len(token) > MAX_TOKEN_CHARACTERS or token.count(".") != 2:
+        raise BadToken("not a JWT")
+    signed, _, signature = token.rpartition(".")
+    try:
+        header, claims = (_decoded(part) for part in signed.split("."))
+        signature_bytes = _signature(signature)
+    except (binascii.Error, ValueError, RecursionError) as error:
+        raise BadToken("not a JWT") from error
+    if not isinstance(header, dict) or not isinstance(claims, dict):
+        raise BadToken("not a JWT of objects")
+    if set(header) != {"alg", "kid", "typ"} or header["alg"] != "RS256" or header["typ"] != typ:
+        raise BadToken(f"not one of our {typ} headers")
+    kid = header["kid"]
+    key = find_key(kid) if isinstance(kid, str) else None
+    if key is None:
+        raise BadToken("unknown kid")
+    try:
+        key.verify(signature_bytes, signed.encode(), PKCS1v15(), SHA256())
+    except InvalidSignature as error:
+        raise BadToken("wrong signature") from error
+    if claims.get("iss") != settings.ISSUER:
+        raise BadToken("another issuer's")
+    return claims
+
+
+def read_access_token(token: str) -> dict[str, Any]:
+    """Return the claims of an access token that is signed by us, for us and not expired. Raises BadToken."""
+    claims = read(token, ACCESS_TOKEN, _published)
+    if claims.get("aud") != settings.BASE_URL:
+        raise BadToken("for another audience")
+    expires = claims.get("exp")
+    if not isinstance(expires, int) or isinstance(expires, bool) or expires <= clock.timestamp():
+        raise BadToken("expired")
+    return claims
+
+
+def read_id_token_hint(token: str) -> dict[str, Any]:
+    """Return the claims of an ID token of ours, expired or signed by a retired key included. Raises BadToken."""
+    return read(token, ID_TOKEN, _any_key)
+
+
+def _published(kid: str) -> RSAPublicKey | None:
+    key = keys.published_key(kid)
+    return key.public if key else None
+
+
+@functools.lru_cache(maxsize=32)
+def _any_key(kid: str) -> RSAPublicKey | None:
+    if published := _published(kid):
+        return published
+    row = SigningKey.objects.filter(kid=kid).first() if kid.isascii() and "\x00" not in kid else None
+    return JWK(**row.public_jwk).get_op_key("verify") if row else None

@@ -1,0 +1,54 @@
+"""Periodic work: keys that are due, and rows that can't matter any more."""
+
+import logging
+from datetime import timedelta
+
+from celery import shared_task
+from django.db.models import QuerySet
+
+from devportal.lib import clock
+from oidc import keys
+from oidc.models import AccessToken, AuthorizationCode, Family, RefreshToken
+
+log = logging.getLogger(__name__)
+
+BATCH = 1000
+# How long a used or expired code is kept, so that a late replay is still noticed.
+KEEP_CODES = timedelta(days=1)
+KEEP_FAMILIES = timedelta(days=7)
+
+
+@shared_task
+def rotate_keys() -> str:
+    """Take the step of key rotation that is due, if one is."""
+    return keys.rotate()
+
+
+@shared_task
+def clear_expired() -> int:
+    """Delete expired codes and tokens, then families that nothing hangs on; return how many rows went.
+
+    Never from the top down: deleting a code takes nothing with it, so what is alive stays. Ours instead of the
+    library's, which would delete superseded refresh tokens whose reuse has to be noticed.
+    """
+    now = clock.now()
+    gone = _delete(AccessToken.objects.filter(expires__lt=now))
+    gone += _delete(RefreshToken.objects.filter(expires__lt=now))
+    gone += _delete(AuthorizationCode.objects.filter(expires__lt=now - KEEP_CODES))
+    bare = Family.objects.filter(
+        code=None, access_tokens=None, refresh_tokens=None, created_at__lt=now - KEEP_FAMILIES
+    )
+    gone += _delete(bare)
+    log.info("Expired rows deleted: %d", gone)
+    return gone
+
+
+def _delete(
+    rows: "QuerySet[AccessToken] | QuerySet[RefreshToken] | QuerySet[AuthorizationCode] | QuerySet[Family]",
+) -> int:
+    """Delete in batches, so that no request waits long for a lock."""
+    gone = 0
+    while batch := list(rows.values_list("pk", flat=True)[:BATCH]):
+        rows.model.objects.filter(pk__in=batch).delete()
+        gone += len(batch)
+    return gone

@@ -1,0 +1,263 @@
+"""Codes and tokens: issuing, finding, superseding and ending them.
+
+Reading and signing happen before the transaction; inside it are only the conditional update that consumes the
+code or refresh token, and the inserts. Whoever loses the update gets invalid_grant.
+"""
+
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from accounts.authentication import Authentication
+from devportal.lib import clock
+from devportal.lib.audit import Event, report
+from devportal.lib.credentials import digest, random_text
+from oidc import scopes as scope_rules
+from oidc import signatures
+from oidc.errors import BadToken
+from oidc.models import AccessToken, AuthorizationCode, Connection, Family, RefreshToken
+
+log = logging.getLogger(__name__)
+
+REFRESH_TOKEN_LENGTH = 43  # 256 random bits
+_FAMILY = (
+    "family__connection__account",
+    "family__connection__subject",
+    "family__connection__client__project",
+)
+
+
+# --- Codes ---
+
+
+def create_code(
+    raw: str,
+    connection: Connection,
+    *,
+    scopes: list[str],
+    redirect_uri: str,
+    code_challenge: str,
+    nonce: str,
+    authentication: Authentication,
+    request_key: str,
+) -> AuthorizationCode:
+    """Store a fresh code and the family that begins with it. Call it with the connection's row locked.
+
+    A code that the same pending request got before and that nobody has used ends: a consent form that is sent
+    twice leaves one live code.
+    """
+    unused = AuthorizationCode.objects.filter(
+        request_key=request_key, consumed_at=None, family__connection=connection, family__revoked_at=None
+    )
+    for twin in unused.select_related("family"):
+        end_family(twin.family, "answered again")
+    family = Family.objects.create(
+        connection=connection,
+        scope=scope_rules.join(scopes),
+        nonce=nonce,
+        auth_time=datetime.fromtimestamp(authentication.at, UTC),
+        amr=list(authentication.methods),
+        created_at=clock.now(),
+    )
+    return AuthorizationCode.objects.create(
+        family=family,
+        request_key=request_key,
+        code=digest(raw),
+        application_id=connection.client_id,
+        user_id=connection.account_id,
+        redirect_uri=redirect_uri,
+        scope=family.scope,
+        code_challenge=code_challenge,
+        code_challenge_method=AuthorizationCode.CODE_CHALLENGE_S256,
+        expires=clock.from_now(settings.AUTHORIZATION_CODE_SECONDS),
+    )
+
+
+def find_code(raw: str, client_pk: int) -> AuthorizationCode | None:
+    """Return the live code of this client, or None.
+
+    A code that comes back after it was used was seen by somebody else: what it gave ends (RFC 6749 §4.1.2).
+    """
+    row = (
+        AuthorizationCode.objects.select_related(*_FAMILY)
+        .filter(code=digest(raw), application_id=client_pk)
+        .first()
+    )
+    if row is None:
+        return None
+    if row.consumed_at is not None:
+        replayed(row.family)
+        return None
+    return row if row.expires > clock.now() and is_live(row.family) else None
+
+
+def replayed(family: Family) -> None:
+    """End a family whose code was used twice."""
+    end_family(family, "code replayed")
+
+
+# --- Refresh tokens ---
+
+
+def find_refresh_token(raw: str, client_pk: int) -> RefreshToken | None:
+    """Return the refresh token of this client that may be used now, or None (RFC 9700 §4.14.2).
+
+    A superseded one is refused. Within REFRESH_REUSE_SECONDS that is all (parallel tabs, a repeated send);
+    later, somebody else has it, and the family ends. REFRESH_GRACE_SECONDS may forgive lost replies.
+    """
+    row = (
+        RefreshToken.objects.select_related(*_FAMILY)
+        .filter(token_checksum=digest(raw), application_id=client_pk)
+        .first()
+    )
+    if row is None or row.expires <= clock.now() or not is_live(row.family):
+        return None
+    if row.revoked is not None:
+        age = (clock.now() - row.revoked).total_seconds()
+        if age <= settings.REFRESH_GRACE_SECONDS:
+            return row
+        if age > settings.REFRESH_REUSE_SECONDS:
+            log.warning("A superseded refresh token of family %s came back; the family ends.", row.family_id)
+            end_family(row.family, "refresh token reused")
+        return None
+    return row
+
+
+# --- Families ---
+
+
+def is_live(family: Family) -> bool:
+    """Tell whether anything of this family may still be used: neither it, its consent, its person nor its client ended."""
+    connection = family.connection
+    return bool(
+        family.revoked_at is None
+        and connection.removed_at is None
+        and connection.account is not None
+        and connection.account.is_active
+        and connection.subject is not None
+        and connection.client.is_on
+    )
+
+
+def end_family(family: Family, why: str) -> None:
+    """End everything that came from one authorization; the consent stays."""
+    ended = Family.objects.filter(pk=family.pk, revoked_at=None).update(
+        revoked_at=clock.now(), revoked_why=why
+    )
+    if ended:
+        client = family.connection.client
+        report(Event("family.ended", None, client.project.public_id, client.client_id, {"why": why}))
+
+
+def live_scopes(family: Family) -> list[str]:
+    """Return what a family may have now: what was granted, less what consent or approval has since withdrawn."""
+    connection = family.connection
+    still = set(connection.scopes.split()) & scope_rules.allowed_for(connection.client)
+    return [scope for scope in scope_rules.split(family.scope) if scope in still]
+
+
+# --- Issuing ---
+
+
+def access_token_for(request: Any, refresh_token: bool = False) -> str:
+    """Return a signed access token for an oauthlib token request (the library's ACCESS_TOKEN_GENERATOR)."""
+    family: Family = request.family
+    return access_token(family, request.scopes)
+
+
+def refresh_token_for(request: Any, refresh_token: bool = False) -> str:
+    """Return a fresh refresh token (the library's REFRESH_TOKEN_GENERATOR)."""
+    return random_text(REFRESH_TOKEN_LENGTH)
+
+
+def access_token(family: Family, scopes: list[str]) -> str:
+    """Return an access token as RFC 9068 §2.2 has it: nothing personal in it."""
+    moment = clock.timestamp()
+    subject = family.connection.subject
+    assert subject is not None
+    claims = {
+        "iss": settings.ISSUER,
+        "sub": subject.sub,
+        "aud": settings.BASE_URL,
+        "client_id": family.connection.client.client_id,
+        "scope": " ".join(scopes),
+        "iat": moment,
+        "exp": moment + settings.ACCESS_TOKEN_SECONDS,
+        "jti": random_text(22),
+    }
+    return signatures.sign(claims, signatures.ACCESS_TOKEN)
+
+
+@transaction.atomic
+def store(consumed: AuthorizationCode | RefreshToken, access: str, refresh: str | None, scope: str) -> bool:
+    """Consume a code or refresh token and store what was made from it; False if another request was first."""
+    moment = clock.now()
+    family = consumed.family
+    if not _consume(consumed, moment):
+        return False
+    AccessToken.objects.create(
+        family=family,
+        user_id=consumed.user_id,
+        application_id=consumed.application_id,
+        token="",
+        token_checksum=digest(access),
+        scope=scope,
+        expires=clock.from_now(settings.ACCESS_TOKEN_SECONDS),
+    )
+    if refresh is not None:
+        RefreshToken.objects.create(
+            family=family,
+            user_id=consumed.user_id,
+            application_id=consumed.application_id,
+            token="",
+            token_checksum=digest(refresh),
+            expires=clock.from_now(settings.REFRESH_TOKEN_SECONDS),
+        )
+    return True
+
+
+def _consume(consumed: AuthorizationCode | RefreshToken, moment: datetime) -> bool:
+    if isinstance(consumed, AuthorizationCode):
+        codes = AuthorizationCode.objects.filter(pk=consumed.pk, consumed_at=None)
+        return bool(codes.update(consumed_at=moment))
+    if consumed.revoked is not None:
+        return True  # superseded, and forgiven by REFRESH_GRACE_SECONDS
+    return bool(RefreshToken.objects.filter(pk=consumed.pk, revoked=None).update(revoked=moment))
+
+
+# --- Checking ---
+
+
+def find_access_token(raw: str) -> AccessToken:
+    """Return the row of an access token that is worth something now. Raises BadToken.
+
+    A valid signature alone is worth nothing: the row, its family, consent, person and client are all asked.
+    """
+    signatures.read_access_token(raw)
+    row = AccessToken.objects.select_related(*_FAMILY).filter(token_checksum=digest(raw)).first()
+    if row is None:
+        raise BadToken("unknown")
+    if row.expires <= clock.now():
+        raise BadToken("expired")
+    if not is_live(row.family):
+        raise BadToken("ended")
+    return row
+
+
+def find_family_of(raw: str, client_pk: int, *, access_tokens_too: bool) -> Family | None:
+    """Return the family of a refresh (or access) token of this client, live or not (RFC 7009 §2.1)."""
+    lookup = {"token_checksum": digest(raw), "application_id": client_pk}
+    refresh = (
+        RefreshToken.objects.select_related("family__connection__client__project").filter(**lookup).first()
+    )
+    if refresh is not None:
+        return refresh.family
+    if not access_tokens_too:
+        return None
+    access = (
+        AccessToken.objects.select_related("family__connection__client__project").filter(**lookup).first()
+    )
+    return access.family if access else None

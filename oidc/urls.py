@@ -1,0 +1,25 @@
+"""The seven endpoints of specification 4.2, and the pages around them. Nothing else of the library is mounted."""
+
+from django.urls import path, re_path
+
+from oidc.views import connected_apps, consent, discovery, logout
+from oidc.views.authorize import AuthorizeView, resume
+from oidc.views.token import RevokeEndpoint, TokenEndpoint, UserInfoEndpoint
+
+urlpatterns = [
+    # Two leading slashes too: widely used clients build them from an issuer that ends in one.
+    re_path(r"^/?\.well-known/openid-configuration$", discovery.configuration, name="discovery"),
+    path(".well-known/jwks", discovery.jwks, name="jwks"),
+    path("connect/authorize", AuthorizeView.as_view(), name="authorize"),
+    path("connect/consent", consent.ConsentView.as_view(), name="consent"),
+    path("connect/resume", resume, name="resume"),
+    path("connect/token", TokenEndpoint.as_view(), name="token"),
+    path("connect/userinfo", UserInfoEndpoint.as_view(), name="userinfo"),
+    path("connect/revoke", RevokeEndpoint.as_view(), name="revoke"),
+    path("connect/logout", logout.logout, name="logout"),
+    path("connect/logout/confirm", logout.confirm, name="logout_confirm"),
+    path("connect/signed-out", logout.signed_out, name="signed_out"),
+    path("account/apps/", connected_apps.connected_apps, name="connected_apps"),
+    path("account/apps/<int:connection_id>/remove", connected_apps.remove, name="connected_app_remove"),
+    path("account/switch", consent.switch_account, name="switch_account"),
+]

@@ -1,0 +1,191 @@
+"""The library's validator: each of its questions, answered from our own modules.
+
+Knows oauthlib's request object, and keeps on it, under names of its own, what one answer found for the next:
+`authorization` (what the authorization endpoint decided), `consumed` (the code or refresh token row), `family`.
+"""
+
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.urls import reverse
+from oauth2_provider.oauth2_validators import OAuth2Validator
+from oauthlib.oauth2.rfc6749 import errors
+
+from devportal.lib import clock
+from oidc import clients, consent, scopes, signatures, tokens
+from oidc.claims import claims_for
+from oidc.errors import BadToken, InvalidClient, TwoMethods
+from oidc.models import AuthorizationCode, Client
+
+
+class Validator(OAuth2Validator):  # type: ignore[misc]
+    """See the table in docs/library.md for what each override mends."""
+
+    # --- Clients ---
+
+    def _load_application(self, client_id: str, request: Any) -> Client | None:
+        client = request.client
+        if not isinstance(client, Client) or client.client_id != client_id:
+            client = request.client = clients.find_client(client_id)
+        return client
+
+    def client_authentication_required(self, request: Any, *args: Any, **kwargs: Any) -> bool:
+        return True  # authenticate_client knows which clients have a secret
+
+    def authenticate_client(self, request: Any, *args: Any, **kwargs: Any) -> bool:
+        try:
+            request.client = clients.authenticate(
+                request.headers.get("Authorization"),
+                request.client_id,
+                request.client_secret,
+                # A refresh token and the id of its client suffice to revoke it (specification 4.2).
+                secret_optional=request.uri == reverse("revoke"),
+            )
+        except InvalidClient:
+            return False
+        except TwoMethods as error:
+            raise errors.InvalidRequestError(
+                description="The client authenticates in two ways.", request=request
+            ) from error
+        request.client_id = request.client.client_id
+        return True
+
+    # --- Authorization ---
+
+    def validate_silent_login(self, request: Any) -> bool:
+        return True  # decided by oidc/authorize.py before oauthlib is asked
+
+    def validate_silent_authorization(self, request: Any) -> bool:
+        return True
+
+    def _create_authorization_code(
+        self, request: Any, code: dict[str, str], expires: Any = None
+    ) -> AuthorizationCode:
+        decided = request.authorization
+        with transaction.atomic():
+            if decided.consent_given_now:
+                connection = consent.record(request.user, request.client, request.scopes)
+            else:
+                connection = consent.require(request.user, request.client, request.scopes)
+            row = tokens.create_code(
+                code["code"],
+                connection,
+                scopes=request.scopes,
+                redirect_uri=request.redirect_uri,
+                code_challenge=request.code_challenge,
+                nonce=request.nonce or "",
+                authentication=decided.authentication,
+                request_key=decided.request_key,
+            )
+        decided.code = code["code"]
+        return row
+
+    # --- Code exchange ---
+
+    def validate_code(
+        self, client_id: str, code: str, client: Client, request: Any, *args: Any, **kwargs: Any
+    ) -> bool:
+        return self._take(tokens.find_code(code, client.pk), request)
+
+    def get_code_challenge(self, code: str, request: Any) -> str:
+        return str(request.consumed.code_challenge)
+
+    def get_code_challenge_method(self, code: str, request: Any) -> str:
+        return str(request.consumed.code_challenge_method)
+
+    def confirm_redirect_uri(
+        self,
+        client_id: str,
+        code: str,
+        redirect_uri: str,
+        client: Client,
+        request: Any,
+        *args: Any,
+        **kwargs: Any,
+    ) -> bool:
+        if redirect_uri != request.consumed.redirect_uri:
+            raise errors.InvalidGrantError(request=request)  # RFC 6749 §5.2; the library says invalid_request
+        return True
+
+    def get_authorization_code_nonce(
+        self, client_id: str, code: str, redirect_uri: str, request: Any
+    ) -> str | None:
+        return request.family.nonce or None
+
+    def invalidate_authorization_code(
+        self, client_id: str, code: str, request: Any, *args: Any, **kwargs: Any
+    ) -> None:
+        pass  # consumed in _save_bearer_token, in the transaction that stores what it gave
+
+    # --- Refresh ---
+
+    def validate_refresh_token(
+        self, refresh_token: str, client: Client, request: Any, *args: Any, **kwargs: Any
+    ) -> bool:
+        return self._take(tokens.find_refresh_token(refresh_token, client.pk), request)
+
+    def get_original_scopes(self, refresh_token: str, request: Any, *args: Any, **kwargs: Any) -> list[str]:
+        return tokens.live_scopes(request.family)
+
+    def _take(self, row: Any, request: Any) -> bool:
+        if row is None:
+            return False
+        request.consumed, request.family = row, row.family
+        request.user = row.family.connection.account
+        request.scopes = tokens.live_scopes(row.family)
+        return True
+
+    # --- Issuing ---
+
+    def _save_bearer_token(self, token: dict[str, Any], request: Any, *args: Any, **kwargs: Any) -> None:
+        if scopes.OFFLINE not in tokens.live_scopes(request.family):
+            token.pop("refresh_token", None)
+        if not tokens.store(
+            request.consumed, token["access_token"], token.get("refresh_token"), token["scope"]
+        ):
+            raise errors.InvalidGrantError(request=request)
+
+    def finalize_id_token(
+        self, id_token: dict[str, Any], token: Any, token_handler: Any, request: Any
+    ) -> str:
+        connection = request.family.connection
+        moment = clock.timestamp()
+        claims = claims_for(connection.account, connection.subject, request.scopes)
+        id_token |= claims | {
+            "iss": settings.ISSUER,
+            "iat": moment,
+            "exp": moment + settings.ID_TOKEN_SECONDS,
+            "auth_time": int(request.family.auth_time.timestamp()),
+        }
+        return signatures.sign(id_token, signatures.ID_TOKEN)
+
+    # --- Bearer tokens ---
+
+    def validate_bearer_token(self, token: str, scopes: list[str], request: Any) -> bool:
+        try:
+            row = tokens.find_access_token(token or "")
+        except BadToken:
+            return False
+        request.access_token, request.family = row, row.family
+        request.client, request.user = row.family.connection.client, row.family.connection.account
+        request.scopes = row.scope.split()
+        return True
+
+    def validate_jwt_bearer_token(self, token: str, scopes: list[str], request: Any) -> bool:
+        return False  # an ID token is no access token
+
+    def get_userinfo_claims(self, request: Any) -> dict[str, Any]:
+        connection = request.family.connection
+        return claims_for(connection.account, connection.subject, request.scopes)
+
+    # --- Revocation ---
+
+    def revoke_token(
+        self, token: str, token_type_hint: str | None, request: Any, *args: Any, **kwargs: Any
+    ) -> None:
+        secret_shown = "Authorization" in request.headers or bool(request.client_secret)
+        proven = secret_shown or not request.client.has_secret
+        family = tokens.find_family_of(token, request.client.pk, access_tokens_too=proven)
+        if family is not None:
+            tokens.end_family(family, "revoked by the app")

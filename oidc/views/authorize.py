@@ -1,0 +1,142 @@
+"""GET /connect/authorize: parse, decide (oidc/authorize.py), answer."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.urls import reverse
+from django.utils.decorators import method_decorator
+from django.utils.http import urlencode
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.generic import View
+from oauth2_provider.exceptions import OAuthToolkitError
+from oauth2_provider.views.mixins import OAuthLibMixin
+
+from accounts import authentication
+from accounts.models import Account
+from devportal.lib import clock
+from oidc import authorize, pending
+from oidc.authorize import Attempt, Consent, Full, Issue, Login, Outcome, Refuse, Unavailable
+from oidc.errors import AppFull, ConsentMissing, SignInError
+from oidc.parameters import FORM, Parameters, Unreadable, read_query
+from oidc.pending import Pending
+from oidc.views import pages
+from oidc.views.redirects import answer_app, redirect_back
+
+
+def look_at(request: HttpRequest, waiting: Pending, parameters: Parameters) -> Attempt:
+    """Return an attempt at a request, as the person of this session."""
+    account = request.user if isinstance(request.user, Account) else None
+    return Attempt(parameters, waiting, account, authentication.current(request))
+
+
+class Decided(OAuthLibMixin):  # type: ignore[misc]
+    """Turns an outcome into an answer; the library makes the code."""
+
+    def answer(self, request: HttpRequest, attempt: Attempt, outcome: Outcome) -> HttpResponse:
+        match outcome:
+            case Unavailable(client):
+                return pages.unavailable(request, client)
+            case Refuse(error):
+                pending.answered(request.session, attempt.pending.key)
+                return redirect_back(request, attempt, error)
+            case Issue():
+                return self.issue(request, attempt)
+            case Full(client):
+                waiting = pending.remember(request.session, attempt.pending.query)
+                return pages.app_full(request, client, waiting)
+            case Consent():
+                waiting = pending.remember(request.session, attempt.pending.query)
+                return pages.consent(request, attempt, outcome, waiting)
+            case Login():
+                waiting = pending.remember(request.session, attempt.pending.query)
+                return HttpResponseRedirect(sign_in_url(outcome, waiting))
+
+    def issue(self, request: HttpRequest, attempt: Attempt) -> HttpResponse:
+        """Have the library make a code (RFC 6749 §4.1.2), and send it to the app."""
+        given = attempt.parameters
+        decided = Decision(attempt)
+        credentials: dict[str, Any] = {
+            "client_id": attempt.client.client_id,
+            "client": attempt.client,
+            "redirect_uri": attempt.redirect_uri,
+            "response_type": "code",
+            "state": attempt.state,
+            "nonce": given.get("nonce"),
+            "code_challenge": given.get("code_challenge"),
+            "code_challenge_method": given.get("code_challenge_method"),
+            "authorization": decided,
+        }
+        try:
+            self.create_authorization_response(request, " ".join(attempt.scopes), credentials, allow=True)
+        except AppFull:
+            return self.answer(request, attempt, Full(attempt.client))
+        except ConsentMissing:
+            # Removed in another tab a moment ago: ask.
+            missing = frozenset(attempt.scopes)
+            return self.answer(request, attempt, Consent(attempt.client, attempt.scopes, missing))
+        except OAuthToolkitError as error:
+            return redirect_back(request, attempt, SignInError(error.oauthlib_error.error))
+        pending.answered(request.session, attempt.pending.key)
+        return answer_app(request, attempt, {"code": decided.code})
+
+
+class Decision:
+    """What the validator needs beside the request, and the code that it made."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self.consent_given_now = attempt.consent_given_now
+        self.authentication = attempt.authentication
+        self.request_key = attempt.pending.key
+        self.code = ""
+
+
+def sign_in_url(login: Login, waiting: Pending) -> str:
+    """Return where the person signs in, and comes back from to the pending request."""
+    come_back = f"{reverse('resume')}?{urlencode({'request': waiting.key})}"
+    if login.again:
+        return f"{reverse('account_reauthenticate')}?{urlencode({'next': come_back})}"
+    if login.new:
+        return f"{reverse('account_signup')}?{urlencode({'next': come_back, 'email': login.hint})}"
+    return f"{reverse('account_login')}?{urlencode({'next': come_back, 'login_hint': login.hint})}"
+
+
+@method_decorator([never_cache, csrf_exempt], name="dispatch")
+class AuthorizeView(Decided, View):
+    """The authorization endpoint (RFC 6749 §3.1, OpenID Connect Core 3.1.2)."""
+
+    http_method_names = ["get", "post"]
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        query = request.META.get("QUERY_STRING", "")
+        try:
+            parameters = read_query(request)
+        except Unreadable as error:
+            return pages.error(request, SignInError("invalid_request", str(error), may_redirect=False))
+        key = pending.key_of(query)
+        waiting = pending.find(request.session, key) or Pending(key, query, clock.now().timestamp())
+        attempt = look_at(request, waiting, parameters)
+        try:
+            outcome = authorize.decide(attempt)
+        except SignInError as error:
+            return pages.error(request, error)
+        return self.answer(request, attempt, outcome)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        # Cross-site, so without cookies: the browser comes back with them.
+        if request.content_type != FORM:
+            return pages.error(request, SignInError("invalid_request", f"The body must be {FORM}.", False))
+        query = request.body.decode("latin-1")
+        response = HttpResponseRedirect(f"{reverse('authorize')}?{QueryDict(query).urlencode()}")
+        response.status_code = 303
+        return response
+
+
+@never_cache
+def resume(request: HttpRequest) -> HttpResponse:
+    """GET /connect/resume: back to the request that waits in this session, or to the profile."""
+    found = pending.find(request.session, request.GET.get("request", ""))
+    waiting = pending.waiting(request.session)
+    if found or waiting:
+        return HttpResponseRedirect((found or waiting[-1]).url)
+    return HttpResponseRedirect(reverse("account_profile"))

@@ -1,0 +1,55 @@
+"""POST /connect/consent: the person's answer."""
+
+from django.contrib.auth import logout
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+from django.views.generic import View
+
+from oidc import authorize, pending
+from oidc.authorize import Login, Refuse, Unavailable
+from oidc.errors import SignInError
+from oidc.views import pages
+from oidc.views.authorize import Decided, look_at, sign_in_url
+
+
+@method_decorator([never_cache, login_required], name="dispatch")
+class ConsentView(Decided, View):
+    """Decides anew on the pending request, with the person's yes or no; the form itself decides nothing else."""
+
+    http_method_names = ["get", "post"]
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return HttpResponseRedirect(reverse("resume"))  # reloaded, or reached with the back button
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        waiting = pending.dereference(request, request.POST.get("reference", ""))
+        if waiting is None:
+            # Opened before a switch of accounts, or too long ago: show the question as it is now.
+            return HttpResponseRedirect(reverse("resume"))
+        attempt = look_at(request, waiting, waiting.parameters)
+        allowed = request.POST.get("decision") == "allow"
+        attempt.consent_given_now = allowed
+        try:
+            outcome = authorize.decide(attempt)
+        except SignInError as error:
+            return pages.error(request, error)
+        if not allowed and not isinstance(outcome, Unavailable):
+            outcome = Refuse(SignInError("access_denied"))
+        return self.answer(request, attempt, outcome)
+
+
+@require_POST
+@never_cache
+def switch_account(request: HttpRequest) -> HttpResponse:
+    """POST /account/switch: sign out, and in again as somebody else, with the pending request kept."""
+    kept = request.session.get(pending.SESSION_KEY)
+    logout(request)
+    if not kept:
+        return HttpResponseRedirect(reverse("account_login"))
+    request.session[pending.SESSION_KEY] = kept
+    waiting = pending.waiting(request.session)
+    return HttpResponseRedirect(sign_in_url(Login(), waiting[-1]) if waiting else reverse("account_login"))

@@ -1,0 +1,65 @@
+"""Discovery and JWKS: answered from settings and memory, without a database."""
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.http import require_safe
+
+from oidc import keys
+from oidc.authorize import PROMPTS, RESPONSE_MODES
+from oidc.scopes import CLAIM_SCOPES, SCOPES
+
+DISCOVERY_MAX_AGE = 3600
+# Short beside the two hours for which a new key is published before it signs.
+JWKS_MAX_AGE = 600
+
+
+@require_safe
+def configuration(request: HttpRequest) -> HttpResponse:
+    """GET /.well-known/openid-configuration (OpenID Connect Discovery 3, RFC 8414)."""
+    base = settings.AUTH_URL
+    document = {
+        "issuer": settings.ISSUER,
+        "authorization_endpoint": f"{base}/connect/authorize",
+        "token_endpoint": f"{base}/connect/token",
+        "userinfo_endpoint": f"{base}/connect/userinfo",
+        "revocation_endpoint": f"{base}/connect/revoke",
+        "end_session_endpoint": f"{base}/connect/logout",
+        "jwks_uri": f"{base}/.well-known/jwks",
+        "scopes_supported": list(SCOPES),
+        "claims_supported": [
+            "sub",
+            *CLAIM_SCOPES,
+            "iss",
+            "aud",
+            "exp",
+            "iat",
+            "auth_time",
+            "nonce",
+            "at_hash",
+        ],
+        "response_types_supported": ["code"],
+        "response_modes_supported": list(RESPONSE_MODES),
+        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "subject_types_supported": ["pairwise"],
+        "id_token_signing_alg_values_supported": ["RS256"],
+        "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post", "none"],
+        "revocation_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post", "none"],
+        "code_challenge_methods_supported": ["S256"],
+        "prompt_values_supported": list(PROMPTS),
+        "authorization_response_iss_parameter_supported": True,
+        "claims_parameter_supported": False,
+        "request_parameter_supported": False,
+        "request_uri_parameter_supported": False,
+    }
+    response = JsonResponse(document)
+    response["Cache-Control"] = f"public, max-age={DISCOVERY_MAX_AGE}"
+    return response
+
+
+@require_safe
+def jwks(request: HttpRequest) -> HttpResponse:
+    """GET /.well-known/jwks: every key whose signatures may still be valid, or soon will be (RFC 7517 §5)."""
+    published = keys.current_ring().published.values()
+    response = JsonResponse({"keys": [key.public_jwk for key in published]})
+    response["Cache-Control"] = f"public, max-age={JWKS_MAX_AGE}"
+    return response

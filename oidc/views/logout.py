@@ -1,0 +1,64 @@
+"""GET /connect/logout (OpenID Connect RP-Initiated Logout 1.0), its question and its last page."""
+
+from urllib.parse import urlencode
+
+from django.contrib.auth import logout as end_session
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from oauth2_provider.http import OAuth2ResponseRedirect
+
+from accounts.models import Account
+from oidc.logout import goes_straight_back, understand
+from oidc.parameters import FORM, Parameters, Unreadable, read_query
+from oidc.pending import card
+
+
+@never_cache
+@csrf_exempt
+@require_http_methods(["GET", "POST"])
+def logout(request: HttpRequest) -> HttpResponse:
+    """End this browser's session for every app; no token ends. Asks first unless the request proves itself."""
+    if request.method == "POST":
+        # Cross-site, so without cookies: the browser comes back with them.
+        body = request.body.decode("latin-1") if request.content_type == FORM else ""
+        response = HttpResponseRedirect(f"{reverse('logout')}?{QueryDict(body).urlencode()}")
+        response.status_code = 303
+        return response
+    try:
+        parameters = read_query(request)
+    except Unreadable:
+        parameters = Parameters()
+    asked = understand(parameters)
+    account = request.user if isinstance(request.user, Account) else None
+    if goes_straight_back(asked, account):
+        assert asked.client is not None
+        assert asked.return_to is not None
+        end_session(request)
+        separator = "&" if "?" in asked.return_to else "?"
+        state = f"{separator}{urlencode({'state': asked.state})}" if asked.state else ""
+        return OAuth2ResponseRedirect(f"{asked.return_to}{state}", asked.client.get_allowed_schemes())
+    if account is None:
+        return HttpResponseRedirect(reverse("signed_out"))
+    context = {"client": card(asked.client) if asked.client else None, "account": account}
+    return render(request, "oidc/logout_confirm.html", context)
+
+
+@never_cache
+@require_POST
+def confirm(request: HttpRequest) -> HttpResponse:
+    """POST /connect/logout/confirm: the person's answer. Never a redirect to an app: nothing proved the request."""
+    if request.POST.get("decision") != "sign-out":
+        return HttpResponseRedirect(reverse("account_profile"))
+    end_session(request)
+    return HttpResponseRedirect(reverse("signed_out"))
+
+
+@never_cache
+@require_GET
+def signed_out(request: HttpRequest) -> HttpResponse:
+    """GET /connect/signed-out."""
+    return render(request, "oidc/signed_out.html")

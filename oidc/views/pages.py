@@ -1,0 +1,73 @@
+"""The pages that people see on their way to an app."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from accounts.models import Account
+from devportal.lib import request_id
+from oidc import pending, scopes
+from oidc.authorize import Attempt, Consent
+from oidc.errors import SignInError
+from oidc.models import Client
+from oidc.pending import Pending, card, origin_of
+
+
+def error(request: HttpRequest, problem: SignInError, status: int = 400) -> HttpResponse:
+    """A refusal that must not redirect: what happened, who can mend it, the request id."""
+    context = {
+        "title": "This sign-in can’t go on",
+        "message": problem.public_description,
+        "who_can_mend": "The developer of the app that sent you here can mend this.",
+        "error_code": problem.code,
+        "request_id": request_id.current(),
+    }
+    return render(request, "oidc/error.html", context, status=status)
+
+
+def unavailable(request: HttpRequest, client: Client) -> HttpResponse:
+    """The client is off or its project suspended (specification 3)."""
+    context = {"client": card(client), "request_id": request_id.current()}
+    return render(request, "oidc/unavailable.html", context, status=403)
+
+
+def app_full(request: HttpRequest, client: Client, waiting: Pending) -> HttpResponse:
+    """An unverified app has all the people it may have; the way back gives the app access_denied."""
+    request.form_action_origins = [origin_of(waiting.parameters.get("redirect_uri"))]  # type: ignore[attr-defined]
+    context = {"client": card(client), "reference": pending.reference_to(request, waiting)}
+    return render(request, "oidc/app_full.html", context, status=403)
+
+
+def consent(request: HttpRequest, attempt: Attempt, asked: Consent, waiting: Pending) -> HttpResponse:
+    """What the app would get, with the actual values; new ones marked."""
+    assert attempt.account is not None
+    origin = origin_of(attempt.redirect_uri)
+    request.form_action_origins = [origin]  # type: ignore[attr-defined]
+    known_before = asked.missing != frozenset(asked.scopes)
+    context = {
+        "client": card(asked.client),
+        "account": attempt.account,
+        "accesses": [
+            {
+                "scope": name,
+                "title": scopes.SCOPES[name].title,
+                "value": value_shown(name, attempt.account),
+                "is_new": known_before and name in asked.missing,
+            }
+            for name in asked.scopes
+        ],
+        "return_host": origin.partition("://")[2],
+        "reference": pending.reference_to(request, waiting),
+    }
+    return render(request, "oidc/consent.html", context)
+
+
+def value_shown(scope: str, account: Account) -> str:
+    """Return what the app would read under `scope`, for the person to see."""
+    values: dict[str, Any] = {
+        "email": account.email,
+        "profile": account.full_name,
+        "account.read": ", ".join(filter(None, [account.email, account.full_name])),
+    }
+    return str(values.get(scope, ""))

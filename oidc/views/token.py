@@ -1,0 +1,128 @@
+"""The endpoints that apps call: token, revocation, userinfo. Errors are JSON (RFC 6749 §5.2, RFC 6750 §3.1)."""
+
+import json
+import logging
+from typing import Any
+
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.decorators import method_decorator
+from django.views.decorators.csrf import csrf_exempt
+from oauth2_provider.utils import parse_bearer_token
+from oauth2_provider.views import RevokeTokenView, TokenView, UserInfoView
+
+from oidc.authorize import printable
+from oidc.keys import NoSigningKey
+from oidc.parameters import Unreadable, read_form
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 5
+
+
+def oauth_error(code: str, description: str = "", status: int = 400) -> HttpResponse:
+    """Return an error of the token endpoint's shape."""
+    body = {"error": code} | ({"error_description": description} if description else {})
+    return finish(JsonResponse(body, status=status))
+
+
+def finish(response: HttpResponse) -> HttpResponse:
+    """Add what every answer here carries: nothing is stored, and a 401 says how clients authenticate."""
+    response["Cache-Control"] = "no-store"
+    response["Pragma"] = "no-cache"
+    if response.status_code == 401:
+        response["WWW-Authenticate"] = 'Basic realm="clients", charset="UTF-8"'
+    return response
+
+
+class FormEndpoint:
+    """What token and revocation endpoint share: a strict form body, and the documented answers under faults."""
+
+    http_method_names = ["post"]
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.method != "POST":
+            response = oauth_error("invalid_request", "Use POST.", 405)
+            response["Allow"] = "POST"
+            return response
+        try:
+            refusal = self.refuse_malformed(request)
+            return refusal or finish(super().dispatch(request, *args, **kwargs))  # type: ignore[misc]
+        except (DatabaseError, NoSigningKey):
+            log.exception("An endpoint for apps could not answer.")
+            response = oauth_error("temporarily_unavailable", "Try again shortly.", 503)
+            response["Retry-After"] = str(RETRY_SECONDS)
+            return response
+
+    def refuse_malformed(self, request: HttpRequest) -> HttpResponse | None:
+        if request.META.get("QUERY_STRING"):
+            return oauth_error("invalid_request", "Parameters belong in the body.")
+        try:
+            form = read_form(request)
+        except Unreadable as error:
+            return oauth_error("invalid_request", str(error))
+        for name in sorted(form.repeated | form.malformed):
+            return oauth_error(
+                "invalid_request", f"The parameter {printable(name)} is repeated or unreadable."
+            )
+        return None
+
+
+@method_decorator(csrf_exempt, name="dispatch")
+class TokenEndpoint(FormEndpoint, TokenView):  # type: ignore[misc]
+    """POST /connect/token (RFC 6749 §3.2)."""
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if not read_form(request).get("grant_type"):
+            return oauth_error("invalid_request", "grant_type is missing.")
+        # The library's own step reads the new token back from the database, for a signal that nobody hears.
+        _, _, body, status = self.create_token_response(request)
+        return HttpResponse(body, status=status, content_type="application/json")
+
+
+@method_decorator(csrf_exempt, name="dispatch")
+class RevokeEndpoint(FormEndpoint, RevokeTokenView):  # type: ignore[misc]
+    """POST /connect/revoke (RFC 7009). Success is an empty JSON object: browser libraries parse it."""
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        _, _, body, status = self.create_revocation_response(request)
+        return HttpResponse(body or "{}", status=status, content_type="application/json")
+
+
+@method_decorator(csrf_exempt, name="dispatch")
+class UserInfoEndpoint(UserInfoView):  # type: ignore[misc]
+    """GET and POST /connect/userinfo (OpenID Connect Core 5.3). The token comes in the header, nowhere else."""
+
+    http_method_names = ["get", "post"]
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.method not in ("GET", "POST"):
+            response = oauth_error("invalid_request", "Use GET or POST.", 405)
+            response["Allow"] = "GET, POST"
+            return response
+        if parse_bearer_token(request.META.get("HTTP_AUTHORIZATION")) is None:
+            # RFC 6750 §3.1: no error code for a request without credentials.
+            return self._challenge(
+                "Bearer", 401, "invalid_token", "Send the access token as a Bearer header."
+            )
+        try:
+            return super().dispatch(request, *args, **kwargs)
+        except DatabaseError:
+            log.exception("Userinfo could not answer.")
+            response = oauth_error("temporarily_unavailable", "Try again shortly.", 503)
+            response["Retry-After"] = str(RETRY_SECONDS)
+            return response
+
+    def _create_userinfo_response(self, request: HttpRequest) -> HttpResponse:
+        _, _, body, status = self.create_userinfo_response(request)
+        if status == 200:
+            response = HttpResponse(body, content_type="application/json")
+            response["Cache-Control"] = "no-store"
+            return response
+        code = json.loads(body).get("error", "invalid_token")
+        return self._challenge(f'Bearer error="{code}"', status, code)
+
+    def _challenge(self, challenge: str, status: int, code: str, description: str = "") -> HttpResponse:
+        response = oauth_error(code, description, status)
+        response["WWW-Authenticate"] = challenge
+        return response

@@ -1,0 +1,37 @@
+// Copy buttons: `data-copy` holds the text itself, `data-copy-from` the id of the element that shows it.
+// They stay hidden where the browser offers no clipboard (no JavaScript, or an insecure address).
+(function () {
+  "use strict";
+
+  if (!navigator.clipboard) {
+    return;
+  }
+
+  function textOf(button) {
+    if (button.dataset.copyFrom) {
+      const source = document.getElementById(button.dataset.copyFrom);
+      return source ? source.innerText.trim() : "";
+    }
+    return button.dataset.copy;
+  }
+
+  document.querySelectorAll("[data-copy], [data-copy-from]").forEach(function (button) {
+    const label = button.textContent;
+    button.setAttribute("aria-live", "polite");
+    button.hidden = false;
+    button.addEventListener("click", function () {
+      navigator.clipboard.writeText(textOf(button)).then(
+        function () {
+          button.textContent = "Copied";
+        },
+        function () {
+          button.textContent = "Could not copy";
+        }
+      ).finally(function () {
+        window.setTimeout(function () {
+          button.textContent = label;
+        }, 2000);
+      });
+    });
+  });
+})();

@@ -1,0 +1,17 @@
+// Pages state times in UTC; this adds the reader's own time where it differs.
+(function () {
+  "use strict";
+
+  const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+  document.querySelectorAll("time[data-local]").forEach(function (element) {
+    const moment = new Date(element.dateTime);
+    if (Number.isNaN(moment.getTime()) || moment.getTimezoneOffset() === 0) {
+      return;
+    }
+    const local = document.createElement("span");
+    local.className = "time-local";
+    local.textContent = " (" + format.format(moment) + " your time)";
+    element.after(local);
+  });
+})();

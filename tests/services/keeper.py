@@ -1,0 +1,115 @@
+"""Runs a server for as long as the process that asked for it lives.
+
+The server is the child of a small keeper process, which reads a pipe that nobody writes to. However the
+tests end, a kill included, the system closes the pipe; the keeper then stops the server and removes its
+folder. Run as a script, this file is that keeper; it uses the standard library only.
+"""
+
+import contextlib
+import os
+import pwd
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+READY_SECONDS = 30
+STOP_SECONDS = 10
+
+
+class NotStartedError(Exception):
+    """The server ended, or was not ready in time; the message ends with what it logged."""
+
+
+def free_port() -> int:
+    """Returns a loopback port that nobody listens on now; it may be taken before it is used."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def folder(user: str | None = None) -> Iterator[Path]:
+    """Makes a temporary folder, owned by `user` if one is given, and removes it."""
+    path = Path(tempfile.mkdtemp(prefix="devportal-"))
+    try:
+        if user is not None:
+            shutil.chown(path, user)
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def running(
+    command: list[str], home: Path, is_ready: Callable[[], bool], user: str | None = None
+) -> Iterator[None]:
+    """Runs `command` in the folder `home`, as `user` if one is given, from readiness to the end of the block.
+
+    Raises NotStartedError when it ends early or is not ready within READY_SECONDS.
+    """
+    keeper = subprocess.Popen(
+        [sys.executable, __file__, str(home), user or "", *command],
+        stdin=subprocess.PIPE,
+        # A Ctrl-C in the terminal ends the tests; they need the server until they have cleaned up.
+        start_new_session=True,
+    )
+    try:
+        _wait(keeper, is_ready, home)
+        yield
+    finally:
+        if keeper.stdin is not None:
+            keeper.stdin.close()
+        keeper.wait()
+
+
+def _wait(keeper: subprocess.Popen[bytes], is_ready: Callable[[], bool], home: Path) -> None:
+    deadline = time.monotonic() + READY_SECONDS
+    while not is_ready():
+        if keeper.poll() is not None or time.monotonic() > deadline:
+            log = home / "log"
+            raise NotStartedError(log.read_text(errors="replace")[-2000:] if log.exists() else "no log")
+        time.sleep(0.05)
+
+
+def _keep(home: Path, user: str | None, command: list[str]) -> int:
+    with (home / "log").open("wb") as log:
+        server = subprocess.Popen(
+            command,
+            cwd=home,
+            user=user,
+            group=group_of(user),
+            extra_groups=None if user is None else [],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+    while server.poll() is None:
+        if select.select([sys.stdin], [], [], 0.2)[0]:
+            break
+    else:
+        return 1  # It ended by itself; the folder stays for whoever reads its log.
+    server.send_signal(signal.SIGINT)  # PostgreSQL's "fast" shutdown; an ordinary end for the others.
+    try:
+        server.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+    shutil.rmtree(home, ignore_errors=True)
+    return 0
+
+
+def group_of(user: str | None) -> int | None:
+    """Returns the id of the user's own group; None, which changes nothing, without a user."""
+    return None if user is None else pwd.getpwnam(user).pw_gid
+
+
+if __name__ == "__main__":
+    os.umask(0o077)
+    sys.exit(_keep(Path(sys.argv[1]), sys.argv[2] or None, sys.argv[3:]))

@@ -1,0 +1,113 @@
+"""Chooses the database the suite runs on, and hands out the services that marked tests need.
+
+TEST_ENGINE=sqlite (the default) or postgres. The settings are read once, when Django starts, so the choice
+is made before that: this is a pytest plugin, named in pyproject.toml, and not a conftest. With pytest-xdist
+the main process starts PostgreSQL and its workers inherit the address; each has its own database there.
+
+What a test needs beyond the database it says with a marker (redis, node, browser), and gets from the fixture
+of that service. A service that is missing skips the test with the reason; with CI=true it fails.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.services import chromium, keeper, node, postgres, redis
+
+# A shell in which the service is run must not change what the tests see.
+SETTINGS = (
+    "ALLOWED_HOSTS",
+    "API_KEY_PREFIX",
+    "AUTH_URL",
+    "BASE_URL",
+    "BROKER_URL",
+    "CLIENT_ID_PREFIX",
+    "CLIENT_SECRET_PREFIX",
+    "DATABASE_URL",
+    "EMAIL_URL",
+    "ENVIRONMENT",
+    "KEY_ENCRYPTION_KEY",
+    "KEY_ENCRYPTION_KEY_FILE",
+    "PORT",
+    "REDIS_URL",
+    "SECRET_KEY",
+    "SECRET_KEY_FILE",
+    "SERVICE_NAME",
+    "TRUSTED_PROXIES",
+)
+MARKED: dict[str, Callable[[], str | None]] = {
+    "redis": redis.why_missing,
+    "node": node.why_missing,
+    "browser": chromium.why_missing,
+}
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
+    """Sets the environment that the settings are read from; pytest-django reads them inside this hook."""
+    engine = os.environ.get("TEST_ENGINE", "sqlite")
+    if engine not in ("sqlite", "postgres"):
+        raise pytest.UsageError(f"TEST_ENGINE is sqlite or postgres, not {engine!r}")
+    for name in SETTINGS:
+        os.environ.pop(name, None)
+    services = contextlib.ExitStack()
+    early_config.add_cleanup(services.close)
+    os.environ["DATA_DIR"] = str(services.enter_context(keeper.folder()))
+    if engine == "postgres" and postgres.why_missing() is None:
+        url = services.enter_context(postgres.start())
+        os.environ["DATABASE_URL"] = url
+        os.environ["TEST_DATABASE_URL"] = url  # What the workers find, so that they start none.
+    return (yield)
+
+
+def pytest_report_header() -> str:
+    """Names the engine at the top of each run."""
+    return f"database: {'PostgreSQL' if on_postgres() else 'SQLite'}"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skips a test whose service is missing, or fails it in CI."""
+    if os.environ.get("TEST_ENGINE") == "postgres" and not on_postgres():
+        _give_up(postgres.why_missing())
+    if item.get_closest_marker("postgres") and not on_postgres():
+        pytest.skip("runs on PostgreSQL only: set TEST_ENGINE=postgres")
+    for name, why_missing in MARKED.items():
+        if item.get_closest_marker(name):
+            _give_up(why_missing())
+
+
+def on_postgres() -> bool:
+    """Says whether this run is on PostgreSQL."""
+    return "DATABASE_URL" in os.environ
+
+
+def _give_up(reason: str | None) -> None:
+    if reason is None:
+        return
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """The address of a Redis that this test process has to itself; mark the test `redis`."""
+    with redis.start() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def node_clients() -> Iterator[Path]:
+    """The folder of the Node scripts, their libraries installed; mark the test `node`."""
+    with node.start() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[chromium.Chromium]:
+    """A headless browser; mark the test `browser`."""
+    with chromium.start() as found:
+        yield found

@@ -1,0 +1,42 @@
+"""A Redis (or Valkey) of the tests' own: in memory only, on a free loopback port."""
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+
+import redis
+
+from tests.services import keeper
+
+
+def why_missing() -> str | None:
+    """Says why Redis can't be started here, or None when it can."""
+    return None if _program() else "no Redis: neither redis-server nor valkey-server is on the PATH"
+
+
+@contextlib.contextmanager
+def start() -> Iterator[str]:
+    """Yields the REDIS_URL of a fresh server.
+
+    Raises NotStartedError when the server does not come up.
+    """
+    program = _program()
+    assert program is not None, why_missing()
+    port = keeper.free_port()
+    client = redis.Redis(port=port)
+    with keeper.folder() as home:
+        options = ["--bind", "127.0.0.1", "--port", str(port), "--dir", str(home)]
+        unsaved = ["--save", "", "--appendonly", "no"]
+        with keeper.running([program, *options, *unsaved], home, lambda: _answers(client)):
+            yield f"redis://127.0.0.1:{port}/0"
+
+
+def _program() -> str | None:
+    return shutil.which("redis-server") or shutil.which("valkey-server")
+
+
+def _answers(client: redis.Redis) -> bool:
+    try:
+        return bool(client.ping())
+    except redis.ConnectionError:
+        return False

@@ -1,0 +1,261 @@
+"""The project's floors: a module imports from floors below its own and from its own, without a circle.
+
+Nothing is imported to find this out; the source is parsed. Imports inside functions and those for types only
+count like all others. Strings count where they stand for an import: `apps.get_model("oidc.Client")`, the
+target of a foreign key, `import_string("api.keys.find")`, a migration's dependency.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FLOORS = {"devportal.console": 4, "api": 3, "oidc": 2, "accounts": 1, "devportal.lib": 0}
+# Imports whatever it ties together, and is imported by none; tasks are declared with `celery.shared_task`.
+WIRING = ("devportal", "devportal.settings", "devportal.urls", "devportal.wsgi", "devportal.celery")
+# Django calls an app by its label, which for the console is not its package.
+LABELS = {"console": "devportal.console"}
+# Calls whose strings are imports by another name.
+LOOKUPS = {
+    "get_model", "import_module", "import_string", "find_spec", "include",
+    "ForeignKey", "OneToOneField", "ManyToManyField",
+}  # fmt: skip
+MODEL = re.compile(r"(accounts|oidc|api|console)\.[A-Z]\w+")
+
+FILE_LINES = 300
+FUNCTION_LINES = 45
+
+
+@dataclass(frozen=True)
+class Use:
+    """One module's mention of another."""
+
+    user: str
+    used: str
+    line: int
+    imports: bool
+
+
+@dataclass(frozen=True)
+class Module:
+    name: str
+    path: Path
+    tree: ast.Module
+
+    @property
+    def package(self) -> str:
+        """The package that a relative import starts from."""
+        return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
+
+
+def read(root: Path) -> dict[str, Module]:
+    """Parses the modules of all floors, and of the wiring, below `root`."""
+    tops = {name.partition(".")[0] for name in (*FLOORS, *WIRING)}
+    modules = {}
+    for path in sorted(path for top in tops for path in (root / top).rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        modules[name] = Module(name, path, ast.parse(path.read_text(encoding="utf-8"), str(path)))
+    return modules
+
+
+def floor(name: str) -> int | None:
+    """Returns the floor of a dotted name, or None when it is on none."""
+    return next((level for top, level in FLOORS.items() if name == top or name.startswith(f"{top}.")), None)
+
+
+def uses(module: Module) -> Iterator[Use]:
+    """Yields what a module mentions: `a.b` for `import a.b`, and `a.b.c` for `from a.b import c`."""
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Import(names=names):
+                found = [alias.name for alias in names]
+            case ast.ImportFrom(module=source, names=names, level=level):
+                # Two dots are the parent of the package, as one is the package itself.
+                start = module.package.split(".")[: None if level < 2 else 1 - level] if level else []
+                base = ".".join([*start, *([source] if source else [])])
+                found = [f"{base}.{alias.name}" for alias in names]
+            case ast.Call():
+                found = list(_named_in_call(node))
+            case ast.Constant(value=str(text)) if MODEL.fullmatch(text):
+                found = [text]
+            case ast.Tuple(elts=[ast.Constant(value=str(app)), ast.Constant(value=str())]) if (
+                ".migrations." in module.name
+            ):
+                found = [app]
+            case _:
+                continue
+        for name in found:
+            label, dot, rest = name.partition(".")
+            used = LABELS.get(label, label) + dot + rest
+            yield Use(module.name, used, node.lineno, isinstance(node, ast.Import | ast.ImportFrom))
+
+
+def _named_in_call(call: ast.Call) -> Iterator[str]:
+    called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
+    if called not in LOOKUPS:
+        return
+    for argument in (*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "to")):
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+            yield argument.value
+
+
+def climbs(modules: dict[str, Module]) -> list[str]:
+    """Lists the uses that lead upwards, and those of the wiring."""
+    wrong = [f"{name} stands on no floor" for name in modules if floor(name) is None and name not in WIRING]
+    for use in (use for module in modules.values() for use in uses(module)):
+        own, other = floor(use.user), floor(use.used)
+        wires = any(use.used == name or use.used.startswith(f"{name}.") for name in WIRING[1:])
+        if wires and use.user not in WIRING:
+            wrong.append(f"{use.user}:{use.line} imports the wiring: {use.used}")
+        if own is not None and other is not None and other > own:
+            wrong.append(f"{use.user}:{use.line} (floor {own}) reaches up to {use.used} (floor {other})")
+    return sorted(set(wrong))
+
+
+def circle(modules: dict[str, Module]) -> list[str]:
+    """Returns the modules of one circle, the first again at the end, or nothing."""
+    graph: dict[str, set[str]] = {}
+    for name, module in modules.items():
+        reached = {_module_of(use.used, modules) for use in uses(module) if use.imports}
+        graph[name] = {other for other in reached if other}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(reversed(error.args[1]))
+    return []
+
+
+def _module_of(name: str, modules: dict[str, Module]) -> str | None:
+    """The module that a name is, or that holds it."""
+    if name in modules:
+        return name
+    holder = name.rpartition(".")[0]
+    return holder if holder in modules else None
+
+
+def oversized(modules: dict[str, Module]) -> list[str]:
+    """Lists the files and functions that have grown past one subject; migrations may be long."""
+    wrong = []
+    for module in modules.values():
+        if ".migrations." in module.name:
+            continue
+        lines = len(module.path.read_text(encoding="utf-8").splitlines())
+        if lines > FILE_LINES:
+            wrong.append(f"{module.name} has {lines} lines")
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                if length > FUNCTION_LINES:
+                    wrong.append(f"{module.name}.{node.name} has {length} lines")
+    return wrong
+
+
+def test_every_module_imports_downwards_only() -> None:
+    modules = read(ROOT)
+    assert {floor(name) for name in modules} >= set(FLOORS.values()), "a floor was not found"
+    assert climbs(modules) == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert circle(read(ROOT)) == []
+
+
+def test_files_and_functions_stay_within_one_subject() -> None:
+    assert oversized(read(ROOT)) == []
+
+
+def tree(root: Path, files: dict[str, str]) -> dict[str, Module]:
+    """Writes modules and reads them back."""
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return read(root)
+
+
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        ("oidc/tokens.py", "import api.keys"),
+        ("oidc/tokens.py", "from api import keys"),
+        ("oidc/tokens.py", "from devportal import console"),
+        ("oidc/tokens.py", "from devportal.console.audit import record"),
+        ("oidc/tokens.py", "def late():\n    from api.keys import find"),
+        ("oidc/tokens.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import api"),
+        ("accounts/people.py", "from django.apps import apps\nClient = apps.get_model('oidc.Client')"),
+        ("accounts/people.py", "Client = apps.get_model('oidc', 'Client')"),
+        ("accounts/people.py", "app = models.ForeignKey('oidc.Client')"),
+        ("accounts/people.py", "app = models.ForeignKey(on_delete=1, to='oidc.Client')"),
+        ("accounts/people.py", "MODEL = 'console.AuditEvent'"),
+        ("accounts/people.py", "record = import_string('devportal.console.audit.record')"),
+        ("accounts/migrations/0001.py", "dependencies = [('oidc', '0001_initial')]"),
+        ("devportal/lib/clock.py", "from ..console import audit"),
+        ("devportal/lib/clock.py", "import accounts.people"),
+        ("devportal/lib/clock.py", "from devportal import settings"),
+        ("api/keys.py", "from devportal.celery import app"),
+        ("api/keys.py", "import devportal.urls"),
+        ("devportal/extra.py", "import json"),
+    ],
+)
+def test_a_use_that_climbs_is_found(tmp_path: Path, where: str, text: str) -> None:
+    assert climbs(tree(tmp_path, {where: text}))
+
+
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        ("api/keys.py", "from oidc.tokens import check\nimport accounts\nfrom devportal.lib import clock"),
+        ("api/keys.py", "from . import limits\nfrom .callers import Caller\nimport httpx"),
+        ("oidc/views/token.py", "from ..tokens import check\nfrom ...accounts import people"),
+        ("devportal/console/audit.py", "from ..lib import clock\nimport api.usage\nMODEL = 'oidc.Client'"),
+        ("devportal/urls.py", "from api import urls\npath = include('devportal.console.urls')"),
+        ("devportal/__init__.py", "from devportal.celery import app"),
+        (
+            "accounts/people.py",
+            "scope = 'api.read'\nword = ('oidc', 'a scope')\nkey = ForeignKey('accounts.Plan')",
+        ),
+        ("accounts/migrations/0001.py", "dependencies = [('accounts', '0000_first')]"),
+    ],
+)
+def test_a_use_of_a_lower_or_its_own_floor_is_allowed(tmp_path: Path, where: str, text: str) -> None:
+    assert climbs(tree(tmp_path, {where: text})) == []
+
+
+def test_a_circle_is_found_and_named(tmp_path: Path) -> None:
+    modules = tree(
+        tmp_path,
+        {
+            "api/keys.py": "def late():\n    from .limits import count",
+            "api/limits.py": "from api import callers",
+            "api/callers.py": "import api.keys",
+            "api/usage.py": "import api.keys",
+        },
+    )
+    assert sorted(set(circle(modules))) == ["api.callers", "api.keys", "api.limits"]
+
+
+def test_a_package_that_gathers_its_modules_is_no_circle(tmp_path: Path) -> None:
+    parts = {
+        "api/models/__init__.py": "from api.models.keys import ApiKey\nfrom .usage import UsageBucket",
+        "api/models/keys.py": "from api.models.usage import UsageBucket",
+        "api/models/usage.py": "import json",
+    }
+    assert circle(tree(tmp_path, parts)) == []
+    parts["api/models/usage.py"] = "from api.models import ApiKey"
+    assert circle(tree(tmp_path, parts))
+
+
+def test_a_long_file_and_a_long_function_are_found(tmp_path: Path) -> None:
+    body = "    pass\n"
+    fits = "def f():\n" + body * (FUNCTION_LINES - 1)
+    assert oversized(tree(tmp_path, {"api/keys.py": fits, "api/migrations/0001.py": "x = 1\n" * 301})) == []
+    assert oversized(tree(tmp_path, {"api/keys.py": fits + body})) == [
+        f"api.keys.f has {FUNCTION_LINES + 1} lines"
+    ]
+    assert oversized(tree(tmp_path, {"api/keys.py": "x = 1\n" * 301})) == ["api.keys has 301 lines"]
