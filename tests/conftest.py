@@ -1,0 +1,51 @@
+"""What every test may ask for."""
+
+import pytest
+from django.core.cache import cache
+from django.test import Client as Browser
+
+from accounts.models import Account
+from oidc import keys
+from oidc.models import Client
+from tests.factories import make_account, make_client, make_project, make_web_client
+from tests.relying_party import RelyingParty
+
+
+@pytest.fixture(autouse=True)
+def fresh_process() -> None:
+    """Forget what the process keeps between requests."""
+    cache.clear()
+    keys.forget()
+
+
+@pytest.fixture
+def person(db: None) -> Account:
+    return make_account("ada@example.com")
+
+
+@pytest.fixture
+def spa(db: None) -> Client:
+    return make_client()
+
+
+@pytest.fixture
+def signed_in(client: Browser, person: Account) -> Browser:
+    """A browser in which `person` is signed in, through the sign-in page."""
+    from tests.factories import PASSWORD
+
+    response = client.post("/account/login/", {"login": person.email, "password": PASSWORD})
+    assert response.status_code == 302, response.content
+    return client
+
+
+@pytest.fixture
+def app(spa: Client, signed_in: Browser) -> RelyingParty:
+    """A browser app, and the browser of a person who is signed in."""
+    return RelyingParty(spa, signed_in)
+
+
+@pytest.fixture
+def web_app(signed_in: Browser) -> RelyingParty:
+    """A web app with a secret, in a project of its own."""
+    web, secret = make_web_client(make_project(name="Another project"), name="Web Notes")
+    return RelyingParty(web, signed_in, secret)

@@ -1,0 +1,117 @@
+"""A relying party for tests: it builds requests as an app does, and reads the answers."""
+
+import base64
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from django.test import Client as Browser
+
+from devportal.lib.credentials import random_text
+from oidc.models import Client
+from tests.factories import REDIRECT_URI
+
+FORM = "application/x-www-form-urlencoded"
+
+
+def challenge_of(verifier: str) -> str:
+    """Return the S256 challenge of a verifier (RFC 7636 §4.2)."""
+    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+
+
+def claims_of(token: str) -> dict[str, Any]:
+    """Return what a JWT says, unchecked."""
+    part = token.split(".")[1]
+    claims: dict[str, Any] = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    return claims
+
+
+def header_of(token: str) -> dict[str, Any]:
+    """Return the header of a JWT, unchecked."""
+    part = token.split(".")[0]
+    header: dict[str, Any] = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    return header
+
+
+@dataclass
+class RelyingParty:
+    """One app, and one person's browser in front of it."""
+
+    client: Client
+    browser: Browser
+    secret: str | None = None
+    verifier: str = field(default_factory=lambda: random_text(64))
+    state: str = field(default_factory=lambda: random_text(16))
+    nonce: str = field(default_factory=lambda: random_text(16))
+    redirect_uri: str = REDIRECT_URI
+
+    def parameters(self, **changes: str | None) -> dict[str, str]:
+        """Return a complete authorization request; None leaves a parameter out."""
+        complete: dict[str, str | None] = {
+            "response_type": "code",
+            "client_id": self.client.client_id,
+            "redirect_uri": self.redirect_uri,
+            "scope": "openid email profile offline_access",
+            "state": self.state,
+            "nonce": self.nonce,
+            "code_challenge": challenge_of(self.verifier),
+            "code_challenge_method": "S256",
+        }
+        return {name: value for name, value in (complete | changes).items() if value is not None}
+
+    def authorize(self, **changes: str | None) -> Any:
+        """Send the browser to the authorization endpoint."""
+        return self.browser.get(f"/connect/authorize?{urlencode(self.parameters(**changes))}")
+
+    def answer_consent(self, page: Any, decision: str = "allow") -> Any:
+        """Press a button of the consent page."""
+        form = {"reference": page.context["reference"], "decision": decision}
+        return self.browser.post("/connect/consent", form)
+
+    def code(self, **changes: str | None) -> str:
+        """Return a fresh code for the signed-in person, consenting where asked."""
+        response = self.authorize(**changes)
+        if response.status_code == 200:
+            response = self.answer_consent(response)
+        return answer_of(response)["code"]
+
+    def post(self, path: str, form: dict[str, str], **headers: str) -> Any:
+        """Post a form as the app's server or script does: without the browser's cookies."""
+        return Browser().post(path, urlencode(form), content_type=FORM, headers=headers)
+
+    def credentials(self) -> dict[str, str]:
+        return {"client_id": self.client.client_id} | ({"client_secret": self.secret} if self.secret else {})
+
+    def exchange(self, code: str, **changes: str) -> Any:
+        """Exchange a code (RFC 6749 §4.1.3)."""
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": self.redirect_uri,
+            "code_verifier": self.verifier,
+        }
+        return self.post("/connect/token", form | self.credentials() | changes)
+
+    def refresh(self, refresh_token: str, **changes: str) -> Any:
+        """Refresh (RFC 6749 §6)."""
+        form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
+        return self.post("/connect/token", form | self.credentials() | changes)
+
+    def tokens(self, **changes: str | None) -> dict[str, Any]:
+        """Return a fresh token answer for the signed-in person."""
+        response = self.exchange(self.code(**changes))
+        assert response.status_code == 200, response.content
+        answer: dict[str, Any] = response.json()
+        return answer
+
+    def call(self, path: str, token: str) -> Any:
+        """Call an endpoint with an access token."""
+        return Browser().get(path, headers={"Authorization": f"Bearer {token}"})
+
+
+def answer_of(response: Any) -> dict[str, str]:
+    """Return the parameters with which the browser is sent back to the app."""
+    assert response.status_code in (302, 303), (response.status_code, response.content[:600])
+    return {name: values[0] for name, values in parse_qs(urlsplit(response["Location"]).query).items()}
