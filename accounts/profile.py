@@ -47,9 +47,9 @@ def profile_of(account: Account, picture_key: str) -> Profile:
     )
 
 
-def picture_version(file_name: str, picture_key: str) -> str:
+def picture_version(file_name: str | None, picture_key: str) -> str:
     """Return a short text that changes with the picture and is alike in no two sectors."""
-    return hmac.new(picture_key.encode(), file_name.encode(), hashlib.sha256).hexdigest()[:12]
+    return hmac.new(picture_key.encode(), (file_name or "").encode(), hashlib.sha256).hexdigest()[:12]
 
 
 def picture_url(file_name: str | None, picture_key: str) -> str | None:
@@ -66,9 +66,7 @@ def clean_picture(upload: io.BufferedIOBase) -> ContentFile[bytes]:
     """
     data = upload.read(settings.PICTURE_MAX_BYTES + 1)
     if len(data) > settings.PICTURE_MAX_BYTES:
-        raise ValidationError(
-            f"The picture may have at most {settings.PICTURE_MAX_BYTES // 1024 // 1024} MB."
-        )
+        raise ValidationError(f"The picture may have at most {settings.PICTURE_MAX_BYTES // 1024 // 1024} MB.")
     try:
         with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
             if image.width * image.height > PICTURE_MAX_PIXELS:
@@ -78,9 +76,7 @@ def clean_picture(upload: io.BufferedIOBase) -> ContentFile[bytes]:
                 (min(PICTURE_PIXELS, image.width), min(PICTURE_PIXELS, image.height)),
             )
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise ValidationError(
-            "This is not a picture that can be read; use a JPEG, PNG, WebP or GIF."
-        ) from error
+        raise ValidationError("This is not a picture that can be read; use a JPEG, PNG, WebP or GIF.") from error
     encoded = io.BytesIO()
     pixels.save(encoded, "WEBP", quality=85)
     return ContentFile(encoded.getvalue(), name=f"{random_text(32)}.webp")

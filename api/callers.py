@@ -30,9 +30,7 @@ def identify(request: HttpRequest) -> Caller:
     try:
         row = tokens.find_access_token(raw)
     except BadToken as error:
-        raise ApiError(
-            "invalid_token", "The access token is invalid, expired, or its access was removed."
-        ) from error
+        raise ApiError("invalid_token", "The access token is invalid, expired, or its access was removed.") from error
     connection = row.family.connection
     if connection.client.first_party:
         raise ApiError("invalid_token", "Tokens of the service's own apps are not accepted here.")

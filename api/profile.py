@@ -19,7 +19,5 @@ FIELD_SCOPES = {
 def profile_for(caller: Caller) -> dict[str, Any]:
     """Return `id` and exactly the fields that the caller's scopes allow; without a value they are null."""
     profile = profile_of(caller.account, caller.subject.picture_key)
-    allowed = {
-        name: getattr(profile, name) for name, scope in FIELD_SCOPES.items() if {scope, ALL} & caller.scopes
-    }
+    allowed = {name: getattr(profile, name) for name, scope in FIELD_SCOPES.items() if {scope, ALL} & caller.scopes}
     return {"id": caller.subject.sub} | allowed

@@ -43,9 +43,7 @@ ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=[*_HOSTS, *(["127.0
 
 if EMBEDDED:
     SECRET_KEY: str = env.str("SECRET_KEY", "") or embedded_secret(DATA_DIR, "secret_key")
-    KEY_ENCRYPTION_KEY: str = env.str("KEY_ENCRYPTION_KEY", "") or embedded_secret(
-        DATA_DIR, "key_encryption_key"
-    )
+    KEY_ENCRYPTION_KEY: str = env.str("KEY_ENCRYPTION_KEY", "") or embedded_secret(DATA_DIR, "key_encryption_key")
 else:
     SECRET_KEY = env.str("SECRET_KEY", "")
     KEY_ENCRYPTION_KEY = env.str("KEY_ENCRYPTION_KEY", "")

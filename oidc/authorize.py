@@ -138,9 +138,7 @@ def known_client(attempt: Attempt) -> None:
 def registered_redirect_uri(attempt: Attempt) -> None:
     uri = attempt.parameters.get("redirect_uri")
     if not uri or not attempt.parameters.is_clear("redirect_uri"):
-        raise SignInError(
-            "invalid_request", "redirect_uri is missing, repeated or unreadable.", may_redirect=False
-        )
+        raise SignInError("invalid_request", "redirect_uri is missing, repeated or unreadable.", may_redirect=False)
     if not attempt.client.redirect_uri_allowed(uri):
         raise SignInError(
             "invalid_request",

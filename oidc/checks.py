@@ -6,10 +6,12 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 
+SECRET_LENGTH = 32
+
 
 @register(Tags.security)
-def production_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """`devportal.E001` to `E008`; see docs/settings.md."""
+def addresses(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """`devportal.E001` and `E002`: what holds everywhere."""
     found: list[CheckMessage] = []
     if settings.ENVIRONMENT not in ("embedded", "production"):
         found.append(Error("ENVIRONMENT must be embedded or production.", id="devportal.E001"))
@@ -17,23 +19,23 @@ def production_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         parts = urlsplit(getattr(settings, name))
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
             found.append(Error(f"{name} must be an http(s) address without query.", id="devportal.E002"))
-    if settings.ENVIRONMENT != "production":
-        return found
-    if settings.DEBUG:
-        found.append(Error("DEBUG shows secrets to strangers.", id="devportal.E003"))
-    if not settings.ISSUER.startswith("https://"):
-        found.append(Error("The issuer must be https.", hint="Set AUTH_URL.", id="devportal.E004"))
-    for name in ("SECRET_KEY", "KEY_ENCRYPTION_KEY"):
-        if len(getattr(settings, name)) < 32:
-            found.append(Error(f"{name} is missing or shorter than 32 characters.", id="devportal.E005"))
-    if not settings.REDIS_URL:
-        found.append(
-            Error(
-                "Counters would be counted in each process apart.", hint="Set REDIS_URL.", id="devportal.E006"
-            )
-        )
-    if settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
-        found.append(Error("SQLite serves one process only.", hint="Set DATABASE_URL.", id="devportal.E007"))
-    if settings.EMAIL_BACKEND.endswith("DemoBackend"):
-        found.append(Error("Mail would only be printed.", hint="Set EMAIL_URL.", id="devportal.E008"))
     return found
+
+
+@register(Tags.security)
+def production(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """`devportal.E003` to `E008`: what would be dangerous in production; docs/settings.md lists them."""
+    if settings.ENVIRONMENT != "production":
+        return []
+    database, mail = settings.DATABASES["default"]["ENGINE"], settings.EMAIL_BACKEND
+    short = f"Give it at least {SECRET_LENGTH} random characters."
+    dangers = (
+        (settings.DEBUG, "DEBUG shows secrets to strangers.", "Leave DEBUG out.", "E003"),
+        (not settings.ISSUER.startswith("https://"), "The issuer must be https.", "Set AUTH_URL.", "E004"),
+        (len(settings.SECRET_KEY) < SECRET_LENGTH, "SECRET_KEY is missing or short.", short, "E005"),
+        (len(settings.KEY_ENCRYPTION_KEY) < SECRET_LENGTH, "KEY_ENCRYPTION_KEY is missing or short.", short, "E005"),
+        (not settings.REDIS_URL, "Each process would count limits for itself.", "Set REDIS_URL.", "E006"),
+        (database.endswith("sqlite3"), "SQLite serves one process only.", "Set DATABASE_URL.", "E007"),
+        (mail.endswith("DemoBackend"), "Mail would only be printed.", "Set EMAIL_URL.", "E008"),
+    )
+    return [Error(message, hint=hint, id=f"devportal.{number}") for wrong, message, hint, number in dangers if wrong]

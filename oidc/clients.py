@@ -46,9 +46,7 @@ def create_secret(client: Client, created_by: Account | None = None) -> tuple[Cl
         Client.objects.select_for_update().get(pk=client.pk)
         if client.secrets.filter(ended_at=None).count() >= MAX_LIVE_SECRETS:
             raise TooManySecrets
-        row = ClientSecret.objects.create(
-            client=client, digest=digest(raw), last_four=raw[-4:], created_by=created_by
-        )
+        row = ClientSecret.objects.create(client=client, digest=digest(raw), last_four=raw[-4:], created_by=created_by)
     actor = created_by.pk if created_by else None
     report(
         Event(
@@ -106,9 +104,7 @@ def _check_secret(client: Client | None, secret: str | None, secret_optional: bo
 
     Known and unknown clients do the same work: one look-up of secrets, one comparison or two.
     """
-    rows = list(
-        ClientSecret.objects.filter(client_id=client.pk if client else None, ended_at=None)[:MAX_LIVE_SECRETS]
-    )
+    rows = list(ClientSecret.objects.filter(client_id=client.pk if client else 0, ended_at=None)[:MAX_LIVE_SECRETS])
     matching = [row for row in rows if matches(secret or "", row.digest)]
     if not rows:
         matches(secret or "", _NO_DIGEST)

@@ -69,9 +69,7 @@ def current_ring() -> Ring:
     ring = _ring
     if ring is None:
         return reload()
-    if time.monotonic() - ring.loaded_at > settings.SIGNING_KEY_REFRESH_SECONDS and _lock.acquire(
-        blocking=False
-    ):
+    if time.monotonic() - ring.loaded_at > settings.SIGNING_KEY_REFRESH_SECONDS and _lock.acquire(blocking=False):
         threading.Thread(target=_reload_and_release, daemon=True, name="signing-keys").start()
     return ring
 
@@ -159,10 +157,7 @@ def rotate(*, now: bool = False) -> str:
     is due. With `now`, a published next key signs at once, however young (after a leak), and a missing one is
     published. Safe to run twice at once: the row locks and the unique constraints let one through.
     """
-    rows = {
-        row.state: row
-        for row in SigningKey.objects.select_for_update().exclude(state=SigningKey.State.RETIRED)
-    }
+    rows = {row.state: row for row in SigningKey.objects.select_for_update().exclude(state=SigningKey.State.RETIRED)}
     active, following = rows.get(SigningKey.State.ACTIVE), rows.get(SigningKey.State.NEXT)
     ahead = timedelta(seconds=settings.SIGNING_KEY_PUBLISH_AHEAD_SECONDS)
     moment = clock.now()

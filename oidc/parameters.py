@@ -54,9 +54,7 @@ def read_form(request: HttpRequest) -> Parameters:
 def parse(encoded: str) -> Parameters:
     """Return the parameters of `encoded`. Raises Unreadable for more fields than anybody sends."""
     try:
-        pairs = parse_qsl(
-            encoded, errors="surrogateescape", max_num_fields=MAX_FIELDS, keep_blank_values=True
-        )
+        pairs = parse_qsl(encoded, errors="surrogateescape", max_num_fields=MAX_FIELDS, keep_blank_values=True)
     except ValueError as error:
         raise Unreadable("There are too many parameters.") from error
     values: dict[str, str] = {}

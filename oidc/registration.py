@@ -1,45 +1,62 @@
 """Which addresses a client may register (specification 2.7); the sentences are for its developer to read."""
 
-from urllib.parse import urlsplit
+from collections.abc import Callable
+from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from oauthlib.uri_validate import is_absolute_uri
 
 LOOPBACK = ("localhost", "127.0.0.1")
-LONGEST = 2000
 DEFAULT_PORTS = {"http": 80, "https": 443}
+LONGEST = 2000  # characters
 
 
 def check_redirect_uri(uri: str) -> None:
     """Refuse an address that a client may not register. Raises ValidationError with the exact reason."""
-    if len(uri) > LONGEST:
-        raise ValidationError(f"An address may have at most {LONGEST} characters.")
-    if any(character <= " " or character > "~" for character in uri):
-        raise ValidationError(
-            "An address holds no spaces and only ASCII characters; percent-encode the others."
-        )
-    if "*" in uri:
-        raise ValidationError("Wildcards are not supported: add each address.")
-    if "#" in uri:
-        raise ValidationError("Remove the part after #.")
+    for is_wrong, reason in FAULTS:
+        if is_wrong(uri):
+            raise ValidationError(reason)
+
+
+def _parts(uri: str) -> SplitResult | None:
+    """Return the parts of a web address, None for anything else."""
     try:
         parts = urlsplit(uri)
-        port = parts.port
-    except ValueError as error:
-        raise ValidationError("This is not a web address.") from error
-    if parts.scheme not in ("http", "https"):
-        raise ValidationError("Custom schemes are not accepted; use an https link that your app claims.")
-    if not parts.hostname or port == 0 or not is_absolute_uri(uri):
-        raise ValidationError("This is not a web address.")
-    if "@" in parts.netloc:
-        raise ValidationError("Remove the user name before @.")
-    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
-        raise ValidationError("http is allowed only for localhost and 127.0.0.1.")
-    if (parts.hostname, port or DEFAULT_PORTS[parts.scheme]) in _own_addresses():
-        raise ValidationError("This is an address of the service itself.")
+        return parts if parts.hostname and parts.port != 0 and is_absolute_uri(uri) else None
+    except ValueError:  # a port beyond 65535, a bracket without its fellow
+        return None
 
 
-def _own_addresses() -> set[tuple[str | None, int]]:
-    parts = [urlsplit(address) for address in (settings.AUTH_URL, settings.BASE_URL)]
-    return {(part.hostname, part.port or DEFAULT_PORTS[part.scheme]) for part in parts}
+def _is_plain_http_elsewhere(uri: str) -> bool:
+    parts = urlsplit(uri)
+    return parts.scheme == "http" and parts.hostname not in LOOPBACK
+
+
+def _is_own(uri: str) -> bool:
+    return _host_and_port(uri) in {_host_and_port(settings.AUTH_URL), _host_and_port(settings.BASE_URL)}
+
+
+def _host_and_port(uri: str) -> tuple[str | None, int | None]:
+    parts = urlsplit(uri)
+    return parts.hostname, parts.port or DEFAULT_PORTS.get(parts.scheme)
+
+
+# The first that holds is what the developer reads.
+FAULTS: tuple[tuple[Callable[[str], object], str], ...] = (
+    (lambda uri: len(uri) > LONGEST, f"An address may have at most {LONGEST} characters."),
+    (
+        lambda uri: any(character <= " " or character > "~" for character in uri),
+        "An address holds no spaces and only ASCII characters; percent-encode the others.",
+    ),
+    (lambda uri: "*" in uri, "Wildcards are not supported: add each address."),
+    (lambda uri: "#" in uri, "Remove the part after #."),
+    (
+        lambda uri: "://" in uri and not uri.startswith(("http://", "https://")),
+        "Custom schemes are not accepted; use an https link that your app claims.",
+    ),
+    (lambda uri: not uri.startswith(("http://", "https://")) or _parts(uri) is None, "This is not a web address."),
+    (lambda uri: "@" in urlsplit(uri).netloc, "Remove the user name before @."),
+    (_is_plain_http_elsewhere, "http is allowed only for localhost and 127.0.0.1."),
+    (_is_own, "This is an address of the service itself."),
+)

@@ -35,9 +35,7 @@ def clear_expired() -> int:
     gone = _delete(AccessToken.objects.filter(expires__lt=now))
     gone += _delete(RefreshToken.objects.filter(expires__lt=now))
     gone += _delete(AuthorizationCode.objects.filter(expires__lt=now - KEEP_CODES))
-    bare = Family.objects.filter(
-        code=None, access_tokens=None, refresh_tokens=None, created_at__lt=now - KEEP_FAMILIES
-    )
+    bare = Family.objects.filter(code=None, access_tokens=None, refresh_tokens=None, created_at__lt=now - KEEP_FAMILIES)
     gone += _delete(bare)
     log.info("Expired rows deleted: %d", gone)
     return gone

@@ -67,7 +67,7 @@ def create_code(
         request_key=request_key,
         code=digest(raw),
         application_id=connection.client_id,
-        user_id=connection.account_id,
+        user_id=connection.account_id or 0,  # checked by the caller: a connection without a person issues nothing
         redirect_uri=redirect_uri,
         scope=family.scope,
         code_challenge=code_challenge,
@@ -81,11 +81,7 @@ def find_code(raw: str, client_pk: int) -> AuthorizationCode | None:
 
     A code that comes back after it was used was seen by somebody else: what it gave ends (RFC 6749 §4.1.2).
     """
-    row = (
-        AuthorizationCode.objects.select_related(*_FAMILY)
-        .filter(code=digest(raw), application_id=client_pk)
-        .first()
-    )
+    row = AuthorizationCode.objects.select_related(*_FAMILY).filter(code=digest(raw), application_id=client_pk).first()
     if row is None:
         return None
     if row.consumed_at is not None:
@@ -130,7 +126,7 @@ def find_refresh_token(raw: str, client_pk: int) -> RefreshToken | None:
 
 
 def is_live(family: Family) -> bool:
-    """Tell whether anything of this family may still be used: neither it, its consent, its person nor its client ended."""
+    """Tell whether anything of this family may still be used: it, its consent, its person and its client."""
     connection = family.connection
     return bool(
         family.revoked_at is None
@@ -144,9 +140,7 @@ def is_live(family: Family) -> bool:
 
 def end_family(family: Family, why: str) -> None:
     """End everything that came from one authorization; the consent stays."""
-    ended = Family.objects.filter(pk=family.pk, revoked_at=None).update(
-        revoked_at=clock.now(), revoked_why=why
-    )
+    ended = Family.objects.filter(pk=family.pk, revoked_at=None).update(revoked_at=clock.now(), revoked_why=why)
     if ended:
         client = family.connection.client
         report(Event("family.ended", None, client.project.public_id, client.client_id, {"why": why}))
@@ -250,14 +244,11 @@ def find_access_token(raw: str) -> AccessToken:
 def find_family_of(raw: str, client_pk: int, *, access_tokens_too: bool) -> Family | None:
     """Return the family of a refresh (or access) token of this client, live or not (RFC 7009 §2.1)."""
     lookup = {"token_checksum": digest(raw), "application_id": client_pk}
-    refresh = (
-        RefreshToken.objects.select_related("family__connection__client__project").filter(**lookup).first()
-    )
+    refresh = RefreshToken.objects.select_related("family__connection__client__project").filter(**lookup).first()
     if refresh is not None:
-        return refresh.family
+        family: Family = refresh.family
+        return family
     if not access_tokens_too:
         return None
-    access = (
-        AccessToken.objects.select_related("family__connection__client__project").filter(**lookup).first()
-    )
-    return access.family if access else None
+    access = AccessToken.objects.select_related("family__connection__client__project").filter(**lookup).first()
+    return None if access is None else access.family

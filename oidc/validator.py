@@ -25,7 +25,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
     # --- Clients ---
 
     def _load_application(self, client_id: str, request: Any) -> Client | None:
-        client = request.client
+        client: Client | None = request.client
         if not isinstance(client, Client) or client.client_id != client_id:
             client = request.client = clients.find_client(client_id)
         return client
@@ -59,9 +59,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
     def validate_silent_authorization(self, request: Any) -> bool:
         return True
 
-    def _create_authorization_code(
-        self, request: Any, code: dict[str, str], expires: Any = None
-    ) -> AuthorizationCode:
+    def _create_authorization_code(self, request: Any, code: dict[str, str], expires: Any = None) -> AuthorizationCode:
         decided = request.authorization
         with transaction.atomic():
             if decided.consent_given_now:
@@ -83,9 +81,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
 
     # --- Code exchange ---
 
-    def validate_code(
-        self, client_id: str, code: str, client: Client, request: Any, *args: Any, **kwargs: Any
-    ) -> bool:
+    def validate_code(self, client_id: str, code: str, client: Client, request: Any, *args: Any, **kwargs: Any) -> bool:
         return self._take(tokens.find_code(code, client.pk), request)
 
     def get_code_challenge(self, code: str, request: Any) -> str:
@@ -108,14 +104,10 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
             raise errors.InvalidGrantError(request=request)  # RFC 6749 §5.2; the library says invalid_request
         return True
 
-    def get_authorization_code_nonce(
-        self, client_id: str, code: str, redirect_uri: str, request: Any
-    ) -> str | None:
+    def get_authorization_code_nonce(self, client_id: str, code: str, redirect_uri: str, request: Any) -> str | None:
         return request.family.nonce or None
 
-    def invalidate_authorization_code(
-        self, client_id: str, code: str, request: Any, *args: Any, **kwargs: Any
-    ) -> None:
+    def invalidate_authorization_code(self, client_id: str, code: str, request: Any, *args: Any, **kwargs: Any) -> None:
         pass  # consumed in _save_bearer_token, in the transaction that stores what it gave
 
     # --- Refresh ---
@@ -141,14 +133,10 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
     def _save_bearer_token(self, token: dict[str, Any], request: Any, *args: Any, **kwargs: Any) -> None:
         if scopes.OFFLINE not in tokens.live_scopes(request.family):
             token.pop("refresh_token", None)
-        if not tokens.store(
-            request.consumed, token["access_token"], token.get("refresh_token"), token["scope"]
-        ):
+        if not tokens.store(request.consumed, token["access_token"], token.get("refresh_token"), token["scope"]):
             raise errors.InvalidGrantError(request=request)
 
-    def finalize_id_token(
-        self, id_token: dict[str, Any], token: Any, token_handler: Any, request: Any
-    ) -> str:
+    def finalize_id_token(self, id_token: dict[str, Any], token: Any, token_handler: Any, request: Any) -> str:
         connection = request.family.connection
         moment = clock.timestamp()
         claims = claims_for(connection.account, connection.subject, request.scopes)
@@ -181,9 +169,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
 
     # --- Revocation ---
 
-    def revoke_token(
-        self, token: str, token_type_hint: str | None, request: Any, *args: Any, **kwargs: Any
-    ) -> None:
+    def revoke_token(self, token: str, token_type_hint: str | None, request: Any, *args: Any, **kwargs: Any) -> None:
         secret_shown = "Authorization" in request.headers or bool(request.client_secret)
         proven = secret_shown or not request.client.has_secret
         family = tokens.find_family_of(token, request.client.pk, access_tokens_too=proven)

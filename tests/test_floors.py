@@ -29,6 +29,8 @@ MODEL = re.compile(r"(accounts|oidc|api|console)\.[A-Z]\w+")
 
 FILE_LINES = 300
 FUNCTION_LINES = 45
+# The settings are one table, and one file by design.
+ONE_TABLE = ("devportal.settings",)
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ def oversized(modules: dict[str, Module]) -> list[str]:
         if ".migrations." in module.name:
             continue
         lines = len(module.path.read_text(encoding="utf-8").splitlines())
-        if lines > FILE_LINES:
+        if lines > FILE_LINES and module.name not in ONE_TABLE:
             wrong.append(f"{module.name} has {lines} lines")
         for node in ast.walk(module.tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -255,7 +257,5 @@ def test_a_long_file_and_a_long_function_are_found(tmp_path: Path) -> None:
     body = "    pass\n"
     fits = "def f():\n" + body * (FUNCTION_LINES - 1)
     assert oversized(tree(tmp_path, {"api/keys.py": fits, "api/migrations/0001.py": "x = 1\n" * 301})) == []
-    assert oversized(tree(tmp_path, {"api/keys.py": fits + body})) == [
-        f"api.keys.f has {FUNCTION_LINES + 1} lines"
-    ]
+    assert oversized(tree(tmp_path, {"api/keys.py": fits + body})) == [f"api.keys.f has {FUNCTION_LINES + 1} lines"]
     assert oversized(tree(tmp_path, {"api/keys.py": "x = 1\n" * 301})) == ["api.keys has 301 lines"]

@@ -19,9 +19,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+                    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
                 ),
                 ("password", models.CharField(max_length=128, verbose_name="password")),
                 ("last_login", models.DateTimeField(blank=True, null=True, verbose_name="last login")),
@@ -70,9 +68,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+                    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
                 ),
                 ("sector", models.CharField(max_length=64)),
                 ("sub", models.CharField(max_length=64, unique=True)),
@@ -96,8 +92,6 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="pairwisesubject",
-            constraint=models.UniqueConstraint(
-                fields=("account", "sector"), name="one_subject_per_account_and_sector"
-            ),
+            constraint=models.UniqueConstraint(fields=("account", "sector"), name="one_subject_per_account_and_sector"),
         ),
     ]

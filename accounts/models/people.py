@@ -18,9 +18,7 @@ class AccountManager(BaseUserManager["Account"]):
 
     def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "Account":
         """Create an operator; `manage.py createsuperuser` calls this."""
-        return self.create_user(
-            email, password, is_staff=True, is_superuser=True, email_verified=True, **fields
-        )
+        return self.create_user(email, password, is_staff=True, is_superuser=True, email_verified=True, **fields)
 
     def get_by_natural_key(self, username: str | None) -> "Account":
         return self.get(email=(username or "").lower())
@@ -72,9 +70,7 @@ class PairwiseSubject(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["account", "sector"], name="one_subject_per_account_and_sector")
-        ]
+        constraints = [models.UniqueConstraint(fields=["account", "sector"], name="one_subject_per_account_and_sector")]
 
     def __str__(self) -> str:
         return f"{self.sub} in {self.sector}"

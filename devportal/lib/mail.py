@@ -20,5 +20,6 @@ class DemoBackend(BaseEmailBackend):
             text = message.message().as_string()
             name = f"{clock.now():%Y%m%d-%H%M%S-%f}-{random_text(4)}.eml"
             (settings.MAIL_DIR / name).write_text(text)
-            print(f"--- mail kept as {name}\n{text}\n---", file=sys.stderr, flush=True)
+            sys.stderr.write(f"--- mail kept as {name}\n{text}\n---\n")
+            sys.stderr.flush()
         return len(email_messages)

@@ -42,9 +42,7 @@ def _stop_without_parent(parent: int) -> None:
 
 def _run_periodic_tasks() -> None:
     """Run what Celery beat would run in production, on the same schedule."""
-    due = {
-        name: time.monotonic() + entry["schedule"] for name, entry in settings.CELERY_BEAT_SCHEDULE.items()
-    }
+    due = {name: time.monotonic() + entry["schedule"] for name, entry in settings.CELERY_BEAT_SCHEDULE.items()}
     while True:
         time.sleep(TIMER_TICK_SECONDS)
         for name, entry in settings.CELERY_BEAT_SCHEDULE.items():

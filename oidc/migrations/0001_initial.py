@@ -25,9 +25,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+                    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
                 ),
                 (
                     "public_id",
@@ -203,9 +201,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+                    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
                 ),
                 ("scopes", models.TextField(blank=True, default="")),
                 ("first_authorized_at", models.DateTimeField()),
@@ -245,9 +241,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+                    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
                 ),
                 ("scope", models.TextField()),
                 ("nonce", models.TextField(blank=True, default="")),
@@ -296,9 +290,7 @@ class Migration(migrations.Migration):
                 ("claims", models.TextField(blank=True, verbose_name="claims")),
                 (
                     "resource",
-                    oauth2_provider.models.ResourceJSONField(
-                        blank=True, default=list, verbose_name="resource"
-                    ),
+                    oauth2_provider.models.ResourceJSONField(blank=True, default=list, verbose_name="resource"),
                 ),
                 ("request_key", models.CharField(db_index=True, max_length=64)),
                 ("consumed_at", models.DateTimeField(blank=True, null=True)),
@@ -337,9 +329,7 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(primary_key=True, serialize=False)),
                 (
                     "jti",
-                    models.UUIDField(
-                        default=uuid.uuid4, editable=False, unique=True, verbose_name="JWT Token ID"
-                    ),
+                    models.UUIDField(default=uuid.uuid4, editable=False, unique=True, verbose_name="JWT Token ID"),
                 ),
                 ("expires", models.DateTimeField(verbose_name="expires")),
                 ("scope", models.TextField(blank=True, verbose_name="scope")),
@@ -386,9 +376,7 @@ class Migration(migrations.Migration):
                 ("scope", models.TextField(blank=True, verbose_name="scope")),
                 (
                     "resource",
-                    oauth2_provider.models.ResourceJSONField(
-                        blank=True, default=list, verbose_name="resource"
-                    ),
+                    oauth2_provider.models.ResourceJSONField(blank=True, default=list, verbose_name="resource"),
                 ),
                 ("created", models.DateTimeField(auto_now_add=True, verbose_name="created")),
                 ("updated", models.DateTimeField(auto_now=True, verbose_name="updated")),
@@ -442,9 +430,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+                    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
                 ),
                 (
                     "role",
@@ -481,9 +467,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "resource",
-                    oauth2_provider.models.ResourceJSONField(
-                        blank=True, default=list, verbose_name="resource"
-                    ),
+                    oauth2_provider.models.ResourceJSONField(blank=True, default=list, verbose_name="resource"),
                 ),
                 ("created", models.DateTimeField(auto_now_add=True, verbose_name="created")),
                 ("updated", models.DateTimeField(auto_now=True, verbose_name="updated")),
@@ -544,9 +528,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+                    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
                 ),
                 ("kid", models.CharField(max_length=64, unique=True)),
                 ("private_encrypted", models.TextField(editable=False)),
@@ -579,9 +561,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+                    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
                 ),
                 ("digest", models.CharField(max_length=64)),
                 ("last_four", models.CharField(max_length=4)),
@@ -628,9 +608,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="projectmember",
-            constraint=models.UniqueConstraint(
-                fields=("project", "account"), name="one_role_per_project_and_account"
-            ),
+            constraint=models.UniqueConstraint(fields=("project", "account"), name="one_role_per_project_and_account"),
         ),
         migrations.AddIndex(
             model_name="refreshtoken",

@@ -1,6 +1,6 @@
 """Clients (apps) and their secrets."""
 
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -42,10 +42,7 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
     privacy_policy_url = models.URLField(max_length=500, blank=True)
     terms_url = models.URLField(max_length=500, blank=True)
 
-    objects = ApplicationManager()
-
-    class Meta(AbstractApplication.Meta):
-        abstract = False
+    objects: ClassVar["models.Manager[Client]"] = ApplicationManager()
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         # What the library reads is derived, so that it can't disagree with what we say.
@@ -113,9 +110,7 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
 class ClientSecret(models.Model):
     """A secret of a web client; up to two are live, so that one can follow the other without a gap."""
 
-    client = models.ForeignKey(
-        settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="secrets"
-    )
+    client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="secrets")
     digest = models.CharField(max_length=64)
     last_four = models.CharField(max_length=4)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True)
@@ -124,11 +119,7 @@ class ClientSecret(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        indexes = [
-            models.Index(
-                fields=["client"], condition=models.Q(ended_at=None), name="live_secrets_of_a_client"
-            )
-        ]
+        indexes = [models.Index(fields=["client"], condition=models.Q(ended_at=None), name="live_secrets_of_a_client")]
 
     def __str__(self) -> str:
         return f"…{self.last_four} of {self.client}"

@@ -16,9 +16,7 @@ class Connection(models.Model):
     account = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="connections"
     )
-    client = models.ForeignKey(
-        settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="connections"
-    )
+    client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="connections")
     subject = models.ForeignKey("accounts.PairwiseSubject", models.SET_NULL, null=True, blank=True)
     # Space-separated: everything the person has consented to and not taken back.
     scopes = models.TextField(blank=True, default="")
@@ -28,9 +26,7 @@ class Connection(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "client"], name="one_connection_per_account_and_client"
-            )
+            models.UniqueConstraint(fields=["account", "client"], name="one_connection_per_account_and_client")
         ]
 
     def __str__(self) -> str:

@@ -26,9 +26,7 @@ class SigningKey(models.Model):
             models.UniqueConstraint(
                 fields=["state"], condition=models.Q(state="active"), name="one_active_signing_key"
             ),
-            models.UniqueConstraint(
-                fields=["state"], condition=models.Q(state="next"), name="one_next_signing_key"
-            ),
+            models.UniqueConstraint(fields=["state"], condition=models.Q(state="next"), name="one_next_signing_key"),
         ]
 
     def __str__(self) -> str:

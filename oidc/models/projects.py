@@ -36,16 +36,12 @@ class ProjectMember(models.Model):
         VIEWER = "viewer"
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="members")
-    account = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="project_memberships"
-    )
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="project_memberships")
     role = models.CharField(max_length=10, choices=Role.choices)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["project", "account"], name="one_role_per_project_and_account")
-        ]
+        constraints = [models.UniqueConstraint(fields=["project", "account"], name="one_role_per_project_and_account")]
 
     def __str__(self) -> str:
         return f"{self.account} ({self.role})"

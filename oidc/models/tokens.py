@@ -23,8 +23,9 @@ class AuthorizationCode(AbstractGrant):  # type: ignore[misc]
     # The library allows 255 characters; clients may send longer ones, and ours is on the family.
     nonce = models.TextField(blank=True, default="")
 
-    class Meta(AbstractGrant.Meta):
-        abstract = False
+    objects: ClassVar["models.Manager[AuthorizationCode]"] = models.Manager()
+
+    class Meta:
         indexes = [models.Index(fields=["expires"], name="codes_by_expiry")]
 
 
@@ -33,8 +34,9 @@ class AccessToken(AbstractAccessToken):  # type: ignore[misc]
 
     family = models.ForeignKey(Family, models.CASCADE, related_name="access_tokens")
 
-    class Meta(AbstractAccessToken.Meta):
-        abstract = False
+    objects: ClassVar["models.Manager[AccessToken]"] = models.Manager()
+
+    class Meta:
         indexes = [models.Index(fields=["expires"], name="access_tokens_by_expiry")]
 
 
@@ -46,6 +48,8 @@ class RefreshToken(AbstractRefreshToken):  # type: ignore[misc]
     family = models.ForeignKey(Family, models.CASCADE, related_name="refresh_tokens")
     expires = models.DateTimeField()
 
+    objects: ClassVar["models.Manager[RefreshToken]"] = models.Manager()
+
     class Meta:
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(fields=["token_checksum"], name="one_row_per_refresh_token")
@@ -55,6 +59,3 @@ class RefreshToken(AbstractRefreshToken):  # type: ignore[misc]
 
 class IDToken(AbstractIDToken):  # type: ignore[misc]
     """Never stored: an ID token proves itself by its signature. The library wants the model to exist."""
-
-    class Meta(AbstractIDToken.Meta):
-        abstract = False

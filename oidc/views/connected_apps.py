@@ -27,9 +27,7 @@ def _row(connection: Connection) -> dict[str, Any]:
 
 
 def _connections_of(request: HttpRequest) -> Any:
-    return Connection.objects.filter(account_id=request.user.pk, removed_at=None).select_related(
-        "client__project"
-    )
+    return Connection.objects.filter(account_id=request.user.pk or 0, removed_at=None).select_related("client__project")
 
 
 @never_cache

@@ -40,7 +40,8 @@ def logout(request: HttpRequest) -> HttpResponse:
         end_session(request)
         separator = "&" if "?" in asked.return_to else "?"
         state = f"{separator}{urlencode({'state': asked.state})}" if asked.state else ""
-        return OAuth2ResponseRedirect(f"{asked.return_to}{state}", asked.client.get_allowed_schemes())
+        back: HttpResponse = OAuth2ResponseRedirect(f"{asked.return_to}{state}", asked.client.get_allowed_schemes())
+        return back
     if account is None:
         return HttpResponseRedirect(reverse("signed_out"))
     context = {"client": card(asked.client) if asked.client else None, "account": account}

@@ -17,7 +17,7 @@ from oidc.pending import Pending, card, origin_of
 def error(request: HttpRequest, problem: SignInError, status: int = 400) -> HttpResponse:
     """A refusal that must not redirect: what happened, who can mend it, the request id."""
     context = {
-        "title": "This sign-in can’t go on",
+        "title": "This sign-in cannot go on",
         "message": problem.public_description,
         "who_can_mend": "The developer of the app that sent you here can mend this.",
         "error_code": problem.code,

@@ -62,9 +62,7 @@ class FormEndpoint:
         except Unreadable as error:
             return oauth_error("invalid_request", str(error))
         for name in sorted(form.repeated | form.malformed):
-            return oauth_error(
-                "invalid_request", f"The parameter {printable(name)} is repeated or unreadable."
-            )
+            return oauth_error("invalid_request", f"The parameter {printable(name)} is repeated or unreadable.")
         return None
 
 
@@ -102,11 +100,10 @@ class UserInfoEndpoint(UserInfoView):  # type: ignore[misc]
             return response
         if parse_bearer_token(request.META.get("HTTP_AUTHORIZATION")) is None:
             # RFC 6750 §3.1: no error code for a request without credentials.
-            return self._challenge(
-                "Bearer", 401, "invalid_token", "Send the access token as a Bearer header."
-            )
+            return self._challenge("Bearer", 401, "invalid_token", "Send the access token as a Bearer header.")
         try:
-            return super().dispatch(request, *args, **kwargs)
+            answer: HttpResponse = super().dispatch(request, *args, **kwargs)
+            return answer
         except DatabaseError:
             log.exception("Userinfo could not answer.")
             response = oauth_error("temporarily_unavailable", "Try again shortly.", 503)

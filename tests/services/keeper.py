@@ -47,9 +47,7 @@ def folder(user: str | None = None) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def running(
-    command: list[str], home: Path, is_ready: Callable[[], bool], user: str | None = None
-) -> Iterator[None]:
+def running(command: list[str], home: Path, is_ready: Callable[[], bool], user: str | None = None) -> Iterator[None]:
     """Runs `command` in the folder `home`, as `user` if one is given, from readiness to the end of the block.
 
     Raises NotStartedError when it ends early or is not ready within READY_SECONDS.

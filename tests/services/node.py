@@ -20,9 +20,7 @@ def why_missing() -> str | None:
     absent = [name for name in ("node", "npm") if shutil.which(name) is None]
     if absent:
         return f"no {' and no '.join(absent)} on the PATH"
-    version = subprocess.run(
-        ["node", "--version"], capture_output=True, text=True, check=False
-    ).stdout.strip()
+    version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=False).stdout.strip()
     major = re.match(r"v(\d+)", version)
     return None if major and int(major[1]) >= OLDEST else f"Node {version} is older than {OLDEST}"
 

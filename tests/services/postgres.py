@@ -68,9 +68,7 @@ def _programs() -> Path | None:
     # Located without being imported: its import makes folders.
     wheel = importlib.util.find_spec(WHEEL)
     if wheel is not None and wheel.origin is not None:
-        candidates += [
-            home / "bin" for home in sorted(Path(wheel.origin).parent.glob("pginstall*"), reverse=True)
-        ]
+        candidates += [home / "bin" for home in sorted(Path(wheel.origin).parent.glob("pginstall*"), reverse=True)]
     if on_path := shutil.which("initdb"):
         candidates.append(Path(on_path).resolve().parent)
     candidates += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)

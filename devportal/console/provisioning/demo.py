@@ -31,12 +31,8 @@ def prepare_demo(file: Path) -> str:
         lines.append(f"  {person['email']}  {person['password']}  ({what})")
     for project in result["projects"]:
         lines.append(f"Clients of {project['name']}")
-        lines += [
-            f"  {client['client_id']}  {client['type']:<6}  {client['name']}" for client in project["clients"]
-        ]
-    lines.append(
-        f"Their secrets are in {settings.DATA_DIR / CREDENTIALS_FILE}; `make app` signs in with one."
-    )
+        lines += [f"  {client['client_id']}  {client['type']:<6}  {client['name']}" for client in project["clients"]]
+    lines.append(f"Their secrets are in {settings.DATA_DIR / CREDENTIALS_FILE}; `make app` signs in with one.")
     return "\n".join(lines)
 
 
@@ -44,9 +40,7 @@ def _keep_credentials(result: dict[str, Any]) -> None:
     """Keep the demo's secrets (mode 600) for the sample app; the service itself stores hashes only."""
     path = settings.DATA_DIR / CREDENTIALS_FILE
     kept = json.loads(path.read_text()) if path.exists() else {}
-    secrets = {
-        client["client_id"]: client for project in kept.get("projects", []) for client in project["clients"]
-    }
+    secrets = {client["client_id"]: client for project in kept.get("projects", []) for client in project["clients"]}
     for project in result["projects"]:
         for client in project["clients"]:
             client["client_secret"] = client["client_secret"] or secrets.get(client["client_id"], {}).get(

@@ -58,7 +58,7 @@ def _known_role(role: str) -> None:
 def _set_picture(account: Account, table: Table, file: Path) -> None:
     try:
         with file.open("rb") as upload:
-            account.picture = clean_picture(upload)  # type: ignore[assignment]
+            account.picture = clean_picture(upload)
     except OSError as error:
         raise BadFile(f"{table.at('picture')}: can't be read: {error.strerror}") from error
     except ValidationError as error:

@@ -1,6 +1,9 @@
 """`[[projects]]` with their members and clients; a project is known by owner and name, a client by its name in it."""
 
+from dataclasses import dataclass
 from typing import Any
+
+from django.core.exceptions import ValidationError
 
 from accounts.models import Account
 from devportal.console.provisioning.reading import BadFile, Table
@@ -58,49 +61,65 @@ def _apply_member(table: Table, project: Project, owner: Account) -> None:
     ProjectMember.objects.update_or_create(project=project, account=account, defaults={"role": role})
 
 
-def _apply_client(table: Table, project: Project, rotate_secrets: bool) -> dict[str, Any]:
-    name = table.text("name", longest=100)
-    kind = table.choice("type", Client.Type.values)
+@dataclass(frozen=True)
+class _Declared:
+    """What a client's table says, read and checked."""
+
+    name: str
+    kind: str
+    redirect_uris: str
+    post_logout_redirect_uris: str
+    enabled: bool
+    first_party: bool
+    verified: bool
+    approved_scopes: str
+
+
+def _read_client(table: Table) -> _Declared:
     redirect_uris = table.texts("redirect_uris", registration.check_redirect_uri)
     if not redirect_uris:
         raise BadFile(f"{table.at('redirect_uris')}: must name at least one address")
-    sign_out_uris = table.texts("post_logout_redirect_uris", registration.check_redirect_uri)
-    switches = {
-        "enabled": table.flag("enabled", True),
-        "first_party": table.flag("first_party", False),
-    }
-    verified = table.flag("verified", False)
-    approved = table.texts("approved_scopes")
-    for position, scope in enumerate(approved):
-        if scope not in APPROVABLE:
-            where = f"{table.at('approved_scopes')}[{position}]"
-            raise BadFile(f"{where}: must be one of {', '.join(APPROVABLE)}")
+    declared = _Declared(
+        name=table.text("name", longest=100),
+        kind=table.choice("type", Client.Type.values),
+        redirect_uris=" ".join(redirect_uris),
+        post_logout_redirect_uris=" ".join(table.texts("post_logout_redirect_uris", registration.check_redirect_uri)),
+        enabled=table.flag("enabled", True),
+        first_party=table.flag("first_party", False),
+        verified=table.flag("verified", False),
+        approved_scopes=" ".join(table.texts("approved_scopes", _check_approvable)),
+    )
     table.refuse_unknown()
+    return declared
 
-    client = Client.objects.filter(project=project, name=name).first()
+
+def _check_approvable(scope: str) -> None:
+    if scope not in APPROVABLE:
+        raise ValidationError(f"must be one of {', '.join(APPROVABLE)}")
+
+
+def _apply_client(table: Table, project: Project, rotate_secrets: bool) -> dict[str, Any]:
+    declared = _read_client(table)
+    client = Client.objects.filter(project=project, name=declared.name).first()
     is_new = client is None
     if client is None:
-        client = Client(project=project, name=name, type=kind, client_id=new_client_id())
-    elif client.type != kind:
-        clients.change_type(client, kind)
-    client.redirect_uris = " ".join(redirect_uris)
-    if is_new or "post_logout_redirect_uris" in table:
-        client.post_logout_redirect_uris = " ".join(sign_out_uris)
-    for key, value in switches.items():
+        client = Client(project=project, name=declared.name, type=declared.kind, client_id=new_client_id())
+    elif client.type != declared.kind:
+        clients.change_type(client, declared.kind)
+    client.redirect_uris = declared.redirect_uris
+    for key in ("post_logout_redirect_uris", "enabled", "first_party", "approved_scopes"):
         if is_new or key in table:
-            setattr(client, key, value)
-    if (is_new or "verified" in table) and verified != client.is_verified:
-        client.verified_at = clock.now() if verified else None
-    if is_new or "approved_scopes" in table:
-        client.approved_scopes = " ".join(approved)
+            setattr(client, key, getattr(declared, key))
+    if (is_new or "verified" in table) and declared.verified != client.is_verified:
+        client.verified_at = clock.now() if declared.verified else None
     client.save()
     return {
         "client_id": client.client_id,
         "client_secret": _secret(client, rotate_secrets),
-        "name": name,
-        "type": kind,
-        "redirect_uris": list(client.registered_redirect_uris),
-        "post_logout_redirect_uris": list(client.registered_post_logout_redirect_uris),
+        "name": client.name,
+        "type": client.type,
+        "redirect_uris": declared.redirect_uris.split(),
+        "post_logout_redirect_uris": client.post_logout_redirect_uris.split(),
     }
 
 

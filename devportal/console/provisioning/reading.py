@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Collection
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from django.core.exceptions import ValidationError
 
-T = TypeVar("T")
 _NOTHING: Any = object()
 
 
@@ -31,13 +30,13 @@ class Table:
     def __contains__(self, key: str) -> bool:
         return key in self.values
 
-    def _value(self, key: str, kind: type[T], what: str, default: Any) -> T:
+    def _value(self, key: str, kind: type[Any], what: str, default: Any) -> Any:
         self._read.add(key)
         value = self.values.get(key, default)
         if value is _NOTHING:
             raise BadFile(f"{self.at(key)}: is missing")
         if value is default:
-            return value  # type: ignore[no-any-return]
+            return value
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise BadFile(f"{self.at(key)}: must be {what}")
         if isinstance(value, str) and "\x00" in value:
@@ -45,8 +44,8 @@ class Table:
         return value
 
     def text(self, key: str, default: Any = _NOTHING, *, longest: int = 254) -> str:
-        value = self._value(key, str, "a text", default)
-        if isinstance(value, str) and (len(value) > longest or (default is _NOTHING and not value.strip())):
+        value: str = self._value(key, str, "a text", default)
+        if value is not default and (len(value) > longest or (default is _NOTHING and not value.strip())):
             raise BadFile(f"{self.at(key)}: must have 1 to {longest} characters")
         return value
 
@@ -57,7 +56,8 @@ class Table:
         return value
 
     def flag(self, key: str, default: bool) -> bool:
-        return self._value(key, bool, "true or false", default)
+        value: bool = self._value(key, bool, "true or false", default)
+        return value
 
     def moment(self, key: str) -> datetime | None:
         value: datetime | None = self._value(key, datetime, "a date with time and offset", None)

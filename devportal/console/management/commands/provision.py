@@ -18,9 +18,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE")
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-        parser.add_argument(
-            "--rotate-secrets", action="store_true", help="give every declared web client a new secret"
-        )
+        parser.add_argument("--rotate-secrets", action="store_true", help="give every declared web client a new secret")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:

@@ -20,12 +20,8 @@ class Command(BaseCommand):
     help = "Serve the sign-in service, the developer API and the console."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--demo", metavar="FILE", type=Path, help="migrate, provision FILE, say who can sign in"
-        )
-        parser.add_argument(
-            "--address", default="127.0.0.1", help="address to listen on (default: loopback only)"
-        )
+        parser.add_argument("--demo", metavar="FILE", type=Path, help="migrate, provision FILE, say who can sign in")
+        parser.add_argument("--address", default="127.0.0.1", help="address to listen on (default: loopback only)")
         parser.add_argument("--workers", type=int, default=None, help="worker processes (embedded: always 1)")
 
     def handle(self, *args: Any, **options: Any) -> None:
