@@ -195,7 +195,7 @@ EMAIL_TIMEOUT = 10
 # --- Static and uploaded files ---------------------------------------------------------------------------
 
 STATIC_URL = "/static/"
-STATIC_ROOT = PROJECT_DIR / ".static"
+STATIC_ROOT = None if EMBEDDED else PROJECT_DIR / ".static"
 STATICFILES_DIRS = [PROJECT_DIR / "static"]
 WHITENOISE_USE_FINDERS = EMBEDDED
 WHITENOISE_MAX_AGE = 0 if EMBEDDED else 3600

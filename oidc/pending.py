@@ -139,7 +139,9 @@ def asking(request: HttpRequest) -> dict[str, Any]:
     if session is None or SESSION_KEY not in session:
         return {"asking": None}
     pending = waiting(session)
-    request.form_action_origins = [origin_of(p.parameters.get("redirect_uri")) for p in pending]  # type: ignore[attr-defined]
+    origins = [origin_of(each.parameters.get("redirect_uri")) for each in pending]
+    # Beside what the view itself has named.
+    request.form_action_origins = [*getattr(request, "form_action_origins", ()), *origins]  # type: ignore[attr-defined]
     client = find_client(pending[-1].parameters.get("client_id")) if pending else None
     if client is None:
         return {"asking": None}

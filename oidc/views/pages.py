@@ -36,6 +36,7 @@ def app_full(request: HttpRequest, client: Client, waiting: Pending) -> HttpResp
     """An unverified app has all the people it may have; the way back gives the app access_denied."""
     request.form_action_origins = [origin_of(waiting.parameters.get("redirect_uri"))]  # type: ignore[attr-defined]
     context = {"client": card(client), "reference": pending.reference_to(request, waiting)}
+    context["request_id"] = request_id.current()
     return render(request, "oidc/app_full.html", context, status=403)
 
 

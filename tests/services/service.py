@@ -1,0 +1,235 @@
+"""The service itself, as an operator runs it: `manage.py serve` with a data folder and a database of its own.
+
+A test declares the people and apps that it needs with `provision`; what the service mails it reads from the
+data folder. Two test modules share one service, so each declares people and projects by names of its own.
+"""
+
+import contextlib
+import email
+import email.policy
+import json
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import psycopg
+import pytest
+
+from tests.services import keeper, plugin
+
+ROOT = Path(__file__).resolve().parents[2]
+READY_SECONDS = 60
+STOP_SECONDS = 10
+# In a mail the code stands alone on an indented line.
+CODE = re.compile(r"^ {4}(\S+)$", re.MULTILINE)
+# Stops the service when the process that feeds its standard input is gone, however that ended.
+GUARD = "import os, signal, sys; sys.stdin.read(); os.kill(int(sys.argv[1]), signal.SIGTERM)"
+
+
+class NotProvisionedError(Exception):
+    """`manage.py provision` refused the file; the message is what it said."""
+
+
+@dataclass
+class Service:
+    """A service on a loopback port, running or stopped; its data stays for the next start."""
+
+    home: Path
+    database_url: str | None = None
+    port: int = field(default_factory=keeper.free_port)
+    process: "subprocess.Popen[bytes] | None" = None
+    _guard: "subprocess.Popen[bytes] | None" = None
+    _files: int = 0
+
+    @property
+    def address(self) -> str:
+        return f"http://localhost:{self.port}"
+
+    @property
+    def issuer(self) -> str:
+        return f"{self.address}/"
+
+    @property
+    def log(self) -> Path:
+        return self.home / "log"
+
+    def discovery(self) -> dict[str, Any]:
+        """Return the discovery document."""
+        document: dict[str, Any] = httpx.get(f"{self.address}/.well-known/openid-configuration").json()
+        return document
+
+    def owns(self, url: str) -> bool:
+        """Tell whether a URL is one of the service's."""
+        return urlsplit(url).netloc == urlsplit(self.address).netloc
+
+    # --- What is in it ---
+
+    def provision(self, **sections: list[dict[str, Any]]) -> dict[str, Any]:
+        """Declare people and projects, and return what `manage.py provision --json` says of them."""
+        self._files += 1
+        file = self.home / f"declared-{self._files}.toml"
+        file.write_text(as_toml(sections), encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, "manage.py", "provision", str(file), "--json"],
+            cwd=ROOT,
+            env=self._environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise NotProvisionedError(done.stderr[-2000:])
+        declared: dict[str, Any] = json.loads(done.stdout)
+        return declared
+
+    def mails(self, address: str) -> list[str]:
+        """Return the texts of the mails to an address, the oldest first."""
+        texts = []
+        for file in sorted((self.home / "mail").glob("*.eml")):
+            message = email.message_from_bytes(file.read_bytes(), policy=email.policy.default)
+            body = message.get_body(("plain",))
+            if address in str(message["To"]) and body is not None:
+                texts.append(str(body.get_content()))
+        return texts
+
+    def code_mailed_to(self, address: str) -> str:
+        """Return the newest code that was mailed to an address."""
+        codes = [code for text in self.mails(address) for code in CODE.findall(text)]
+        assert codes, f"no code was mailed to {address}"
+        return codes[-1]
+
+    # --- Its life ---
+
+    def start(self) -> None:
+        """Start it, and wait until it answers. Raises NotStartedError when it does not."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "serve"],
+                cwd=ROOT,
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                # A Ctrl-C in the terminal ends the tests; they stop the service themselves.
+                start_new_session=True,
+            )
+        command = [sys.executable, "-c", GUARD, str(self.process.pid)]
+        self._guard = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+        deadline = time.monotonic() + READY_SECONDS
+        while not self.answers():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise keeper.NotStartedError(self.logged()[-2000:])
+            time.sleep(0.1)
+
+    def answers(self) -> bool:
+        """Tell whether its discovery document can be read."""
+        try:
+            return bool(self.discovery())
+        except (httpx.TransportError, json.JSONDecodeError):
+            return False
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """Send it a signal and return its exit code. Raises TimeoutExpired when it is not gone in STOP_SECONDS."""
+        assert self.process is not None
+        self._release_guard()
+        self.process.send_signal(how)
+        return self.process.wait(STOP_SECONDS)
+
+    def end(self) -> None:
+        """Leave nothing running, whatever happened before."""
+        if self.process is not None and self.process.poll() is None:
+            self._release_guard()
+            self.process.kill()
+            self.process.wait()
+        self._release_guard()
+
+    def logged(self) -> str:
+        """Return all that it has printed."""
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def _release_guard(self) -> None:
+        # Killed, not closed: closing its input is what makes it act.
+        if self._guard is not None:
+            self._guard.kill()
+            self._guard.communicate()
+            self._guard = None
+
+    def _environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if name not in plugin.SETTINGS}
+        own = {"PORT": str(self.port), "DATA_DIR": str(self.home), "PYTHONUNBUFFERED": "1"}
+        return kept | own | ({"DATABASE_URL": self.database_url} if self.database_url else {})
+
+
+@contextlib.contextmanager
+def fresh() -> Iterator[Service]:
+    """Yield a service that was never started, on the suite's engine; nothing of it stays."""
+    with keeper.folder() as home, _database() as database_url:
+        service = Service(home, database_url)
+        try:
+            yield service
+        finally:
+            service.end()
+
+
+@contextlib.contextmanager
+def running() -> Iterator[Service]:
+    """Yield a service that answers. At the end it has to stop when it is asked to, and have logged no fault."""
+    with fresh() as service:
+        service.start()
+        yield service
+        exit_code = service.stop()
+        assert exit_code == 0, service.logged()[-2000:]
+        assert "Traceback" not in service.logged(), service.logged()[-6000:]
+
+
+@pytest.fixture(scope="session")
+def live_service() -> Iterator[Service]:
+    """A running service, shared by the tests of a folder."""
+    with running() as service:
+        yield service
+
+
+@contextlib.contextmanager
+def _database() -> Iterator[str | None]:
+    """Yield the address of a fresh database on the tests' PostgreSQL; None on SQLite, whose file is in the folder."""
+    server = os.environ.get("DATABASE_URL")
+    if server is None:
+        yield None
+        return
+    base = server.rpartition("/")[0]
+    name = f"live_{secrets.token_hex(6)}"
+    with psycopg.connect(f"{base}/postgres", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+        try:
+            yield f"{base}/{name}"
+        finally:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+def as_toml(sections: dict[str, list[dict[str, Any]]], above: str = "") -> str:
+    """Return lists of tables as TOML. Of values it knows texts, numbers, booleans and lists of those."""
+    lines = []
+    for name, tables in sections.items():
+        for table in tables:
+            nested = {key: value for key, value in table.items() if _holds_tables(value)}
+            plain = {key: value for key, value in table.items() if key not in nested}
+            lines.append(f"[[{above}{name}]]")
+            # A basic string, a list of them and a boolean look in TOML as they do in JSON.
+            lines += [f"{key} = {json.dumps(value)}" for key, value in plain.items()]
+            lines.append(as_toml(nested, f"{above}{name}."))
+    return "\n".join(lines)
+
+
+def _holds_tables(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
