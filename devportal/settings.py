@@ -149,7 +149,8 @@ else:
     # Shell-like options stay with the URL; a connection lives as long as its thread (10 ms to open one).
     DATABASES["default"]["CONN_MAX_AGE"] = None
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
-    DATABASES["default"].setdefault("OPTIONS", {})["prepare_threshold"] = 2
+    # Parameters go to the server apart from the statement, which it prepares when it comes the second time.
+    DATABASES["default"].setdefault("OPTIONS", {}).update(server_side_binding=True, prepare_threshold=2)
 
 # --- Cache, sessions, background work --------------------------------------------------------------------
 

@@ -14,8 +14,8 @@ from devportal.lib.audit import Event, report
 from devportal.lib.credentials import digest, matches, random_text
 from oidc.errors import InvalidClient, TwoMethods
 from oidc.models import Client, ClientSecret, Family
+from oidc.presented import Presented, is_possible, look_up
 
-MAX_CLIENT_ID = 255
 MAX_LIVE_SECRETS = 2
 SECRET_LENGTH = 43  # 256 random bits
 LAST_USED_EVERY = timedelta(hours=1)
@@ -29,7 +29,7 @@ class TooManySecrets(Exception):
 
 def find_client(client_id: str | None) -> Client | None:
     """Return the client with this id, its project loaded, or None; an impossible id asks no database."""
-    if not client_id or len(client_id) > MAX_CLIENT_ID or not client_id.startswith(settings.CLIENT_ID_PREFIX):
+    if not is_possible(client_id):
         return None
     return Client.objects.select_related("project").filter(client_id=client_id).first()
 
@@ -78,13 +78,19 @@ def parse_basic(header: str) -> tuple[str, str]:
 
 
 def authenticate(
-    header: str | None, client_id: str | None, secret: str | None, *, secret_optional: bool = False
-) -> Client:
-    """Return the client that a request to the token or revocation endpoint comes from.
+    header: str | None,
+    client_id: str | None,
+    secret: str | None,
+    *,
+    code: str | None = None,
+    refresh_token: str | None = None,
+    secret_optional: bool = False,
+) -> Presented:
+    """Return the client that a request to the token or revocation endpoint comes from, and what it shows.
 
-    `header` is the Authorization header; `client_id` and `secret` are form fields. One method a request (RFC 6749
-    §2.3): raises TwoMethods for two, InvalidClient for none, a wrong one, or a secret of a client without. With
-    `secret_optional` a web client may leave its secret out, but not send a wrong one.
+    `header` is the Authorization header, the rest are form fields. One method a request (RFC 6749 §2.3): raises
+    TwoMethods for two, InvalidClient for none, a wrong one, or a secret of a client without. With `secret_optional`
+    a web client may leave its secret out, but not send a wrong one.
     """
     if header is not None:
         basic_id, basic_secret = parse_basic(header)
@@ -93,26 +99,24 @@ def authenticate(
         if client_id and client_id != basic_id:
             raise InvalidClient("two client ids")
         client_id, secret = basic_id, basic_secret
-    client = find_client(client_id)
-    _check_secret(client, secret, secret_optional)
-    assert client is not None
-    return client
+    presented = look_up(client_id, code=code, refresh_token=refresh_token)
+    _check_secret(presented, secret, secret_optional)
+    return presented
 
 
-def _check_secret(client: Client | None, secret: str | None, secret_optional: bool) -> None:
+def _check_secret(presented: Presented, secret: str | None, secret_optional: bool) -> None:
     """Check what a client sent as its secret. Raises InvalidClient.
 
-    Known and unknown clients do the same work: one look-up of secrets, one comparison or two.
+    Known and unknown clients do the same work: one statement, and at least one comparison.
     """
-    rows = list(ClientSecret.objects.filter(client_id=client.pk if client else 0, ended_at=None)[:MAX_LIVE_SECRETS])
-    matching = [row for row in rows if matches(secret or "", row.digest)]
-    if not rows:
+    matching = [row for row in presented.secrets if matches(secret or "", row.digest)]
+    if not presented.secrets:
         matches(secret or "", _NO_DIGEST)
-    if client is None:
+    if presented.client is None:
         raise InvalidClient("unknown client")
-    if client.has_secret and not matching and (secret or not secret_optional):
+    if presented.client.has_secret and not matching and (secret or not secret_optional):
         raise InvalidClient("wrong or missing secret")
-    if not client.has_secret and secret:
+    if not presented.client.has_secret and secret:
         raise InvalidClient("a secret from a client that has none")
     for row in matching:
         _note_use(row)

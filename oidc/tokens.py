@@ -76,50 +76,39 @@ def create_code(
     )
 
 
-def find_code(raw: str, client_pk: int) -> AuthorizationCode | None:
-    """Return the live code of this client, or None.
+def usable_code(row: Any) -> AuthorizationCode | None:
+    """Return the client's own code if it may be exchanged now, else None.
 
     A code that comes back after it was used was seen by somebody else: what it gave ends (RFC 6749 §4.1.2).
     """
-    row = AuthorizationCode.objects.select_related(*_FAMILY).filter(code=digest(raw), application_id=client_pk).first()
-    if row is None:
+    if not isinstance(row, AuthorizationCode):
         return None
     if row.consumed_at is not None:
-        replayed(row.family)
+        end_family(row.family, "code replayed")
         return None
     return row if row.expires > clock.now() and is_live(row.family) else None
-
-
-def replayed(family: Family) -> None:
-    """End a family whose code was used twice."""
-    end_family(family, "code replayed")
 
 
 # --- Refresh tokens ---
 
 
-def find_refresh_token(raw: str, client_pk: int) -> RefreshToken | None:
-    """Return the refresh token of this client that may be used now, or None (RFC 9700 §4.14.2).
+def usable_refresh_token(row: Any) -> RefreshToken | None:
+    """Return the client's own refresh token if it may be used now, else None (RFC 9700 §4.14.2).
 
     A superseded one is refused. Within REFRESH_REUSE_SECONDS that is all (parallel tabs, a repeated send);
     later, somebody else has it, and the family ends. REFRESH_GRACE_SECONDS may forgive lost replies.
     """
-    row = (
-        RefreshToken.objects.select_related(*_FAMILY)
-        .filter(token_checksum=digest(raw), application_id=client_pk)
-        .first()
-    )
-    if row is None or row.expires <= clock.now() or not is_live(row.family):
+    if not isinstance(row, RefreshToken) or row.expires <= clock.now() or not is_live(row.family):
         return None
-    if row.revoked is not None:
-        age = (clock.now() - row.revoked).total_seconds()
-        if age <= settings.REFRESH_GRACE_SECONDS:
-            return row
-        if age > settings.REFRESH_REUSE_SECONDS:
-            log.warning("A superseded refresh token of family %s came back; the family ends.", row.family_id)
-            end_family(row.family, "refresh token reused")
-        return None
-    return row
+    if row.revoked is None:
+        return row
+    age = (clock.now() - row.revoked).total_seconds()
+    if age <= settings.REFRESH_GRACE_SECONDS:
+        return row
+    if age > settings.REFRESH_REUSE_SECONDS:
+        log.warning("A superseded refresh token of family %s came back; the family ends.", row.family_id)
+        end_family(row.family, "refresh token reused")
+    return None
 
 
 # --- Families ---

@@ -35,10 +35,12 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
 
     def authenticate_client(self, request: Any, *args: Any, **kwargs: Any) -> bool:
         try:
-            request.client = clients.authenticate(
+            presented = clients.authenticate(
                 request.headers.get("Authorization"),
                 request.client_id,
                 request.client_secret,
+                code=request.code,
+                refresh_token=request.refresh_token if request.code is None else None,
                 # A refresh token and the id of its client suffice to revoke it (specification 4.2).
                 secret_optional=request.uri == reverse("revoke"),
             )
@@ -48,6 +50,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
             raise errors.InvalidRequestError(
                 description="The client authenticates in two ways.", request=request
             ) from error
+        request.client, request.shown = presented.client, presented.credential
         request.client_id = request.client.client_id
         return True
 
@@ -82,7 +85,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
     # --- Code exchange ---
 
     def validate_code(self, client_id: str, code: str, client: Client, request: Any, *args: Any, **kwargs: Any) -> bool:
-        return self._take(tokens.find_code(code, client.pk), request)
+        return self._take(tokens.usable_code(request.shown), request)
 
     def get_code_challenge(self, code: str, request: Any) -> str:
         return str(request.consumed.code_challenge)
@@ -115,7 +118,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
     def validate_refresh_token(
         self, refresh_token: str, client: Client, request: Any, *args: Any, **kwargs: Any
     ) -> bool:
-        return self._take(tokens.find_refresh_token(refresh_token, client.pk), request)
+        return self._take(tokens.usable_refresh_token(request.shown), request)
 
     def get_original_scopes(self, refresh_token: str, request: Any, *args: Any, **kwargs: Any) -> list[str]:
         return tokens.live_scopes(request.family)

@@ -1,10 +1,15 @@
 """What every test may ask for."""
 
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
 import pytest
 from django.core.cache import cache
 from django.test import Client as Browser
 
 from accounts.models import Account
+from devportal.lib import clock
 from oidc import keys
 from oidc.models import Client
 from tests.factories import make_account, make_client, make_project, make_web_client
@@ -16,6 +21,29 @@ def fresh_process() -> None:
     """Forget what the process keeps between requests."""
     cache.clear()
     keys.forget()
+
+
+@pytest.fixture(autouse=True)
+def cheap_passwords(settings: Any) -> None:
+    """Hash passwords fast: what a slow hash is for, no test needs but those of its own settings."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Move the service's clock: `later(60)` makes it a minute later than the call before did."""
+    ahead = timedelta(0)
+    real = clock.now
+
+    def move(seconds: float) -> None:
+        nonlocal ahead
+        ahead += timedelta(seconds=seconds)
+
+    def moved() -> datetime:
+        return real() + ahead
+
+    monkeypatch.setattr(clock, "now", moved)
+    return move
 
 
 @pytest.fixture

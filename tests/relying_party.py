@@ -5,13 +5,14 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, quote_plus, urlencode, urlsplit
 
 from django.test import Client as Browser
 
+from accounts.models import Account
 from devportal.lib.credentials import random_text
 from oidc.models import Client
-from tests.factories import REDIRECT_URI
+from tests.factories import PASSWORD, REDIRECT_URI
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -33,6 +34,30 @@ def header_of(token: str) -> dict[str, Any]:
     part = token.split(".")[0]
     header: dict[str, Any] = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     return header
+
+
+def basic(client_id: str, secret: str, scheme: str = "Basic") -> str:
+    """Return an Authorization header of a client (RFC 6749 §2.3.1)."""
+    pair = f"{quote_plus(client_id)}:{quote_plus(secret)}"
+    return f"{scheme} {base64.b64encode(pair.encode()).decode()}"
+
+
+def sign_in(browser: Browser, account: Account) -> Browser:
+    """Sign a person in through the sign-in page."""
+    response = browser.post("/account/login/", {"login": account.email, "password": PASSWORD})
+    assert response.status_code == 302, response.content
+    return browser
+
+
+def age_sign_in(browser: Browser, seconds: float) -> None:
+    """Make the sign-in of this browser's session `seconds` older."""
+    session = browser.session
+    for key in ("account_authentication_methods", "authentication"):
+        records = session.get(key, {})
+        for record in records if isinstance(records, list) else [records]:
+            record["at"] -= seconds
+        session[key] = records
+    session.save()
 
 
 @dataclass
@@ -80,6 +105,10 @@ class RelyingParty:
     def post(self, path: str, form: dict[str, str], **headers: str) -> Any:
         """Post a form as the app's server or script does: without the browser's cookies."""
         return Browser().post(path, urlencode(form), content_type=FORM, headers=headers)
+
+    def beside(self, browser: Browser) -> "RelyingParty":
+        """Return the same app in front of another browser."""
+        return RelyingParty(self.client, browser, self.secret, redirect_uri=self.redirect_uri)
 
     def credentials(self) -> dict[str, str]:
         return {"client_id": self.client.client_id} | ({"client_secret": self.secret} if self.secret else {})

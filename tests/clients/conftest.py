@@ -8,6 +8,7 @@ import pytest
 
 from tests.clients.app import App, listening
 from tests.clients.person import PASSWORD
+from tests.services import keeper
 from tests.services.service import Service, live_service
 
 __all__ = ["live_service"]  # a fixture, found here by name
@@ -28,7 +29,8 @@ class Apps:
 def apps(live_service: Service) -> Iterator[Apps]:
     with contextlib.ExitStack() as open_apps:
         web = open_apps.enter_context(listening(live_service, "Orbit Web"))
-        native = open_apps.enter_context(listening(live_service, "Orbit Desktop", "native", "127.0.0.1"))
+        # Listens by itself when it runs.
+        native = App(live_service, f"http://127.0.0.1:{keeper.free_port()}", "Orbit Desktop", "native")
         declared = live_service.provision(
             people=[
                 {"email": ADA, "password": PASSWORD, "given_name": "Ada", "family_name": "Lovelace"},

@@ -1,0 +1,115 @@
+"""What a request to the token or revocation endpoint shows, read in one statement.
+
+Client, live secrets, and the code or refresh token that came along, with the family, consent, person and subject it
+hangs on: all of it is needed to answer, and a statement each would cost more than everything else together.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.conf import settings
+from django.db.models import FilteredRelation, Q, QuerySet
+
+from accounts.models import Account, PairwiseSubject
+from devportal.lib.credentials import digest
+from devportal.lib.statements import Joined, Read
+from oidc.models import (
+    AuthorizationCode,
+    Client,
+    ClientSecret,
+    Connection,
+    Family,
+    Project,
+    RefreshToken,
+)
+
+MAX_CLIENT_ID = 255
+_CLIENT_FIELDS = ("client_id", "project_id", "type", "enabled", "first_party", "approved_scopes", "name")
+_SECRET_FIELDS = ("digest", "last_used_at")
+_FAMILY_FIELDS = ("connection_id", "scope", "nonce", "auth_time", "revoked_at")
+_CONNECTION_FIELDS = ("account_id", "client_id", "subject_id", "scopes", "removed_at")
+_ACCOUNT_FIELDS = ("email", "email_verified", "given_name", "family_name", "picture", "is_active")
+_SUBJECT_FIELDS = ("sub", "picture_key")
+_CODE_FIELDS = ("family_id", "user_id", "application_id", "redirect_uri", "code_challenge", "code_challenge_method")
+_REFRESH_FIELDS = ("family_id", "user_id", "application_id", "expires", "revoked")
+
+_CLIENT_PARTS: dict[str, Any] = {
+    "": (Client, _CLIENT_FIELDS),
+    "project": (Project, ("public_id", "suspended_at")),
+    "live_secret": (ClientSecret, _SECRET_FIELDS),
+}
+
+
+def family_parts(path: str) -> dict[str, Any]:
+    """Return the parts of a Joined for a family and what it hangs on (its client apart)."""
+    return {
+        path: (Family, _FAMILY_FIELDS),
+        f"{path}__connection": (Connection, _CONNECTION_FIELDS),
+        f"{path}__connection__account": (Account, _ACCOUNT_FIELDS),
+        f"{path}__connection__subject": (PairwiseSubject, _SUBJECT_FIELDS),
+    }
+
+
+_ALONE = Joined(_CLIENT_PARTS)
+_WITH_CODE = Joined(
+    _CLIENT_PARTS
+    | {"shown": (AuthorizationCode, (*_CODE_FIELDS, "expires", "consumed_at"))}
+    | family_parts("shown__family")
+)
+_WITH_REFRESH_TOKEN = Joined(_CLIENT_PARTS | {"shown": (RefreshToken, _REFRESH_FIELDS)} | family_parts("shown__family"))
+
+
+def _client(client_id: str, paths: list[str], **shown: FilteredRelation) -> "QuerySet[Client, Any]":
+    live = FilteredRelation("secrets", condition=Q(secrets__ended_at=None))
+    clients = Client.objects.annotate(live_secret=live, **shown)
+    return clients.filter(client_id=client_id).values_list(*paths)
+
+
+def _client_with_code(client_id: str, code: str) -> "QuerySet[Client, Any]":
+    shown = FilteredRelation("authorizationcode", condition=Q(authorizationcode__code=code))
+    return _client(client_id, _WITH_CODE.paths, shown=shown)
+
+
+def _client_with_refresh_token(client_id: str, checksum: str) -> "QuerySet[Client, Any]":
+    shown = FilteredRelation("refreshtoken", condition=Q(refreshtoken__token_checksum=checksum))
+    return _client(client_id, _WITH_REFRESH_TOKEN.paths, shown=shown)
+
+
+_READ_ALONE = Read(["client_id"], lambda client_id: _client(client_id, _ALONE.paths))
+_READ_WITH_CODE = Read(["client_id", "digest"], _client_with_code)
+_READ_WITH_REFRESH_TOKEN = Read(["client_id", "digest"], _client_with_refresh_token)
+
+
+@dataclass(frozen=True)
+class Presented:
+    """A client as a request names it (None: unknown), its live secrets, and its code or refresh token."""
+
+    client: Client | None = None
+    secrets: list[ClientSecret] = field(default_factory=list)
+    credential: AuthorizationCode | RefreshToken | None = None
+
+
+def is_possible(client_id: str | None) -> bool:
+    """Tell whether this may be a client id at all; what is not is never looked up."""
+    return bool(client_id) and len(client_id or "") <= MAX_CLIENT_ID and "\x00" not in (client_id or "")
+
+
+def look_up(client_id: str | None, *, code: str | None = None, refresh_token: str | None = None) -> Presented:
+    """Return what the database knows of a client and of one raw code or refresh token of that client."""
+    if not is_possible(client_id):
+        client_id = settings.CLIENT_ID_PREFIX  # nobody's: an impossible id takes as long as any other
+    if code is not None:
+        joined, rows = _WITH_CODE, _READ_WITH_CODE.rows(client_id or "", digest(code))
+    elif refresh_token is not None:
+        joined, rows = _WITH_REFRESH_TOKEN, _READ_WITH_REFRESH_TOKEN.rows(client_id or "", digest(refresh_token))
+    else:
+        joined, rows = _ALONE, _READ_ALONE.rows(client_id or "")
+    if not rows:
+        return Presented()
+    found = [joined.build(row) for row in rows]
+    first = found[0]
+    credential = first.get("shown")
+    if credential is not None:
+        credential.family.connection.client = first[""]
+    secrets = [row["live_secret"] for row in found if row["live_secret"] is not None]
+    return Presented(first[""], secrets, credential)

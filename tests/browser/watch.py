@@ -1,0 +1,56 @@
+"""Watches everything that a browser profile loads, and collects what should not have happened."""
+
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from playwright.sync_api import BrowserContext, ConsoleMessage, Request, Response, WebError
+
+# Chromium prints violations on the console too, but not those of a policy that only a frame has.
+REPORT_VIOLATIONS = """
+document.addEventListener("securitypolicyviolation", (event) => {
+  console.error(`policy violated: ${event.effectiveDirective} by ${event.blockedURI}`);
+});
+"""
+
+
+@dataclass
+class Watch:
+    """The faults seen in one browser profile: console errors, policy violations, failed and refused requests."""
+
+    context: BrowserContext
+    faults: list[str] = field(default_factory=list)
+    _expected: set[tuple[str, int]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.context.add_init_script(REPORT_VIOLATIONS)
+        self.context.on("console", self._console)
+        self.context.on("weberror", self._error)
+        self.context.on("response", self._response)
+        self.context.on("requestfailed", self._failed)
+
+    def expect(self, path: str, status: int) -> None:
+        """Take an answer with this status at this path for no fault."""
+        self._expected.add((path, status))
+
+    def check(self) -> None:
+        """Fail if there were faults so far."""
+        assert not self.faults, "\n".join(self.faults)
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type not in ("error", "warning"):
+            return
+        # A refused document is on the console as well; its status was judged already.
+        path = urlsplit(message.location["url"]).path
+        if not any(path == expected for expected, _ in self._expected):
+            self.faults.append(f"console: {message.text} ({message.location['url']})")
+
+    def _error(self, error: WebError) -> None:
+        self.faults.append(f"script: {error.error}")
+
+    def _response(self, response: Response) -> None:
+        path = urlsplit(response.url).path
+        if response.status >= 400 and (path, response.status) not in self._expected:
+            self.faults.append(f"{response.status}: {response.request.method} {response.url}")
+
+    def _failed(self, request: Request) -> None:
+        self.faults.append(f"{request.failure}: {request.method} {request.url}")

@@ -1,0 +1,3 @@
+import { manager } from "/app.js";
+
+await manager.signinSilentCallback();
