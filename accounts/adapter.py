@@ -3,9 +3,11 @@
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.http import url_has_allowed_host_and_scheme
 
@@ -13,6 +15,7 @@ from accounts.models import Account
 from devportal.lib import encryption
 from devportal.lib.client_ip import client_ip
 from devportal.lib.credentials import random_text
+from devportal.lib.error_pages import too_many_requests
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is untyped
@@ -24,6 +27,13 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
     def is_safe_url(self, url: str | None) -> bool:
         # `next` stays on this service; never a host that the request itself names.
         return bool(url) and url_has_allowed_host_and_scheme(url, allowed_hosts=None)
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        try:
+            super().pre_authenticate(request, **credentials)
+        except ValidationError as error:
+            # allauth says it beside the field, with status 200; this is a 429 like any other.
+            raise ImmediateHttpResponse(too_many_requests(request)) from error
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         super().send_mail(template_prefix, email, {"service_name": settings.SERVICE_NAME} | context)

@@ -3,7 +3,6 @@
 allauth keeps records of each step, but none after a sign-up; so the moment of every sign-in is noted as well.
 """
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,8 @@ from allauth.account.authentication import get_authentication_records
 from allauth.account.signals import user_logged_in
 from django.dispatch import receiver
 from django.http import HttpRequest
+
+from devportal.lib import clock
 
 SESSION_KEY = "authentication"
 
@@ -40,4 +41,4 @@ def current(request: HttpRequest) -> Authentication:
 
 @receiver(user_logged_in)
 def note_time(sender: Any, request: HttpRequest, **kwargs: Any) -> None:
-    request.session[SESSION_KEY] = {"at": time.time()}
+    request.session[SESSION_KEY] = {"at": clock.now().timestamp()}

@@ -64,6 +64,9 @@ UNVERIFIED_APP_PEOPLE: int = env.int("UNVERIFIED_APP_PEOPLE", 100)  # besides th
 SIGNING_KEY_PUBLISH_AHEAD_SECONDS: int = env.int("SIGNING_KEY_PUBLISH_AHEAD_SECONDS", 2 * 3600)
 SIGNING_KEY_LIFETIME_SECONDS: int = env.int("SIGNING_KEY_LIFETIME_SECONDS", 90 * 24 * 3600)
 SIGNING_KEY_REFRESH_SECONDS: int = env.int("SIGNING_KEY_REFRESH_SECONDS", 60)
+# Of the sign-in endpoints that apps use: requests of one client, failed requests from one address.
+CLIENT_REQUESTS_PER_MINUTE: int = env.int("CLIENT_REQUESTS_PER_MINUTE", 600)
+FAILURES_PER_MINUTE: int = env.int("FAILURES_PER_MINUTE", 30)
 PICTURE_MAX_BYTES: int = env.int("PICTURE_MAX_BYTES", 5 * 1024 * 1024)
 
 # --- Apps and middleware ---------------------------------------------------------------------------------
@@ -157,7 +160,12 @@ else:
 REDIS_URL: str = env.str("REDIS_URL", "")
 if REDIS_URL:
     CACHES: dict[str, dict[str, Any]] = {
-        "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": REDIS_URL,
+            # A slow store must not make everything slow: 50 ms, then it counts as lost.
+            "OPTIONS": {"socket_timeout": 0.05, "socket_connect_timeout": 0.05},
+        }
     }
 else:
     CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}

@@ -14,7 +14,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import DatabaseError, IntegrityError, connection, transaction
 from jwcrypto.jwk import JWK
 
 from devportal.lib import clock, encryption
@@ -90,6 +90,19 @@ def reload() -> Ring:
         return _load()
 
 
+def reload_after_change() -> None:
+    """Parse a new key where it was made, and not in the next request."""
+    reload()
+
+
+def load_at_start() -> None:
+    """Read the keys before the first request; without a database the first request tries again."""
+    try:
+        reload()
+    except DatabaseError:
+        log.warning("Signing keys can't be read yet: the database does not answer.")
+
+
 def _load() -> Ring:
     global _ring
     parsed = _ring.published if _ring else {}
@@ -157,8 +170,10 @@ def rotate(*, now: bool = False) -> str:
     is due. With `now`, a published next key signs at once, however young (after a leak), and a missing one is
     published. Safe to run twice at once: the row locks and the unique constraints let one through.
     """
-    rows = {row.state: row for row in SigningKey.objects.select_for_update().exclude(state=SigningKey.State.RETIRED)}
-    active, following = rows.get(SigningKey.State.ACTIVE), rows.get(SigningKey.State.NEXT)
+    # The lock first: what another rotation did meanwhile is seen only by a statement that begins after it.
+    list(SigningKey.objects.select_for_update().filter(state=SigningKey.State.ACTIVE))
+    active = SigningKey.objects.filter(state=SigningKey.State.ACTIVE).first()
+    following = SigningKey.objects.filter(state=SigningKey.State.NEXT).first()
     ahead = timedelta(seconds=settings.SIGNING_KEY_PUBLISH_AHEAD_SECONDS)
     moment = clock.now()
     if following is not None:
@@ -168,6 +183,7 @@ def rotate(*, now: bool = False) -> str:
         return "waiting"
     if now or active is None or active.activated_at is None or moment >= _expiry(active) - 2 * ahead:
         row = _create(SigningKey.State.NEXT)
+        transaction.on_commit(reload_after_change)
         report(Event("signing_key.published", target=row.kid))
         return "published"
     return "waiting"
@@ -185,5 +201,5 @@ def _activate(following: SigningKey, active: SigningKey | None, moment: datetime
     following.state, following.activated_at = SigningKey.State.ACTIVE, moment
     following.save(update_fields=["state", "activated_at"])
     report(Event("signing_key.activated", target=following.kid))
-    transaction.on_commit(forget)
+    transaction.on_commit(reload_after_change)
     return "activated"

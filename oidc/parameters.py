@@ -37,6 +37,11 @@ def read_query(request: HttpRequest) -> Parameters:
 
 def read_form(request: HttpRequest) -> Parameters:
     """Return the parameters of a form body. Raises Unreadable for another content type or a broken body."""
+    return parse(read_encoded_form(request))
+
+
+def read_encoded_form(request: HttpRequest) -> str:
+    """Return a form body as it came. Raises Unreadable for another content type or a broken body."""
     if request.content_type != FORM:
         raise Unreadable(f"The body must be {FORM}.")
     try:
@@ -46,7 +51,7 @@ def read_form(request: HttpRequest) -> Parameters:
     except UnreadablePostError as error:
         raise Unreadable("The body broke off.") from error
     try:
-        return parse(body.decode("ascii"))
+        return body.decode("ascii")
     except UnicodeDecodeError as error:
         raise Unreadable("The body must be percent-encoded.") from error
 

@@ -59,18 +59,18 @@ _WITH_CODE = Joined(
 _WITH_REFRESH_TOKEN = Joined(_CLIENT_PARTS | {"shown": (RefreshToken, _REFRESH_FIELDS)} | family_parts("shown__family"))
 
 
-def _client(client_id: str, paths: list[str], **shown: FilteredRelation) -> "QuerySet[Client, Any]":
+def _client(client_id: str, paths: list[str], **shown: FilteredRelation) -> "QuerySet[Any, Any]":
     live = FilteredRelation("secrets", condition=Q(secrets__ended_at=None))
-    clients = Client.objects.annotate(live_secret=live, **shown)
+    clients: QuerySet[Any, Any] = Client.objects.annotate(live_secret=live, **shown)
     return clients.filter(client_id=client_id).values_list(*paths)
 
 
-def _client_with_code(client_id: str, code: str) -> "QuerySet[Client, Any]":
+def _client_with_code(client_id: str, code: str) -> "QuerySet[Any, Any]":
     shown = FilteredRelation("authorizationcode", condition=Q(authorizationcode__code=code))
     return _client(client_id, _WITH_CODE.paths, shown=shown)
 
 
-def _client_with_refresh_token(client_id: str, checksum: str) -> "QuerySet[Client, Any]":
+def _client_with_refresh_token(client_id: str, checksum: str) -> "QuerySet[Any, Any]":
     shown = FilteredRelation("refreshtoken", condition=Q(refreshtoken__token_checksum=checksum))
     return _client(client_id, _WITH_REFRESH_TOKEN.paths, shown=shown)
 

@@ -13,7 +13,7 @@ from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauthlib.oauth2.rfc6749 import errors
 
 from devportal.lib import clock
-from oidc import clients, consent, scopes, signatures, tokens
+from oidc import clients, consent, limits, scopes, signatures, tokens
 from oidc.claims import claims_for
 from oidc.errors import BadToken, InvalidClient, TwoMethods
 from oidc.models import AuthorizationCode, Client
@@ -126,6 +126,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
     def _take(self, row: Any, request: Any) -> bool:
         if row is None:
             return False
+        limits.count_client(request.client)
         request.consumed, request.family = row, row.family
         request.user = row.family.connection.account
         request.scopes = tokens.live_scopes(row.family)
@@ -158,6 +159,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
             row = tokens.find_access_token(token or "")
         except BadToken:
             return False
+        limits.count_client(row.family.connection.client)
         request.access_token, request.family = row, row.family
         request.client, request.user = row.family.connection.client, row.family.connection.account
         request.scopes = row.scope.split()
@@ -177,4 +179,5 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         proven = secret_shown or not request.client.has_secret
         family = tokens.find_family_of(token, request.client.pk, access_tokens_too=proven)
         if family is not None:
+            limits.count_client(request.client)
             tokens.end_family(family, "revoked by the app")

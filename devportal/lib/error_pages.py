@@ -1,9 +1,16 @@
 """Pages for what went wrong outside of any view's own answers."""
 
+import sys
+
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
+from redis.exceptions import RedisError
 
 from devportal.lib import request_id
+
+RETRY_SECONDS = 5
 
 
 def _page(request: HttpRequest, status: int) -> HttpResponse:
@@ -25,18 +32,24 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return _page(request, 404)
 
 
-def too_many_requests(request: HttpRequest) -> HttpResponse:
-    """429 of the sign-in pages (allauth calls it, and sends no Retry-After of its own)."""
-    response = _page(request, 429)
-    response["Retry-After"] = "60"
+def too_many_requests(request: HttpRequest, retry_after: int = 60) -> HttpResponse:
+    """429 of the pages, after `retry_after` seconds; allauth calls it too, and knows no time of its own."""
+    context = {"request_id": request_id.current(), "retry_after": retry_after}
+    response = render(request, "429.html", context, status=429)
+    response["Retry-After"] = str(retry_after)
     return response
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500: rendered without context processors, which may be what failed."""
-    from django.template.loader import render_to_string
+    """500, or 503 "try again" where a database or counter store failed.
 
-    return HttpResponse(render_to_string("500.html", {"request_id": request_id.current()}), status=500)
+    Rendered without context processors, which may be what failed.
+    """
+    status = 503 if isinstance(sys.exc_info()[1], DatabaseError | RedisError) else 500
+    response = HttpResponse(render_to_string(f"{status}.html", {"request_id": request_id.current()}), status=status)
+    if status == 503:
+        response["Retry-After"] = str(RETRY_SECONDS)
+    return response
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.http import urlencode
@@ -15,13 +15,15 @@ from oauth2_provider.views.mixins import OAuthLibMixin
 from accounts import authentication
 from accounts.models import Account
 from devportal.lib import clock
-from oidc import authorize, pending
+from devportal.lib.error_pages import too_many_requests
+from devportal.lib.limits import Limited
+from oidc import authorize, limits, pending
 from oidc.authorize import Attempt, Consent, Full, Issue, Login, Outcome, Refuse, Unavailable
 from oidc.errors import AppFull, ConsentMissing, SignInError
-from oidc.parameters import FORM, Parameters, Unreadable, read_query
+from oidc.parameters import Parameters, Unreadable, read_encoded_form, read_query
 from oidc.pending import Pending
 from oidc.views import pages
-from oidc.views.redirects import answer_app, redirect_back
+from oidc.views.redirects import answer_app, redirect_back, see_other
 
 
 def look_at(request: HttpRequest, waiting: Pending, parameters: Parameters) -> Attempt:
@@ -113,23 +115,28 @@ class AuthorizeView(Decided, View):
             parameters = read_query(request)
         except Unreadable as error:
             return pages.error(request, SignInError("invalid_request", str(error), may_redirect=False))
+        try:
+            limits.refuse_after_failures(request)
+            limits.count_authorization(request, parameters.get("client_id") or "")
+        except Limited as error:
+            return too_many_requests(request, error.retry_after)
         key = pending.key_of(query)
         waiting = pending.find(request.session, key) or Pending(key, query, clock.now().timestamp())
         attempt = look_at(request, waiting, parameters)
         try:
             outcome = authorize.decide(attempt)
         except SignInError as error:
+            limits.note_failure(request)
             return pages.error(request, error)
         return self.answer(request, attempt, outcome)
 
     def post(self, request: HttpRequest) -> HttpResponse:
         # Cross-site, so without cookies: the browser comes back with them.
-        if request.content_type != FORM:
-            return pages.error(request, SignInError("invalid_request", f"The body must be {FORM}.", False))
-        query = request.body.decode("latin-1")
-        response = HttpResponseRedirect(f"{reverse('authorize')}?{QueryDict(query).urlencode()}")
-        response.status_code = 303
-        return response
+        try:
+            query = read_encoded_form(request)
+        except Unreadable as error:
+            return pages.error(request, SignInError("invalid_request", str(error), may_redirect=False))
+        return see_other(f"{reverse('authorize')}?{query}")
 
 
 @never_cache

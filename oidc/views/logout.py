@@ -3,7 +3,7 @@
 from urllib.parse import urlencode
 
 from django.contrib.auth import logout as end_session
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -13,8 +13,9 @@ from oauth2_provider.http import OAuth2ResponseRedirect
 
 from accounts.models import Account
 from oidc.logout import goes_straight_back, understand
-from oidc.parameters import FORM, Parameters, Unreadable, read_query
+from oidc.parameters import Parameters, Unreadable, read_encoded_form, read_query
 from oidc.pending import card
+from oidc.views.redirects import see_other
 
 
 @never_cache
@@ -24,10 +25,10 @@ def logout(request: HttpRequest) -> HttpResponse:
     """End this browser's session for every app; no token ends. Asks first unless the request proves itself."""
     if request.method == "POST":
         # Cross-site, so without cookies: the browser comes back with them.
-        body = request.body.decode("latin-1") if request.content_type == FORM else ""
-        response = HttpResponseRedirect(f"{reverse('logout')}?{QueryDict(body).urlencode()}")
-        response.status_code = 303
-        return response
+        try:
+            return see_other(f"{reverse('logout')}?{read_encoded_form(request)}")
+        except Unreadable:
+            return see_other(reverse("logout"))
     try:
         parameters = read_query(request)
     except Unreadable:

@@ -3,13 +3,20 @@
 from urllib.parse import urlencode
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from oauth2_provider.http import OAuth2ResponseRedirect
 
 from oidc.authorize import Attempt
 from oidc.errors import SignInError
 from oidc.pending import origin_of
+
+
+def see_other(url: str) -> HttpResponse:
+    """Have the browser come back with a GET, and so with its cookies, after a form from another site."""
+    response = HttpResponseRedirect(url)
+    response.status_code = 303
+    return response
 
 
 def redirect_back(request: HttpRequest, attempt: Attempt, error: SignInError) -> HttpResponse:

@@ -2,6 +2,8 @@
 
 import json
 import logging
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.db import DatabaseError
@@ -11,6 +13,8 @@ from django.views.decorators.csrf import csrf_exempt
 from oauth2_provider.utils import parse_bearer_token
 from oauth2_provider.views import RevokeTokenView, TokenView, UserInfoView
 
+from devportal.lib.limits import Limited
+from oidc import limits
 from oidc.authorize import printable
 from oidc.keys import NoSigningKey
 from oidc.parameters import Unreadable, read_form
@@ -35,6 +39,28 @@ def finish(response: HttpResponse) -> HttpResponse:
     return response
 
 
+def later(description: str, status: int, seconds: int) -> HttpResponse:
+    """Return an error that passes by itself."""
+    response = oauth_error("temporarily_unavailable", description, status)
+    response["Retry-After"] = str(seconds)
+    return response
+
+
+def answered(request: HttpRequest, answer: Callable[[], HttpResponse]) -> HttpResponse:
+    """Return the endpoint's answer within its limits, and the documented one under faults."""
+    try:
+        limits.refuse_after_failures(request)
+        response = answer()
+        if response.status_code in (400, 401, 403):
+            limits.note_failure(request)
+    except Limited as error:
+        return later("Too many requests.", 429, error.retry_after)
+    except (DatabaseError, NoSigningKey):
+        log.exception("An endpoint for apps could not answer.")
+        return later("Try again shortly.", 503, RETRY_SECONDS)
+    return response
+
+
 class FormEndpoint:
     """What token and revocation endpoint share: a strict form body, and the documented answers under faults."""
 
@@ -45,14 +71,8 @@ class FormEndpoint:
             response = oauth_error("invalid_request", "Use POST.", 405)
             response["Allow"] = "POST"
             return response
-        try:
-            refusal = self.refuse_malformed(request)
-            return refusal or finish(super().dispatch(request, *args, **kwargs))  # type: ignore[misc]
-        except (DatabaseError, NoSigningKey):
-            log.exception("An endpoint for apps could not answer.")
-            response = oauth_error("temporarily_unavailable", "Try again shortly.", 503)
-            response["Retry-After"] = str(RETRY_SECONDS)
-            return response
+        answer = partial(super().dispatch, request, *args, **kwargs)  # type: ignore[misc]
+        return answered(request, lambda: self.refuse_malformed(request) or finish(answer()))
 
     def refuse_malformed(self, request: HttpRequest) -> HttpResponse | None:
         if request.META.get("QUERY_STRING"):
@@ -99,16 +119,11 @@ class UserInfoEndpoint(UserInfoView):  # type: ignore[misc]
             response["Allow"] = "GET, POST"
             return response
         if parse_bearer_token(request.META.get("HTTP_AUTHORIZATION")) is None:
-            # RFC 6750 §3.1: no error code for a request without credentials.
-            return self._challenge("Bearer", 401, "invalid_token", "Send the access token as a Bearer header.")
-        try:
-            answer: HttpResponse = super().dispatch(request, *args, **kwargs)
-            return answer
-        except DatabaseError:
-            log.exception("Userinfo could not answer.")
-            response = oauth_error("temporarily_unavailable", "Try again shortly.", 503)
-            response["Retry-After"] = str(RETRY_SECONDS)
-            return response
+            # RFC 6750 §3.1: no error code in the challenge of a request without credentials.
+            answer = partial(self._challenge, "Bearer", 401, "invalid_token", "Send the token as a Bearer header.")
+        else:
+            answer = partial(super().dispatch, request, *args, **kwargs)
+        return answered(request, answer)
 
     def _create_userinfo_response(self, request: HttpRequest) -> HttpResponse:
         _, _, body, status = self.create_userinfo_response(request)

@@ -5,12 +5,13 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Request, Response, WebError
 
-# Chromium prints violations on the console too, but not those of a policy that only a frame has.
+# Chromium prints most violations on the console too; this catches the others.
 REPORT_VIOLATIONS = """
 document.addEventListener("securitypolicyviolation", (event) => {
   console.error(`policy violated: ${event.effectiveDirective} by ${event.blockedURI}`);
 });
 """
+ABORTED = "net::ERR_ABORTED"
 
 
 @dataclass
@@ -39,7 +40,7 @@ class Watch:
     def _console(self, message: ConsoleMessage) -> None:
         if message.type not in ("error", "warning"):
             return
-        # A refused document is on the console as well; its status was judged already.
+        # A refused request is on the console as well; its status is judged below.
         path = urlsplit(message.location["url"]).path
         if not any(path == expected for expected, _ in self._expected):
             self.faults.append(f"console: {message.text} ({message.location['url']})")
@@ -53,4 +54,6 @@ class Watch:
             self.faults.append(f"{response.status}: {response.request.method} {response.url}")
 
     def _failed(self, request: Request) -> None:
-        self.faults.append(f"{request.failure}: {request.method} {request.url}")
+        # A person who clicks on while a page loads aborts what it was loading.
+        if request.failure != ABORTED:
+            self.faults.append(f"{request.failure}: {request.method} {request.url}")

@@ -69,9 +69,7 @@ def user(page: Page) -> dict[str, Any]:
     return known
 
 
-def test_sign_in_refresh_revoke_and_sign_out(
-    live_service: Service, spa: str, browser: Chromium
-) -> None:
+def test_sign_in_refresh_revoke_and_sign_out(live_service: Service, spa: str, browser: Chromium) -> None:
     def steps(page: Page) -> None:
         watch = Watch(page.context)
         sign_in(page, spa, "openid email profile offline_access")

@@ -1,0 +1,37 @@
+"""One running service for all journeys, and an app that waits at its redirect URL."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.clients.app import App, listening
+from tests.clients.person import PASSWORD
+from tests.services.service import Service, live_service
+
+__all__ = ["live_service"]  # a fixture, found here by name
+
+OWNER = "owner@example.com"
+# Each has an account already, and belongs to one test.
+KEYBOARD, PLAIN, FORGETFUL, HASTY = (f"{name}@example.com" for name in ("kay", "nora", "otto", "hans"))
+
+
+@pytest.fixture(scope="session")
+def app(live_service: Service) -> Iterator[App]:
+    with listening(live_service, "Orbit Notes") as app:
+        app.take_credentials(
+            live_service.provision(
+                people=[
+                    {"email": email, "password": PASSWORD, "given_name": email.partition("@")[0].title()}
+                    for email in (OWNER, KEYBOARD, PLAIN, FORGETFUL, HASTY)
+                ],
+                projects=[{"name": "Orbit Notes", "owner": OWNER, "clients": [app.declaration()]}],
+            )
+        )
+        yield app
+
+
+@pytest.fixture(autouse=True)
+def nobody_arrived_yet(app: App) -> None:
+    """Forget who came to the app in earlier tests."""
+    while not app.answers.empty():
+        app.answers.get()

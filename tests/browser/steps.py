@@ -1,0 +1,100 @@
+"""What people do on the pages, step by step."""
+
+import base64
+import hashlib
+import hmac
+import struct
+import time
+from typing import Any
+
+from playwright.sync_api import CDPSession, Page, expect
+
+from tests.clients.app import App
+from tests.clients.person import PASSWORD
+from tests.relying_party import claims_of
+from tests.services.service import Service
+
+TOTP_SECONDS = 30
+ALLOW = "button[name=decision][value=allow]"
+
+
+def sign_in(page: Page, email: str, password: str = PASSWORD) -> None:
+    """Fill in the sign-in page."""
+    page.fill("input[name=login]", email)
+    page.fill("input[name=password]", password)
+    page.click("form:has(input[name=password]) button[type=submit]")
+
+
+def sign_up(page: Page, email: str) -> None:
+    """Go from the sign-in page to the sign-up page and fill it in."""
+    page.get_by_role("link", name="Create an account").click()
+    page.fill("input[name=email]", email)
+    page.fill("input[name=given_name]", "Mary")
+    page.fill("input[name=password1]", PASSWORD)
+    page.get_by_role("button", name="Create account").click()
+
+
+def type_code(page: Page, service: Service, email: str) -> None:
+    """Type the code that was mailed a moment ago."""
+    field = page.locator("input[name=code]")
+    expect(field).to_be_visible()
+    field.fill(service.code_mailed_to(email))
+    page.get_by_role("button", name="Confirm").click()
+
+
+def allow(page: Page) -> None:
+    """Press Allow on the consent page."""
+    page.click(ALLOW)
+
+
+def expect_consent_page(page: Page, app: App) -> None:
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"{app.name} asks for access to your account")
+
+
+def arrive(page: Page, app: App) -> dict[str, Any]:
+    """Wait until the browser is back at the app, exchange the code, and return the claims of the ID token."""
+    page.wait_for_url(f"{app.redirect_uri}?*")
+    answer = app.answer()
+    assert answer["state"]
+    assert answer["iss"] == app.service.issuer
+    exchanged = app.exchange(answer["code"])
+    assert exchanged.status_code == 200, exchanged.text
+    return claims_of(exchanged.json()["id_token"])
+
+
+def totp(secret: str, steps_ahead: int = 0) -> str:
+    """Return the code of an authenticator app (RFC 6238 §4, with RFC 4226 §5.3's truncation)."""
+    key = base64.b32decode(secret + "=" * (-len(secret) % 8))
+    counter = int(time.time()) // TOTP_SECONDS + steps_ahead
+    digest = hmac.new(key, struct.pack(">Q", counter), hashlib.sha1).digest()
+    start = digest[-1] & 0x0F
+    number = struct.unpack(">I", digest[start : start + 4])[0] & 0x7FFFFFFF
+    return f"{number % 1_000_000:06}"
+
+
+class Device:
+    """A device that makes and keeps passkeys, attached to one page, and unlocked by its owner at once."""
+
+    def __init__(self, page: Page) -> None:
+        self._session: CDPSession = page.context.new_cdp_session(page)
+        self._session.send("WebAuthn.enable")
+        options = {
+            "protocol": "ctap2",
+            "transport": "internal",
+            "hasResidentKey": True,
+            "hasUserVerification": True,
+            "isUserVerified": True,
+            "automaticPresenceSimulation": True,
+        }
+        added = self._session.send("WebAuthn.addVirtualAuthenticator", {"options": options})
+        self._id = {"authenticatorId": added["authenticatorId"]}
+
+    def passkeys(self) -> list[dict[str, Any]]:
+        """Return the passkeys it keeps."""
+        kept: list[dict[str, Any]] = self._session.send("WebAuthn.getCredentials", self._id)["credentials"]
+        return kept
+
+    def take(self, passkeys: list[dict[str, Any]]) -> None:
+        """Keep passkeys that another attachment of the same device made."""
+        for passkey in passkeys:
+            self._session.send("WebAuthn.addCredential", self._id | {"credential": passkey})

@@ -1,0 +1,47 @@
+"""A person without a password: a passkey made at sign-up signs in later, in a browser that never saw it."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.steps import Device, allow, arrive, expect_consent_page, type_code
+from tests.browser.watch import Watch
+from tests.clients.app import App
+from tests.services.chromium import Chromium
+from tests.services.service import Service
+
+pytestmark = pytest.mark.browser
+
+
+def test_sign_up_and_sign_in_with_a_passkey(live_service: Service, app: App, browser: Chromium) -> None:
+    email = "pia@example.com"
+
+    def first_visit(page: Page) -> list[dict[str, Any]]:
+        watch, device = Watch(page.context), Device(page)
+        page.goto(app.authorization_url())
+        page.get_by_role("link", name="Create an account").click()
+        page.get_by_role("link", name="Use a passkey instead of a password").click()
+        page.fill("input[name=email]", email)
+        page.fill("input[name=given_name]", "Pia")
+        page.get_by_role("button", name="Continue").click()
+        type_code(page, live_service, email)
+        page.fill("input[name=name]", "Laptop")
+        page.get_by_role("button", name="Create the passkey").click()
+        expect_consent_page(page, app)
+        allow(page)
+        assert arrive(page, app)["email"] == email
+        watch.check()
+        return device.passkeys()
+
+    def later_visit(page: Page) -> None:
+        watch = Watch(page.context)
+        Device(page).take(passkeys)
+        page.goto(app.authorization_url())
+        page.get_by_role("button", name="Sign in with a passkey").click()
+        assert arrive(page, app)["email"] == email
+        watch.check()
+
+    passkeys = browser.visit(first_visit)
+    assert len(passkeys) == 1
+    browser.visit(later_visit)

@@ -1,0 +1,81 @@
+"""Signing in with the keyboard alone, and with JavaScript switched off."""
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.conftest import KEYBOARD, PLAIN
+from tests.browser.steps import ALLOW, allow, arrive, expect_consent_page, sign_in
+from tests.browser.watch import Watch
+from tests.clients.app import App
+from tests.clients.person import PASSWORD
+from tests.services.chromium import Chromium
+
+pytestmark = pytest.mark.browser
+MOST_TABS = 30
+FOCUS_SHOWS = """() => {
+  const style = getComputedStyle(document.activeElement);
+  return style.outlineStyle !== "none" || style.boxShadow !== "none";
+}"""
+
+
+def tab_to(page: Page, selector: str) -> None:
+    """Press Tab until the focus is on the element, which has to show it."""
+    for _ in range(MOST_TABS):
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            assert page.evaluate(FOCUS_SHOWS), f"the focus on {selector} can't be seen"
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"{MOST_TABS} tabs lead nowhere near {selector}")
+
+
+def test_the_keyboard_is_enough(app: App, browser: Chromium) -> None:
+    def steps(page: Page) -> None:
+        watch = Watch(page.context)
+        page.goto(app.authorization_url())
+        tab_to(page, "input[name=login]")
+        page.keyboard.type(KEYBOARD)
+        tab_to(page, "input[name=password]")
+        page.keyboard.type(PASSWORD)
+        page.keyboard.press("Enter")
+        expect_consent_page(page, app)
+        tab_to(page, ALLOW)
+        page.keyboard.press("Enter")
+        assert arrive(page, app)["email"] == KEYBOARD
+        watch.check()
+
+    browser.visit(steps)
+
+
+def test_the_first_tab_skips_to_the_content(app: App, browser: Chromium) -> None:
+    def steps(page: Page) -> str:
+        page.goto(app.authorization_url())
+        # The field that has the focus at first is where most people want to be; the link stands before it all.
+        page.evaluate("document.activeElement.blur()")
+        page.keyboard.press("Tab")
+        return str(page.evaluate("document.activeElement.getAttribute('href')"))
+
+    assert browser.visit(steps) == "#main"
+
+
+def test_sign_in_and_consent_without_javascript(app: App, browser: Chromium) -> None:
+    def steps(page: Page) -> None:
+        watch = Watch(page.context)
+        page.goto(app.authorization_url())
+        sign_in(page, PLAIN)
+        expect_consent_page(page, app)
+        allow(page)
+        assert arrive(page, app)["email"] == PLAIN
+        watch.check()
+
+    browser.visit(steps, java_script_enabled=False)
+
+
+def test_cancel_without_javascript(app: App, browser: Chromium) -> None:
+    def steps(page: Page) -> None:
+        page.goto(app.authorization_url(prompt="consent"))
+        sign_in(page, PLAIN)
+        page.click("button[name=decision][value=cancel]")
+        page.wait_for_url(f"{app.redirect_uri}?*")
+        assert app.answer()["error"] == "access_denied"
+
+    browser.visit(steps, java_script_enabled=False)
