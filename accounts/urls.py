@@ -6,6 +6,8 @@ from accounts import views
 
 urlpatterns = [
     path("account/", views.profile, name="account_profile"),
+    path("account/export", views.export, name="account_export"),
+    path("account/delete", views.delete, name="account_delete"),
     path("account/picture", views.own_picture, name="own_picture"),
     path("pictures/<slug:picture_key>/<slug:version>.webp", views.picture, name="picture"),
 ]

@@ -2,15 +2,18 @@
 
 import hmac
 
+from allauth.account.decorators import reauthentication_required
 from django.contrib import messages
+from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts import data
 from accounts.forms import ProfileForm
 from accounts.models import Account, PairwiseSubject
 from accounts.profile import picture_version
@@ -31,6 +34,34 @@ def profile(request: HttpRequest) -> HttpResponse:
         messages.success(request, "Your profile is saved. Apps see the change when they next ask.")
         return HttpResponseRedirect(reverse("account_profile"))
     return render(request, "accounts/profile.html", {"form": form})
+
+
+@never_cache
+@login_required
+@require_safe
+def export(request: HttpRequest) -> HttpResponse:
+    """GET /account/export: everything kept about the person, as one JSON file."""
+    assert isinstance(request.user, Account)
+    response = JsonResponse(data.export(request.user), json_dumps_params={"indent": 2, "ensure_ascii": False})
+    response["Content-Disposition"] = 'attachment; filename="account.json"'
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@never_cache
+@login_required
+@reauthentication_required
+@require_http_methods(["GET", "POST"])
+def delete(request: HttpRequest) -> HttpResponse:
+    """/account/delete: says what deleting does, and does it, for somebody who has just signed in again."""
+    assert isinstance(request.user, Account)
+    blockers = data.deletion_blockers(request.user)
+    if request.method == "POST" and not blockers:
+        account = Account.objects.get(pk=request.user.pk)
+        logout(request)
+        data.delete(account)
+        return HttpResponseRedirect(reverse("signed_out"))
+    return render(request, "accounts/delete.html", {"blockers": blockers})
 
 
 @require_safe

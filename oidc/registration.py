@@ -55,8 +55,8 @@ FAULTS: tuple[tuple[Callable[[str], object], str], ...] = (
         lambda uri: "://" in uri and not uri.startswith(("http://", "https://")),
         "Custom schemes are not accepted; use an https link that your app claims.",
     ),
+    (lambda uri: "@" in uri.partition("://")[2].partition("/")[0], "Remove the user name before @."),
     (lambda uri: not uri.startswith(("http://", "https://")) or _parts(uri) is None, "This is not a web address."),
-    (lambda uri: "@" in urlsplit(uri).netloc, "Remove the user name before @."),
     (_is_plain_http_elsewhere, "http is allowed only for localhost and 127.0.0.1."),
     (_is_own, "This is an address of the service itself."),
 )

@@ -45,7 +45,7 @@ class Service:
     """A service on a loopback port, running or stopped; its data stays for the next start."""
 
     home: Path
-    database_url: str | None = None
+    settings: dict[str, str] = field(default_factory=dict)
     port: int = field(default_factory=keeper.free_port)
     process: "subprocess.Popen[bytes] | None" = None
     _guard: "subprocess.Popen[bytes] | None" = None
@@ -167,15 +167,14 @@ class Service:
 
     def _environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if name not in plugin.SETTINGS}
-        own = {"PORT": str(self.port), "DATA_DIR": str(self.home), "PYTHONUNBUFFERED": "1"}
-        return kept | own | ({"DATABASE_URL": self.database_url} if self.database_url else {})
+        return kept | {"PORT": str(self.port), "DATA_DIR": str(self.home)} | self.settings
 
 
 @contextlib.contextmanager
-def fresh() -> Iterator[Service]:
+def fresh(**settings: str) -> Iterator[Service]:
     """Yield a service that was never started, on the suite's engine; nothing of it stays."""
-    with keeper.folder() as home, _database() as database_url:
-        service = Service(home, database_url)
+    with keeper.folder() as home, _database() as database:
+        service = Service(home, database | settings)
         try:
             yield service
         finally:
@@ -183,9 +182,9 @@ def fresh() -> Iterator[Service]:
 
 
 @contextlib.contextmanager
-def running() -> Iterator[Service]:
+def running(**settings: str) -> Iterator[Service]:
     """Yield a service that answers. At the end it has to stop when it is asked to, and have logged no fault."""
-    with fresh() as service:
+    with fresh(**settings) as service:
         service.start()
         yield service
         exit_code = service.stop()
@@ -201,18 +200,18 @@ def live_service() -> Iterator[Service]:
 
 
 @contextlib.contextmanager
-def _database() -> Iterator[str | None]:
-    """Yield the address of a fresh database on the tests' PostgreSQL; None on SQLite, whose file is in the folder."""
+def _database() -> Iterator[dict[str, str]]:
+    """Yield the setting for a fresh database on the tests' PostgreSQL; none on SQLite, whose file is at home."""
     server = os.environ.get("DATABASE_URL")
     if server is None:
-        yield None
+        yield {}
         return
     base = server.rpartition("/")[0]
     name = f"live_{secrets.token_hex(6)}"
     with psycopg.connect(f"{base}/postgres", autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
         try:
-            yield f"{base}/{name}"
+            yield {"DATABASE_URL": f"{base}/{name}"}
         finally:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 

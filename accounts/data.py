@@ -1,0 +1,59 @@
+"""A person's own data: taking it along, and having it deleted.
+
+Floors above hold data about people too; they add theirs, and say what stands in the way, by signal.
+"""
+
+from functools import partial
+from typing import Any
+
+from allauth.account.models import EmailAddress
+from allauth.usersessions.models import UserSession
+from django.db import transaction
+from django.dispatch import Signal
+
+from accounts.models import Account
+
+# `account`; a receiver returns {section name: data that JSON can hold}.
+exporting = Signal()
+# `account`; a receiver returns sentences that say what has to be done before the account can go.
+blocking_deletion = Signal()
+
+
+def export(account: Account) -> dict[str, Any]:
+    """Return everything that the service keeps about a person and that is theirs to have."""
+    document: dict[str, Any] = {
+        "profile": {
+            "email": account.email,
+            "email_verified": account.email_verified,
+            "given_name": account.given_name,
+            "family_name": account.family_name,
+            "has_picture": bool(account.picture),
+            "created_at": account.created_at.isoformat(),
+        },
+        "addresses": [
+            {"email": address.email, "verified": address.verified, "primary": address.primary}
+            for address in EmailAddress.objects.filter(user=account)
+        ],
+        "sessions": [
+            {"ip": session.ip, "browser": session.user_agent, "created_at": session.created_at.isoformat()}
+            for session in UserSession.objects.filter(user=account)
+        ],
+    }
+    for _, section in exporting.send(sender=Account, account=account):
+        document |= dict(section or {})
+    return document
+
+
+def deletion_blockers(account: Account) -> list[str]:
+    """Return what has to be done before the account can be deleted; empty when nothing is in the way."""
+    answers = blocking_deletion.send(sender=Account, account=account)
+    return [str(sentence) for _, sentences in answers for sentence in sentences or ()]
+
+
+def delete(account: Account) -> None:
+    """Delete a person. Everything that was given out in their name ends with them (receivers of pre_delete)."""
+    storage, picture = account.picture.storage, account.picture.name
+    with transaction.atomic():
+        account.delete()
+        if picture:
+            transaction.on_commit(partial(storage.delete, picture))

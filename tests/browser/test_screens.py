@@ -1,0 +1,207 @@
+"""Every page, wide and narrow, light and dark: nothing scrolls sideways, and with SCREENSHOTS each has its picture.
+
+SCREENSHOTS names the folder to put the pictures in; without it, the pages are only measured.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.steps import allow, expect_consent_page, sign_in, sign_up, totp, type_code
+from tests.browser.watch import Watch
+from tests.clients.app import App, listening
+from tests.clients.person import PASSWORD
+from tests.services.chromium import Chromium
+from tests.services.service import Service, running
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+WIDE, NARROW = 1280, 360
+HEIGHT = 800
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+OWNER, ADA, ONE_TOO_MANY, FORGETFUL = (
+    f"{name}@example.com" for name in ("owner", "ada.lovelace", "second-person", "otto")
+)
+SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+@dataclass
+class Camera:
+    """Looks at the page that is open now in every width and scheme."""
+
+    page: Page
+    watch: Watch
+
+    def take(self, name: str) -> None:
+        expect(self.page.locator("h1")).to_have_count(1)
+        folder = os.environ.get("SCREENSHOTS")
+        for width in (WIDE, NARROW):
+            self.page.set_viewport_size({"width": width, "height": HEIGHT})
+            assert self.page.evaluate(SIDEWAYS) <= 0, f"{name} scrolls sideways at {width} px"
+            for scheme in SCHEMES if folder else ():
+                self.page.emulate_media(color_scheme=scheme)
+                self.page.screenshot(path=Path(str(folder)) / f"{name}-{width}-{scheme}.png", full_page=True)
+        self.page.set_viewport_size({"width": WIDE, "height": HEIGHT})
+        self.watch.check()
+
+    def visit(self, url: str, name: str) -> None:
+        self.page.goto(url)
+        self.take(name)
+
+
+@dataclass
+class Apps:
+    service: Service
+    unverified: App
+    verified: App
+    off: App
+
+    def at(self, path: str) -> str:
+        return f"{self.service.address}{path}"
+
+
+@pytest.fixture(scope="module")
+def apps() -> Iterator[Apps]:
+    """A service where an app that nobody reviewed is full with one person."""
+    with (
+        running(UNVERIFIED_APP_PEOPLE="1") as service,
+        listening(service, "Orbit Notes") as unverified,
+        listening(service, "Paperboat") as verified,
+        listening(service, "Quiet Moon") as off,
+    ):
+        clients = [
+            unverified.declaration(),
+            verified.declaration(verified=True),
+            off.declaration(enabled=False),
+        ]
+        people = [
+            {"email": email, "password": PASSWORD, "given_name": "Ada", "family_name": "Lovelace"}
+            for email in (OWNER, ADA, ONE_TOO_MANY, FORGETFUL)
+        ]
+        projects = [{"name": "Screens", "owner": OWNER, "clients": clients}]
+        declared = service.provision(people=people, projects=projects)
+        for app in (unverified, verified, off):
+            app.take_credentials(declared)
+        yield Apps(service, unverified, verified, off)
+
+
+def test_pages_before_anybody_is_signed_in(apps: Apps, browser: Chromium) -> None:
+    def steps(page: Page) -> None:
+        camera = Camera(page, Watch(page.context))
+        camera.visit(apps.at("/"), "home")
+        camera.visit(apps.at("/account/login/"), "sign-in")
+        camera.visit(apps.unverified.authorization_url(), "sign-in-for-an-app")
+        sign_in(page, ADA, "not the password")
+        expect(page.locator(".alert--error")).to_be_visible()
+        camera.take("sign-in-refused")
+        camera.visit(apps.at("/account/signup/"), "sign-up")
+        camera.visit(apps.at("/account/signup/passkey/"), "sign-up-with-a-passkey")
+        page.goto(apps.verified.authorization_url())
+        sign_up(page, "newcomer@example.com")
+        expect(page.locator("input[name=code]")).to_be_visible()
+        camera.take("sign-up-code")
+        camera.visit(apps.at("/account/password/reset/"), "reset")
+        page.fill("input[name=email]", FORGETFUL)
+        page.get_by_role("button", name="Send the code").click()
+        expect(page.locator("input[name=code]")).to_be_visible()
+        camera.take("reset-code")
+        type_code(page, apps.service, FORGETFUL)
+        expect(page.locator("input[name=password1]")).to_be_visible()
+        camera.take("reset-new-password")
+
+    browser.visit(steps)
+
+
+def test_pages_of_a_sign_in(apps: Apps, browser: Chromium) -> None:
+    def steps(page: Page) -> None:
+        camera = Camera(page, Watch(page.context))
+        page.goto(apps.unverified.authorization_url())
+        sign_in(page, ADA)
+        expect_consent_page(page, apps.unverified)
+        camera.take("consent-unverified")
+        allow(page)
+        page.wait_for_url(f"{apps.unverified.redirect_uri}?*")
+        page.goto(apps.verified.authorization_url())
+        expect_consent_page(page, apps.verified)
+        camera.take("consent-verified")
+        camera.visit(apps.at("/account/"), "account-with-an-app-waiting")
+        page.get_by_role("link", name="Continue to Paperboat").click()
+        allow(page)
+        page.wait_for_url(f"{apps.verified.redirect_uri}?*")
+        camera.visit(apps.verified.authorization_url(prompt="login"), "confirm-it-is-you")
+        camera.visit(apps.at("/account/apps/"), "connected-apps")
+        page.get_by_role("link", name="Remove Paperboat").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Remove Paperboat?")
+        camera.take("remove-an-app")
+        camera.visit(apps.at("/connect/logout"), "sign-out-confirm")
+        page.click("button[name=decision][value=sign-out]")
+        page.wait_for_url(apps.at("/connect/signed-out"))
+        camera.take("signed-out")
+
+    browser.visit(steps)
+
+
+def test_pages_that_refuse(apps: Apps, browser: Chromium) -> None:
+    def fill_the_app(page: Page) -> None:
+        page.goto(apps.unverified.authorization_url())
+        sign_in(page, ADA)
+        page.wait_for_selector("button[value=allow], :text('Back at the app')")
+        if page.query_selector("button[value=allow]"):
+            allow(page)
+        page.wait_for_url(f"{apps.unverified.redirect_uri}?*")
+
+    def steps(page: Page) -> None:
+        watch = Watch(page.context)
+        watch.expect("/connect/authorize", 400)
+        watch.expect("/connect/authorize", 403)
+        watch.expect("/no/such/page", 404)
+        camera = Camera(page, watch)
+        camera.visit(apps.off.authorization_url(), "unavailable")
+        camera.visit(apps.unverified.authorization_url(redirect_uri="https://example.com/"), "error")
+        camera.visit(apps.at("/no/such/page"), "not-found")
+        page.goto(apps.unverified.authorization_url())
+        sign_in(page, ONE_TOO_MANY)
+        expect(page.get_by_role("heading", level=1)).to_contain_text("can’t take more people")
+        camera.take("app-full")
+        page.click("button[name=decision][value=cancel]")
+        page.wait_for_url(f"{apps.unverified.redirect_uri}?error=access_denied*")
+
+    browser.visit(fill_the_app)
+    browser.visit(steps)
+
+
+def test_pages_of_an_account(apps: Apps, browser: Chromium) -> None:
+    def steps(page: Page) -> None:
+        camera = Camera(page, Watch(page.context))
+        page.goto(apps.at("/account/login/"))
+        sign_in(page, OWNER)
+        page.wait_for_url(apps.at("/account/"))
+        camera.take("profile")
+        camera.visit(apps.at("/account/apps/"), "connected-apps-none")
+        camera.visit(apps.at("/account/email/"), "e-mail")
+        camera.visit(apps.at("/account/password/change/"), "password")
+        camera.visit(apps.at("/account/sessions/"), "sessions")
+        camera.visit(apps.at("/account/logout/"), "sign-out")
+        camera.visit(apps.at("/account/2fa/"), "two-step")
+        camera.visit(apps.at("/account/2fa/webauthn/add/"), "add-a-passkey")
+        camera.visit(apps.at("/account/2fa/totp/activate/"), "authenticator-app")
+        secret = page.inner_text("#authenticator_secret").strip()
+        page.fill("input[name=code]", totp(secret))
+        page.get_by_role("button", name="Turn it on").click()
+        expect(page.locator("#authenticator_secret")).to_have_count(0)
+        camera.take("authenticator-app-on")
+        camera.visit(apps.at("/account/2fa/recovery-codes/"), "recovery-codes")
+        camera.visit(apps.at("/account/2fa/recovery-codes/generate/"), "recovery-codes-replace")
+        camera.visit(apps.at("/account/2fa/totp/deactivate/"), "authenticator-app-off")
+        page.context.clear_cookies()
+        page.goto(apps.verified.authorization_url())
+        sign_in(page, OWNER)
+        expect(page.get_by_role("heading", level=1)).to_have_text("Second step")
+        camera.take("second-step")
+
+    browser.visit(steps)

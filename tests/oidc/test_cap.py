@@ -1,0 +1,173 @@
+"""The cap of unverified apps: at most 100 people besides the owner (specification 5.4)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.conf import settings as service
+from django.test import Client as Browser
+
+from accounts.models import Account
+from devportal.lib import clock
+from oidc.models import Client, Connection, ProjectMember
+from tests.factories import make_account, make_client
+from tests.relying_party import RelyingParty, answer_of, sign_in
+
+CAP = 3
+
+
+@pytest.fixture(autouse=True)
+def small_cap(request: pytest.FixtureRequest, settings: Any) -> None:
+    if "real_cap" not in request.keywords:
+        settings.UNVERIFIED_APP_PEOPLE = CAP
+
+
+@pytest.fixture
+def full_app(app: RelyingParty) -> RelyingParty:
+    fill(app.client, CAP)
+    return app
+
+
+def fill(client: Client, people: int) -> list[Connection]:
+    now = clock.now()
+    rows = []
+    for _ in range(people):
+        account = Account.objects.create(email=f"p{Account.objects.count()}@example.com")
+        rows.append(
+            Connection.objects.create(
+                account=account,
+                client=client,
+                scopes="openid",
+                first_authorized_at=now,
+                last_authorized_at=now,
+            )
+        )
+    return rows
+
+
+def is_full_page(response: Any) -> bool:
+    return response.status_code == 403 and "take more people" in response.content.decode()
+
+
+def test_the_cap_is_a_hundred() -> None:
+    assert service.UNVERIFIED_APP_PEOPLE == CAP  # in this file
+    from devportal import settings as declared
+
+    assert declared.UNVERIFIED_APP_PEOPLE == 100
+
+
+def test_the_last_free_place_is_given(app: RelyingParty) -> None:
+    fill(app.client, CAP - 1)
+    assert "code" in answer_of(app.answer_consent(app.authorize()))
+
+
+def test_one_person_too_many_sees_a_page_that_says_so(full_app: RelyingParty) -> None:
+    response = full_app.authorize()
+    assert is_full_page(response)
+    assert "Location" not in response
+    assert "Orbit Notes" in response.content.decode()
+    assert Connection.objects.count() == CAP
+
+
+def test_the_page_has_a_way_back(full_app: RelyingParty) -> None:
+    page = full_app.authorize()
+    assert 'name="decision" value="cancel"' in page.content.decode()
+    assert "https://app.example.com" in page["Content-Security-Policy"]
+    answer = answer_of(full_app.answer_consent(page, "cancel"))
+    assert (answer["error"], answer["state"]) == ("access_denied", full_app.state)
+
+
+def test_the_way_back_cannot_be_made_a_way_in(full_app: RelyingParty) -> None:
+    assert is_full_page(full_app.answer_consent(full_app.authorize(), "allow"))
+    assert Connection.objects.count() == CAP
+
+
+def test_silently_it_is_consent_required(full_app: RelyingParty) -> None:
+    assert answer_of(full_app.authorize(prompt="none"))["error"] == "consent_required"
+
+
+def test_a_question_opened_before_the_app_was_full_is_refused(app: RelyingParty) -> None:
+    page = app.authorize()
+    fill(app.client, CAP)
+    assert is_full_page(app.answer_consent(page))
+    assert Connection.objects.count() == CAP
+
+
+def test_known_people_keep_working(app: RelyingParty) -> None:
+    tokens = app.tokens()
+    fill(app.client, CAP)
+    assert "code" in answer_of(app.authorize())
+    assert app.refresh(tokens["refresh_token"]).status_code == 200
+    assert "code" in answer_of(app.answer_consent(app.authorize(prompt="consent")))
+
+
+def test_people_who_removed_the_app_may_come_back(app: RelyingParty) -> None:
+    app.tokens()
+    app.browser.post(f"/account/apps/{Connection.objects.get().pk}/remove")
+    fill(app.client, CAP - 1)
+    assert "code" in answer_of(app.answer_consent(app.authorize()))
+
+
+def test_people_who_removed_the_app_still_count(app: RelyingParty) -> None:
+    Connection.objects.filter(pk__in=[row.pk for row in fill(app.client, CAP)]).update(
+        removed_at=clock.now(), scopes=""
+    )
+    assert is_full_page(app.authorize())
+
+
+def test_deleted_people_still_count(app: RelyingParty) -> None:
+    for row in fill(app.client, CAP):
+        assert row.account is not None
+        row.account.delete()
+    assert Connection.objects.filter(client=app.client).count() == CAP
+    assert is_full_page(app.authorize())
+
+
+def test_the_owner_does_not_count_and_is_never_too_many(full_app: RelyingParty) -> None:
+    owner = ProjectMember.objects.get(project=full_app.client.project).account
+    mine = full_app.beside(sign_in(Browser(), owner))
+    assert "code" in answer_of(mine.answer_consent(mine.authorize()))
+    Connection.objects.filter(client=full_app.client).exclude(account=owner).first().delete()  # type: ignore[union-attr]
+    assert full_app.authorize().status_code == 200
+
+
+@pytest.mark.parametrize("role", [ProjectMember.Role.DEVELOPER, ProjectMember.Role.VIEWER])
+def test_other_members_count(full_app: RelyingParty, person: Account, role: str) -> None:
+    ProjectMember.objects.create(project=full_app.client.project, account=person, role=role)
+    assert is_full_page(full_app.authorize())
+
+
+def test_verification_lifts_it(full_app: RelyingParty) -> None:
+    Client.objects.filter(pk=full_app.client.pk).update(verified_at=clock.now())
+    assert "code" in answer_of(full_app.answer_consent(full_app.authorize()))
+
+
+def test_losing_verification_keeps_who_is_known(full_app: RelyingParty) -> None:
+    Client.objects.filter(pk=full_app.client.pk).update(verified_at=clock.now())
+    full_app.tokens()
+    Client.objects.filter(pk=full_app.client.pk).update(verified_at=None)
+    assert "code" in answer_of(full_app.authorize())
+    assert is_full_page(full_app.beside(sign_in(Browser(), make_account())).authorize())
+
+
+def test_the_services_own_apps_have_no_cap(full_app: RelyingParty) -> None:
+    Client.objects.filter(pk=full_app.client.pk).update(first_party=True)
+    assert "code" in answer_of(full_app.authorize())
+
+
+def test_each_client_has_its_own_count(full_app: RelyingParty) -> None:
+    sibling = RelyingParty(make_client(full_app.client.project, name="Orbit Mobile"), full_app.browser)
+    assert sibling.authorize().status_code == 200
+
+
+def test_asking_again_counts_nobody_twice(app: RelyingParty, django_assert_num_queries: Callable[[int], Any]) -> None:
+    for _ in range(CAP + 1):
+        app.tokens(prompt="consent")
+    assert Connection.objects.filter(client=app.client).count() == 1
+
+
+def test_declining_takes_no_place(app: RelyingParty) -> None:
+    fill(app.client, CAP - 1)
+    app.answer_consent(app.authorize(), "cancel")
+    other = app.beside(sign_in(Browser(), make_account()))
+    assert "code" in answer_of(other.answer_consent(other.authorize()))

@@ -1,0 +1,333 @@
+"""Consent: what is asked, remembered and granted; and a form that can't be made to grant anything else."""
+
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+from accounts.models import Account
+from devportal.lib import clock
+from oidc.models import AuthorizationCode, Client, Connection
+from tests.factories import PASSWORD, make_account, make_client, make_project
+from tests.relying_party import RelyingParty, answer_of, claims_of, sign_in
+
+
+def connection_of(app: RelyingParty) -> Connection:
+    return Connection.objects.get(client=app.client)
+
+
+# --- What is asked ---
+
+
+def test_the_page_names_app_person_scopes_and_where_it_leads(app: RelyingParty) -> None:
+    page = app.authorize(scope="openid email profile")
+    text = page.content.decode()
+    assert page.status_code == 200
+    for expected in ("Orbit Notes", "ada@example.com", "Ada Lovelace", "app.example.com", "has not been reviewed"):
+        assert expected in text
+    assert 'name="decision" value="allow"' in text
+    assert 'name="decision" value="cancel"' in text
+
+
+def test_nothing_is_granted_by_looking(app: RelyingParty) -> None:
+    app.authorize()
+    assert not Connection.objects.exists()
+    assert not AuthorizationCode.objects.exists()
+
+
+def test_an_unverified_app_shows_its_letter(app: RelyingParty) -> None:
+    page = app.authorize()
+    assert page.context["client"]["logo_url"] is None
+    assert page.context["client"]["letter"] == "O"
+
+
+def test_account_read_says_plainly_what_it_includes(app: RelyingParty) -> None:
+    Client.objects.filter(pk=app.client.pk).update(approved_scopes="account.read")
+    text = app.authorize(scope="openid account.read").content.decode()
+    for word in ("e-mail address", "name", "plan"):
+        assert word in text
+
+
+def test_names_are_shown_as_text(app: RelyingParty) -> None:
+    Client.objects.filter(pk=app.client.pk).update(name="<b>Orbit</b>")
+    Account.objects.update(given_name="<i>Ada</i>")
+    page = app.authorize()
+    assert b"<b>Orbit" not in page.content
+    assert b"<i>Ada" not in page.content
+
+
+# --- Memory ---
+
+
+def test_consent_is_remembered(app: RelyingParty) -> None:
+    app.tokens()
+    assert "code" in answer_of(app.authorize())
+
+
+def test_a_subset_is_not_asked_again(app: RelyingParty) -> None:
+    app.tokens(scope="openid email profile")
+    assert app.tokens(scope="openid")["scope"] == "openid"
+    assert connection_of(app).scopes == "openid email profile"
+
+
+def test_only_new_scopes_are_marked_and_then_added(app: RelyingParty) -> None:
+    app.tokens(scope="openid email")
+    page = app.authorize(scope="openid email profile")
+    assert [access["scope"] for access in page.context["accesses"] if access["is_new"]] == ["profile"]
+    app.answer_consent(page)
+    assert set(connection_of(app).scopes.split()) == {"openid", "email", "profile"}
+
+
+def test_nothing_is_marked_new_the_first_time(app: RelyingParty) -> None:
+    assert not any(access["is_new"] for access in app.authorize().context["accesses"])
+
+
+def test_consent_is_each_clients_own(app: RelyingParty) -> None:
+    app.tokens()
+    sibling = RelyingParty(make_client(app.client.project, name="Orbit Mobile"), app.browser)
+    assert sibling.authorize().status_code == 200
+
+
+def test_consent_is_each_persons_own(app: RelyingParty) -> None:
+    app.tokens()
+    assert app.beside(sign_in(Browser(), make_account())).authorize().status_code == 200
+
+
+def test_consent_outlives_tokens(app: RelyingParty) -> None:
+    tokens = app.tokens()
+    app.post("/connect/revoke", {"token": tokens["refresh_token"]} | app.credentials())
+    assert "code" in answer_of(app.authorize())
+
+
+def test_a_removed_app_asks_again(app: RelyingParty) -> None:
+    app.tokens()
+    app.browser.post(f"/account/apps/{connection_of(app).pk}/remove")
+    page = app.authorize()
+    assert page.status_code == 200
+    app.answer_consent(page)
+    assert connection_of(app).removed_at is None
+
+
+# --- Cancel ---
+
+
+def test_cancel_goes_back_with_access_denied(app: RelyingParty) -> None:
+    answer = answer_of(app.answer_consent(app.authorize(), "cancel"))
+    assert (answer["error"], answer["state"]) == ("access_denied", app.state)
+    assert answer["iss"] == "http://localhost:8000/"
+    assert not Connection.objects.exists()
+
+
+def test_cancelling_more_keeps_what_was_allowed(app: RelyingParty) -> None:
+    app.tokens(scope="openid email")
+    answer = answer_of(app.answer_consent(app.authorize(scope="openid email profile"), "cancel"))
+    assert answer["error"] == "access_denied"
+    assert connection_of(app).scopes == "openid email"
+    assert "code" in answer_of(app.authorize(scope="openid email"))
+
+
+@pytest.mark.parametrize("decision", ["", "ALLOW", "yes", "true", "allow "])
+def test_anything_but_allow_is_no(app: RelyingParty, decision: str) -> None:
+    assert answer_of(app.answer_consent(app.authorize(), decision))["error"] == "access_denied"
+
+
+# --- First party ---
+
+
+def test_the_services_own_apps_do_not_ask(app: RelyingParty) -> None:
+    Client.objects.filter(pk=app.client.pk).update(first_party=True)
+    assert "code" in answer_of(app.authorize())
+    assert connection_of(app).scopes == "openid email profile offline_access"
+
+
+def test_the_services_own_apps_ask_when_they_say_so(app: RelyingParty) -> None:
+    Client.objects.filter(pk=app.client.pk).update(first_party=True)
+    assert app.authorize(prompt="consent").status_code == 200
+
+
+# --- The form ---
+
+
+def send(app: RelyingParty, **form: str) -> Any:
+    return app.browser.post("/connect/consent", form)
+
+
+def test_the_form_cannot_add_scopes_or_swap_client_or_address(app: RelyingParty) -> None:
+    other = make_client(make_project(), name="Other", redirect_uris="https://other.example.com/cb")
+    page = app.authorize(scope="openid")
+    response = send(
+        app,
+        reference=page.context["reference"],
+        decision="allow",
+        scope="openid email profile account.read",
+        scopes="openid email",
+        client_id=other.client_id,
+        redirect_uri="https://other.example.com/cb",
+        state="another",
+        code_challenge="x" * 43,
+        nonce="another",
+        allow="true",
+    )
+    assert response["Location"].startswith("https://app.example.com/callback?")
+    answer = answer_of(response)
+    assert answer["state"] == app.state
+    tokens = app.exchange(answer["code"]).json()
+    assert tokens["scope"] == "openid"
+    assert claims_of(tokens["id_token"])["nonce"] == app.nonce
+    assert not Connection.objects.filter(client=other).exists()
+
+
+def test_query_parameters_do_not_change_the_form(app: RelyingParty) -> None:
+    reference = app.authorize(scope="openid").context["reference"]
+    url = "/connect/consent?scope=openid+email&redirect_uri=https://evil.example.com/"
+    answer = answer_of(app.browser.post(url, {"reference": reference, "decision": "allow"}))
+    assert app.exchange(answer["code"]).json()["scope"] == "openid"
+
+
+@pytest.mark.parametrize("change", ["empty", "cut", "flip", "other text"])
+def test_a_forged_reference_grants_nothing(app: RelyingParty, change: str) -> None:
+    reference = app.authorize().context["reference"]
+    forged = {
+        "empty": "",
+        "cut": reference[:-1],
+        "flip": ("b" if reference[0] == "a" else "a") + reference[1:],
+        "other text": "\x00\ud7ff:x:y",
+    }[change]
+    response = send(app, reference=forged, decision="allow")
+    assert response.status_code == 302
+    assert response["Location"].startswith("/")
+    assert not Connection.objects.exists()
+
+
+def test_a_reference_is_good_in_its_own_session_only(app: RelyingParty, person: Account) -> None:
+    reference = app.authorize().context["reference"]
+    elsewhere = sign_in(Browser(), person)
+    response = elsewhere.post("/connect/consent", {"reference": reference, "decision": "allow"})
+    assert response["Location"].startswith("/")
+    assert not Connection.objects.exists()
+
+
+def test_a_form_opened_before_an_account_switch_is_refused(app: RelyingParty) -> None:
+    page = app.authorize()
+    app.browser.post("/account/switch")
+    other = make_account("bob@example.com")
+    sign_in(app.browser, other)
+    response = app.answer_consent(page)
+    assert response["Location"] == "/connect/resume"
+    assert not Connection.objects.exists()
+    shown = app.browser.get(app.browser.get(response["Location"])["Location"])
+    assert b"bob@example.com" in shown.content
+
+
+def test_a_form_sent_after_sign_out_leads_to_sign_in(app: RelyingParty) -> None:
+    page = app.authorize()
+    app.browser.logout()
+    response = app.answer_consent(page)
+    assert response["Location"].startswith("/account/login/")
+    assert not Connection.objects.exists()
+
+
+@pytest.mark.parametrize("what", ["client", "project"])
+def test_a_form_opened_before_a_suspension_is_refused(app: RelyingParty, what: str) -> None:
+    page = app.authorize()
+    if what == "client":
+        Client.objects.filter(pk=app.client.pk).update(enabled=False)
+    else:
+        app.client.project.suspended_at = clock.now()
+        app.client.project.save()
+    for decision in ("allow", "cancel"):
+        response = app.answer_consent(page, decision)
+        assert response.status_code == 403
+        assert "Location" not in response
+    assert not Connection.objects.exists()
+
+
+def test_a_form_opened_before_the_address_was_taken_away_is_refused(app: RelyingParty) -> None:
+    page = app.authorize()
+    Client.objects.filter(pk=app.client.pk).update(redirect_uris="https://app.example.com/elsewhere")
+    for decision in ("allow", "cancel"):
+        response = app.answer_consent(page, decision)
+        assert response.status_code == 400
+        assert "Location" not in response
+
+
+def test_a_form_opened_before_an_approval_was_withdrawn_is_refused(app: RelyingParty) -> None:
+    Client.objects.filter(pk=app.client.pk).update(approved_scopes="account.read")
+    page = app.authorize(scope="openid account.read")
+    Client.objects.filter(pk=app.client.pk).update(approved_scopes="")
+    assert answer_of(app.answer_consent(page))["error"] == "invalid_scope"
+    assert not Connection.objects.exists()
+
+
+def test_a_deactivated_person_cannot_consent(app: RelyingParty, person: Account) -> None:
+    page = app.authorize()
+    person.is_active = False
+    person.save()
+    assert app.answer_consent(page)["Location"].startswith("/account/login/")
+
+
+def test_a_form_sent_twice_gives_one_live_code(app: RelyingParty) -> None:
+    page = app.authorize()
+    first, second = (answer_of(app.answer_consent(page)) for _ in range(2))
+    assert Connection.objects.count() == 1
+    assert app.exchange(second["code"]).status_code == 200
+    assert app.exchange(first["code"]).json()["error"] == "invalid_grant"
+
+
+def test_sending_the_form_again_does_not_end_tokens_that_were_fetched(app: RelyingParty) -> None:
+    page = app.authorize()
+    tokens = app.exchange(answer_of(app.answer_consent(page))["code"]).json()
+    app.answer_consent(page)
+    assert app.call("/connect/userinfo", tokens["access_token"]).status_code == 200
+
+
+def test_the_way_back_shows_the_question_again(app: RelyingParty) -> None:
+    app.authorize()
+    response = app.browser.get("/connect/consent")
+    assert response["Location"] == "/connect/resume"
+    shown = app.browser.get(app.browser.get(response["Location"])["Location"])
+    assert b"Orbit Notes" in shown.content
+
+
+def test_two_tabs_do_not_mix(app: RelyingParty, web_app: RelyingParty) -> None:
+    first, second = app.authorize(), web_app.authorize(scope="openid")
+    answer = answer_of(app.answer_consent(first))
+    assert answer["state"] == app.state
+    assert app.exchange(answer["code"]).json()["scope"] == "openid email profile offline_access"
+    answer = answer_of(web_app.answer_consent(second))
+    assert answer["state"] == web_app.state
+    assert web_app.exchange(answer["code"]).json()["scope"] == "openid"
+
+
+def test_a_question_left_open_too_long_expires(app: RelyingParty, settings: Any) -> None:
+    page = app.authorize()
+    settings.PENDING_REQUEST_SECONDS = -1
+    assert app.answer_consent(page)["Location"].startswith("/connect/resume")
+    assert not Connection.objects.exists()
+
+
+def test_the_form_needs_its_csrf_token(spa: Client, person: Account) -> None:
+    browser = Browser(enforce_csrf_checks=True)
+    page = browser.get("/account/login/")
+    token = page.context["csrf_token"]
+    form = {"login": person.email, "password": PASSWORD, "csrfmiddlewaretoken": str(token)}
+    assert browser.post("/account/login/", form).status_code == 302
+    app = RelyingParty(spa, browser)
+    question = app.authorize()
+    assert app.answer_consent(question).status_code == 403
+    form = {"reference": question.context["reference"], "decision": "allow"}
+    form["csrfmiddlewaretoken"] = str(question.context["csrf_token"])
+    assert "code" in answer_of(browser.post("/connect/consent", form))
+
+
+def test_the_page_cannot_be_framed_and_its_form_may_end_at_the_app(app: RelyingParty) -> None:
+    page = app.authorize()
+    policy = dict(part.strip().partition(" ")[::2] for part in page["Content-Security-Policy"].split(";"))
+    assert policy["frame-ancestors"] == "'none'"
+    assert policy["form-action"] == "'self' https://app.example.com"
+    assert page["X-Frame-Options"] == "DENY"
+    assert "no-store" in page["Cache-Control"]
+
+
+def test_the_redirect_after_the_form_is_a_see_other(app: RelyingParty) -> None:
+    assert app.answer_consent(app.authorize()).status_code == 303

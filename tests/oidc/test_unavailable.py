@@ -1,0 +1,113 @@
+"""A client that is off, a project that is suspended (specification 3)."""
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client as Browser
+
+from devportal.lib import clock
+from oidc.models import Client
+from tests.relying_party import RelyingParty
+
+Switch = Callable[[Client, bool], None]
+
+
+def turn(client: Client, on: bool) -> None:
+    Client.objects.filter(pk=client.pk).update(enabled=on)
+
+
+def suspend(client: Client, on: bool) -> None:
+    client.project.suspended_at = None if on else clock.now()
+    client.project.save()
+
+
+switches = pytest.mark.parametrize("switch", [turn, suspend], ids=["client off", "project suspended"])
+
+
+@switches
+@pytest.mark.parametrize("prompt", [None, "none", "consent", "login", "select_account", "create"])
+def test_people_see_a_page_and_are_never_sent_back(app: RelyingParty, switch: Switch, prompt: str | None) -> None:
+    app.tokens()
+    switch(app.client, False)
+    response = app.authorize(prompt=prompt)
+    assert response.status_code == 403
+    assert "Location" not in response
+    text = response.content.decode()
+    assert "unavailable" in text
+    assert "Orbit Notes" in text
+    assert response["X-Request-ID"] in text
+    assert "app.example.com" not in text
+
+
+@switches
+def test_strangers_are_not_asked_to_sign_in_first(spa: Client, switch: Switch) -> None:
+    switch(spa, False)
+    assert RelyingParty(spa, Browser()).authorize().status_code == 403
+
+
+@switches
+@pytest.mark.parametrize("mode", ["query", "form_post"])
+def test_the_response_mode_does_not_matter(app: RelyingParty, switch: Switch, mode: str) -> None:
+    switch(app.client, False)
+    response = app.authorize(response_mode=mode)
+    assert response.status_code == 403
+    assert b"data-submit-at-once" not in response.content
+
+
+@switches
+def test_a_code_is_invalid_grant(app: RelyingParty, switch: Switch) -> None:
+    code = app.code()
+    switch(app.client, False)
+    response = app.exchange(code)
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_grant")
+
+
+@switches
+def test_a_refresh_token_is_invalid_grant(app: RelyingParty, switch: Switch) -> None:
+    tokens = app.tokens()
+    switch(app.client, False)
+    response = app.refresh(tokens["refresh_token"])
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_grant")
+
+
+@switches
+def test_the_client_is_authenticated_first(web_app: RelyingParty, switch: Switch) -> None:
+    code = web_app.code()
+    switch(web_app.client, False)
+    response = web_app.exchange(code, client_secret="wrong")
+    assert (response.status_code, response.json()["error"]) == (401, "invalid_client")
+
+
+@switches
+def test_access_tokens_are_refused(app: RelyingParty, switch: Switch) -> None:
+    tokens = app.tokens()
+    switch(app.client, False)
+    response = app.call("/connect/userinfo", tokens["access_token"])
+    assert response.status_code == 401
+    assert 'error="invalid_token"' in response["WWW-Authenticate"]
+    assert app.call("/v1/me", tokens["access_token"]).status_code == 401
+
+
+@switches
+def test_turned_on_again_what_is_left_works_again(app: RelyingParty, switch: Switch) -> None:
+    tokens = app.tokens()
+    switch(app.client, False)
+    assert app.refresh(tokens["refresh_token"]).status_code == 400
+    switch(app.client, True)
+    assert app.call("/connect/userinfo", tokens["access_token"]).status_code == 200
+    assert app.refresh(tokens["refresh_token"]).status_code == 200
+
+
+@switches
+def test_revocation_still_works(app: RelyingParty, switch: Switch) -> None:
+    tokens = app.tokens()
+    switch(app.client, False)
+    form = {"token": tokens["refresh_token"], "client_id": app.client.client_id}
+    assert app.post("/connect/revoke", form).status_code == 200
+    switch(app.client, True)
+    assert app.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
+
+
+def test_other_clients_of_the_project_go_on(app: RelyingParty, web_app: RelyingParty) -> None:
+    turn(app.client, False)
+    assert web_app.tokens()["token_type"] == "Bearer"
