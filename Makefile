@@ -13,7 +13,7 @@ OR_NONE := || [ $$? -eq 5 ]
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-all check format lock clean
+.PHONY: help run app test test-all check format lock clean
 
 help: ## Lists these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ help: ## Lists these targets
 # The one process gets the signals itself: a shell in between would leave it running.
 run: .venv/.runtime ## Serves the demo on port 8000; PORT=8001 DATA_DIR=.data2 run a second one beside it
 	@exec $(PY) manage.py serve --demo deploy/demo.toml
+
+app: .venv/.runtime ## Runs a sample app on port 3000 that signs in with the demo of `make run`
+	@exec $(PY) examples/web_app.py
 
 test: .venv/.dev ## Runs the tests on SQLite, and those of concurrency on PostgreSQL; ARGS="-k word" picks some
 	TEST_ENGINE=sqlite $(PYTEST) -m "not postgres and not ($(APART))" $(ARGS) $(if $(ARGS),$(OR_NONE))

@@ -39,15 +39,16 @@ def export(account: Account) -> dict[str, Any]:
             for session in UserSession.objects.filter(user=account)
         ],
     }
-    for _, section in exporting.send(sender=Account, account=account):
-        document |= dict(section or {})
+    sections: list[tuple[Any, Any]] = list(exporting.send(sender=Account, account=account))
+    for _, section in sections:
+        document |= section
     return document
 
 
 def deletion_blockers(account: Account) -> list[str]:
     """Return what has to be done before the account can be deleted; empty when nothing is in the way."""
-    answers = blocking_deletion.send(sender=Account, account=account)
-    return [str(sentence) for _, sentences in answers for sentence in sentences or ()]
+    answers: list[tuple[Any, Any]] = list(blocking_deletion.send(sender=Account, account=account))
+    return [sentence for _, sentences in answers for sentence in sentences]
 
 
 def delete(account: Account) -> None:

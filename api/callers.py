@@ -1,49 +1,131 @@
-"""Who calls: a credential from the Authorization header becomes a Caller, or one of the documented errors."""
+"""Who calls: a credential from the Authorization header becomes a Caller, in one statement, or a documented error."""
 
 from dataclasses import dataclass
+from typing import Any
 
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from oauth2_provider.utils import parse_bearer_token
 
 from accounts.models import Account, PairwiseSubject
+from api import keys
 from api.errors import ApiError
-from oidc import tokens
+from api.models import ApiKey
+from devportal.lib import clock
+from devportal.lib.credentials import digest, matches
+from devportal.lib.statements import Joined, Read
+from oidc import signatures, tokens
 from oidc.errors import BadToken
-from oidc.models import Client
+from oidc.models import AccessToken, Client, Project
+from oidc.presented import ACCOUNT_FIELDS, CLIENT_FIELDS, PROJECT_FIELDS, SUBJECT_FIELDS, family_parts
+
+_TOKEN = Joined(
+    {"": (AccessToken, ("family_id", "expires", "scope"))}
+    | family_parts("family")
+    | {
+        "family__connection__client": (Client, CLIENT_FIELDS),
+        "family__connection__client__project": (Project, PROJECT_FIELDS),
+    }
+)
+_KEY = Joined(
+    {
+        "": (
+            ApiKey,
+            ("project_id", "owner_id", "subject_id", "public_id", "digest", "permissions", "expires_at", "revoked_at"),
+        ),
+        "project": (Project, PROJECT_FIELDS),
+        "owner": (Account, ACCOUNT_FIELDS),
+        "subject": (PairwiseSubject, SUBJECT_FIELDS),
+    }
+)
+
+
+def _tokens(checksum: str) -> "QuerySet[Any, Any]":
+    return AccessToken.objects.filter(token_checksum=checksum).values_list(*_TOKEN.paths)
+
+
+def _keys(public_id: str) -> "QuerySet[Any, Any]":
+    return ApiKey.objects.filter(public_id=public_id).values_list(*_KEY.paths)
+
+
+_READ_TOKEN = Read(["checksum"], _tokens)
+_READ_KEY = Read(["public_id"], _keys)
 
 
 @dataclass(frozen=True)
 class Caller:
-    """A person, as one project knows them, and what the credential may read about them."""
+    """A person, as one project knows them, and what the credential may read about them.
+
+    `key` and `client` say who is counted: an API key's public id, or an app's client id; the other is "".
+    """
 
     account: Account
     subject: PairwiseSubject
-    client: Client
+    project: Project
     scopes: frozenset[str]
+    key: str = ""
+    client: str = ""
+
+
+@dataclass
+class Refused(Exception):
+    """A credential that is dead, and whose it was, so that the refusal is counted where its developer sees it."""
+
+    error: ApiError
+    project: int
+    key: str = ""
+    client: str = ""
 
 
 def identify(request: HttpRequest) -> Caller:
-    """Return the caller. Raises ApiError. A token in the query or body is never read."""
+    """Return the caller. Raises ApiError for a credential that is nobody's, Refused for a dead one.
+
+    A token in the query or body is never read (RFC 6750 §2.1 only).
+    """
     raw = parse_bearer_token(request.META.get("HTTP_AUTHORIZATION"))
     if raw is None:
         raise ApiError("unauthenticated", "Send a credential as: Authorization: Bearer <credential>.")
+    return _by_key(raw) if keys.looks_like_key(raw) else _by_token(raw)
+
+
+def _by_key(raw: str) -> Caller:
+    public_id = keys.public_id_of(raw)
+    rows = _READ_KEY.rows(public_id) if public_id else []
+    row = _KEY.build(rows[0])[""] if rows else None
+    if row is None or not matches(raw, row.digest):
+        raise ApiError("invalid_api_key", "This API key is unknown.")
+    expired = row.expires_at is not None and row.expires_at <= clock.now()
+    if row.revoked_at is not None or expired or not row.owner.is_active:
+        error = ApiError("invalid_api_key", "This API key is revoked or expired.")
+        raise Refused(error, row.project_id, key=row.public_id)
+    if row.project.is_suspended:
+        raise Refused(_suspended(), row.project_id, key=row.public_id)
+    permissions = frozenset(row.permissions.split())
+    return Caller(row.owner, row.subject, row.project, permissions, key=row.public_id)
+
+
+def _by_token(raw: str) -> Caller:
     try:
-        row = tokens.find_access_token(raw)
+        signatures.read_access_token(raw)
     except BadToken as error:
-        raise ApiError("invalid_token", "The access token is invalid, expired, or its access was removed.") from error
+        raise ApiError("invalid_token", "The access token is invalid or expired.") from error
+    rows = _READ_TOKEN.rows(digest(raw))
+    if not rows:
+        raise ApiError("invalid_token", "The access token is invalid or expired.")
+    row: AccessToken = _TOKEN.build(rows[0])[""]
     connection = row.family.connection
-    if connection.client.first_party:
-        raise ApiError("invalid_token", "Tokens of the service's own apps are not accepted here.")
-    still_allowed = set(tokens.live_scopes(row.family))
-    return Caller(
-        account=connection.account,
-        subject=connection.subject,
-        client=connection.client,
-        scopes=frozenset(row.scope.split()) & still_allowed,
-    )
+    client, project = connection.client, connection.client.project
+    if row.expires <= clock.now() or client.first_party or not client.enabled or not tokens.is_given(row.family):
+        error = ApiError("invalid_token", "The access token is expired, its access was removed, or its app is off.")
+        raise Refused(error, project.pk, client=client.client_id)
+    if project.is_suspended:
+        raise Refused(_suspended(), project.pk, client=client.client_id)
+    still_allowed = frozenset(tokens.live_scopes(row.family))
+    scopes = frozenset(row.scope.split()) & still_allowed
+    assert connection.account is not None
+    assert connection.subject is not None
+    return Caller(connection.account, connection.subject, project, scopes, client=client.client_id)
 
 
-def require_any(caller: Caller, *scopes: str) -> None:
-    """Refuse a caller with none of `scopes`, naming them."""
-    if not caller.scopes & set(scopes):
-        raise ApiError("insufficient_scope", f"This needs one of the scopes: {', '.join(scopes)}.", scopes)
+def _suspended() -> ApiError:
+    return ApiError("project_suspended", "The project is suspended. Its owner can ask the service why.")

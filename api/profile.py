@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from accounts.profile import profile_of
+from accounts import sources
 from api.callers import Caller
 
 ALL = "account.read"
@@ -16,8 +16,16 @@ FIELD_SCOPES = {
 }
 
 
+def scopes_that_work(caller: Caller) -> tuple[str, ...]:
+    """Return the scopes of which a caller needs one: `account.read` for a key, else `profile` or `email`."""
+    return (ALL,) if caller.key else ("profile", "email")
+
+
 def profile_for(caller: Caller) -> dict[str, Any]:
-    """Return `id` and exactly the fields that the caller's scopes allow; without a value they are null."""
-    profile = profile_of(caller.account, caller.subject.picture_key)
+    """Return `id` and exactly the fields that the caller's scopes allow; without a value they are null.
+
+    Raises accounts.sources.SourceFailed.
+    """
+    profile = sources.profiles().profile(caller.account, caller.subject.picture_key)
     allowed = {name: getattr(profile, name) for name, scope in FIELD_SCOPES.items() if {scope, ALL} & caller.scopes}
     return {"id": caller.subject.sub} | allowed

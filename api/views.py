@@ -1,26 +1,39 @@
-"""/v1: parse, ask, answer."""
+"""/v1: parse, ask, answer.
 
+Real DRF views, so that the schema is read off what is served; their `dispatch` goes the short way, because DRF's own
+costs as much as all the rest of a call.
+"""
+
+import hashlib
+import json
 import logging
+import time
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.views import View
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.views import APIView
 
-from api import errors
-from api.callers import Caller, identify, require_any
+from accounts.plans import plan_of
+from accounts.sources import SourceFailed
+from api import errors, limits, schema, usage
+from api.callers import Caller, Refused, identify
 from api.errors import ApiError
-from api.profile import profile_for
+from api.profile import ALL, profile_for, scopes_that_work
 from devportal.lib.cors import allow_any_origin, is_preflight, preflight_answer
+from devportal.lib.counters import Verdict
 
 log = logging.getLogger(__name__)
 
 
-class Endpoint(View):
-    """What every endpoint shares: preflights, one envelope for errors, CORS on every answer."""
+class Endpoint(APIView):
+    """What every endpoint shares: the order of design 5, one envelope for errors, limits, usage, CORS."""
 
-    http_method_names = ["get"]
+    name = ""
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]
         if is_preflight(request):
             return preflight_answer(("GET",))
         if request.method != "GET":
@@ -28,25 +41,101 @@ class Endpoint(View):
             response["Allow"] = "GET"
             return response
         try:
-            response = self.read(identify(request))
+            return self._answer(request)
         except ApiError as error:
             return errors.answer(error)
         except Exception:
             log.exception("A /v1 call failed.")
             return errors.answer(ApiError("internal_error", "The service failed. Try again."))
+
+    def _answer(self, request: HttpRequest) -> HttpResponse:
+        started = time.perf_counter()
+        try:
+            caller = identify(request)
+        except Refused as refused:
+            self._count(refused.project, refused.key, refused.client, refused.error, started)
+            raise refused.error from refused
+        except ApiError as error:
+            if error.code != "unauthenticated":
+                limits.slow_guessing(request)
+            raise
+        verdict = limits.take(caller)
+        failure: ApiError | None = None
+        try:
+            response = self._read(request, caller, verdict)
+        except ApiError as error:
+            failure, response = error, errors.answer(error)
+        except Exception:
+            log.exception("A /v1 call failed.")
+            failure = ApiError("internal_error", "The service failed. Try again.")
+            response = errors.answer(failure)
+        limits.tell(response, verdict)
+        self._count(caller.project.pk, caller.key, caller.client, failure or response.status_code, started)
+        return response
+
+    def _read(self, request: HttpRequest, caller: Caller, verdict: Verdict) -> HttpResponse:
+        if not verdict.allowed:
+            raise limits.too_many(verdict)
+        try:
+            response = self.read(request, caller)
+        except SourceFailed as error:
+            raise ApiError(
+                "upstream_unavailable", "The service behind this endpoint is down. Retry shortly."
+            ) from error
         allow_any_origin(response, errors.EXPOSED)
         return response
 
-    def read(self, caller: Caller) -> HttpResponse:
+    def _count(self, project: int, key: str, client: str, outcome: ApiError | int, started: float) -> None:
+        status, code = (outcome.status, outcome.code) if isinstance(outcome, ApiError) else (outcome, "")
+        usage.note(usage.Kind(project, key, client, self.name, status, code), time.perf_counter() - started)
+
+    def read(self, request: HttpRequest, caller: Caller) -> HttpResponse:
         """Answer the caller; the endpoint's own part."""
         raise NotImplementedError
+
+
+def require_any(caller: Caller, scopes: tuple[str, ...]) -> None:
+    """Refuse a caller with none of `scopes`, naming them."""
+    if not caller.scopes.intersection(scopes):
+        raise ApiError("insufficient_scope", f"This needs one of the scopes: {', '.join(scopes)}.", scopes)
 
 
 class Me(Endpoint):
     """GET /v1/me: the caller's profile."""
 
-    def read(self, caller: Caller) -> HttpResponse:
-        require_any(caller, "profile", "email")
+    name = "me"
+
+    @extend_schema(**schema.ME)
+    def get(self, request: Request) -> HttpResponse:
+        """Read the profile of the caller's account."""
+        raise NotImplementedError  # for the schema: dispatch answers
+
+    def read(self, request: HttpRequest, caller: Caller) -> HttpResponse:
+        require_any(caller, scopes_that_work(caller))
         response = JsonResponse(profile_for(caller))
         response["Cache-Control"] = "no-store"
+        return response
+
+
+class Plan(Endpoint):
+    """GET /v1/me/plan: the caller's plan and entitlements."""
+
+    name = "me/plan"
+
+    @extend_schema(**schema.PLAN)
+    def get(self, request: Request) -> HttpResponse:
+        """Read the plan of the caller's account."""
+        raise NotImplementedError  # for the schema: dispatch answers
+
+    def read(self, request: HttpRequest, caller: Caller) -> HttpResponse:
+        require_any(caller, (ALL,))
+        plan = plan_of(caller.account.pk)
+        body = json.dumps(plan)
+        etag = f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"'
+        given = request.headers.get("If-None-Match", "")
+        unchanged = etag in {tag.strip().removeprefix("W/") for tag in given.split(",")} or given.strip() == "*"
+        response = HttpResponse(status=304) if unchanged else HttpResponse(body, content_type="application/json")
+        response["ETag"] = etag
+        response["Cache-Control"] = f"private, max-age={plan['cache_max_age']}"
+        response["Vary"] = "Authorization"
         return response

@@ -67,6 +67,12 @@ SIGNING_KEY_REFRESH_SECONDS: int = env.int("SIGNING_KEY_REFRESH_SECONDS", 60)
 # Of the sign-in endpoints that apps use: requests of one client, failed requests from one address.
 CLIENT_REQUESTS_PER_MINUTE: int = env.int("CLIENT_REQUESTS_PER_MINUTE", 600)
 FAILURES_PER_MINUTE: int = env.int("FAILURES_PER_MINUTE", 30)
+# Of the developer API (specification 8): calls of one key or app, of one person within an app; and credentials
+# that are nobody's, from one address.
+API_CALLS_PER_MINUTE: int = env.int("API_CALLS_PER_MINUTE", 600)
+API_CALLS_PER_PERSON_PER_MINUTE: int = env.int("API_CALLS_PER_PERSON_PER_MINUTE", 120)
+API_GUESSES_PER_MINUTE: int = env.int("API_GUESSES_PER_MINUTE", 300)
+USAGE_DAYS: int = env.int("USAGE_DAYS", 90)
 PICTURE_MAX_BYTES: int = env.int("PICTURE_MAX_BYTES", 5 * 1024 * 1024)
 
 # --- Apps and middleware ---------------------------------------------------------------------------------
@@ -89,6 +95,8 @@ INSTALLED_APPS = [
     "allauth.usersessions",
     "oauth2_provider",
     "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
 ]
 
 MIDDLEWARE = [
@@ -186,6 +194,8 @@ CELERY_TASK_ALWAYS_EAGER = EMBEDDED
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-expired": {"task": "oidc.tasks.clear_expired", "schedule": 600.0},
+    "flush-usage": {"task": "api.tasks.flush_usage", "schedule": 10.0},
+    "clear-usage": {"task": "api.tasks.clear_usage", "schedule": 3600.0},
     "rotate-keys": {"task": "oidc.tasks.rotate_keys", "schedule": 3600.0},
 }
 
@@ -331,8 +341,30 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_PERMISSION_CLASSES": [],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "UNAUTHENTICATED_USER": None,
 }
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "OAS_VERSION": "3.1.0",
+    "TITLE": f"{SERVICE_NAME} developer API",
+    "DESCRIPTION": "Read the profile and the plan of one account, with an API key or an access token.",
+    "VERSION": "1",
+    "SERVERS": [{"url": BASE_URL}],
+    "SCHEMA_PATH_PREFIX": "/v1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PUBLIC": True,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "APPEND_COMPONENTS": {"securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}}},
+    "SECURITY": [{"bearer": []}],
+}
+
+# Where profiles live, if not here (docs/sources.md).
+PROFILE_SOURCE_URL: str = env.str("PROFILE_SOURCE_URL", "")
+SOURCE_TOKEN: str = env.str("SOURCE_TOKEN", "")
+
+# What each worker process sets up for itself once it runs (devportal/lib/worker.py).
+WORKER_STARTS = ["api.usage.flush_at_exit"]
 
 # --- Checks and logs -------------------------------------------------------------------------------------
 

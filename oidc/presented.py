@@ -24,18 +24,19 @@ from oidc.models import (
 )
 
 MAX_CLIENT_ID = 255
-_CLIENT_FIELDS = ("client_id", "project_id", "type", "enabled", "first_party", "approved_scopes", "name")
+CLIENT_FIELDS = ("client_id", "project_id", "type", "enabled", "first_party", "approved_scopes", "name")
+PROJECT_FIELDS = ("public_id", "suspended_at")
 _SECRET_FIELDS = ("digest", "last_used_at")
 _FAMILY_FIELDS = ("connection_id", "scope", "nonce", "auth_time", "revoked_at")
 _CONNECTION_FIELDS = ("account_id", "client_id", "subject_id", "scopes", "removed_at")
-_ACCOUNT_FIELDS = ("email", "email_verified", "given_name", "family_name", "picture", "is_active")
-_SUBJECT_FIELDS = ("sub", "picture_key")
+ACCOUNT_FIELDS = ("email", "email_verified", "given_name", "family_name", "picture", "is_active")
+SUBJECT_FIELDS = ("sub", "picture_key")
 _CODE_FIELDS = ("family_id", "user_id", "application_id", "redirect_uri", "code_challenge", "code_challenge_method")
 _REFRESH_FIELDS = ("family_id", "user_id", "application_id", "expires", "revoked")
 
 _CLIENT_PARTS: dict[str, Any] = {
-    "": (Client, _CLIENT_FIELDS),
-    "project": (Project, ("public_id", "suspended_at")),
+    "": (Client, CLIENT_FIELDS),
+    "project": (Project, PROJECT_FIELDS),
     "live_secret": (ClientSecret, _SECRET_FIELDS),
 }
 
@@ -45,8 +46,8 @@ def family_parts(path: str) -> dict[str, Any]:
     return {
         path: (Family, _FAMILY_FIELDS),
         f"{path}__connection": (Connection, _CONNECTION_FIELDS),
-        f"{path}__connection__account": (Account, _ACCOUNT_FIELDS),
-        f"{path}__connection__subject": (PairwiseSubject, _SUBJECT_FIELDS),
+        f"{path}__connection__account": (Account, ACCOUNT_FIELDS),
+        f"{path}__connection__subject": (PairwiseSubject, SUBJECT_FIELDS),
     }
 
 

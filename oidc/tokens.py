@@ -114,8 +114,8 @@ def usable_refresh_token(row: Any) -> RefreshToken | None:
 # --- Families ---
 
 
-def is_live(family: Family) -> bool:
-    """Tell whether anything of this family may still be used: it, its consent, its person and its client."""
+def is_given(family: Family) -> bool:
+    """Tell whether the person still gives what this family stands for: it, its consent and the person themselves."""
     connection = family.connection
     return bool(
         family.revoked_at is None
@@ -123,8 +123,12 @@ def is_live(family: Family) -> bool:
         and connection.account is not None
         and connection.account.is_active
         and connection.subject is not None
-        and connection.client.is_on
     )
+
+
+def is_live(family: Family) -> bool:
+    """Tell whether anything of this family may be used now: given by its person, to a client that is on."""
+    return is_given(family) and family.connection.client.is_on
 
 
 def end_family(family: Family, why: str) -> None:

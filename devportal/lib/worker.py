@@ -25,6 +25,8 @@ def load_application(target: str) -> Callable[..., Any]:
     """
     os.setpgid(0, 0)
     application: Callable[..., Any] = import_string(target)
+    for start in settings.WORKER_STARTS:
+        import_string(start)()
     threading.Thread(target=_stop_without_parent, args=(os.getppid(),), daemon=True, name="parent").start()
     if settings.EMBEDDED:
         threading.Thread(target=_run_periodic_tasks, daemon=True, name="timer").start()

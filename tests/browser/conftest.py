@@ -16,7 +16,7 @@ KEYBOARD, PLAIN, FORGETFUL, HASTY = (f"{name}@example.com" for name in ("kay", "
 
 
 @pytest.fixture(scope="session")
-def app(live_service: Service) -> Iterator[App]:
+def registered_app(live_service: Service) -> Iterator[App]:
     with listening(live_service, "Orbit Notes") as app:
         app.take_credentials(
             live_service.provision(
@@ -30,8 +30,9 @@ def app(live_service: Service) -> Iterator[App]:
         yield app
 
 
-@pytest.fixture(autouse=True)
-def nobody_arrived_yet(app: App) -> None:
-    """Forget who came to the app in earlier tests."""
-    while not app.answers.empty():
-        app.answers.get()
+@pytest.fixture
+def app(registered_app: App) -> App:
+    """The app, at which nobody has arrived yet."""
+    while not registered_app.answers.empty():
+        registered_app.answers.get()
+    return registered_app

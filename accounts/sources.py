@@ -1,0 +1,154 @@
+"""Where profiles and plans come from: the database, or the operator's own service over HTTP.
+
+A source answers or raises SourceFailed; nothing that is broken is ever cached, and nothing is ever guessed.
+"""
+
+import json
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import httpx
+from django.conf import settings
+
+from accounts.models import Account
+from accounts.profile import Profile, profile_of
+
+log = logging.getLogger(__name__)
+
+BUDGET_SECONDS = 2.0
+MAX_ANSWER_BYTES = 64 * 1024
+# After so many failures in a row a source is not asked for a while; then one call tries.
+BREAKER_FAILURES = 5
+BREAKER_PAUSE_SECONDS = 10.0
+
+
+class SourceFailed(Exception):
+    """The source does not answer in time, or answers nonsense; the argument is for the log."""
+
+
+class ProfileSource(Protocol):
+    """What knows people's names and addresses."""
+
+    def profile(self, account: Account, picture_key: str) -> Profile:
+        """Return the profile as the sector with this picture key sees it. Raises SourceFailed."""
+        ...
+
+
+class DatabaseProfiles:
+    """The accounts themselves."""
+
+    def profile(self, account: Account, picture_key: str) -> Profile:
+        return profile_of(account, picture_key)
+
+
+class Breaker:
+    """Stops asking a source that keeps failing, so that a call fails at once and not after two seconds."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._not_before = 0.0
+
+    def before(self) -> None:
+        """Raise SourceFailed while the source is left alone."""
+        with self._lock:
+            if time.monotonic() < self._not_before:
+                raise SourceFailed("left alone after failures in a row")
+            if self._failures >= BREAKER_FAILURES:
+                # One call tries; the others wait for what it finds.
+                self._not_before = time.monotonic() + BREAKER_PAUSE_SECONDS
+
+    def succeeded(self) -> None:
+        with self._lock:
+            self._failures, self._not_before = 0, 0.0
+
+    def failed(self) -> None:
+        with self._lock:
+            self._failures += 1
+            if self._failures >= BREAKER_FAILURES:
+                self._not_before = time.monotonic() + BREAKER_PAUSE_SECONDS
+
+
+class HttpSource:
+    """Asks an operator's service: `POST url` with `{"email": …}`, answered by a JSON object.
+
+    The address comes from the operator's settings alone, never from a person or an app. `SOURCE_TOKEN` is sent as a
+    Bearer credential.
+    """
+
+    def __init__(self, url: str, token: str, transport: httpx.BaseTransport | None = None) -> None:
+        self._url = url
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._client = httpx.Client(timeout=BUDGET_SECONDS, headers=headers, transport=transport)
+        self._breaker = Breaker()
+
+    def ask(self, account: Account) -> dict[str, Any]:
+        """Return the object that the service answers for this person. Raises SourceFailed."""
+        self._breaker.before()
+        try:
+            answer = self._ask(account)
+        except (httpx.HTTPError, ValueError, SourceFailed) as error:
+            self._breaker.failed()
+            log.warning("The source at %s failed: %s", self._url, type(error).__name__)
+            raise SourceFailed(str(error)) from error
+        self._breaker.succeeded()
+        return answer
+
+    def _ask(self, account: Account) -> dict[str, Any]:
+        # httpx's timeouts are for each step; the whole has a deadline of its own.
+        deadline = time.monotonic() + BUDGET_SECONDS
+        body = b""
+        with self._client.stream("POST", self._url, json={"email": account.email}) as response:
+            if response.status_code != httpx.codes.OK:
+                raise SourceFailed(f"status {response.status_code}")
+            for piece in response.iter_bytes():
+                body += piece
+                if len(body) > MAX_ANSWER_BYTES or time.monotonic() > deadline:
+                    raise SourceFailed("too long or too slow")
+        answer = json.loads(body)
+        if not isinstance(answer, dict):
+            raise SourceFailed("not an object")
+        return answer
+
+
+class HttpProfiles:
+    """Profiles that live elsewhere; see docs/sources.md for the answer's fields."""
+
+    def __init__(self, source: HttpSource) -> None:
+        self._source = source
+
+    def profile(self, account: Account, picture_key: str) -> Profile:
+        answer = self._source.ask(account)
+        given_name, family_name, picture = (answer.get(name) for name in ("given_name", "family_name", "picture"))
+        name = answer.get("name")
+        texts_or_none = (family_name, picture)
+        if (
+            not isinstance(name, str)
+            or not isinstance(given_name, str)
+            or not all(value is None or isinstance(value, str) for value in texts_or_none)
+            or (picture is not None and not picture.startswith("https://"))
+        ):
+            raise SourceFailed("a profile without its fields")
+        # The address and whether it is proven stay this service's own: it verified them.
+        return Profile(account.email, account.email_verified, name, given_name, family_name, picture)
+
+
+@dataclass
+class _Sources:
+    profiles: ProfileSource
+
+
+_sources: _Sources | None = None
+
+
+def profiles() -> ProfileSource:
+    """Return the source of profiles that the settings name."""
+    global _sources
+    if _sources is None:
+        url = settings.PROFILE_SOURCE_URL
+        source: ProfileSource = HttpProfiles(HttpSource(url, settings.SOURCE_TOKEN)) if url else DatabaseProfiles()
+        _sources = _Sources(source)
+    return _sources.profiles

@@ -1,0 +1,87 @@
+"""API keys: making, recognising and revoking them."""
+
+import binascii
+import re
+import string
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db.models.signals import post_delete
+from django.dispatch import receiver
+
+from accounts.models import Account
+from accounts.subjects import subject_for
+from api.models import ApiKey
+from devportal.lib import clock
+from devportal.lib.audit import Event, report
+from devportal.lib.credentials import digest, random_text
+from oidc.models import Project, ProjectMember
+
+PERMISSIONS = ("account.read",)
+PUBLIC_ID_LENGTH = 12
+SECRET_LENGTH = 43  # 256 random bits
+CHECKSUM_LENGTH = 6
+_DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
+_BODY = re.compile(
+    rf"([A-Za-z0-9]{{{PUBLIC_ID_LENGTH}}})_[A-Za-z0-9]{{{SECRET_LENGTH}}}[A-Za-z0-9]{{{CHECKSUM_LENGTH}}}"
+)
+
+
+def checksum_of(text: str) -> str:
+    """Return the CRC-32 of `text` in six base-62 digits: it tells a typo, and nothing about the secret."""
+    number = binascii.crc32(text.encode())
+    digits = ""
+    for _ in range(CHECKSUM_LENGTH):
+        number, rest = divmod(number, len(_DIGITS))
+        digits = _DIGITS[rest] + digits
+    return digits
+
+
+def create_key(
+    project: Project, owner: Account, name: str, permissions: list[str], expires_at: datetime | None = None
+) -> tuple[ApiKey, str]:
+    """Return a fresh key: its row, and the raw value, which is shown once."""
+    public_id = random_text(PUBLIC_ID_LENGTH)
+    unchecked = f"{settings.API_KEY_PREFIX}{public_id}_{random_text(SECRET_LENGTH)}"
+    raw = unchecked + checksum_of(unchecked)
+    row = ApiKey.objects.create(
+        project=project,
+        owner=owner,
+        subject=subject_for(owner, project.public_id),
+        public_id=public_id,
+        digest=digest(raw),
+        last_four=raw[-4:],
+        name=name,
+        permissions=" ".join(permissions),
+        expires_at=expires_at,
+    )
+    report(Event("api_key.created", owner.pk, project.public_id, public_id, {"permissions": permissions}))
+    return row, raw
+
+
+def looks_like_key(raw: str) -> bool:
+    """Tell whether a credential claims to be an API key."""
+    return raw.startswith(settings.API_KEY_PREFIX)
+
+
+def public_id_of(raw: str) -> str | None:
+    """Return the public id in a raw key; None, without asking anybody, for a typo or garbage."""
+    match = _BODY.fullmatch(raw[len(settings.API_KEY_PREFIX) :])
+    if match is None or checksum_of(raw[:-CHECKSUM_LENGTH]) != raw[-CHECKSUM_LENGTH:]:
+        return None
+    return match.group(1)
+
+
+def revoke(key: ApiKey, actor: Account | None = None) -> None:
+    """End a key; it counts everywhere at the next call."""
+    ended = ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=clock.now())
+    if ended:
+        report(Event("api_key.revoked", actor.pk if actor else None, key.project.public_id, key.public_id))
+
+
+@receiver(post_delete, sender=ProjectMember)
+def revoke_keys_of_who_left(sender: Any, instance: ProjectMember, **kwargs: Any) -> None:
+    """A key dies when its owner leaves the project."""
+    left = ApiKey.objects.filter(project_id=instance.project_id, owner_id=instance.account_id, revoked_at=None)
+    left.update(revoked_at=clock.now())

@@ -1,0 +1,79 @@
+"""API keys, and how often what was called."""
+
+from django.conf import settings
+from django.db import models
+
+
+class ApiKey(models.Model):
+    """A key with which its owner's programs read the owner's own account, as one project knows it.
+
+    The raw key is `prefix + public_id + "_" + secret + checksum`; only its SHA-256 is stored.
+    """
+
+    project = models.ForeignKey("oidc.Project", models.CASCADE, related_name="api_keys")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="api_keys")
+    subject = models.ForeignKey("accounts.PairwiseSubject", models.CASCADE)
+    public_id = models.CharField(max_length=16, unique=True)
+    digest = models.CharField(max_length=64)
+    last_four = models.CharField(max_length=4)
+    name = models.CharField(max_length=100)
+    # Space-separated scopes; a key may have none.
+    permissions = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.name} (…{self.last_four})"
+
+
+# Upper edges of the latency classes, in milliseconds; what takes longer falls into the last class.
+LATENCY_EDGES_MS = (5, 10, 25, 50, 100, 250, 1000)
+LATENCY_FIELDS = tuple(f"ms_{edge}" for edge in LATENCY_EDGES_MS) + ("ms_more",)
+
+
+class UsageBucket(models.Model):
+    """How many calls of one kind one minute saw, and how long they took."""
+
+    minute = models.DateTimeField()
+    project = models.ForeignKey("oidc.Project", models.CASCADE, related_name="+")
+    # A key's public id, or "" for access tokens; a client's id, or "" for API keys.
+    credential = models.CharField(max_length=16, blank=True)
+    client = models.CharField(max_length=255, blank=True)
+    endpoint = models.CharField(max_length=32)
+    status = models.PositiveSmallIntegerField()
+    code = models.CharField(max_length=32, blank=True)  # of the error, "" for a success
+    count = models.PositiveIntegerField()
+    ms_5 = models.PositiveIntegerField(default=0)
+    ms_10 = models.PositiveIntegerField(default=0)
+    ms_25 = models.PositiveIntegerField(default=0)
+    ms_50 = models.PositiveIntegerField(default=0)
+    ms_100 = models.PositiveIntegerField(default=0)
+    ms_250 = models.PositiveIntegerField(default=0)
+    ms_1000 = models.PositiveIntegerField(default=0)
+    ms_more = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "minute", "credential", "client", "endpoint", "status", "code"],
+                name="one_bucket_per_kind_and_minute",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.count} × {self.endpoint} {self.status} at {self.minute}"
+
+
+class UsageBatch(models.Model):
+    """A batch of counts that is in the buckets: one that comes again, after a crash, is not counted again."""
+
+    batch_id = models.CharField(max_length=64, unique=True)
+    written_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "usage batches"
+
+    def __str__(self) -> str:
+        return self.batch_id

@@ -1,0 +1,161 @@
+"""What the OpenAPI document says of each endpoint: bodies, headers, examples, every error (RFC-shaped by drf-spectacular)."""
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, inline_serializer
+from rest_framework import serializers
+
+from api.errors import ERRORS
+
+_STATES = ["Trial", "Active", "PastDue", "CancelledPeriodActive", "Cancelled", "Expired", "free"]
+
+
+class ErrorDetail(serializers.Serializer):  # type: ignore[type-arg]
+    code = serializers.ChoiceField(choices=sorted(ERRORS))
+    message = serializers.CharField(help_text="For people; may change.")
+
+
+class Error(serializers.Serializer):  # type: ignore[type-arg]
+    error = ErrorDetail()
+
+
+class Profile(serializers.Serializer):  # type: ignore[type-arg]
+    id = serializers.CharField(max_length=64, help_text="The person's user id for the caller's project; equals `sub`.")
+    email = serializers.EmailField(required=False, help_text="With scope `email` or `account.read`.")
+    email_verified = serializers.BooleanField(required=False, help_text="With scope `email` or `account.read`.")
+    name = serializers.CharField(required=False, allow_blank=True, help_text="With scope `profile` or `account.read`.")
+    given_name = serializers.CharField(
+        required=False, allow_blank=True, help_text="With scope `profile` or `account.read`."
+    )
+    family_name = serializers.CharField(
+        required=False, allow_null=True, help_text="With scope `profile` or `account.read`."
+    )
+    picture = serializers.URLField(required=False, allow_null=True, help_text="With scope `profile` or `account.read`.")
+
+
+class Entitlement(serializers.Serializer):  # type: ignore[type-arg]
+    status = serializers.ChoiceField(choices=["granted", "granted_with_limit", "denied"])
+    limit = serializers.FloatField(allow_null=True)
+    unit = serializers.CharField(allow_null=True)
+
+
+class Plan(serializers.Serializer):  # type: ignore[type-arg]
+    plan_id = serializers.CharField()
+    plan_display_name = serializers.CharField()
+    source = serializers.ChoiceField(choices=["own", "family", "organization", "free"])
+    state = serializers.ChoiceField(choices=_STATES)
+    read_only = serializers.BooleanField(help_text="True while a lapsed plan is in its read-only window.")
+    cache_max_age = serializers.IntegerField(min_value=0, help_text="Seconds for which the answer may be cached.")
+    apps = serializers.ListField(child=serializers.CharField())
+    addons = serializers.DictField(
+        child=inline_serializer("Addon", {"quantity": serializers.IntegerField(min_value=1)}), allow_null=True
+    )
+    entitlements = serializers.DictField(child=Entitlement())
+
+
+def _errors(*codes: str) -> dict[int, OpenApiResponse]:
+    """Return a response for each status of `codes`, with an example for each code."""
+    by_status: dict[int, list[str]] = {}
+    for code in codes:
+        by_status.setdefault(ERRORS[code][0], []).append(code)
+    return {
+        status: OpenApiResponse(
+            Error,
+            description=" ".join(f"`{code}`: {ERRORS[code][1]}" for code in found),
+            examples=[
+                OpenApiExample(code, value={"error": {"code": code, "message": ERRORS[code][1]}}) for code in found
+            ],
+        )
+        for status, found in by_status.items()
+    }
+
+
+def _header(name: str, description: str, statuses: list[str], kind: type = int) -> OpenApiParameter:
+    return OpenApiParameter(
+        name, kind, OpenApiParameter.HEADER, description=description, response=[int(status) for status in statuses]
+    )
+
+
+_COUNTED = ["200", "403", "429", "502"]
+_HEADERS = [
+    _header("RateLimit-Limit", "Calls a minute under the tightest limit.", _COUNTED),
+    _header("RateLimit-Remaining", "Calls left in this minute.", _COUNTED),
+    _header("RateLimit-Reset", "Seconds until the minute ends.", _COUNTED),
+    _header("Retry-After", "Seconds to wait, 1 to 60.", ["429"]),
+    _header("WWW-Authenticate", "RFC 6750 challenge; on 403 with the scopes that would work.", ["401", "403"], str),
+]
+_COMMON = (
+    "unauthenticated",
+    "invalid_api_key",
+    "invalid_token",
+    "project_suspended",
+    "insufficient_scope",
+    "method_not_allowed",
+    "rate_limited",
+    "internal_error",
+    "upstream_unavailable",
+)
+
+ME: dict[str, Any] = {
+    "operation_id": "read_me",
+    "summary": "Read the profile",
+    "description": "An API key needs `account.read`; an access token `profile` or `email`. The scopes decide which "
+    "fields are there.",
+    "parameters": _HEADERS,
+    "responses": {
+        200: OpenApiResponse(
+            Profile,
+            description="The profile.",
+            examples=[
+                OpenApiExample(
+                    "All fields",
+                    value={
+                        "id": "gJ8VxZ0mWq3nT5rY7uB1cD2eF4hK6sLp",
+                        "email": "ada@example.com",
+                        "email_verified": True,
+                        "name": "Ada Lovelace",
+                        "given_name": "Ada",
+                        "family_name": "Lovelace",
+                        "picture": None,
+                    },
+                )
+            ],
+        )
+    }
+    | _errors(*_COMMON),
+}
+PLAN: dict[str, Any] = {
+    "operation_id": "read_my_plan",
+    "summary": "Read the plan",
+    "description": "Needs `account.read`; apps get it after review. May be cached for `cache_max_age` seconds; "
+    "send the ETag back as If-None-Match for a 304.",
+    "parameters": [
+        *_HEADERS,
+        OpenApiParameter("If-None-Match", str, OpenApiParameter.HEADER, description="The ETag of an earlier answer."),
+        _header("ETag", "Names this answer.", ["200", "304"], str),
+    ],
+    "responses": {
+        200: OpenApiResponse(
+            Plan,
+            description="The plan.",
+            examples=[
+                OpenApiExample(
+                    "No paid plan",
+                    value={
+                        "plan_id": "free",
+                        "plan_display_name": "Free",
+                        "source": "free",
+                        "state": "free",
+                        "read_only": False,
+                        "cache_max_age": 300,
+                        "apps": [],
+                        "addons": None,
+                        "entitlements": {},
+                    },
+                )
+            ],
+        ),
+        304: OpenApiResponse(description="The answer of that ETag still holds."),
+    }
+    | _errors(*_COMMON),
+}

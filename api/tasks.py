@@ -1,0 +1,27 @@
+"""Periodic work of the developer API."""
+
+from datetime import timedelta
+
+from celery import shared_task
+from django.conf import settings
+
+from api import usage
+from api.models import UsageBatch, UsageBucket
+from devportal.lib import clock
+
+KEEP_BATCH_IDS = timedelta(days=7)
+
+
+@shared_task
+def flush_usage() -> int:
+    """Write what was counted since the last time."""
+    return usage.flush()
+
+
+@shared_task
+def clear_usage() -> int:
+    """Delete counts older than USAGE_DAYS, and the ids of batches that can't come again; return how many rows went."""
+    old = clock.now() - timedelta(days=settings.USAGE_DAYS)
+    buckets, _ = UsageBucket.objects.filter(minute__lt=old).delete()
+    batches, _ = UsageBatch.objects.filter(written_at__lt=clock.now() - KEEP_BATCH_IDS).delete()
+    return buckets + batches

@@ -1,0 +1,9 @@
+// Serves the provider on loopback.
+
+import { provider } from "./provider.mjs";
+
+const server = provider.listen(Number(process.env.PORT), "127.0.0.1");
+// Connections are kept for as long as a run may pause between its rounds.
+server.keepAliveTimeout = 600_000;
+
+process.on("SIGTERM", () => process.exit(0));

@@ -1,0 +1,301 @@
+"""A sample web app that signs people in: OpenID Connect's authorization code flow with PKCE, from end to end.
+
+    make run        in one terminal: the service
+    make app        in another: this app, on http://localhost:3000
+
+It signs in as the first web client of the demo, whose credentials `make run` keeps in DATA_DIR/demo.json. With
+OIDC_ISSUER, CLIENT_ID and CLIENT_SECRET (and REDIRECT_URI, API_URL) in the environment it uses those instead.
+
+What a real app would do otherwise: keep its sessions in a database, set cookies `Secure`, and use its framework's
+OpenID Connect library. Each step that such a library takes stands here in plain sight.
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import sys
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from http.cookies import SimpleCookie
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import httpx
+from jwcrypto.common import JWException
+from jwcrypto.jwk import JWKSet
+from jwcrypto.jwt import JWT
+
+SCOPE = "openid email profile"
+COOKIE = "sample_app"
+TIMEOUT = 10  # seconds
+
+
+class SignInFailed(Exception):
+    """The sign-in can't be completed; the argument says why."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the app is registered with."""
+
+    issuer: str
+    api: str
+    client_id: str
+    client_secret: str
+    redirect_uri: str
+    signed_out_uri: str
+
+    @classmethod
+    def read(cls) -> "Settings":
+        """Read the environment or, without CLIENT_ID in it, the credentials that `make run` keeps."""
+        if "CLIENT_ID" in os.environ:
+            issuer = os.environ["OIDC_ISSUER"]
+            redirect_uri = os.environ.get("REDIRECT_URI", "http://localhost:3000/callback")
+            return cls(
+                issuer=issuer,
+                api=os.environ.get("API_URL", issuer.rstrip("/")),
+                client_id=os.environ["CLIENT_ID"],
+                client_secret=os.environ["CLIENT_SECRET"],
+                redirect_uri=redirect_uri,
+                signed_out_uri=redirect_uri.removesuffix("callback"),
+            )
+        file = Path(os.environ.get("DATA_DIR", ".data")) / "demo.json"
+        if not file.exists():
+            sys.exit(f"{file} is not there: start the service with `make run` first, or set CLIENT_ID.")
+        demo = json.loads(file.read_text(encoding="utf-8"))
+        clients = [client for project in demo["projects"] for client in project["clients"]]
+        client = next(client for client in clients if client["type"] == "web")
+        return cls(
+            issuer=demo["issuer"],
+            api=demo["base_url"],
+            client_id=client["client_id"],
+            client_secret=client["client_secret"],
+            redirect_uri=client["redirect_uris"][0],
+            signed_out_uri=client["post_logout_redirect_uris"][0],
+        )
+
+
+@dataclass
+class Session:
+    """What the app remembers of one browser: first of the sign-in under way, then of who is signed in."""
+
+    state: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    nonce: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    verifier: str = field(default_factory=lambda: secrets.token_urlsafe(48))
+    claims: dict[str, Any] = field(default_factory=dict)
+    id_token: str = ""
+    access_token: str = ""
+
+
+@dataclass
+class Provider:
+    """The sign-in service, as this app uses it."""
+
+    settings: Settings
+
+    @cached_property
+    def metadata(self) -> dict[str, Any]:
+        """The discovery document: every address comes from there (OpenID Connect Discovery 4)."""
+        address = f"{self.settings.issuer.rstrip('/')}/.well-known/openid-configuration"
+        document: dict[str, Any] = httpx.get(address, timeout=TIMEOUT).raise_for_status().json()
+        if document["issuer"] != self.settings.issuer:
+            raise SignInFailed(f"The service calls itself {document['issuer']}.")
+        return document
+
+    def authorization_url(self, session: Session) -> str:
+        """Step 1: where the browser goes. The verifier stays here; only its hash travels (RFC 7636)."""
+        digest = hashlib.sha256(session.verifier.encode()).digest()
+        query = {
+            "response_type": "code",
+            "client_id": self.settings.client_id,
+            "redirect_uri": self.settings.redirect_uri,
+            "scope": SCOPE,
+            "state": session.state,
+            "nonce": session.nonce,
+            "code_challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
+            "code_challenge_method": "S256",
+        }
+        return f"{self.metadata['authorization_endpoint']}?{urlencode(query)}"
+
+    def finish(self, session: Session, answer: dict[str, str]) -> None:
+        """Steps 2 to 4: check the answer, exchange its code, check the ID token. Raises SignInFailed."""
+        if not hmac.compare_digest(answer.get("state", "").encode(), session.state.encode()):
+            raise SignInFailed("This answer belongs to no sign-in that was begun in this browser.")
+        if answer.get("iss", self.settings.issuer) != self.settings.issuer:  # RFC 9207
+            raise SignInFailed("This answer comes from another service.")
+        if "error" in answer:
+            raise SignInFailed(f"{answer['error']}: {answer.get('error_description', '')}")
+        exchanged = httpx.post(
+            self.metadata["token_endpoint"],
+            auth=(self.settings.client_id, self.settings.client_secret),
+            data={
+                "grant_type": "authorization_code",
+                "code": answer.get("code", ""),
+                "redirect_uri": self.settings.redirect_uri,
+                "code_verifier": session.verifier,
+            },
+            timeout=TIMEOUT,
+        )
+        tokens = exchanged.json()
+        if exchanged.is_error:
+            raise SignInFailed(f"{tokens['error']}: {tokens.get('error_description', '')}")
+        session.claims = self.read_id_token(tokens["id_token"], session.nonce)
+        session.id_token, session.access_token = tokens["id_token"], tokens["access_token"]
+
+    def read_id_token(self, token: str, nonce: str) -> dict[str, Any]:
+        """Return the claims of an ID token of this service, for this app, for this sign-in. Raises SignInFailed."""
+        # The keys change now and then, so they are asked for each time; a library would keep them a while.
+        keys = JWKSet.from_json(httpx.get(self.metadata["jwks_uri"], timeout=TIMEOUT).raise_for_status().text)
+        expected = {
+            "iss": self.settings.issuer,
+            "aud": self.settings.client_id,
+            "exp": None,
+            "sub": None,
+            "nonce": nonce,
+        }
+        try:
+            checked = JWT(jwt=token, key=keys, algs=["RS256"], check_claims=expected)
+        except (JWException, ValueError) as error:
+            raise SignInFailed(f"The ID token is not valid: {error}") from error
+        claims: dict[str, Any] = json.loads(checked.claims)
+        return claims
+
+    def me(self, session: Session) -> httpx.Response:
+        """Call the developer API for the person."""
+        header = {"Authorization": f"Bearer {session.access_token}"}
+        return httpx.get(f"{self.settings.api}/v1/me", headers=header, timeout=TIMEOUT)
+
+    def sign_out_url(self, session: Session) -> str:
+        """Where the browser goes to end the session there too (OpenID Connect RP-Initiated Logout)."""
+        query = {
+            "id_token_hint": session.id_token,
+            "post_logout_redirect_uri": self.settings.signed_out_uri,
+            "state": secrets.token_urlsafe(16),
+        }
+        return f"{self.metadata['end_session_endpoint']}?{urlencode(query)}"
+
+
+class App(BaseHTTPRequestHandler):
+    """The pages. A browser is known by a random cookie."""
+
+    provider: Provider
+    sessions: dict[str, Session] = {}
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        if url.path == "/":
+            self.guarded(self.home)
+        elif url.path == urlsplit(self.provider.settings.redirect_uri).path:
+            answer = {name: values[0] for name, values in parse_qs(url.query).items()}
+            self.guarded(lambda: self.callback(answer))
+        else:
+            self.show("<h1>There is no such page</h1>", 404)
+
+    def do_POST(self) -> None:
+        # Forms, not links: neither a link on another site nor a browser that loads ahead begins or ends a session.
+        pages = {"/sign-in": self.sign_in, "/sign-out": self.sign_out}
+        self.guarded(pages.get(self.path, lambda: self.show("<h1>There is no such page</h1>", 404)))
+
+    def guarded(self, page: Any) -> None:
+        """Show a page, or plainly what went wrong."""
+        try:
+            page()
+        except SignInFailed as error:
+            self.show(f"<h1>You are not signed in</h1><p>{escape(str(error))}</p><p><a href='/'>Try again</a></p>", 400)
+        except httpx.HTTPError as error:
+            self.show(f"<h1>The sign-in service does not answer</h1><p>{escape(str(error))}</p>", 502)
+
+    def home(self) -> None:
+        session = self.session()
+        if session is None or not session.claims:
+            self.show(
+                "<h1>Sample app</h1><p>Nobody is signed in.</p>"
+                "<form method='post' action='/sign-in'><button>Sign in</button></form>"
+            )
+            return
+        me = self.provider.me(session)
+        self.show(
+            f"<h1>Hello, {escape(session.claims.get('name') or session.claims['sub'])}</h1>"
+            f"<p>What the ID token says:</p><pre>{escape(json.dumps(session.claims, indent=2))}</pre>"
+            f"<p><code>GET /v1/me</code> answers {me.status_code}:</p>"
+            f"<pre>{escape(json.dumps(me.json(), indent=2))}</pre>"
+            "<form method='post' action='/sign-out'><button>Sign out</button></form>"
+        )
+
+    def sign_in(self) -> None:
+        session = Session()
+        url = self.provider.authorization_url(session)
+        self.redirect(url, self.remember(session))
+
+    def callback(self, answer: dict[str, str]) -> None:
+        session = self.forget()
+        if session is None:
+            raise SignInFailed("No sign-in was begun in this browser.")
+        self.provider.finish(session, answer)
+        # Another cookie than before the sign-in: whoever knew that one is not signed in now.
+        self.redirect("/", self.remember(session))
+
+    def sign_out(self) -> None:
+        session = self.forget()
+        signed_in = session is not None and session.id_token
+        self.redirect(self.provider.sign_out_url(session) if session and signed_in else "/", "")
+
+    # --- Cookies and answers ---
+
+    def cookie(self) -> str:
+        found = SimpleCookie(self.headers.get("Cookie", "")).get(COOKIE)
+        return found.value if found else ""
+
+    def session(self) -> Session | None:
+        return self.sessions.get(self.cookie())
+
+    def remember(self, session: Session) -> str:
+        key = secrets.token_urlsafe(32)
+        self.sessions[key] = session
+        return key
+
+    def forget(self) -> Session | None:
+        return self.sessions.pop(self.cookie(), None)
+
+    def redirect(self, url: str, cookie: str) -> None:
+        self.send_response(303)
+        self.send_header("Location", url)
+        # Lax: the cookie comes along when the service sends the browser back here.
+        self.send_header("Set-Cookie", f"{COOKIE}={cookie}; Path=/; HttpOnly; SameSite=Lax")
+        self.end_headers()
+
+    def show(self, body: str, status: int = 200) -> None:
+        page = f"<!DOCTYPE html><html lang='en'><meta charset='utf-8'><title>Sample app</title>{body}</html>".encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(page)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        self.wfile.write(page)
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Log the path without its query: that may hold a code."""
+        self.log_message("%s %s %s", self.command, urlsplit(self.path).path, code)
+
+
+def main() -> None:
+    settings = Settings.read()
+    App.provider = Provider(settings)
+    address = urlsplit(settings.redirect_uri)
+    server = ThreadingHTTPServer(("127.0.0.1", address.port or 80), App)
+    sys.stdout.write(f"The sample app is at {address.scheme}://{address.netloc}/ (Ctrl-C ends it)\n")
+    sys.stdout.flush()
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        server.server_close()
+
+
+if __name__ == "__main__":
+    main()

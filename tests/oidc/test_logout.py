@@ -1,0 +1,228 @@
+"""/connect/logout (OpenID Connect RP-Initiated Logout 1.0)."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.test import Client as Browser
+
+from accounts.models import Account
+from oidc import keys
+from oidc.models import Client
+from tests.factories import SIGN_OUT_URI, make_account, make_client
+from tests.relying_party import FORM, RelyingParty, sign_in
+
+CONFIRM = "/connect/logout/confirm"
+
+
+def is_signed_in(browser: Browser) -> bool:
+    return "_auth_user_id" in browser.session
+
+
+def log_out(browser: Browser, **parameters: str) -> Any:
+    return browser.get(f"/connect/logout?{urlencode(parameters)}")
+
+
+def asks(response: Any) -> bool:
+    """Tell whether the person is asked, by a form that leads nowhere but to us."""
+    text = response.content.decode()
+    return bool(
+        response.status_code == 200
+        and "Location" not in response
+        and 'name="decision" value="sign-out"' in text
+        and 'name="decision" value="stay"' in text
+    )
+
+
+# --- Straight back ---
+
+
+def test_a_proven_request_signs_out_and_goes_back_with_state(app: RelyingParty) -> None:
+    hint = app.tokens()["id_token"]
+    response = log_out(app.browser, id_token_hint=hint, post_logout_redirect_uri=SIGN_OUT_URI, state="a b&c")
+    assert response["Location"] == f"{SIGN_OUT_URI}?state=a+b%26c"
+    assert not is_signed_in(app.browser)
+
+
+def test_state_is_optional(app: RelyingParty) -> None:
+    hint = app.tokens()["id_token"]
+    response = log_out(app.browser, id_token_hint=hint, post_logout_redirect_uri=SIGN_OUT_URI)
+    assert response["Location"] == SIGN_OUT_URI
+
+
+def test_a_return_address_keeps_its_own_query(app: RelyingParty) -> None:
+    Client.objects.filter(pk=app.client.pk).update(post_logout_redirect_uris="https://app.example.com/bye?a=1")
+    hint = app.tokens()["id_token"]
+    uri = "https://app.example.com/bye?a=1"
+    response = log_out(app.browser, id_token_hint=hint, post_logout_redirect_uri=uri, state="s")
+    assert response["Location"] == "https://app.example.com/bye?a=1&state=s"
+
+
+def test_the_client_id_may_be_sent_beside_the_hint(app: RelyingParty) -> None:
+    hint = app.tokens()["id_token"]
+    sent = {"id_token_hint": hint, "post_logout_redirect_uri": SIGN_OUT_URI, "client_id": app.client.client_id}
+    assert log_out(app.browser, **sent)["Location"] == SIGN_OUT_URI
+
+
+def test_an_expired_hint_is_fine(app: RelyingParty, later: Callable[[float], None]) -> None:
+    hint = app.tokens()["id_token"]
+    later(3600)
+    response = log_out(app.browser, id_token_hint=hint, post_logout_redirect_uri=SIGN_OUT_URI)
+    assert response["Location"] == SIGN_OUT_URI
+    assert not is_signed_in(app.browser)
+
+
+def test_a_hint_signed_by_a_retired_key_is_fine(app: RelyingParty, later: Callable[[float], None]) -> None:
+    hint = app.tokens()["id_token"]
+    keys.rotate(now=True)
+    keys.rotate(now=True)
+    later(100 * 24 * 3600)
+    keys.reload()
+    response = log_out(app.browser, id_token_hint=hint, post_logout_redirect_uri=SIGN_OUT_URI)
+    assert response["Location"] == SIGN_OUT_URI
+
+
+def test_with_nobody_signed_in_it_goes_straight_back(app: RelyingParty) -> None:
+    hint = app.tokens()["id_token"]
+    response = log_out(Browser(), id_token_hint=hint, post_logout_redirect_uri=SIGN_OUT_URI, state="s")
+    assert response["Location"] == f"{SIGN_OUT_URI}?state=s"
+    assert is_signed_in(app.browser)
+
+
+def test_it_ends_the_session_for_every_app_and_no_token(app: RelyingParty, web_app: RelyingParty) -> None:
+    tokens, others = app.tokens(), web_app.tokens()
+    hint = tokens["id_token"]
+    log_out(app.browser, id_token_hint=hint, post_logout_redirect_uri=SIGN_OUT_URI)
+    assert web_app.authorize().status_code == 302
+    assert app.call("/connect/userinfo", tokens["access_token"]).status_code == 200
+    assert app.refresh(tokens["refresh_token"]).status_code == 200
+    assert web_app.refresh(others["refresh_token"]).status_code == 200
+
+
+def test_another_browser_of_the_person_stays_signed_in(app: RelyingParty, person: Account) -> None:
+    elsewhere = sign_in(Browser(), person)
+    log_out(app.browser, id_token_hint=app.tokens()["id_token"], post_logout_redirect_uri=SIGN_OUT_URI)
+    assert elsewhere.get("/account/").status_code == 200
+
+
+# --- Asking first ---
+
+
+def unproven(app: RelyingParty) -> list[dict[str, str]]:
+    hint = app.tokens()["id_token"]
+    tampered = hint[:-8] + ("AAAAAAAA" if not hint.endswith("AAAAAAAA") else "BBBBBBBB")
+    to = {"post_logout_redirect_uri": SIGN_OUT_URI, "state": "s"}
+    return [
+        {},
+        to,
+        to | {"client_id": app.client.client_id},
+        {"id_token_hint": hint},
+        {"id_token_hint": hint, "post_logout_redirect_uri": SIGN_OUT_URI + "/"},
+        {"id_token_hint": hint, "post_logout_redirect_uri": "https://evil.example.com/"},
+        {"id_token_hint": hint, "post_logout_redirect_uri": app.redirect_uri},
+        to | {"id_token_hint": tampered},
+        to | {"id_token_hint": "nonsense"},
+        to | {"id_token_hint": app.tokens()["access_token"]},
+        to | {"id_token_hint": hint, "client_id": "op_client_other"},
+    ]
+
+
+def test_an_unproven_request_asks_and_redirects_nowhere(app: RelyingParty) -> None:
+    for parameters in unproven(app):
+        response = log_out(app.browser, **parameters)
+        assert asks(response), parameters
+        assert is_signed_in(app.browser)
+
+
+def test_an_unproven_request_with_nobody_signed_in_stays_here(app: RelyingParty) -> None:
+    for parameters in unproven(app):
+        response = log_out(Browser(), **parameters)
+        if parameters.get("id_token_hint") and "Location" not in response:
+            continue
+        assert response["Location"] == "/connect/signed-out", parameters
+
+
+def test_the_hint_of_another_person_asks(app: RelyingParty) -> None:
+    other = app.beside(sign_in(Browser(), make_account("bob@example.com")))
+    hint = other.tokens()["id_token"]
+    response = log_out(app.browser, id_token_hint=hint, post_logout_redirect_uri=SIGN_OUT_URI)
+    assert asks(response)
+    assert is_signed_in(app.browser)
+
+
+def test_an_address_of_another_client_is_not_used(app: RelyingParty, web_app: RelyingParty) -> None:
+    other = make_client(app.client.project, name="Other", post_logout_redirect_uris="https://other.example.com/bye")
+    hint = app.tokens()["id_token"]
+    uri = "https://other.example.com/bye"
+    assert asks(log_out(app.browser, id_token_hint=hint, post_logout_redirect_uri=uri))
+    assert asks(log_out(app.browser, id_token_hint=hint, post_logout_redirect_uri=uri, client_id=other.client_id))
+
+
+def test_a_repeated_parameter_proves_nothing(app: RelyingParty) -> None:
+    hint = app.tokens()["id_token"]
+    query = urlencode({"id_token_hint": hint, "post_logout_redirect_uri": SIGN_OUT_URI})
+    for name, value in (("id_token_hint", hint), ("post_logout_redirect_uri", SIGN_OUT_URI), ("client_id", "x")):
+        more = urlencode([(name, value), (name, value)])
+        assert asks(app.browser.get(f"/connect/logout?{query}&{more}"))
+
+
+def test_the_question_answered_with_yes_signs_out(app: RelyingParty) -> None:
+    log_out(app.browser)
+    response = app.browser.post(CONFIRM, {"decision": "sign-out"})
+    assert response["Location"] == "/connect/signed-out"
+    assert not is_signed_in(app.browser)
+    assert "signed out" in app.browser.get("/connect/signed-out").content.decode()
+
+
+@pytest.mark.parametrize("decision", ["stay", "", "SIGN-OUT", "yes"])
+def test_anything_else_stays_signed_in(app: RelyingParty, decision: str) -> None:
+    app.browser.post(CONFIRM, {"decision": decision})
+    assert is_signed_in(app.browser)
+
+
+def test_the_answer_goes_nowhere_that_the_form_names(app: RelyingParty) -> None:
+    form = {
+        "decision": "sign-out",
+        "post_logout_redirect_uri": "https://evil.example.com/",
+        "next": "//evil.example.com",
+    }
+    response = app.browser.post(f"{CONFIRM}?next=https://evil.example.com/", form)
+    assert response["Location"] == "/connect/signed-out"
+
+
+def test_the_answer_is_a_post_with_a_csrf_token(app: RelyingParty) -> None:
+    assert app.browser.get(f"{CONFIRM}?decision=sign-out").status_code == 405
+    checked = Browser(enforce_csrf_checks=True)
+    checked.cookies = app.browser.cookies
+    assert checked.post(CONFIRM, {"decision": "sign-out"}).status_code == 403
+    assert is_signed_in(app.browser)
+
+
+def test_the_app_named_in_the_question_is_the_one_that_asked(app: RelyingParty) -> None:
+    assert b"Orbit Notes" in log_out(app.browser, client_id=app.client.client_id).content
+    assert b"Orbit Notes" in log_out(app.browser, id_token_hint=app.tokens()["id_token"]).content
+
+
+# --- POST ---
+
+
+def test_a_post_becomes_a_get(app: RelyingParty) -> None:
+    hint = app.tokens()["id_token"]
+    body = urlencode({"id_token_hint": hint, "post_logout_redirect_uri": SIGN_OUT_URI, "state": "s"})
+    response = Browser(enforce_csrf_checks=True).post("/connect/logout", body, content_type=FORM)
+    assert response.status_code == 303
+    assert response["Location"].startswith("/connect/logout?")
+    assert is_signed_in(app.browser)
+    assert app.browser.get(response["Location"])["Location"] == f"{SIGN_OUT_URI}?state=s"
+
+
+@pytest.mark.parametrize("method", ["put", "delete", "patch"])
+def test_other_methods_are_refused(app: RelyingParty, method: str) -> None:
+    assert getattr(app.browser, method)("/connect/logout").status_code == 405
+
+
+def test_pages_are_not_stored_nor_framed(app: RelyingParty) -> None:
+    for response in (log_out(app.browser), app.browser.get("/connect/signed-out")):
+        assert "no-store" in response["Cache-Control"]
+        assert "frame-ancestors 'none'" in response["Content-Security-Policy"]
