@@ -1,12 +1,25 @@
 """Forms of the account pages; allauth brings the others."""
 
+import contextlib
 from typing import Any
 
 from allauth.account import forms as allauth_forms
 from django import forms
+from django.core.validators import validate_email
 
 from accounts.models import Account
 from accounts.profile import clean_picture
+
+
+class LoginForm(allauth_forms.LoginForm):  # type: ignore[misc]
+    """The sign-in page, with the address that the app hinted at (OpenID Connect Core 3.1.2.1, login_hint)."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        hint = self.request.GET.get("login_hint", "")
+        with contextlib.suppress(forms.ValidationError):
+            validate_email(hint)
+            self.fields["login"].initial = hint
 
 
 class ReauthenticateForm(allauth_forms.ReauthenticateForm):  # type: ignore[misc]  # allauth is untyped

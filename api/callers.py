@@ -107,8 +107,8 @@ def _by_key(raw: str) -> Caller:
 def _by_token(raw: str) -> Caller:
     try:
         signatures.read_access_token(raw)
-    except BadToken as error:
-        raise ApiError("invalid_token", "The access token is invalid or expired.") from error
+    except BadToken as bad:
+        raise ApiError("invalid_token", "The access token is invalid or expired.") from bad
     rows = _READ_TOKEN.rows(digest(raw))
     if not rows:
         raise ApiError("invalid_token", "The access token is invalid or expired.")

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
 
-from devportal.lib.cors import allow_any_origin
+from devportal.lib.cors import allow_any_origin, is_preflight, preflight_answer
 
 EXPOSED = (
     "WWW-Authenticate",
@@ -69,6 +70,9 @@ def answer(error: ApiError) -> HttpResponse:
     return response
 
 
+@csrf_exempt
 def not_found(request: HttpRequest, path: str = "") -> HttpResponse:
     """Any path under /v1 that is no endpoint."""
+    if is_preflight(request):
+        return preflight_answer(("GET",))
     return answer(ApiError("not_found", "There is no such endpoint."))

@@ -30,7 +30,7 @@ class ApiKey(models.Model):
 
 # Upper edges of the latency classes, in milliseconds; what takes longer falls into the last class.
 LATENCY_EDGES_MS = (5, 10, 25, 50, 100, 250, 1000)
-LATENCY_FIELDS = tuple(f"ms_{edge}" for edge in LATENCY_EDGES_MS) + ("ms_more",)
+LATENCY_FIELDS = (*(f"ms_{edge}" for edge in LATENCY_EDGES_MS), "ms_more")
 
 
 class UsageBucket(models.Model):
@@ -63,7 +63,7 @@ class UsageBucket(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.count} × {self.endpoint} {self.status} at {self.minute}"
+        return f"{self.count} of {self.endpoint} {self.status} at {self.minute}"
 
 
 class UsageBatch(models.Model):

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of each endpoint: bodies, headers, examples, every error (RFC-shaped by drf-spectacular)."""
+"""What the OpenAPI document says of each endpoint: bodies, headers, examples and every error."""
 
 from typing import Any
 
@@ -42,9 +42,13 @@ class Entitlement(serializers.Serializer):  # type: ignore[type-arg]
 class Plan(serializers.Serializer):  # type: ignore[type-arg]
     plan_id = serializers.CharField()
     plan_display_name = serializers.CharField()
-    source = serializers.ChoiceField(choices=["own", "family", "organization", "free"])
+    source = serializers.ChoiceField(  # type: ignore[assignment]  # DRF has a keyword of this name
+        choices=["own", "family", "organization", "free"]
+    )
     state = serializers.ChoiceField(choices=_STATES)
-    read_only = serializers.BooleanField(help_text="True while a lapsed plan is in its read-only window.")
+    read_only = serializers.BooleanField(  # type: ignore[assignment]
+        help_text="True while a lapsed plan is in its read-only window."
+    )
     cache_max_age = serializers.IntegerField(min_value=0, help_text="Seconds for which the answer may be cached.")
     apps = serializers.ListField(child=serializers.CharField())
     addons = serializers.DictField(

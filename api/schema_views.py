@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
 
 from api import errors
@@ -11,25 +12,25 @@ from devportal.lib.cors import allow_any_origin, is_preflight, preflight_answer
 SCHEMA_MAX_AGE = 3600
 
 
-class Document(SpectacularJSONAPIView):  # type: ignore[misc]
+class Document(SpectacularJSONAPIView):
     """GET /v1/openapi.json."""
 
     urlconf = "api.urls"
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if is_preflight(request):
             return preflight_answer(("GET",))
         if request.method != "GET":
             refusal = errors.answer(errors.ApiError("method_not_allowed", "Use GET."))
             refusal["Allow"] = "GET"
             return refusal
-        response: HttpResponse = super().dispatch(request, *args, **kwargs)
+        response = super().dispatch(request, *args, **kwargs)
         allow_any_origin(response, errors.EXPOSED)
         response["Cache-Control"] = f"public, max-age={SCHEMA_MAX_AGE}"
         return response
 
 
-class TryIt(SpectacularSwaggerSplitView):  # type: ignore[misc]
+class TryIt(SpectacularSwaggerSplitView):
     """GET /docs/api/: its script comes from an address of its own, because the policy allows none inline."""
 
     template_name = "api/try_it.html"

@@ -98,8 +98,8 @@ def _note_keys_used(rows: Iterable[tuple[tuple[str, ...], list[int]]]) -> None:
     for (_, credential, _, _, _, _, minute), _ in rows:
         if credential:
             latest[credential] = max(latest.get(credential, 0), int(minute))
-    for public_id, minute in sorted(latest.items()):
-        moment = datetime.fromtimestamp(minute * 60, UTC)
+    for public_id, last_minute in sorted(latest.items()):
+        moment = datetime.fromtimestamp(last_minute * 60, UTC)
         keys = ApiKey.objects.filter(public_id=public_id)
         (keys.filter(last_used_at=None) | keys.filter(last_used_at__lt=moment - LAST_USED_EVERY)).update(
             last_used_at=moment

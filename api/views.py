@@ -10,6 +10,7 @@ import logging
 import time
 from typing import Any
 
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import extend_schema
@@ -33,7 +34,7 @@ class Endpoint(APIView):
 
     name = ""
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if is_preflight(request):
             return preflight_answer(("GET",))
         if request.method != "GET":
@@ -44,9 +45,8 @@ class Endpoint(APIView):
             return self._answer(request)
         except ApiError as error:
             return errors.answer(error)
-        except Exception:
-            log.exception("A /v1 call failed.")
-            return errors.answer(ApiError("internal_error", "The service failed. Try again."))
+        except Exception as error:  # noqa: BLE001  (one envelope, whatever failed)
+            return errors.answer(unforeseen(error))
 
     def _answer(self, request: HttpRequest) -> HttpResponse:
         started = time.perf_counter()
@@ -65,9 +65,8 @@ class Endpoint(APIView):
             response = self._read(request, caller, verdict)
         except ApiError as error:
             failure, response = error, errors.answer(error)
-        except Exception:
-            log.exception("A /v1 call failed.")
-            failure = ApiError("internal_error", "The service failed. Try again.")
+        except Exception as error:  # noqa: BLE001  (one envelope, whatever failed)
+            failure = unforeseen(error)
             response = errors.answer(failure)
         limits.tell(response, verdict)
         self._count(caller.project.pk, caller.key, caller.client, failure or response.status_code, started)
@@ -76,12 +75,7 @@ class Endpoint(APIView):
     def _read(self, request: HttpRequest, caller: Caller, verdict: Verdict) -> HttpResponse:
         if not verdict.allowed:
             raise limits.too_many(verdict)
-        try:
-            response = self.read(request, caller)
-        except SourceFailed as error:
-            raise ApiError(
-                "upstream_unavailable", "The service behind this endpoint is down. Retry shortly."
-            ) from error
+        response = self.read(request, caller)
         allow_any_origin(response, errors.EXPOSED)
         return response
 
@@ -92,6 +86,15 @@ class Endpoint(APIView):
     def read(self, request: HttpRequest, caller: Caller) -> HttpResponse:
         """Answer the caller; the endpoint's own part."""
         raise NotImplementedError
+
+
+def unforeseen(error: Exception) -> ApiError:
+    """Return what a caller learns of a failure: that something behind the endpoint is down, or nothing at all."""
+    if isinstance(error, SourceFailed | DatabaseError):
+        log.warning("Something behind /v1 is down.", exc_info=error)
+        return ApiError("upstream_unavailable", "The service behind this endpoint is down. Retry shortly.")
+    log.error("A /v1 call failed.", exc_info=error)
+    return ApiError("internal_error", "The service failed. Try again.")
 
 
 def require_any(caller: Caller, scopes: tuple[str, ...]) -> None:

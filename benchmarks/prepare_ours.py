@@ -16,13 +16,13 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "devportal.settings")
 if not apps.ready:
     django.setup()
 
-from django.core.management import call_command  # noqa: E402  (only once Django is set up)
-from django.db import transaction  # noqa: E402
+from django.core.management import call_command
+from django.db import transaction
 
-from accounts.authentication import Authentication  # noqa: E402
-from devportal.lib.credentials import random_text  # noqa: E402
-from oidc import consent, tokens  # noqa: E402
-from tests import factories  # noqa: E402
+from accounts.authentication import Authentication
+from devportal.lib.credentials import random_text
+from oidc import consent, tokens
+from tests import factories
 
 SCOPES = ["openid", "email", "profile", "offline_access"]
 

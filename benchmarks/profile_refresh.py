@@ -26,8 +26,8 @@ from urllib.parse import urlencode
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import processes  # noqa: E402  (found from the line above on)
-from tests.services import keeper, plugin, postgres, redis  # noqa: E402
+from benchmarks import processes
+from tests.services import keeper, plugin, postgres, redis
 
 REQUESTS = 400
 WARM_UP = 60

@@ -15,7 +15,17 @@ import environ
 from devportal.lib.bootstrap import embedded_secret
 
 django_stubs_ext.monkeypatch()  # makes ModelAdmin[Account] and its like mean something at run time
-env = environ.FileAwareEnv()
+
+
+class Env(environ.FileAwareEnv):  # type: ignore[misc]
+    """Reads `NAME`, or the file that `NAME_FILE` names, without the newline that editors leave at its end."""
+
+    def get_value(self, var: str, *args: Any, **kwargs: Any) -> Any:
+        value = super().get_value(var, *args, **kwargs)
+        return value.strip() if isinstance(value, str) else value
+
+
+env = Env()
 
 PROJECT_DIR = Path(__file__).resolve().parent.parent
 ENVIRONMENT: str = env.str("ENVIRONMENT", "embedded")
@@ -263,7 +273,7 @@ ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_SIGNUP_FORM_CLASS = "accounts.signup.NamesForm"
-ACCOUNT_FORMS = {"reauthenticate": "accounts.forms.ReauthenticateForm"}
+ACCOUNT_FORMS = {"login": "accounts.forms.LoginForm", "reauthenticate": "accounts.forms.ReauthenticateForm"}
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"
 ACCOUNT_EMAIL_VERIFICATION_BY_CODE_ENABLED = True
 ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_RESEND = True

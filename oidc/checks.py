@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.exceptions import ImproperlyConfigured
 
 SECRET_LENGTH = 32
 
@@ -32,10 +33,17 @@ def production(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     dangers = (
         (settings.DEBUG, "DEBUG shows secrets to strangers.", "Leave DEBUG out.", "E003"),
         (not settings.ISSUER.startswith("https://"), "The issuer must be https.", "Set AUTH_URL.", "E004"),
-        (len(settings.SECRET_KEY) < SECRET_LENGTH, "SECRET_KEY is missing or short.", short, "E005"),
-        (len(settings.KEY_ENCRYPTION_KEY) < SECRET_LENGTH, "KEY_ENCRYPTION_KEY is missing or short.", short, "E005"),
+        (_is_short("SECRET_KEY"), "SECRET_KEY is missing or short.", short, "E005"),
+        (_is_short("KEY_ENCRYPTION_KEY"), "KEY_ENCRYPTION_KEY is missing or short.", short, "E005"),
         (not settings.REDIS_URL, "Each process would count limits for itself.", "Set REDIS_URL.", "E006"),
         (database.endswith("sqlite3"), "SQLite serves one process only.", "Set DATABASE_URL.", "E007"),
         (mail.endswith("DemoBackend"), "Mail would only be printed.", "Set EMAIL_URL.", "E008"),
     )
     return [Error(message, hint=hint, id=f"devportal.{number}") for wrong, message, hint, number in dangers if wrong]
+
+
+def _is_short(name: str) -> bool:
+    try:
+        return len(getattr(settings, name)) < SECRET_LENGTH
+    except ImproperlyConfigured:  # Django's answer to an empty SECRET_KEY
+        return True

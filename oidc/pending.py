@@ -139,9 +139,9 @@ def asking(request: HttpRequest) -> dict[str, Any]:
     if session is None or SESSION_KEY not in session:
         return {"asking": None}
     pending = waiting(session)
-    origins = [origin_of(each.parameters.get("redirect_uri")) for each in pending]
-    # Beside what the view itself has named.
-    request.form_action_origins = [*getattr(request, "form_action_origins", ()), *origins]  # type: ignore[attr-defined]
+    if not hasattr(request, "form_action_origins"):  # a page of one app alone has named its origin itself
+        origins = {origin_of(each.parameters.get("redirect_uri")) for each in pending}
+        request.form_action_origins = sorted(origins)  # type: ignore[attr-defined]
     client = find_client(pending[-1].parameters.get("client_id")) if pending else None
     if client is None:
         return {"asking": None}

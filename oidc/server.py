@@ -14,6 +14,7 @@ from oauthlib.oauth2.rfc6749 import errors
 from oauthlib.openid import Server as OpenIDServer
 
 from oidc.parameters import read_form
+from oidc.scopes import OPENID
 
 # RFC 7636 §4.1, §4.2: a verifier has 43 to 128 unreserved characters, an S256 challenge 43 of base64url.
 CODE_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
@@ -64,6 +65,7 @@ class Server(OpenIDServer):  # type: ignore[misc]
         code_grant._code_challenge_methods = {"S256": code_grant._code_challenge_methods["S256"]}
         code_grant.custom_validators.pre_auth.append(require_challenge)
         code_grant.custom_validators.post_token.append(require_well_formed_verifier)
+        self.refresh_grant.proxy_target.custom_validators.post_token.append(keep_openid)
 
 
 def require_challenge(request: Any) -> dict[str, Any]:
@@ -77,3 +79,9 @@ def require_well_formed_verifier(request: Any) -> None:
     """Refuse a verifier that no client may make, even if its hash fits."""
     if not CODE_VERIFIER.fullmatch(request.code_verifier or ""):
         raise errors.InvalidGrantError(request=request)
+
+
+def keep_openid(request: Any) -> None:
+    """Leave `openid` in what a refresh narrows to: every token answer holds an ID token, and userinfo needs it."""
+    if OPENID not in request.scopes:
+        request.scopes = [OPENID, *request.scopes]

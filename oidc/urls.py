@@ -1,8 +1,8 @@
-"""The seven endpoints of specification 4.2, and the pages around them. Nothing else of the library is mounted."""
+"""The seven endpoints of the sign-in service, and the pages around them. Nothing else of the library is mounted."""
 
 from django.urls import path, re_path
 
-from oidc.views import connected_apps, consent, discovery, logout
+from oidc.views import connected_apps, consent, discovery, health, logout
 from oidc.views.authorize import AuthorizeView, resume
 from oidc.views.token import RevokeEndpoint, TokenEndpoint, UserInfoEndpoint
 
@@ -10,6 +10,8 @@ urlpatterns = [
     # Two leading slashes too: widely used clients build them from an issuer that ends in one.
     re_path(r"^/?\.well-known/openid-configuration$", discovery.configuration, name="discovery"),
     path(".well-known/jwks", discovery.jwks, name="jwks"),
+    path("health/live", health.live, name="health_live"),
+    path("health/ready", health.ready, name="health_ready"),
     path("connect/authorize", AuthorizeView.as_view(), name="authorize"),
     path("connect/consent", consent.ConsentView.as_view(), name="consent"),
     path("connect/resume", resume, name="resume"),

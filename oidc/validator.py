@@ -162,7 +162,8 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         limits.count_client(row.family.connection.client)
         request.access_token, request.family = row, row.family
         request.client, request.user = row.family.connection.client, row.family.connection.account
-        request.scopes = row.scope.split()
+        still = tokens.live_scopes(row.family)
+        request.scopes = [scope for scope in row.scope.split() if scope in still]
         return True
 
     def validate_jwt_bearer_token(self, token: str, scopes: list[str], request: Any) -> bool:

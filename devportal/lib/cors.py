@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 
 PREFLIGHT_SECONDS = 3600
 
 
-def allow_any_origin(response: HttpResponse, exposed: Iterable[str] = ()) -> None:
+def allow_any_origin(response: HttpResponseBase, exposed: Iterable[str] = ()) -> None:
     """Let any origin read `response` (without credentials), and the headers named `exposed`."""
     response["Access-Control-Allow-Origin"] = "*"
     if exposed:

@@ -1,4 +1,4 @@
-"""One running service for all journeys, and an app that waits at its redirect URL."""
+"""One running service for all journeys, and a reviewed app that waits at its redirect URL."""
 
 from collections.abc import Iterator
 
@@ -6,13 +6,18 @@ import pytest
 
 from tests.clients.app import App, listening
 from tests.clients.person import PASSWORD
-from tests.services.service import Service, live_service
-
-__all__ = ["live_service"]  # a fixture, found here by name
+from tests.services.service import Service, running
 
 OWNER = "owner@example.com"
 # Each has an account already, and belongs to one test.
 KEYBOARD, PLAIN, FORGETFUL, HASTY = (f"{name}@example.com" for name in ("kay", "nora", "otto", "hans"))
+
+
+@pytest.fixture(scope="session")
+def live_service() -> Iterator[Service]:
+    """A running service where an app that nobody reviewed is full with one person."""
+    with running(UNVERIFIED_APP_PEOPLE="1") as service:
+        yield service
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +29,7 @@ def registered_app(live_service: Service) -> Iterator[App]:
                     {"email": email, "password": PASSWORD, "given_name": email.partition("@")[0].title()}
                     for email in (OWNER, KEYBOARD, PLAIN, FORGETFUL, HASTY)
                 ],
-                projects=[{"name": "Orbit Notes", "owner": OWNER, "clients": [app.declaration()]}],
+                projects=[{"name": "Orbit Notes", "owner": OWNER, "clients": [app.declaration(verified=True)]}],
             )
         )
         yield app

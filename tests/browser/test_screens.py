@@ -17,7 +17,7 @@ from tests.browser.watch import Watch
 from tests.clients.app import App, listening
 from tests.clients.person import PASSWORD
 from tests.services.chromium import Chromium
-from tests.services.service import Service, running
+from tests.services.service import Service
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -25,7 +25,7 @@ WIDE, NARROW = 1280, 360
 HEIGHT = 800
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 OWNER, ADA, ONE_TOO_MANY, FORGETFUL = (
-    f"{name}@example.com" for name in ("owner", "ada.lovelace", "second-person", "otto")
+    f"{name}@example.com" for name in ("screens", "ada.lovelace", "second-person", "olga")
 )
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
@@ -66,13 +66,11 @@ class Apps:
 
 
 @pytest.fixture(scope="module")
-def apps() -> Iterator[Apps]:
-    """A service where an app that nobody reviewed is full with one person."""
+def apps(live_service: Service) -> Iterator[Apps]:
     with (
-        running(UNVERIFIED_APP_PEOPLE="1") as service,
-        listening(service, "Orbit Notes") as unverified,
-        listening(service, "Paperboat") as verified,
-        listening(service, "Quiet Moon") as off,
+        listening(live_service, "Starling") as unverified,
+        listening(live_service, "Paperboat") as verified,
+        listening(live_service, "Quiet Moon") as off,
     ):
         clients = [
             unverified.declaration(),
@@ -84,10 +82,10 @@ def apps() -> Iterator[Apps]:
             for email in (OWNER, ADA, ONE_TOO_MANY, FORGETFUL)
         ]
         projects = [{"name": "Screens", "owner": OWNER, "clients": clients}]
-        declared = service.provision(people=people, projects=projects)
+        declared = live_service.provision(people=people, projects=projects)
         for app in (unverified, verified, off):
             app.take_credentials(declared)
-        yield Apps(service, unverified, verified, off)
+        yield Apps(live_service, unverified, verified, off)
 
 
 def test_pages_before_anybody_is_signed_in(apps: Apps, browser: Chromium) -> None:
@@ -166,7 +164,7 @@ def test_pages_that_refuse(apps: Apps, browser: Chromium) -> None:
         camera.visit(apps.at("/no/such/page"), "not-found")
         page.goto(apps.unverified.authorization_url())
         sign_in(page, ONE_TOO_MANY)
-        expect(page.get_by_role("heading", level=1)).to_contain_text("can’t take more people")
+        expect(page.get_by_role("heading", level=1)).to_contain_text("take more people")
         camera.take("app-full")
         page.click("button[name=decision][value=cancel]")
         page.wait_for_url(f"{apps.unverified.redirect_uri}?error=access_denied*")

@@ -23,17 +23,30 @@ ADA = "ada@example.com"
 
 @pytest.fixture(scope="module")
 def installed() -> Iterator[Service]:
-    """A service that is started and ended by each test anew, with the same data."""
+    """A service that the tests end and start again, with the same data."""
     with fresh() as service:
+        service.start()
         yield service
 
 
 @pytest.fixture
-def service(installed: Service) -> Iterator[Service]:
-    """A running service that the test may end as it likes."""
-    installed.start()
-    yield installed
-    installed.end()
+def service(installed: Service) -> Service:
+    """The service, which runs; the test may end it as it likes."""
+    if not installed.answers():
+        installed.start()
+    return installed
+
+
+@pytest.fixture(scope="module")
+def app(installed: Service) -> Iterator[App]:
+    with listening(installed, "Orbit") as app:
+        app.take_credentials(
+            installed.provision(
+                people=[{"email": ADA, "password": PASSWORD, "given_name": "Ada"}],
+                projects=[{"name": "Orbit", "owner": ADA, "clients": [app.declaration()]}],
+            )
+        )
+        yield app
 
 
 def workers(service: Service) -> list[int]:
@@ -91,25 +104,11 @@ def test_a_killed_server_leaves_no_orphan(service: Service) -> None:
     wait_until_gone(service, ORPHAN_SECONDS)
 
 
-@pytest.fixture
-def app(service: Service) -> Iterator[App]:
-    with listening(service, "Orbit") as app:
-        app.take_credentials(
-            service.provision(
-                people=[{"email": ADA, "password": PASSWORD, "given_name": "Ada"}],
-                projects=[{"name": "Orbit", "owner": ADA, "clients": [app.declaration()]}],
-            )
-        )
-        yield app
-
-
 def kill(service: Service) -> None:
     """End every process of the service between two instructions, as a crash of the machine would."""
-    assert service.process is not None
-    for pid in workers(service):
-        if is_running(pid):
-            os.kill(pid, signal.SIGKILL)
     service.stop(signal.SIGKILL)
+    for pid in filter(is_running, workers(service)):
+        os.kill(pid, signal.SIGKILL)
     wait_until_gone(service, ORPHAN_SECONDS)
 
 

@@ -11,6 +11,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from accounts.models import Account
+from api.models import ApiKey
 from oidc.clients import authenticate
 from oidc.models import Client, Project, ProjectMember
 
@@ -41,6 +42,15 @@ approved_scopes = ["account.read"]
 name = "Live"
 type = "spa"
 redirect_uris = ["http://localhost:3001/a", "http://localhost:3001/b"]
+"""
+
+
+KEY = """
+[[projects.api_keys]]
+name = "Nightly"
+owner = "robin@example.com"
+permissions = ["account.read"]
+expires = 2031-01-01T00:00:00Z
 """
 
 
@@ -135,7 +145,9 @@ def test_suspending_and_verifying(tmp_path: Path) -> None:
         (FILE.replace('name = "Orbit"', 'name = ""'), "projects[0].name"),
         (FILE + "\n[[plans]]\nid = 'pro'\n", "plans"),
         (FILE + "\n[[families]]\nowner = 'x'\n", "families"),
-        (FILE + "\n[[projects.api_keys]]\nname = 'x'\n", "projects[0].api_keys"),
+        (FILE + KEY.replace("robin", "nobody"), "projects[0].api_keys[0].owner"),
+        (FILE + KEY.replace("account.read", "everything"), "projects[0].api_keys[0].permissions[0]"),
+        (FILE + KEY.replace("Z\n", "\n"), "projects[0].api_keys[0].expires"),
         (FILE.replace('roles = ["reviewer"]', "subscription = {}"), "people[1].subscription"),
         (FILE + "\nextra = 1\n", "extra"),
         ("people = 3", "people"),
@@ -169,6 +181,18 @@ def test_changing_the_type_ends_what_the_old_type_had(tmp_path: Path) -> None:
     client = Client.objects.get(client_id=web["client_id"])
     assert client.client_type == "public"
     assert not client.secrets.filter(ended_at=None).exists()
+
+
+def test_keys_are_shown_when_they_are_made_and_when_they_are_rotated(tmp_path: Path) -> None:
+    first = provision(tmp_path, FILE + KEY)["projects"][0]["api_keys"]
+    assert [list(key) for key in first] == [["name", "key", "owner"]]
+    assert first[0]["key"].startswith("op_key_")
+    assert provision(tmp_path, FILE + KEY)["projects"][0]["api_keys"][0]["key"] is None
+    rotated = provision(tmp_path, FILE + KEY, "--rotate-secrets")["projects"][0]["api_keys"][0]["key"]
+    assert rotated not in (None, first[0]["key"])
+    live = ApiKey.objects.get(revoked_at=None)
+    assert live.permissions == "account.read"
+    assert live.expires_at is not None
 
 
 def test_the_demo_is_such_a_file() -> None:

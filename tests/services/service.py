@@ -105,7 +105,7 @@ class Service:
 
     def code_mailed_to(self, address: str) -> str:
         """Return the newest code that was mailed to an address."""
-        codes = [code for text in self.mails(address) for code in CODE.findall(text)]
+        codes: list[str] = [code for text in self.mails(address) for code in CODE.findall(text)]
         assert codes, f"no code was mailed to {address}"
         return codes[-1]
 

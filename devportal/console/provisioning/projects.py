@@ -6,6 +6,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from accounts.models import Account
+from devportal.console.provisioning.accounts import account_named
+from devportal.console.provisioning.api_keys import apply_key
 from devportal.console.provisioning.reading import BadFile, Table
 from devportal.lib import clock
 from oidc import clients, registration, scopes
@@ -18,12 +20,11 @@ APPROVABLE = [scope.name for scope in scopes.SCOPES.values() if scope.needs_appr
 def apply_project(table: Table, *, rotate_secrets: bool) -> dict[str, Any]:
     """Create or update one project and what it declares; a key left out changes nothing."""
     name = table.text("name", longest=100)
-    owner = _account(table, "owner")
+    owner = account_named(table, "owner")
     members = table.tables("members")
     suspended = table.flag("suspended", False)
     client_tables = table.tables("clients")
-    if "api_keys" in table:
-        raise BadFile(f"{table.at('api_keys')}: this section is not supported yet")
+    key_tables = table.tables("api_keys")
     table.refuse_unknown()
 
     role = ProjectMember.Role.OWNER
@@ -40,20 +41,12 @@ def apply_project(table: Table, *, rotate_secrets: bool) -> dict[str, Any]:
         "id": project.public_id,
         "name": name,
         "clients": [_apply_client(client, project, rotate_secrets) for client in client_tables],
-        "api_keys": [],
+        "api_keys": [apply_key(key, project, rotate_secrets) for key in key_tables],
     }
 
 
-def _account(table: Table, key: str) -> Account:
-    email = table.text(key).lower()
-    account = Account.objects.filter(email=email).first()
-    if account is None:
-        raise BadFile(f"{table.at(key)}: nobody has the address {email}")
-    return account
-
-
 def _apply_member(table: Table, project: Project, owner: Account) -> None:
-    account = _account(table, "email")
+    account = account_named(table, "email")
     role = table.choice("role", ProjectMember.Role.values)
     table.refuse_unknown()
     if account == owner and role != ProjectMember.Role.OWNER:

@@ -1,0 +1,54 @@
+"""For load balancers and operators: is the process alive, and may it get traffic."""
+
+from django.conf import settings
+from django.core.cache import cache
+from django.db import DatabaseError, connection
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from redis.exceptions import RedisError
+
+from oidc import keys
+
+
+@never_cache
+@require_safe
+def live(request: HttpRequest) -> HttpResponse:
+    """GET /health/live: 200 as long as the process answers."""
+    return JsonResponse({"status": "ok"})
+
+
+@never_cache
+@require_safe
+def ready(request: HttpRequest) -> HttpResponse:
+    """GET /health/ready: 200, or 503 naming what is missing: database, signing key, counter store."""
+    missing = [name for name, is_there in (("database", _database), ("signing_key", _key)) if not is_there()]
+    if settings.REDIS_URL and not _counters():
+        missing.append("counters")
+    status = "ok" if not missing else "not ready"
+    return JsonResponse({"status": status, "missing": missing}, status=503 if missing else 200)
+
+
+def _database() -> bool:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        return False
+    return True
+
+
+def _key() -> bool:
+    try:
+        keys.signing_key()
+    except (keys.NoSigningKey, DatabaseError):
+        return False
+    return True
+
+
+def _counters() -> bool:
+    try:
+        cache.get("health")
+    except RedisError:
+        return False
+    return True

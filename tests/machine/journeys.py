@@ -1,0 +1,254 @@
+"""What people and apps do, step by step over HTTP, each step compared with what the model says must come of it."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from hypothesis import event
+from hypothesis.stateful import RuleBasedStateMachine
+
+from tests.factories import PASSWORD
+from tests.machine.model import (
+    PENDING_SECONDS,
+    Access,
+    App,
+    Asked,
+    Code,
+    Family,
+    Model,
+    Person,
+    Refresh,
+)
+from tests.machine.world import Tab, World
+from tests.relying_party import answer_of, claims_of
+
+PAGES = {"error page": 400, "unavailable page": 403, "full page": 403, "consent page": 200}
+SIGN_IN_PAGES = {
+    "sign-in page": "/account/login/",
+    "sign-up page": "/account/signup/",
+    "reauthentication page": "/account/reauthenticate/",
+}
+CLAIMS = {"email": {"email", "email_verified"}, "profile": {"name", "given_name", "family_name"}}
+
+
+@dataclass(frozen=True)
+class Form:
+    """A page with a question (or the page of a full app), open in a browser."""
+
+    tab: Tab
+    asked: Asked
+    person: Person
+    reference: str
+    session_key: str
+    signed_at: int
+
+
+@dataclass(frozen=True)
+class Hint:
+    """An ID token that an app kept."""
+
+    raw: str
+    family: Family
+
+
+class Journeys(RuleBasedStateMachine):
+    """The steps; the rules that take them are in the test's own file."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self.world = world
+        self.example = ExitStack()
+        self.example.enter_context(world.example())
+        self.model = Model()
+        self.requests: list[Asked] = []
+        self.forms: list[Form] = []
+        self.hints: list[Hint] = []
+        self.touched: list[Family] = []
+
+    # --- Browsers ---
+
+    def visit(self, tab: Tab, asked: Asked, decision: str, person: Person | None) -> Code | None:
+        """Go to the app's authorization request and on from there, as far as `decision` and `person` lead."""
+        url = f"{reverse('authorize')}?{asked.query}"
+        for _ in range(3):
+            response = self.world.get(tab.http, url, asked)
+            outcome = self.model.outcome(tab.session, asked, tab.session.came_at(asked, self.world.now))
+            code = self._arrive(tab, asked, response, outcome)
+            if outcome in ("consent page", "full page") and decision != "leave":
+                return self.answer(self.forms[-1], decision)
+            if outcome not in SIGN_IN_PAGES or outcome == "sign-up page" or decision == "leave" or person is None:
+                return code
+            back = self.authenticate(tab, response["Location"], tab.session.person or person)
+            assert self.world.get(tab.http, back)["Location"] == url
+        raise AssertionError("signed in three times, and still asked to")
+
+    def authenticate(self, tab: Tab, url: str, person: Person) -> str:
+        """Fill in a sign-in page; return where it leads."""
+        response = self.world.post(tab.http, url, {"login": person.email, "password": PASSWORD})
+        assert response.status_code == 302, response.content
+        tab.session.person, tab.session.signed_in_at = person, self.world.now
+        return str(response["Location"])
+
+    def answer(self, form: Form, decision: str) -> Code | None:
+        """Press a button of a page that is open, however old; `meddle` adds fields that no such form has."""
+        tab, asked = form.tab, form.asked
+        fields = {"reference": form.reference, "decision": "allow" if decision == "meddle" else decision}
+        if decision == "meddle":
+            fields |= {"scope": "openid account.read", "client_id": self.world.apps[0].client_id}
+            fields |= {"redirect_uri": "https://elsewhere.example.com/", "consent_given_now": "true"}
+        response = self.world.post(tab.http, reverse("consent"), fields, asked)
+        session, now = tab.session, self.world.now
+        waiting = session.find(asked, now)
+        is_valid = form.session_key == tab.session_key and now - form.signed_at <= PENDING_SECONDS
+        if session.person is None:
+            assert response["Location"].startswith("/account/login/")
+        elif waiting is None or not is_valid or form.person is not session.person:
+            event("form: stale")
+            assert response["Location"] == reverse("resume")
+        else:
+            outcome = self.model.outcome(session, asked, waiting.at, allowed=decision != "cancel")
+            if decision == "cancel" and outcome != "unavailable page":
+                outcome = "access_denied"
+            event(f"form: {outcome}")
+            return self._arrive(tab, asked, response, outcome)
+        return None
+
+    def _arrive(self, tab: Tab, asked: Asked, response: Any, outcome: str) -> Code | None:
+        """Compare an answer to a request with what must come of it, and take note of it."""
+        event(f"authorize: {outcome}")
+        session, now = tab.session, self.world.now
+        if outcome in PAGES:
+            assert (response.status_code, "Location" in response) == (PAGES[outcome], False), outcome
+        elif outcome in SIGN_IN_PAGES:
+            assert answer_of(response) is not None
+            assert response["Location"].startswith(SIGN_IN_PAGES[outcome]), (outcome, response["Location"])
+        else:
+            answer = answer_of(response)
+            assert answer.get("error", "code") == outcome
+        if outcome in ("consent page", "full page"):
+            assert session.person is not None
+            reference = response.context["reference"]
+            self.forms.append(Form(tab, asked, session.person, reference, tab.session_key, int(now)))
+        if outcome == "consent page":
+            assert {access["scope"] for access in response.context["accesses"]} == set(asked.scopes)
+        if outcome in ("consent page", "full page", *SIGN_IN_PAGES):
+            session.remember(asked, now)
+        elif outcome not in PAGES:
+            session.answer(asked, now)
+        if outcome != "code":
+            return None
+        code = self.model.issue(session, asked, answer_of(response)["code"], now)
+        self.touched.append(code.family)
+        return code
+
+    # --- Apps ---
+
+    def redeem(self, code: Code, app: App, **changes: str) -> str:
+        """Exchange a code as `app`, with what the right app would send but for `changes`; return what came of it."""
+        asked = code.family.asked
+        right = {"redirect_uri": asked.redirect_uri, "code_verifier": asked.verifier}
+        form = {"grant_type": "authorization_code", "code": code.raw} | right | changes
+        response = self.world.app_posts(app, "/connect/token", form)
+        outcome = self.model.exchange_outcome(code, app, self.world.now, proven=not changes)
+        self._token_answer(response, outcome, code, code.family.live_scopes)
+        return outcome
+
+    def renew(self, token: Refresh, app: App, scopes: frozenset[str] | None = None) -> str:
+        """Refresh as `app`; return what came of it."""
+        form = {"grant_type": "refresh_token", "refresh_token": token.raw}
+        if scopes is not None:
+            form["scope"] = " ".join(sorted(scopes))
+        response = self.world.app_posts(app, "/connect/token", form, in_header=True)
+        outcome = self.model.refresh_outcome(token, app, self.world.now)
+        wanted = token.family.live_scopes if scopes is None else scopes
+        if outcome == "tokens" and not wanted <= token.family.live_scopes:
+            assert (response.status_code, response.json()["error"]) == (400, "invalid_scope")
+            return "invalid_scope"
+        self._token_answer(response, outcome, token, wanted)
+        return outcome
+
+    def _token_answer(self, response: Any, outcome: str, source: Code | Refresh, scopes: frozenset[str]) -> None:
+        family = source.family
+        self.touched.append(family)
+        answer = response.json()
+        if outcome != "tokens":
+            assert (response.status_code, answer) == (400, {"error": "invalid_grant"} | answer), (outcome, answer)
+            assert not {"access_token", "refresh_token", "id_token"} & set(answer)
+            family.ended = family.ended or outcome == "ends"
+            return
+        assert response.status_code == 200, (answer, family)
+        assert set(answer["scope"].split()) == scopes <= set(family.asked.scopes)
+        assert ("refresh_token" in answer) == ("offline_access" in family.live_scopes)
+        access = claims_of(answer["access_token"])
+        assert (access["client_id"], access["scope"]) == (family.app.client_id, answer["scope"])
+        self.world.know_sub(family.person, family.app.project, access["sub"])
+        self._look_at_id_token(answer["id_token"], source, scopes, access["sub"])
+        self.hints.append(Hint(answer["id_token"], family))
+        now, refresh = self.world.now, answer.get("refresh_token")
+        self.model.tokens(source, now, answer["scope"].split(), answer["access_token"], refresh)
+
+    def _look_at_id_token(self, raw: str, source: Code | Refresh, scopes: frozenset[str], sub: str) -> None:
+        family, claims = source.family, claims_of(raw)
+        assert (claims["sub"], claims["aud"], claims["auth_time"]) == (sub, family.app.client_id, family.auth_time)
+        assert claims.get("nonce") == (family.asked.nonce if isinstance(source, Code) else None)
+        for scope, names in CLAIMS.items():
+            assert (names if scope in scopes else set()) == names & set(claims)
+
+    # --- Is what lives accepted, and nothing else? ---
+
+    def look_at_access(self, token: Access) -> None:
+        """Show an access token to userinfo and to the API."""
+        family, is_live = token.family, token.is_live(self.world.now + 0.001)
+        project = family.app.project
+        info = self.world.call("/connect/userinfo", token.raw, project)
+        assert info.status_code == (200 if is_live else 401), (info.content, family)
+        me = self.world.call("/v1/me", token.raw, project)
+        readable = {scope for scope in CLAIMS if scope in token.scopes}
+        if not is_live or family.app.first_party:
+            assert me.status_code == 401, (me.content, family)
+        else:
+            assert me.status_code == (200 if readable else 403), (me.content, family)
+        if info.status_code == 200:
+            self.world.know_sub(family.person, project, info.json()["sub"])
+            assert set(info.json()) == {"sub"}.union(*(CLAIMS[scope] for scope in readable))
+        if me.status_code == 200:
+            self.world.know_sub(family.person, project, me.json()["id"])
+            reviewed = "account.read" in token.scopes & family.live_scopes
+            shown = set(CLAIMS) if reviewed else readable
+            assert set(me.json()) - {"picture"} == {"id"}.union(*(CLAIMS[scope] for scope in shown))
+
+    def try_refresh(self, token: Refresh) -> None:
+        """Refresh as its app, and undo it: does it work when it should?"""
+        with self.world.undone():
+            form = {"grant_type": "refresh_token", "refresh_token": token.raw}
+            response = self.world.app_posts(token.family.app, "/connect/token", form)
+        expected = self.model.refresh_outcome(token, token.family.app, self.world.now)
+        assert response.status_code == (200 if expected == "tokens" else 400), (expected, response.content)
+
+    def try_code(self, code: Code) -> None:
+        """Exchange a code as its app, and undo it."""
+        asked = code.family.asked
+        form = {"grant_type": "authorization_code", "code": code.raw, "redirect_uri": asked.redirect_uri}
+        with self.world.undone():
+            form["code_verifier"] = asked.verifier
+            response = self.world.app_posts(code.family.app, "/connect/token", form)
+        expected = self.model.exchange_outcome(code, code.family.app, self.world.now)
+        assert response.status_code == (200 if expected == "tokens" else 400), (expected, response.content)
+
+    def look_at(self, family: Family, newest: int | None = None) -> None:
+        """Look at everything of one family, or at its `newest` tokens only."""
+        first = slice(None) if newest is None else slice(-newest, None)
+        for token in [token for token in self.model.access if token.family is family][first]:
+            self.look_at_access(token)
+        for refresh in [token for token in self.model.refresh if token.family is family][first]:
+            self.try_refresh(refresh)
+        for code in [code for code in self.model.codes if code.family is family]:
+            self.try_code(code)
+
+
+def sign_out_url(hint: Hint) -> str:
+    """Return the address to which an app sends a person who signs out."""
+    parameters = {"id_token_hint": hint.raw, "post_logout_redirect_uri": hint.family.app.sign_out_uri, "state": "bye"}
+    return f"{reverse('logout')}?{urlencode(parameters)}"

@@ -1,0 +1,369 @@
+"""What must be true of every code and token, in plain Python: no database, no HTTP, nothing of the service's code.
+
+Moments are seconds since 1970. Whoever changes the model says at which moment; it has no clock of its own.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from urllib.parse import urlencode
+
+from tests.relying_party import challenge_of
+
+CODE_SECONDS = 60
+ACCESS_SECONDS = 900
+REFRESH_SECONDS = 30 * 24 * 3600
+REUSE_SECONDS = 10
+PENDING_SECONDS = 3600
+MAX_PENDING = 8
+KEEP_CODES = 24 * 3600
+CAP = 2
+
+BASIC = frozenset({"openid", "email", "profile", "offline_access"})
+REVIEWED = "account.read"
+
+
+# --- Who and what there is ---
+
+
+@dataclass(eq=False)
+class Project:
+    """A project: the sector of its people's ids."""
+
+    name: str
+    pk: int
+    suspended: bool = False
+
+
+@dataclass(eq=False)
+class App:
+    """A client. `capped` ones are unverified."""
+
+    name: str
+    pk: int
+    client_id: str
+    project: Project
+    redirect_uris: tuple[str, ...]
+    sign_out_uri: str
+    secret: str | None = None
+    first_party: bool = False
+    capped: bool = False
+    enabled: bool = True
+    reviewed: bool = False
+
+    @property
+    def is_on(self) -> bool:
+        return self.enabled and not self.project.suspended
+
+    @property
+    def allowed(self) -> frozenset[str]:
+        return BASIC | {REVIEWED} if self.reviewed else BASIC
+
+
+@dataclass(eq=False)
+class Person:
+    """A person; one who comes back under an old address is another person."""
+
+    email: str
+    pk: int
+    owns: Project | None = None
+    active: bool = True
+    deleted: bool = False
+
+    @property
+    def may_sign_in(self) -> bool:
+        return self.active and not self.deleted
+
+
+@dataclass(eq=False)
+class Asked:
+    """An authorization request, as its app sent it."""
+
+    app: App
+    scopes: tuple[str, ...]
+    prompt: str
+    max_age: int | None
+    redirect_uri: str
+    number: int
+
+    @property
+    def state(self) -> str:
+        return f"state-{self.number}"
+
+    @property
+    def nonce(self) -> str:
+        return f"nonce-{self.number}"
+
+    @property
+    def verifier(self) -> str:
+        return f"verifier-{self.number}-".ljust(64, "v")
+
+    @property
+    def query(self) -> str:
+        parameters = {
+            "response_type": "code",
+            "client_id": self.app.client_id,
+            "redirect_uri": self.redirect_uri,
+            "scope": " ".join(self.scopes),
+            "state": self.state,
+            "nonce": self.nonce,
+            "code_challenge": challenge_of(self.verifier),
+            "code_challenge_method": "S256",
+            "prompt": self.prompt,
+            "max_age": "" if self.max_age is None else str(self.max_age),
+        }
+        return urlencode({name: value for name, value in parameters.items() if value})
+
+
+@dataclass
+class Waiting:
+    """A request that waits in a browser's session, or was answered there."""
+
+    at: float
+    answered: bool = False
+
+
+@dataclass(eq=False)
+class Session:
+    """What one browser's session says: who is signed in since when, and what waits."""
+
+    person: Person | None = None
+    signed_in_at: float = 0.0
+    pending: dict[Asked, Waiting] = field(default_factory=dict)
+
+    def find(self, asked: Asked, now: float) -> Waiting | None:
+        waiting = self.pending.get(asked)
+        return waiting if waiting and waiting.at >= now - PENDING_SECONDS else None
+
+    def came_at(self, asked: Asked, now: float) -> float:
+        waiting = self.find(asked, now)
+        return waiting.at if waiting and not waiting.answered else now
+
+    def remember(self, asked: Asked, now: float) -> None:
+        waiting = self.find(asked, now)
+        if waiting is None or waiting.answered:
+            self.pending.pop(asked, None)
+            kept = {each: entry for each, entry in self.pending.items() if entry.at >= now - PENDING_SECONDS}
+            self.pending = dict([*kept.items(), (asked, Waiting(now))][-MAX_PENDING:])
+
+    def answer(self, asked: Asked, now: float) -> None:
+        if waiting := self.find(asked, now):
+            waiting.answered = True
+
+
+# --- What is given out ---
+
+
+@dataclass(eq=False)
+class Connection:
+    """A person's consent to an app."""
+
+    person: Person
+    app: App
+    scopes: set[str] = field(default_factory=set)
+
+
+@dataclass(eq=False)
+class Family:
+    """Everything that comes from one code."""
+
+    connection: Connection
+    asked: Asked
+    auth_time: int
+    ended: bool = False
+
+    @property
+    def app(self) -> App:
+        return self.connection.app
+
+    @property
+    def person(self) -> Person:
+        return self.connection.person
+
+    @property
+    def live(self) -> bool:
+        return not self.ended and self.person.may_sign_in and self.app.is_on
+
+    @property
+    def live_scopes(self) -> frozenset[str]:
+        return frozenset(self.asked.scopes) & self.connection.scopes & self.app.allowed
+
+
+@dataclass(eq=False)
+class Credential:
+    """A code or token. `forgotten`: the service has deleted its row."""
+
+    raw: str
+    family: Family
+    expires: float
+    forgotten: bool = False
+
+    def is_live(self, now: float) -> bool:
+        return not self.forgotten and self.family.live and now < self.expires
+
+
+@dataclass(eq=False)
+class Code(Credential):
+    """An authorization code."""
+
+    consumed: bool = False
+
+
+@dataclass(eq=False)
+class Access(Credential):
+    """An access token. Its signed `exp` counts whole seconds; its row is kept for a fraction longer."""
+
+    scopes: frozenset[str] = frozenset()
+    row_expires: float = 0.0
+
+
+@dataclass(eq=False)
+class Refresh(Credential):
+    """A refresh token."""
+
+    superseded_at: float | None = None
+
+
+@dataclass
+class Model:
+    """All that was given out, and what each event does to it."""
+
+    connections: dict[tuple[Person, App], Connection] = field(default_factory=dict)
+    families: list[Family] = field(default_factory=list)
+    codes: list[Code] = field(default_factory=list)
+    access: list[Access] = field(default_factory=list)
+    refresh: list[Refresh] = field(default_factory=list)
+
+    # --- Authorization ---
+
+    def consented(self, person: Person, app: App) -> set[str]:
+        connection = self.connections.get((person, app))
+        return connection.scopes if connection else set()
+
+    def people_of(self, app: App) -> set[Person]:
+        """Return everybody who ever authorized the app, its owners left out."""
+        return {person for person, of in self.connections if of is app and person.owns is not app.project}
+
+    def is_full_for(self, person: Person, app: App) -> bool:
+        if not app.capped or (person, app) in self.connections or person.owns is app.project:
+            return False
+        return len(self.people_of(app)) >= CAP
+
+    def outcome(self, session: Session, asked: Asked, came_at: float, *, allowed: bool = False) -> str:
+        """Return what comes of a request: a page's name, the error that the app gets, or "code"."""
+        app, person, prompts = asked.app, session.person, asked.prompt.split()
+        silent = prompts == ["none"]
+        if asked.redirect_uri not in app.redirect_uris:
+            return "error page"
+        if not app.is_on:
+            return "unavailable page"
+        if "none" in prompts and not silent:
+            return "invalid_request"
+        if not {"openid"} <= set(asked.scopes) <= app.allowed:
+            return "invalid_scope"
+        if person is None:
+            page = "sign-up page" if "create" in prompts else "sign-in page"
+            return "login_required" if silent else page
+        if self._too_old(session, asked, came_at):
+            return "login_required" if silent else "reauthentication page"
+        if self.is_full_for(person, app):
+            return "consent_required" if silent else "full page"
+        return self._consent_outcome(person, asked, silent=silent, allowed=allowed)
+
+    def _too_old(self, session: Session, asked: Asked, came_at: float) -> bool:
+        wanted = bool({"login", "select_account"} & set(asked.prompt.split()))
+        if asked.max_age is not None:
+            wanted = wanted or came_at - session.signed_in_at > asked.max_age
+        return wanted and session.signed_in_at < came_at
+
+    def _consent_outcome(self, person: Person, asked: Asked, *, silent: bool, allowed: bool) -> str:
+        missing = set(asked.scopes) - self.consented(person, asked.app)
+        if allowed or ("consent" not in asked.prompt.split() and (not missing or asked.app.first_party)):
+            return "code"
+        return "consent_required" if silent else "consent page"
+
+    def issue(self, session: Session, asked: Asked, raw: str, now: float) -> Code:
+        """A code is given out, after consent where that was needed."""
+        assert session.person is not None
+        pair = (session.person, asked.app)
+        connection = self.connections.setdefault(pair, Connection(*pair))
+        connection.scopes |= set(asked.scopes)
+        for twin in self.codes:
+            if twin.family.asked is asked and twin.family.connection is connection and not twin.consumed:
+                twin.family.ended = True
+        family = Family(connection, asked, int(session.signed_in_at))
+        code = Code(raw, family, now + CODE_SECONDS)
+        self.families.append(family)
+        self.codes.append(code)
+        return code
+
+    # --- Tokens ---
+
+    def exchange_outcome(self, code: Code, app: App, now: float, *, proven: bool = True) -> str:
+        """Return "tokens", "refused", or "ends" for a replay that ends the family."""
+        if code.forgotten or code.family.app is not app:
+            return "refused"
+        if code.consumed:
+            return "ends"
+        return "tokens" if proven and code.is_live(now) else "refused"
+
+    def refresh_outcome(self, token: Refresh, app: App, now: float) -> str:
+        """Return "tokens", "refused", or "ends" for a reuse that ends the family."""
+        if token.family.app is not app or not token.is_live(now):
+            return "refused"
+        if token.superseded_at is None:
+            return "tokens"
+        return "ends" if now - token.superseded_at > REUSE_SECONDS else "refused"
+
+    def tokens(
+        self, source: Code | Refresh, now: float, scopes: Iterable[str], access: str, refresh: str | None
+    ) -> tuple[Access, Refresh | None]:
+        """A code or refresh token was used, and gave these."""
+        family = source.family
+        if isinstance(source, Code):
+            source.consumed = True
+        else:
+            source.superseded_at = now
+        row_expires = now + ACCESS_SECONDS
+        given = Access(access, family, int(row_expires), scopes=frozenset(scopes), row_expires=row_expires)
+        self.access.append(given)
+        successor = None
+        if refresh is not None:
+            successor = Refresh(refresh, family, now + REFRESH_SECONDS)
+            self.refresh.append(successor)
+        return given, successor
+
+    def revoke(self, token: Access | Refresh, app: App, *, secret_shown: bool) -> None:
+        """An app asked to revoke a token; web apps may do so for refresh tokens without their secret."""
+        proven = secret_shown or app.secret is None
+        if token.forgotten or token.family.app is not app or (isinstance(token, Access) and not proven):
+            return
+        token.family.ended = True
+
+    # --- What ends things ---
+
+    def remove(self, connection: Connection) -> None:
+        connection.scopes = set()
+        self._end(family for family in self.families if family.connection is connection)
+
+    def end_person(self, person: Person, *, deleted: bool) -> None:
+        person.active = False
+        person.deleted = person.deleted or deleted
+        self._end(family for family in self.families if family.person is person)
+        if deleted:
+            for connection in self.connections.values():
+                if connection.person is person:
+                    connection.scopes = set()
+            for credential in (*self.codes, *self.access, *self.refresh):
+                credential.forgotten = credential.forgotten or credential.family.person is person
+
+    def _end(self, families: Iterable[Family]) -> None:
+        for family in families:
+            family.ended = True
+
+    def clear_expired(self, now: float) -> None:
+        for token in self.access:
+            token.forgotten = token.forgotten or token.row_expires < now
+        for refresh in self.refresh:
+            refresh.forgotten = refresh.forgotten or refresh.expires < now
+        for code in self.codes:
+            code.forgotten = code.forgotten or code.expires < now - KEEP_CODES

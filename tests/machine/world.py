@@ -1,0 +1,219 @@
+"""The service as the machine sees it: some projects, apps and people, a clock that only the machine moves, and HTTP
+in which every answer is looked at, whatever it is an answer to.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from django.conf import settings
+from django.core.cache import cache
+from django.db import transaction
+from django.test import Client as Browser
+from django.test import TestCase
+
+from oidc import keys
+from oidc.models import Client
+from tests.factories import make_account, make_client, make_project, make_web_client
+from tests.machine.model import App, Asked, Person, Project, Session
+from tests.relying_party import FORM, basic, sign_in
+
+BROWSERS = 3
+
+
+class Clock:
+    """The service's time. It stands still within a request, and goes on by a millisecond with each."""
+
+    def __init__(self) -> None:
+        self.start = self.moment = datetime.now(UTC).replace(microsecond=0)
+
+    def now(self) -> datetime:
+        return self.moment
+
+    def time(self) -> float:
+        return self.moment.timestamp()
+
+    def go(self, seconds: float) -> None:
+        self.moment += timedelta(seconds=seconds)
+
+
+@dataclass(eq=False)
+class Tab:
+    """A browser, and what the model knows of its session."""
+
+    name: str
+    http: Browser = field(default_factory=Browser)
+    session: Session = field(default_factory=Session)
+
+    @property
+    def session_key(self) -> str:
+        cookie = self.http.cookies.get(settings.SESSION_COOKIE_NAME)
+        return cookie.value if cookie else ""
+
+    def forget(self) -> None:
+        """Start again as a browser that was never here."""
+        self.http, self.session = Browser(), Session()
+
+
+class World:
+    """Made once; `example` gives each run of the machine the same beginning."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        owner = make_account("owner@example.com")
+        rows = [make_project(owner, name=name) for name in ("Orbit", "Tide", "House")]
+        orbit, tide, house = (Project(row.name, row.pk) for row in rows)
+        kinds = Client.Type
+        self.projects = {orbit: rows[0], tide: rows[1], house: rows[2]}
+        self._apps = [
+            self._app("orbit-web", orbit, kinds.WEB, reviewed=True),
+            self._app("orbit-spa", orbit, kinds.SPA),
+            self._app("tide-new", tide, kinds.SPA, capped=True),
+            self._app("tide-native", tide, kinds.NATIVE),
+            self._app("house", house, kinds.WEB, first_party=True),
+        ]
+        accounts = [make_account(f"{name}@example.com") for name in ("ada", "bob", "cyd", "dee")]
+        self._people = [(account.email, account.pk, None) for account in accounts] + [(owner.email, owner.pk, tide)]
+        self._sessions = [sign_in(Browser(), account) for account in accounts[:BROWSERS]]
+        self.subs: dict[tuple[Person, Project], str] = {}
+
+    def _app(self, name: str, project: Project, kind: Client.Type, **traits: bool) -> App:
+        callback = f"https://{name}.example.com/callback"
+        uris = (callback, f"{callback}?tenant=7") if kind != Client.Type.NATIVE else ("http://127.0.0.1:4711/back",)
+        fields: dict[str, Any] = {
+            "name": name,
+            "redirect_uris": " ".join(uris),
+            "post_logout_redirect_uris": f"https://{name}.example.com/bye",
+            "first_party": traits.get("first_party", False),
+            "verified_at": None if traits.get("capped") else self.clock.now(),
+            "approved_scopes": "account.read" if traits.get("reviewed") else "",
+        }
+        row, secret = self.projects[project], None
+        if kind == Client.Type.WEB:
+            client, secret = make_web_client(row, **fields)
+        else:
+            client = make_client(row, type=kind, **fields)
+        return App(
+            name, client.pk, client.client_id, project, uris, fields["post_logout_redirect_uris"], secret, **traits
+        )
+
+    @contextmanager
+    def example(self) -> Iterator[None]:
+        """Begin anew; whatever happens inside is undone at the end."""
+        self.clock.moment = self.clock.start + timedelta(hours=1)
+        cache.clear()
+        keys.reload()
+        self.subs = {}
+        for project in self.projects:
+            project.suspended = False
+        self.apps = [self._copy(app) for app in self._apps]
+        self.people = [Person(email, pk, owns) for email, pk, owns in self._people]
+        self.tabs = [Tab(f"browser-{number}") for number in range(BROWSERS)]
+        for tab, session, person in zip(self.tabs, self._sessions, self.people, strict=False):
+            name = settings.SESSION_COOKIE_NAME
+            tab.http.cookies[name] = session.cookies[name].value
+            tab.session = Session(person, self.clock.start.timestamp())
+        with transaction.atomic():
+            yield
+            transaction.set_rollback(True)
+        keys.forget()
+
+    @staticmethod
+    def _copy(app: App) -> App:
+        values = {name: getattr(app, name) for name in App.__dataclass_fields__}
+        return App(**values)
+
+    # --- What happens beside requests ---
+
+    @property
+    def now(self) -> float:
+        return self.clock.time()
+
+    @contextmanager
+    def committing(self) -> Iterator[None]:
+        """Run what waits for the commit, as if the transaction around the example were none."""
+        with TestCase.captureOnCommitCallbacks(execute=True):
+            yield
+
+    @contextmanager
+    def undone(self) -> Iterator[None]:
+        """Undo what happens inside: to try what can be tried once."""
+        with transaction.atomic():
+            yield
+            transaction.set_rollback(True)
+
+    # --- Requests ---
+
+    def get(self, browser: Browser, path: str, leads_to: "Asked | str | None" = None) -> Any:
+        """Get a page. It may redirect to the answer to a request, or to the sign-out URL, that `leads_to` names."""
+        return self._looked_at(lambda: browser.get(path), leads_to)
+
+    def post(self, browser: Browser, path: str, form: dict[str, str], leads_to: Asked | None = None) -> Any:
+        return self._looked_at(lambda: browser.post(path, form), leads_to)
+
+    def call(self, path: str, token: str, project: Project) -> Any:
+        """Call an endpoint with an access token of an app in `project`."""
+        headers = {"Authorization": f"Bearer {token}"}
+        return self._looked_at(lambda: Browser().get(path, headers=headers), project=project)
+
+    def app_posts(self, app: App, path: str, form: dict[str, str], *, in_header: bool = False) -> Any:
+        """Post a form as the app does, with its secret if it has one: in the header, or in the form."""
+        headers = {}
+        if app.secret and in_header:
+            headers["Authorization"] = basic(app.client_id, app.secret)
+        else:
+            form = form | {"client_id": app.client_id} | ({"client_secret": app.secret} if app.secret else {})
+        return self.bare_post(app, path, form, headers)
+
+    def bare_post(self, app: App, path: str, form: dict[str, str], headers: dict[str, str] | None = None) -> Any:
+        def send() -> Any:
+            return Browser().post(path, urlencode(form), content_type=FORM, headers=headers or {})
+
+        return self._looked_at(send, project=app.project)
+
+    def _looked_at(
+        self, send: Callable[[], Any], leads_to: Asked | str | None = None, project: Project | None = None
+    ) -> Any:
+        self.clock.go(0.001)
+        with self.committing():
+            response = send()
+        assert response.status_code < 500, (response.status_code, response.content[:600])
+        if "Location" in response:
+            _look_at_redirect(response["Location"], leads_to)
+        shown = response.content.decode() + str(response.headers.items()) + str(response.cookies)
+        for (person, of), sub in self.subs.items():
+            assert of is project or sub not in shown, f"{person.email} as known in {of.name}"
+        return response
+
+    # --- Pairwise ids ---
+
+    def know_sub(self, person: Person, project: Project, sub: str) -> None:
+        """An app was told this id: the same for all apps of the project, and nobody else's anywhere."""
+        known = self.subs.setdefault((person, project), sub)
+        assert known == sub, "a second id of one person in one project"
+        others = [one for pair, one in self.subs.items() if pair != (person, project)]
+        assert sub not in others, "one id of two people, or in two projects"
+
+
+def _look_at_redirect(location: str, leads_to: Asked | str | None) -> None:
+    if location.startswith("/") and not location.startswith("//"):
+        return
+    if isinstance(leads_to, Asked):
+        uri = leads_to.redirect_uri
+        assert uri in leads_to.app.redirect_uris, location
+        assert location.startswith(uri + ("&" if "?" in uri else "?")), location
+        answer = parse_qs(urlsplit(location).query, strict_parsing=True)
+        assert answer["state"] == [leads_to.state]
+        assert answer["iss"] == [settings.ISSUER]
+        assert len(answer.get("code", [])) + len(answer.get("error", [])) == 1
+    else:
+        assert location == leads_to
+
+
+def pick(things: Iterable[Any], which: int) -> Any:
+    """Return one of `things`: 0 is the newest, and a number too large begins again."""
+    listed = list(things)
+    return listed[-1 - which % len(listed)]
