@@ -12,21 +12,13 @@ from api import keys
 from api.errors import ApiError
 from api.models import ApiKey
 from devportal.lib import clock
-from devportal.lib.credentials import digest, matches
+from devportal.lib.credentials import matches
 from devportal.lib.statements import Joined, Read
 from oidc import signatures, tokens
 from oidc.errors import BadToken
-from oidc.models import AccessToken, Client, Project
-from oidc.presented import ACCOUNT_FIELDS, CLIENT_FIELDS, PROJECT_FIELDS, SUBJECT_FIELDS, family_parts
+from oidc.models import Project
+from oidc.presented import ACCOUNT_FIELDS, PROJECT_FIELDS, SUBJECT_FIELDS, look_up_access_token
 
-_TOKEN = Joined(
-    {"": (AccessToken, ("family_id", "expires", "scope"))}
-    | family_parts("family")
-    | {
-        "family__connection__client": (Client, CLIENT_FIELDS),
-        "family__connection__client__project": (Project, PROJECT_FIELDS),
-    }
-)
 _KEY = Joined(
     {
         "": (
@@ -40,15 +32,10 @@ _KEY = Joined(
 )
 
 
-def _tokens(checksum: str) -> "QuerySet[Any, Any]":
-    return AccessToken.objects.filter(token_checksum=checksum).values_list(*_TOKEN.paths)
-
-
 def _keys(public_id: str) -> "QuerySet[Any, Any]":
     return ApiKey.objects.filter(public_id=public_id).values_list(*_KEY.paths)
 
 
-_READ_TOKEN = Read(["checksum"], _tokens)
 _READ_KEY = Read(["public_id"], _keys)
 
 
@@ -109,10 +96,9 @@ def _by_token(raw: str) -> Caller:
         signatures.read_access_token(raw)
     except BadToken as bad:
         raise ApiError("invalid_token", "The access token is invalid or expired.") from bad
-    rows = _READ_TOKEN.rows(digest(raw))
-    if not rows:
+    row = look_up_access_token(raw)
+    if row is None:
         raise ApiError("invalid_token", "The access token is invalid or expired.")
-    row: AccessToken = _TOKEN.build(rows[0])[""]
     connection = row.family.connection
     client, project = connection.client, connection.client.project
     if row.expires <= clock.now() or client.first_party or not client.enabled or not tokens.is_given(row.family):

@@ -40,7 +40,7 @@ def slow_guessing(request: HttpRequest) -> None:
     Only such credentials are counted and refused here, so this touches nobody's own budget.
     """
     try:
-        limits.check(request, "guesses", limit_key(request), settings.API_GUESSES_PER_MINUTE)
+        limits.check("guesses", limit_key(request), settings.API_GUESSES_PER_MINUTE)
     except limits.Limited as error:
         text = "Too many invalid credentials came from this address."
         raise ApiError("rate_limited", text, retry_after=error.retry_after) from error

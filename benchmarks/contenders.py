@@ -1,4 +1,4 @@
-"""The three that are measured: each started on one core, with a client, codes, and tokens that came from its endpoint."""
+"""The three that are measured: each started on one core, with a client, codes, and tokens of its own."""
 
 import base64
 import contextlib
@@ -31,7 +31,8 @@ CONNECTIONS = 8
 # For the tokens that the connections begin with.
 CODES_AT_START = 2 * CONNECTIONS
 # More than any run sends: what is measured is the work of a request, and not the answer of a limit.
-UNLIMITED = str(10**9)
+LIMITS = ("CLIENT_REQUESTS_PER_MINUTE", "API_CALLS_PER_MINUTE", "API_CALLS_PER_PERSON_PER_MINUTE")
+UNLIMITED = dict.fromkeys(LIMITS, str(10**9))
 
 
 @dataclass
@@ -42,6 +43,9 @@ class Paths:
     userinfo: str
     discovery: str
     me: str | None = None
+
+
+OUR_PATHS = Paths("/connect/token", "/connect/userinfo", "/.well-known/openid-configuration", "/v1/me")
 
 
 @dataclass
@@ -55,6 +59,7 @@ class Contender:
     basic: str
     codes: list[str]
     form: dict[str, str]
+    operations: frozenset[str] = frozenset({"refresh", "exchange", "userinfo", "discovery"})
     refresh_tokens: list[str] = field(default_factory=list)
     access_tokens: list[str] = field(default_factory=list)
 
@@ -87,6 +92,7 @@ class Place:
     redis_url: str
     core: int | None
     codes: int
+    rows: int = 0
     verifier: str = field(default_factory=lambda: secrets.token_urlsafe(32))
 
     @property
@@ -143,30 +149,45 @@ def _output(command: list[str], folder: Path, env: dict[str, str], asked: dict[s
 @contextlib.contextmanager
 def ours(place: Place) -> Iterator[list[Contender]]:
     """Yield the service, as `manage.py serve` runs it: PostgreSQL for its rows, Redis for its counters."""
+    with _service(place, "ours", place.asked) as (port, pid, made):
+        header = basic(made["client_id"], made["client_secret"])
+        operations = frozenset({"refresh", "exchange", "userinfo", "me", "discovery"})
+        yield [Contender("ours", port, pid, OUR_PATHS, header, made["codes"], place.form, operations)]
+
+
+@contextlib.contextmanager
+def grown(place: Place) -> Iterator[list[Contender]]:
+    """Yield the service a second time, with `place.rows` access tokens and as many refresh tokens in its database."""
+    asked = place.asked | {"codes": 1000, "rows": place.rows}
+    with _service(place, "grown", asked) as (port, pid, made):
+        header = basic(made["client_id"], made["client_secret"])
+        operations = frozenset({"refresh", "me"})
+        yield [Contender("ours, grown", port, pid, OUR_PATHS, header, made["codes"], place.form, operations)]
+
+
+@contextlib.contextmanager
+def _service(place: Place, name: str, asked: dict[str, Any]) -> Iterator[tuple[int, int, Any]]:
+    """Yield the port and process id of a service, and what was prepared in it."""
     port = keeper.free_port()
     env = environment(
         PORT=str(port),
-        DATA_DIR=str(place.folder / "ours"),
-        DATABASE_URL=place.database("ours"),
+        DATA_DIR=str(place.folder / name),
+        DATABASE_URL=place.database(name),
         REDIS_URL=place.redis(0),
         AUTHORIZATION_CODE_SECONDS="3600",
         ACCESS_TOKEN_SECONDS="3600",
-        CLIENT_REQUESTS_PER_MINUTE=UNLIMITED,
-        API_REQUESTS_PER_MINUTE=UNLIMITED,
-        API_PERSON_REQUESTS_PER_MINUTE=UNLIMITED,
+        **UNLIMITED,
     )
-    made = _output([sys.executable, "-m", "benchmarks.prepare_ours"], ROOT, env, place.asked)
-    paths = Paths("/connect/token", "/connect/userinfo", "/.well-known/openid-configuration", "/v1/me")
+    made = _output([sys.executable, "-m", "benchmarks.prepare_ours"], ROOT, env, asked)
     with processes.server(
         [sys.executable, "manage.py", "serve"],
         folder=ROOT,
         env=env,
         core=place.core,
-        ready=f"http://127.0.0.1:{port}{paths.discovery}",
-        log=place.folder / "ours.log",
+        ready=f"http://127.0.0.1:{port}{OUR_PATHS.discovery}",
+        log=place.folder / f"{name}.log",
     ) as pid:
-        header = basic(made["client_id"], made["client_secret"])
-        yield [Contender("ours", port, pid, paths, header, made["codes"], place.form)]
+        yield port, pid, made
 
 
 @contextlib.contextmanager
@@ -201,8 +222,12 @@ def stock(place: Place) -> Iterator[list[Contender]]:
                 basic(made[hasher]["client_id"], made[hasher]["client_secret"]),
                 made[hasher]["codes"],
                 place.form,
+                operations,
             )
-            for name, hasher in (("stock", "cheap"), ("stock, default hasher", "default"))
+            for name, hasher, operations in (
+                ("stock", "cheap", frozenset({"refresh", "exchange", "userinfo", "discovery"})),
+                ("stock, default hasher", "default", frozenset({"refresh"})),
+            )
         ]
 
 

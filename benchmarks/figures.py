@@ -47,6 +47,8 @@ AIMS = (
 # Of the signatures that its core could make and nothing else; a refresh needs two.
 SIGNATURE_AIM = 0.45
 SIGNATURES_A_REFRESH = 2
+# Of the rate with a small database.
+GROWN_AIM = 0.95
 
 Rows = dict[tuple[str, str], Row]
 
@@ -77,7 +79,7 @@ def ratios(rows: Rows) -> str:
         for operation, own_name in rows
         if own_name == "ours"
         for other_operation, name in rows
-        if name != "ours" and other_operation == ("userinfo" if operation == "me" else operation)
+        if not name.startswith("ours") and other_operation == ("userinfo" if operation == "me" else operation)
     ]
     for operation, other_operation, name in compared:
         mine, theirs = rows[operation, "ours"], rows[other_operation, name]
@@ -86,6 +88,17 @@ def ratios(rows: Rows) -> str:
         by_rate = ratio(mine.rates, theirs.rates)
         said = "" if aim is None else f"  aim {aim.least}: {'met' if by_rate >= aim.least else 'MISSED'}"
         lines.append(f"{label:<44} {by_rate:>7.2f}x {ratio(theirs.processor, mine.processor):>7.2f}x{said}")
+    return "\n".join(lines)
+
+
+def growth(rows: Rows) -> str:
+    """Return how the service does with many rows in its database, beside itself with few."""
+    lines = []
+    for operation, name in rows:
+        if name == "ours, grown":
+            share = ratio(rows[operation, name].rates, rows[operation, "ours"].rates)
+            said = "met" if share >= GROWN_AIM else "MISSED"
+            lines.append(f"{operation} with the grown database: {share:.2f} of the rate  aim {GROWN_AIM}: {said}")
     return "\n".join(lines)
 
 

@@ -17,11 +17,14 @@ if not apps.ready:
     django.setup()
 
 from django.core.management import call_command
-from django.db import transaction
+from django.db import connection, transaction
+from django.db.models import Model
 
 from accounts.authentication import Authentication
-from devportal.lib.credentials import random_text
+from devportal.lib import clock
+from devportal.lib.credentials import digest, random_text
 from oidc import consent, tokens
+from oidc.models import AccessToken, Family, RefreshToken
 from tests import factories
 
 SCOPES = ["openid", "email", "profile", "offline_access"]
@@ -48,10 +51,44 @@ def make(asked: dict[str, str], people: int, codes: int) -> dict[str, object]:
     return {"client_id": client.client_id, "client_secret": secret, "codes": raw}
 
 
+def fill(table: type[Model], template: dict[str, object], rows: int) -> None:
+    """Store `rows` rows like `template` in one statement, spread over all families, each with its own checksum."""
+    row = table(**template)
+    row.save()
+    quote = connection.ops.quote_name
+    own = {"family_id": "families.ids[1 + number % cardinality(families.ids)]"}
+    own |= {"token_checksum": "encode(sha256(number::text::bytea), 'hex')"}
+    columns = [str(field.column) for field in table._meta.concrete_fields if not field.primary_key]
+    name = quote(table._meta.db_table)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {name} ({', '.join(map(quote, columns))}) "
+            f"SELECT {', '.join(own.get(column, f'template.{quote(column)}') for column in columns)} "
+            f"FROM (SELECT * FROM {name} WHERE id = %s) AS template, generate_series(1, %s) AS number, "
+            f"(SELECT array_agg(id) AS ids FROM {quote(Family._meta.db_table)}) AS families",
+            [row.pk, rows],
+        )
+        cursor.execute(f"ANALYZE {name}")
+
+
+def grow(rows: int) -> None:
+    """Add `rows` access tokens, and as many refresh tokens that were superseded long ago."""
+    family = Family.objects.select_related("connection").first()
+    assert family is not None
+    whose = {"user_id": family.connection.account_id, "application_id": family.connection.client_id}
+    common = whose | {"family": family, "token": "", "token_checksum": digest(random_text(22))}
+    fill(AccessToken, common | {"scope": family.scope, "expires": clock.from_now(3600)}, rows)
+    past = clock.from_now(-3600)
+    fill(RefreshToken, common | {"expires": clock.from_now(30 * 24 * 3600), "revoked": past}, rows)
+
+
 def main() -> None:
     asked = json.load(sys.stdin)
     call_command("migrate", verbosity=0)
-    json.dump(make(asked, asked["connections"], asked["codes"]), sys.stdout)
+    made = make(asked, asked["connections"], asked["codes"])
+    if rows := asked.get("rows"):
+        grow(rows)
+    json.dump(made, sys.stdout)
 
 
 if __name__ == "__main__":

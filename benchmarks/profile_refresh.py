@@ -1,17 +1,14 @@
 """Tells where the time of a refresh goes: python benchmarks/profile_refresh.py [--exchange | --userinfo | --me].
 
-The whole WSGI application answers in this process, on PostgreSQL and Redis of its own. First come the layers, each
-without what it calls into the next (measured by stop-watches around a few functions); then, with --functions, what
-cProfile says of single functions, which weighs small Python functions too heavily.
+The whole WSGI application answers in this process, on PostgreSQL and Redis of its own. By default it prints the layers
+of benchmarks/layers.py; with --functions, what cProfile says of single functions, which weighs small ones too heavily.
 """
 
 import argparse
 import base64
 import contextlib
 import cProfile
-import functools
 import hashlib
-import importlib
 import io
 import json
 import os
@@ -19,103 +16,19 @@ import pstats
 import secrets
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import processes
+from benchmarks import layers, processes
+from benchmarks.contenders import REDIRECT_URI, UNLIMITED
 from tests.services import keeper, plugin, postgres, redis
 
 REQUESTS = 400
 WARM_UP = 60
-REDIRECT_URI = "https://app.example.com/callback"
-
-# A layer begins in any of these functions, and ends in those of another layer that they call.
-LAYERS = (
-    ("django: request, response, URLs", "django.core.handlers.wsgi", "WSGIHandler.__call__"),
-    ("middleware: ours", "devportal.lib.request_id", "RequestIdMiddleware.__call__"),
-    ("middleware: ours", "devportal.lib.headers", "PageHeadersMiddleware.__call__"),
-    ("middleware: ours", "oidc.cors", "CorsMiddleware.__call__"),
-    ("middleware: ours", "devportal.lib.bad_input", "BadInputMiddleware.__call__"),
-    ("middleware: Django's and allauth's", "django.utils.deprecation", "MiddlewareMixin.__call__"),
-    ("middleware: Django's and allauth's", "whitenoise.middleware", "WhiteNoiseMiddleware.__call__"),
-    ("middleware: Django's and allauth's", "allauth.usersessions.middleware", "UserSessionsMiddleware.__call__"),
-    ("view: token endpoint", "oidc.views.token", "TokenEndpoint.dispatch"),
-    ("view: userinfo endpoint", "oidc.views.token", "UserInfoEndpoint.dispatch"),
-    ("view: /v1", "api.views", "Endpoint.dispatch"),
-    ("oauthlib and the library's views", "oauth2_provider.views.mixins", "OAuthLibMixin.create_token_response"),
-    ("oauthlib and the library's views", "oauth2_provider.views.mixins", "OAuthLibMixin.create_userinfo_response"),
-    ("our rules (validator, tokens, claims)", "oidc.validator", "Validator.authenticate_client"),
-    ("our rules (validator, tokens, claims)", "oidc.validator", "Validator.validate_refresh_token"),
-    ("our rules (validator, tokens, claims)", "oidc.validator", "Validator.validate_code"),
-    ("our rules (validator, tokens, claims)", "oidc.validator", "Validator.validate_bearer_token"),
-    ("our rules (validator, tokens, claims)", "oidc.validator", "Validator.finalize_id_token"),
-    ("our rules (validator, tokens, claims)", "oidc.validator", "Validator.get_userinfo_claims"),
-    ("our rules (validator, tokens, claims)", "oidc.validator", "Validator._save_bearer_token"),
-    ("our rules (validator, tokens, claims)", "oidc.tokens", "access_token"),
-    ("our rules (validator, tokens, claims)", "oidc.tokens", "find_access_token"),
-    ("reading the credential: rows to instances", "oidc.presented", "look_up"),
-    ("reading the credential: rows to instances", "devportal.lib.statements", "Read.rows"),
-    ("ORM: building and compiling statements", "django.db.models.query", "QuerySet.create"),
-    ("ORM: building and compiling statements", "django.db.models.query", "QuerySet.update"),
-    ("ORM: building and compiling statements", "django.db.models.query", "QuerySet.first"),
-    ("ORM: building and compiling statements", "django.db.models.query", "QuerySet._fetch_all"),
-    ("ORM: building and compiling statements", "django.db.models.base", "Model.save"),
-    ("Django's cursor wrappers", "django.db.backends.utils", "CursorWrapper.execute"),
-    ("Django's cursor wrappers", "django.db.backends.postgresql.base", "DatabaseWrapper.create_cursor"),
-    ("PostgreSQL: statements, there and back", "psycopg", "Cursor.execute"),
-    ("PostgreSQL: statements, there and back", "psycopg", "Cursor.fetchall"),
-    ("transaction: Python around BEGIN and COMMIT", "django.db.transaction", "Atomic.__enter__"),
-    ("transaction: Python around BEGIN and COMMIT", "django.db.transaction", "Atomic.__exit__"),
-    ("PostgreSQL: BEGIN, COMMIT, there and back", "psycopg", "Connection.commit"),
-    ("PostgreSQL: connection check at the request's ends", "django.db", "close_old_connections"),
-    ("PostgreSQL: connection check at the request's ends", "django.db.backends.base.base", "BaseDatabaseWrapper.close_if_health_check_failed"),
-    ("limits: Python", "devportal.lib.limits", "check"),
-    ("limits: Django's cache", "django.core.cache.backends.redis", "RedisCache.get"),
-    ("limits: Django's cache", "django.core.cache.backends.redis", "RedisCache.add"),
-    ("limits: Django's cache", "django.core.cache.backends.redis", "RedisCache.incr"),
-    ("limits: Redis client, there and back", "redis.client", "Redis.execute_command"),
-    ("signing: jwcrypto and RSA", "oidc.signatures", "sign"),
-    ("checking a signature", "oidc.signatures", "read"),
-)  # fmt: skip
-
-
-class StopWatch:
-    """Counts calls, and time less the time of the watched functions that are called inside."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self.calls: dict[str, int] = {}
-        self._inside: list[float] = []
-
-    def watch(self, layer: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def watched(*args: Any, **kwargs: Any) -> Any:
-            self._inside.append(0.0)
-            begun = time.perf_counter()
-            try:
-                return function(*args, **kwargs)
-            finally:
-                took = time.perf_counter() - begun
-                own = took - self._inside.pop()
-                self.seconds[layer] = self.seconds.get(layer, 0.0) + own
-                self.calls[layer] = self.calls.get(layer, 0) + 1
-                if self._inside:
-                    self._inside[-1] += took
-
-        return watched
-
-    def put_on(self, layer: str, module: str, name: str) -> None:
-        """Watch a function or method; a name that the present code no longer has is passed over."""
-        owner: Any = importlib.import_module(module)
-        *path, last = name.split(".")
-        for part in path:
-            owner = getattr(owner, part, None)
-        if owner is not None and hasattr(owner, last):
-            setattr(owner, last, self.watch(layer, getattr(owner, last)))
 
 
 @contextlib.contextmanager
@@ -134,9 +47,7 @@ def services() -> Iterator[None]:
             "REDIS_URL": store,
             "DATA_DIR": str(folder / "data"),
             "AUTHORIZATION_CODE_SECONDS": "3600",
-            "CLIENT_REQUESTS_PER_MINUTE": str(10**9),
-            "API_REQUESTS_PER_MINUTE": str(10**9),
-            "API_PERSON_REQUESTS_PER_MINUTE": str(10**9),
+            **UNLIMITED,
         }
         with processes.on_core(tested):
             yield
@@ -153,7 +64,7 @@ class App:
         made: Any = prepare_ours.make(
             {"redirect_uri": REDIRECT_URI, "code_challenge": challenge},
             people=8,
-            codes=3 * REQUESTS + 2 * WARM_UP if operation == "exchange" else 1,
+            codes=4 * REQUESTS if operation == "exchange" else 1,
         )
         self.operation = operation
         self._codes: list[str] = made["codes"]
@@ -163,7 +74,7 @@ class App:
         self._tokens: dict[str, str] = {}
         from devportal.wsgi import application
 
-        self._application = application
+        self.application: Any = application
         self._exchange()
 
     def send(self) -> None:
@@ -201,7 +112,7 @@ class App:
             "wsgi.errors": sys.stderr,
         }
         statuses: list[str] = []
-        response = self._application(environ, lambda status, headers, exc_info=None: statuses.append(status))
+        response = self.application(environ, lambda status, headers, exc_info=None: statuses.append(status))
         answer = b"".join(response)
         response.close()
         if not statuses[0].startswith("200"):
@@ -217,20 +128,11 @@ def timed(app: App, requests: int = REQUESTS) -> float:
     return 1e6 * (time.perf_counter() - begun) / requests
 
 
-def layers(app: App) -> str:
-    """Return the layers, the most expensive first, in microseconds a request."""
-    watch = StopWatch()
-    for layer, module, name in LAYERS:
-        watch.put_on(layer, module, name)
-    app._application = watch.watch("between the layers", app._application)
-    timed(app, 5)
-    watch.seconds.clear()
-    watch.calls.clear()
-    whole = timed(app)
-    lines = [f"{'layer':<52} {'us':>7} {'calls':>6}"]
-    for layer, seconds in sorted(watch.seconds.items(), key=lambda pair: -pair[1]):
-        lines.append(f"{layer:<52} {1e6 * seconds / REQUESTS:>7.0f} {watch.calls[layer] / REQUESTS:>6.1f}")
-    return "\n".join([*lines, f"{'a request, stop-watches included':<52} {whole:>7.0f}"])
+def processor(app: App) -> float:
+    """Return the microseconds of processor that a request takes of this process."""
+    begun = time.process_time()
+    timed(app)
+    return 1e6 * (time.process_time() - begun) / REQUESTS
 
 
 def main() -> int:
@@ -250,7 +152,7 @@ def main() -> int:
         call_command("migrate", verbosity=0)
         app = App(given.operation)
         timed(app, WARM_UP)
-        print(f"{given.operation}: {timed(app):.0f} us a request, one after the other, unwatched\n")
+        print(f"{given.operation}, unwatched and one after the other: {processor(app):.0f} us of processor a request\n")
         if given.functions:
             profile = cProfile.Profile()
             profile.runcall(timed, app)
@@ -258,7 +160,7 @@ def main() -> int:
             statistics.print_stats(90)
             statistics.sort_stats("tottime").print_stats(45)
         else:
-            print(layers(app))
+            print(layers.table(app, lambda: timed(app), REQUESTS))
         from django.db import connections
 
         connections.close_all()

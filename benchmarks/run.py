@@ -33,6 +33,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help="how often everything is measured (default: 5)")
     parser.add_argument("--seconds", type=float, default=2.5, help="of each measurement (default: 2.5)")
     parser.add_argument("--only", default=",".join(OPERATIONS), help=f"of {','.join(OPERATIONS)}")
+    parser.add_argument(
+        "--grown",
+        type=int,
+        default=0,
+        metavar="ROWS",
+        help="beside it a second copy of the service that has ROWS access tokens and as many refresh tokens",
+    )
     given = parser.parse_args()
     given.only = given.only.split(",")
     if unknown := set(given.only) - set(OPERATIONS):
@@ -42,16 +49,13 @@ def arguments() -> argparse.Namespace:
 
 def slots(measured: list[Contender], only: list[str]) -> list[tuple[str, Contender]]:
     """Return what a round consists of: operation by operation, the contenders in turn."""
-    found = []
-    for operation in ("refresh", "exchange", "userinfo", "discovery"):
-        for one in measured:
-            of_default_hasher = one.name.endswith("default hasher")
-            if operation in only and (operation == "refresh" or not of_default_hasher):
-                found.append((operation, one))
-            elif operation == "userinfo" and "me" in only and one.name != "ours" and not of_default_hasher:
-                found.append((operation, one))  # what /v1/me is compared with
-            if operation == "userinfo" and "me" in only and one.paths.me:
-                found.append(("me", one))
+    found: list[tuple[str, Contender]] = []
+    for operation in ("refresh", "exchange", "userinfo", "me", "discovery"):
+        # The others' userinfo is what /v1/me is compared with.
+        asked = operation in only or (operation == "userinfo" and "me" in only)
+        mine_too = operation in only
+        takes_part = [one for one in measured if operation in one.operations]
+        found += [(operation, one) for one in takes_part if asked and (mine_too or one.paths.me is None)]
     return found
 
 
@@ -124,7 +128,8 @@ def run(measured: list[Contender], given: argparse.Namespace, core: int | None) 
         for operation, one in slots(measured, given.only):
             counted = measure(operation, one, given.seconds)
             rows.setdefault((operation, one.name), figures.Row()).add(counted)
-    print(figures.table(rows), figures.ratios(rows), figures.signatures(rows, signing), sep="\n\n")
+    parts = [figures.table(rows), figures.ratios(rows), figures.growth(rows), figures.signatures(rows, signing)]
+    print(*filter(None, parts), sep="\n\n")
     for doubt in figures.doubts(rows):
         print(f"note: {doubt}")
 
@@ -145,9 +150,10 @@ def main() -> int:
         stack.enter_context(processes.on_core(rest))
         folder = stack.enter_context(keeper.folder())
         database, store = stack.enter_context(postgres.start()), stack.enter_context(redis.start())
-        place = Place(folder, database, store, tested, codes)
+        place = Place(folder, database, store, tested, codes, given.grown)
         measured: list[Contender] = []
-        for start in (contenders.ours, contenders.stock, contenders.node):
+        beside = [contenders.grown] if given.grown else []
+        for start in (contenders.ours, *beside, contenders.stock, contenders.node):
             print(f"preparing {start.__name__}", file=sys.stderr)
             measured += stack.enter_context(start(place))
         for one in measured:

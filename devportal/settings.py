@@ -115,6 +115,7 @@ MIDDLEWARE = [
     "devportal.lib.headers.PageHeadersMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "oidc.cors.CorsMiddleware",
+    "devportal.lib.for_apps.ForAppsMiddleware",
     "devportal.lib.bad_input.BadInputMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -374,7 +375,7 @@ PROFILE_SOURCE_URL: str = env.str("PROFILE_SOURCE_URL", "")
 SOURCE_TOKEN: str = env.str("SOURCE_TOKEN", "")
 
 # What each worker process sets up for itself once it runs (devportal/lib/worker.py).
-WORKER_STARTS = ["api.usage.flush_at_exit"]
+WORKER_STARTS = ["api.usage.flush_at_exit", "devportal.lib.connections.check_only_rested"]
 
 # --- Checks and logs -------------------------------------------------------------------------------------
 

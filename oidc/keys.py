@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 from django.conf import settings
 from django.db import DatabaseError, IntegrityError, connection, transaction
 from jwcrypto.jwk import JWK
@@ -33,7 +33,7 @@ class Key:
     """A parsed key. `private` signs, `public` checks; `public_jwk` is what JWKS publishes."""
 
     kid: str
-    private: JWK
+    private: RSAPrivateKey
     public: RSAPublicKey
     public_jwk: dict[str, Any]
 
@@ -118,9 +118,8 @@ def _load() -> Ring:
 
 
 def _parse(row: SigningKey) -> Key:
-    private = JWK.from_json(encryption.decrypt(row.private_encrypted))
-    public = private.get_op_key("verify")
-    return Key(kid=row.kid, private=private, public=public, public_jwk=row.public_jwk)
+    jwk = JWK.from_json(encryption.decrypt(row.private_encrypted))
+    return Key(row.kid, jwk.get_op_key("sign"), jwk.get_op_key("verify"), row.public_jwk)
 
 
 def _unneeded_before() -> datetime:

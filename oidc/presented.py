@@ -14,6 +14,7 @@ from accounts.models import Account, PairwiseSubject
 from devportal.lib.credentials import digest
 from devportal.lib.statements import Joined, Read
 from oidc.models import (
+    AccessToken,
     AuthorizationCode,
     Client,
     ClientSecret,
@@ -66,6 +67,14 @@ _WITH_CODE = Joined(
     | {"shown": (AuthorizationCode, (*_CODE_FIELDS, "expires", "consumed_at"))}
     | family_parts("shown__family")
 )
+_TOKEN = Joined(
+    {"": (AccessToken, ("family_id", "user_id", "application_id", "expires", "scope"))}
+    | family_parts("family")
+    | {
+        "family__connection__client": (Client, CLIENT_FIELDS),
+        "family__connection__client__project": (Project, PROJECT_FIELDS),
+    }
+)
 _WITH_REFRESH_TOKEN = Joined(_CLIENT_PARTS | {"shown": (RefreshToken, _REFRESH_FIELDS)} | family_parts("shown__family"))
 
 
@@ -85,6 +94,11 @@ def _client_with_refresh_token(client_id: str, checksum: str) -> "QuerySet[Any, 
     return _client(client_id, _WITH_REFRESH_TOKEN.paths, shown=shown)
 
 
+def _access_token(checksum: str) -> "QuerySet[Any, Any]":
+    return AccessToken.objects.filter(token_checksum=checksum).values_list(*_TOKEN.paths)
+
+
+_READ_ACCESS_TOKEN = Read(["checksum"], _access_token)
 _READ_ALONE = Read(["client_id"], lambda client_id: _client(client_id, _ALONE.paths))
 _READ_WITH_CODE = Read(["client_id", "digest"], _client_with_code)
 _READ_WITH_REFRESH_TOKEN = Read(["client_id", "digest"], _client_with_refresh_token)
@@ -97,6 +111,13 @@ class Presented:
     client: Client | None = None
     secrets: list[ClientSecret] = field(default_factory=list)
     credential: AuthorizationCode | RefreshToken | None = None
+
+
+def look_up_access_token(raw: str) -> AccessToken | None:
+    """Return the row of an access token with all that it hangs on, or None."""
+    rows = _READ_ACCESS_TOKEN.rows(digest(raw))
+    row: AccessToken | None = _TOKEN.build(rows[0])[""] if rows else None
+    return row
 
 
 def is_possible(client_id: str | None) -> bool:

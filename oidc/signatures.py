@@ -1,4 +1,8 @@
-"""Signed tokens: made with jwcrypto, checked with `cryptography` (seven times faster)."""
+"""Signed tokens: RS256 and nothing else (RFC 7515), by `cryptography`.
+
+Keys and JWKS are jwcrypto's; for the tokens themselves it costs 110 microseconds a signature beyond the RSA, and
+checks seven times slower.
+"""
 
 import base64
 import binascii
@@ -13,7 +17,6 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from django.conf import settings
 from jwcrypto.jwk import JWK
-from jwcrypto.jwt import JWT
 
 from devportal.lib import clock
 from oidc import keys
@@ -28,10 +31,18 @@ MAX_TOKEN_CHARACTERS = 16_384
 def sign(claims: dict[str, Any], typ: str) -> str:
     """Return `claims` as an RS256 JWT of the active key. Raises keys.NoSigningKey."""
     key = keys.signing_key()
-    token = JWT(header={"typ": typ, "alg": "RS256", "kid": key.kid}, claims=claims)
-    token.make_signed_token(key.private)
-    serialized: str = token.serialize()
-    return serialized
+    header = {"typ": typ, "alg": "RS256", "kid": key.kid}
+    signed = f"{_encoded(header)}.{_encoded(claims)}"
+    signature = key.private.sign(signed.encode(), PKCS1v15(), SHA256())
+    return f"{signed}.{_base64url(signature)}"
+
+
+def _encoded(part: dict[str, Any]) -> str:
+    return _base64url(json.dumps(part, separators=(",", ":"), ensure_ascii=False).encode())
+
+
+def _base64url(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()  # RFC 7515 §2
 
 
 def _decoded(part: str) -> Any:

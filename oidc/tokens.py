@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
 
 from accounts.authentication import Authentication
 from devportal.lib import clock
@@ -19,15 +18,12 @@ from oidc import scopes as scope_rules
 from oidc import signatures
 from oidc.errors import BadToken
 from oidc.models import AccessToken, AuthorizationCode, Connection, Family, RefreshToken
+from oidc.presented import look_up_access_token
+from oidc.storing import NewToken, store
 
 log = logging.getLogger(__name__)
 
 REFRESH_TOKEN_LENGTH = 43  # 256 random bits
-_FAMILY = (
-    "family__connection__account",
-    "family__connection__subject",
-    "family__connection__client__project",
-)
 
 
 # --- Codes ---
@@ -178,41 +174,13 @@ def access_token(family: Family, scopes: list[str]) -> str:
     return signatures.sign(claims, signatures.ACCESS_TOKEN)
 
 
-@transaction.atomic
-def store(consumed: AuthorizationCode | RefreshToken, access: str, refresh: str | None, scope: str) -> bool:
-    """Consume a code or refresh token and store what was made from it; False if another request was first."""
-    moment = clock.now()
-    family = consumed.family
-    if not _consume(consumed, moment):
-        return False
-    AccessToken.objects.create(
-        family=family,
-        user_id=consumed.user_id,
-        application_id=consumed.application_id,
-        token="",
-        token_checksum=digest(access),
-        scope=scope,
-        expires=clock.from_now(settings.ACCESS_TOKEN_SECONDS),
-    )
+def keep(consumed: AuthorizationCode | RefreshToken, access: str, refresh: str | None, scope: str) -> bool:
+    """Store what was made from a code or refresh token, consuming it; False if another request was first."""
+    access_token = NewToken(digest(access), clock.from_now(settings.ACCESS_TOKEN_SECONDS), scope)
+    refresh_token = None
     if refresh is not None:
-        RefreshToken.objects.create(
-            family=family,
-            user_id=consumed.user_id,
-            application_id=consumed.application_id,
-            token="",
-            token_checksum=digest(refresh),
-            expires=clock.from_now(settings.REFRESH_TOKEN_SECONDS),
-        )
-    return True
-
-
-def _consume(consumed: AuthorizationCode | RefreshToken, moment: datetime) -> bool:
-    if isinstance(consumed, AuthorizationCode):
-        codes = AuthorizationCode.objects.filter(pk=consumed.pk, consumed_at=None)
-        return bool(codes.update(consumed_at=moment))
-    if consumed.revoked is not None:
-        return True  # superseded, and forgiven by REFRESH_GRACE_SECONDS
-    return bool(RefreshToken.objects.filter(pk=consumed.pk, revoked=None).update(revoked=moment))
+        refresh_token = NewToken(digest(refresh), clock.from_now(settings.REFRESH_TOKEN_SECONDS))
+    return store(consumed, clock.now(), access_token, refresh_token)
 
 
 # --- Checking ---
@@ -224,7 +192,7 @@ def find_access_token(raw: str) -> AccessToken:
     A valid signature alone is worth nothing: the row, its family, consent, person and client are all asked.
     """
     signatures.read_access_token(raw)
-    row = AccessToken.objects.select_related(*_FAMILY).filter(token_checksum=digest(raw)).first()
+    row = look_up_access_token(raw)
     if row is None:
         raise BadToken("unknown")
     if row.expires <= clock.now():

@@ -134,10 +134,11 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
 
     # --- Issuing ---
 
-    def _save_bearer_token(self, token: dict[str, Any], request: Any, *args: Any, **kwargs: Any) -> None:
+    def save_bearer_token(self, token: dict[str, Any], request: Any, *args: Any, **kwargs: Any) -> None:
+        # The library opens a transaction around _save_bearer_token; oidc/storing.py has its own, where one is needed.
         if scopes.OFFLINE not in tokens.live_scopes(request.family):
             token.pop("refresh_token", None)
-        if not tokens.store(request.consumed, token["access_token"], token.get("refresh_token"), token["scope"]):
+        if not tokens.keep(request.consumed, token["access_token"], token.get("refresh_token"), token["scope"]):
             raise errors.InvalidGrantError(request=request)
 
     def finalize_id_token(self, id_token: dict[str, Any], token: Any, token_handler: Any, request: Any) -> str:

@@ -10,6 +10,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from devportal.lib import clock
+from devportal.lib.counters import counters
 from oidc import keys
 from oidc.models import Client, SigningKey
 from tests.factories import make_account, make_client, make_project, make_web_client
@@ -20,6 +21,7 @@ from tests.relying_party import RelyingParty
 def fresh_process() -> None:
     """Forget what the process keeps between requests."""
     cache.clear()
+    counters.cache_clear()
     keys.forget()
 
 

@@ -27,10 +27,8 @@ class RequestIdMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         given = request.headers.get(HEADER, "")
         request_id = given if _WELL_FORMED.fullmatch(given) else random_text(20)
-        token = _current.set(request_id)
-        try:
-            response = self.get_response(request)
-        finally:
-            _current.reset(token)
+        # Never reset: Django logs an answer's status after the last middleware has returned.
+        _current.set(request_id)
+        response = self.get_response(request)
         response[HEADER] = request_id
         return response

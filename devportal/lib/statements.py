@@ -91,3 +91,32 @@ class Joined:
 def _in_order(model: type[models.Model], fields: tuple[str, ...]) -> tuple[str, ...]:
     """Return the primary key and `fields` in the model's own order, in which from_db expects their values."""
     return tuple(f.attname for f in model._meta.concrete_fields if f.primary_key or f.attname in fields)
+
+
+class Row:
+    """The columns of one model that an insert fills, in a fixed order; everything else takes the column's default."""
+
+    def __init__(self, model: type[models.Model], names: Sequence[str]) -> None:
+        self._model = model
+        self._names = tuple(names)
+        self._fields: list[Any] = [next(f for f in model._meta.concrete_fields if f.attname == name) for name in names]
+
+    def into(self) -> str:
+        """Return `table (columns)`."""
+        columns = ", ".join(f'"{field.column}"' for field in self._fields)
+        return f'"{self._model._meta.db_table}" ({columns})'
+
+    def placeholders(self, connection: Any) -> str:
+        """Return a placeholder for each column; where the server types parameters, with its type."""
+        if connection.vendor != "postgresql":
+            return ", ".join(["%s"] * len(self._fields))
+        fields = [field.target_field if field.is_relation else field for field in self._fields]
+        types = (field.rel_db_type(connection) if field.is_relation else field.db_type(connection) for field in fields)
+        return ", ".join(f"%s::{kind}" for kind in types)
+
+    def parameters(self, connection: Any, values: dict[str, Any]) -> list[Any]:
+        """Return what goes to the placeholders, converted as Django converts it."""
+        return [
+            field.get_db_prep_save(values[name], connection)
+            for name, field in zip(self._names, self._fields, strict=True)
+        ]

@@ -110,23 +110,26 @@ class AuthorizeView(Decided, View):
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest) -> HttpResponse:
+        try:
+            return self.decide(request)
+        except Limited as error:
+            return too_many_requests(request, error.retry_after)
+
+    def decide(self, request: HttpRequest) -> HttpResponse:
+        """Answer the request, within the limits. Raises Limited."""
         query = request.META.get("QUERY_STRING", "")
         try:
             parameters = read_query(request)
-        except Unreadable as error:
-            return pages.error(request, SignInError("invalid_request", str(error), may_redirect=False))
-        try:
-            limits.refuse_after_failures(request)
             limits.count_authorization(request, parameters.get("client_id") or "")
-        except Limited as error:
-            return too_many_requests(request, error.retry_after)
-        key = pending.key_of(query)
-        waiting = pending.find(request.session, key) or Pending(key, query, clock.now().timestamp())
-        attempt = look_at(request, waiting, parameters)
-        try:
+            key = pending.key_of(query)
+            waiting = pending.find(request.session, key) or Pending(key, query, clock.now().timestamp())
+            attempt = look_at(request, waiting, parameters)
             outcome = authorize.decide(attempt)
+        except Unreadable as error:
+            limits.count_failure(request)
+            return pages.error(request, SignInError("invalid_request", str(error), may_redirect=False))
         except SignInError as error:
-            limits.note_failure(request)
+            limits.count_failure(request)
             return pages.error(request, error)
         return self.answer(request, attempt, outcome)
 

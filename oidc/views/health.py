@@ -21,12 +21,14 @@ def live(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def ready(request: HttpRequest) -> HttpResponse:
-    """GET /health/ready: 200, or 503 naming what is missing: database, signing key, counter store."""
+    """GET /health/ready: 200, or 503 without a database or a signing key.
+
+    A lost counter store is told, but no reason to get no traffic: the service goes on without it.
+    """
     missing = [name for name, is_there in (("database", _database), ("signing_key", _key)) if not is_there()]
-    if settings.REDIS_URL and not _counters():
-        missing.append("counters")
-    status = "ok" if not missing else "not ready"
-    return JsonResponse({"status": status, "missing": missing}, status=503 if missing else 200)
+    degraded = ["counters"] if settings.REDIS_URL and not _counters() else []
+    status = "not ready" if missing else "degraded" if degraded else "ok"
+    return JsonResponse({"status": status, "missing": missing + degraded}, status=503 if missing else 200)
 
 
 def _database() -> bool:

@@ -49,10 +49,9 @@ def later(description: str, status: int, seconds: int) -> HttpResponse:
 def answered(request: HttpRequest, answer: Callable[[], HttpResponse]) -> HttpResponse:
     """Return the endpoint's answer within its limits, and the documented one under faults."""
     try:
-        limits.refuse_after_failures(request)
         response = answer()
         if response.status_code in (400, 401, 403):
-            limits.note_failure(request)
+            limits.count_failure(request)
     except Limited as error:
         return later("Too many requests.", 429, error.retry_after)
     except (DatabaseError, NoSigningKey):

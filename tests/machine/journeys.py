@@ -1,13 +1,9 @@
 """What people and apps do, step by step over HTTP, each step compared with what the model says must come of it."""
 
-from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
-from hypothesis import event
-from hypothesis.stateful import RuleBasedStateMachine
 
 from tests.factories import PASSWORD
 from tests.machine.model import (
@@ -21,7 +17,7 @@ from tests.machine.model import (
     Person,
     Refresh,
 )
-from tests.machine.world import Tab, World
+from tests.machine.world import Form, Hint, Tab, World
 from tests.relying_party import answer_of, claims_of
 
 PAGES = {"error page": 400, "unavailable page": 403, "full page": 403, "consent page": 200}
@@ -33,39 +29,19 @@ SIGN_IN_PAGES = {
 CLAIMS = {"email": {"email", "email_verified"}, "profile": {"name", "given_name", "family_name"}}
 
 
-@dataclass(frozen=True)
-class Form:
-    """A page with a question (or the page of a full app), open in a browser."""
-
-    tab: Tab
-    asked: Asked
-    person: Person
-    reference: str
-    session_key: str
-    signed_at: int
-
-
-@dataclass(frozen=True)
-class Hint:
-    """An ID token that an app kept."""
-
-    raw: str
-    family: Family
-
-
-class Journeys(RuleBasedStateMachine):
+class Journeys:
     """The steps; the rules that take them are in the test's own file."""
 
     def __init__(self, world: World) -> None:
-        super().__init__()
         self.world = world
-        self.example = ExitStack()
-        self.example.enter_context(world.example())
-        self.model = Model()
-        self.requests: list[Asked] = []
-        self.forms: list[Form] = []
-        self.hints: list[Hint] = []
         self.touched: list[Family] = []
+
+    @property
+    def model(self) -> Model:
+        return self.world.state.model
+
+    def note(self, what: str) -> None:
+        """Take note of something that was reached."""
 
     # --- Browsers ---
 
@@ -77,7 +53,7 @@ class Journeys(RuleBasedStateMachine):
             outcome = self.model.outcome(tab.session, asked, tab.session.came_at(asked, self.world.now))
             code = self._arrive(tab, asked, response, outcome)
             if outcome in ("consent page", "full page") and decision != "leave":
-                return self.answer(self.forms[-1], decision)
+                return self.answer(self.world.state.forms[-1], decision)
             if outcome not in SIGN_IN_PAGES or outcome == "sign-up page" or decision == "leave" or person is None:
                 return code
             back = self.authenticate(tab, response["Location"], tab.session.person or person)
@@ -96,7 +72,7 @@ class Journeys(RuleBasedStateMachine):
         tab, asked = form.tab, form.asked
         fields = {"reference": form.reference, "decision": "allow" if decision == "meddle" else decision}
         if decision == "meddle":
-            fields |= {"scope": "openid account.read", "client_id": self.world.apps[0].client_id}
+            fields |= {"scope": "openid account.read", "client_id": self.world.state.apps[0].client_id}
             fields |= {"redirect_uri": "https://elsewhere.example.com/", "consent_given_now": "true"}
         response = self.world.post(tab.http, reverse("consent"), fields, asked)
         session, now = tab.session, self.world.now
@@ -105,19 +81,19 @@ class Journeys(RuleBasedStateMachine):
         if session.person is None:
             assert response["Location"].startswith("/account/login/")
         elif waiting is None or not is_valid or form.person is not session.person:
-            event("form: stale")
+            self.note("form: stale")
             assert response["Location"] == reverse("resume")
         else:
             outcome = self.model.outcome(session, asked, waiting.at, allowed=decision != "cancel")
             if decision == "cancel" and outcome != "unavailable page":
                 outcome = "access_denied"
-            event(f"form: {outcome}")
+            self.note(f"form: {outcome}")
             return self._arrive(tab, asked, response, outcome)
         return None
 
     def _arrive(self, tab: Tab, asked: Asked, response: Any, outcome: str) -> Code | None:
         """Compare an answer to a request with what must come of it, and take note of it."""
-        event(f"authorize: {outcome}")
+        self.note(f"authorize: {outcome}")
         session, now = tab.session, self.world.now
         if outcome in PAGES:
             assert (response.status_code, "Location" in response) == (PAGES[outcome], False), outcome
@@ -130,7 +106,7 @@ class Journeys(RuleBasedStateMachine):
         if outcome in ("consent page", "full page"):
             assert session.person is not None
             reference = response.context["reference"]
-            self.forms.append(Form(tab, asked, session.person, reference, tab.session_key, int(now)))
+            self.world.state.forms.append(Form(tab, asked, session.person, reference, tab.session_key, int(now)))
         if outcome == "consent page":
             assert {access["scope"] for access in response.context["accesses"]} == set(asked.scopes)
         if outcome in ("consent page", "full page", *SIGN_IN_PAGES):
@@ -144,6 +120,13 @@ class Journeys(RuleBasedStateMachine):
         return code
 
     # --- Apps ---
+
+    def ask(self, app: App, scopes: str, prompt: str = "", max_age: int | None = None, address: str = "") -> Asked:
+        """Return a new request of an app, to its first address if none is named."""
+        requests = self.world.state.requests
+        uri = address or app.redirect_uris[0]
+        requests.append(Asked(app, tuple(scopes.split()), prompt, max_age, uri, len(requests)))
+        return requests[-1]
 
     def redeem(self, code: Code, app: App, **changes: str) -> str:
         """Exchange a code as `app`, with what the right app would send but for `changes`; return what came of it."""
@@ -185,7 +168,7 @@ class Journeys(RuleBasedStateMachine):
         assert (access["client_id"], access["scope"]) == (family.app.client_id, answer["scope"])
         self.world.know_sub(family.person, family.app.project, access["sub"])
         self._look_at_id_token(answer["id_token"], source, scopes, access["sub"])
-        self.hints.append(Hint(answer["id_token"], family))
+        self.world.state.hints.append(Hint(answer["id_token"], family))
         now, refresh = self.world.now, answer.get("refresh_token")
         self.model.tokens(source, now, answer["scope"].split(), answer["access_token"], refresh)
 
@@ -220,7 +203,7 @@ class Journeys(RuleBasedStateMachine):
             assert set(me.json()) - {"picture"} == {"id"}.union(*(CLAIMS[scope] for scope in shown))
 
     def try_refresh(self, token: Refresh) -> None:
-        """Refresh as its app, and undo it: does it work when it should?"""
+        """Refresh as its app, and undo it."""
         with self.world.undone():
             form = {"grant_type": "refresh_token", "refresh_token": token.raw}
             response = self.world.app_posts(token.family.app, "/connect/token", form)
@@ -252,3 +235,28 @@ def sign_out_url(hint: Hint) -> str:
     """Return the address to which an app sends a person who signs out."""
     parameters = {"id_token_hint": hint.raw, "post_logout_redirect_uri": hint.family.app.sign_out_uri, "state": "bye"}
     return f"{reverse('logout')}?{urlencode(parameters)}"
+
+
+def begin(world: World) -> None:
+    """Let some things have happened, so that no run of the machine has to begin with an empty house."""
+    journeys, state = Journeys(world), world.state
+    full = "openid email profile offline_access"
+    web, spa, new, native, house = state.apps
+    ada, bob, cyd = state.tabs
+    for tab, app, scopes in [
+        (ada, web, f"{full} account.read"),
+        (bob, web, "openid profile"),
+        (cyd, native, full),
+        (bob, new, full),
+        (cyd, house, full),
+        (ada, spa, "openid offline_access"),
+    ]:
+        code = journeys.visit(tab, journeys.ask(app, scopes), "allow", None)
+        assert code is not None
+        assert journeys.redeem(code, app) == "tokens"
+    for token in list(state.model.refresh)[:3]:
+        assert journeys.renew(token, token.family.app) == "tokens"
+    journeys.visit(ada, journeys.ask(native, full), "allow", None)
+    journeys.visit(bob, journeys.ask(spa, full), "leave", None)
+    for family in state.model.families:
+        journeys.look_at(family)

@@ -65,7 +65,7 @@ class Person:
 
     email: str
     pk: int
-    owns: Project | None = None
+    owns: bool = False  # all the projects
     active: bool = True
     deleted: bool = False
 
@@ -240,11 +240,11 @@ class Model:
         return connection.scopes if connection else set()
 
     def people_of(self, app: App) -> set[Person]:
-        """Return everybody who ever authorized the app, its owners left out."""
-        return {person for person, of in self.connections if of is app and person.owns is not app.project}
+        """Return everybody who ever authorized the app, its owner left out."""
+        return {person for person, of in self.connections if of is app and not person.owns}
 
     def is_full_for(self, person: Person, app: App) -> bool:
-        if not app.capped or (person, app) in self.connections or person.owns is app.project:
+        if not app.capped or (person, app) in self.connections or person.owns:
             return False
         return len(self.people_of(app)) >= CAP
 

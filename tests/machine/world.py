@@ -2,6 +2,7 @@
 in which every answer is looked at, whatever it is an answer to.
 """
 
+import copy
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from django.test import TestCase
 from oidc import keys
 from oidc.models import Client
 from tests.factories import make_account, make_client, make_project, make_web_client
-from tests.machine.model import App, Asked, Person, Project, Session
+from tests.machine.model import App, Asked, Family, Model, Person, Project, Session
 from tests.relying_party import FORM, basic, sign_in
 
 BROWSERS = 3
@@ -28,7 +29,7 @@ class Clock:
     """The service's time. It stands still within a request, and goes on by a millisecond with each."""
 
     def __init__(self) -> None:
-        self.start = self.moment = datetime.now(UTC).replace(microsecond=0)
+        self.moment = datetime.now(UTC).replace(microsecond=0)
 
     def now(self) -> datetime:
         return self.moment
@@ -44,7 +45,6 @@ class Clock:
 class Tab:
     """A browser, and what the model knows of its session."""
 
-    name: str
     http: Browser = field(default_factory=Browser)
     session: Session = field(default_factory=Session)
 
@@ -53,34 +53,56 @@ class Tab:
         cookie = self.http.cookies.get(settings.SESSION_COOKIE_NAME)
         return cookie.value if cookie else ""
 
-    def forget(self) -> None:
-        """Start again as a browser that was never here."""
-        self.http, self.session = Browser(), Session()
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Tab":
+        twin = Tab(session=copy.deepcopy(self.session, memo))
+        twin.http.cookies[settings.SESSION_COOKIE_NAME] = self.session_key
+        memo[id(self)] = twin
+        return twin
 
 
-class World:
-    """Made once; `example` gives each run of the machine the same beginning."""
+@dataclass(frozen=True)
+class Form:
+    """A page with a question (or the page of a full app), open in a browser."""
 
-    def __init__(self, clock: Clock) -> None:
-        self.clock = clock
-        owner = make_account("owner@example.com")
-        rows = [make_project(owner, name=name) for name in ("Orbit", "Tide", "House")]
-        orbit, tide, house = (Project(row.name, row.pk) for row in rows)
-        kinds = Client.Type
-        self.projects = {orbit: rows[0], tide: rows[1], house: rows[2]}
-        self._apps = [
-            self._app("orbit-web", orbit, kinds.WEB, reviewed=True),
-            self._app("orbit-spa", orbit, kinds.SPA),
-            self._app("tide-new", tide, kinds.SPA, capped=True),
-            self._app("tide-native", tide, kinds.NATIVE),
-            self._app("house", house, kinds.WEB, first_party=True),
-        ]
-        accounts = [make_account(f"{name}@example.com") for name in ("ada", "bob", "cyd", "dee")]
-        self._people = [(account.email, account.pk, None) for account in accounts] + [(owner.email, owner.pk, tide)]
-        self._sessions = [sign_in(Browser(), account) for account in accounts[:BROWSERS]]
-        self.subs: dict[tuple[Person, Project], str] = {}
+    tab: Tab
+    asked: Asked
+    person: Person
+    reference: str
+    session_key: str
+    signed_at: int
 
-    def _app(self, name: str, project: Project, kind: Client.Type, **traits: bool) -> App:
+
+@dataclass(frozen=True)
+class Hint:
+    """An ID token that an app kept."""
+
+    raw: str
+    family: Family
+
+
+@dataclass
+class State:
+    """All that a run changes, apart from the database."""
+
+    projects: list[Project]
+    apps: list[App]
+    people: list[Person]
+    tabs: list[Tab]
+    model: Model = field(default_factory=Model)
+    requests: list[Asked] = field(default_factory=list)
+    forms: list[Form] = field(default_factory=list)
+    hints: list[Hint] = field(default_factory=list)
+    # The id by which each project knows each person, as far as apps were told.
+    subs: dict[tuple[Person, Project], str] = field(default_factory=dict)
+
+
+def people_and_apps(clock: Clock) -> State:
+    """Return three projects with five apps, their owner and four other people, three of them signed in."""
+    owner = make_account("owner@example.com")
+    rows = [make_project(owner, name=name) for name in ("Orbit", "Tide", "House")]
+    orbit, tide, house = projects = [Project(row.name, row.pk) for row in rows]
+
+    def app(name: str, project: Project, kind: Client.Type, **traits: bool) -> App:
         callback = f"https://{name}.example.com/callback"
         uris = (callback, f"{callback}?tenant=7") if kind != Client.Type.NATIVE else ("http://127.0.0.1:4711/back",)
         fields: dict[str, Any] = {
@@ -88,43 +110,52 @@ class World:
             "redirect_uris": " ".join(uris),
             "post_logout_redirect_uris": f"https://{name}.example.com/bye",
             "first_party": traits.get("first_party", False),
-            "verified_at": None if traits.get("capped") else self.clock.now(),
+            "verified_at": None if traits.get("capped") else clock.now(),
             "approved_scopes": "account.read" if traits.get("reviewed") else "",
         }
-        row, secret = self.projects[project], None
+        row, secret = rows[projects.index(project)], None
         if kind == Client.Type.WEB:
             client, secret = make_web_client(row, **fields)
         else:
             client = make_client(row, type=kind, **fields)
-        return App(
-            name, client.pk, client.client_id, project, uris, fields["post_logout_redirect_uris"], secret, **traits
-        )
+        bye = client.post_logout_redirect_uris
+        return App(name, client.pk, client.client_id, project, uris, bye, secret, **traits)
+
+    kinds = Client.Type
+    apps = [
+        app("orbit-web", orbit, kinds.WEB, reviewed=True),
+        app("orbit-spa", orbit, kinds.SPA),
+        app("tide-new", tide, kinds.SPA, capped=True),
+        app("tide-native", tide, kinds.NATIVE),
+        app("house", house, kinds.WEB, first_party=True),
+    ]
+    accounts = [make_account(f"{name}@example.com") for name in ("ada", "bob", "cyd", "dee")]
+    people = [Person(account.email, account.pk) for account in accounts] + [Person(owner.email, owner.pk, owns=True)]
+    tabs = [
+        Tab(sign_in(Browser(), account), Session(person, clock.time()))
+        for account, person in zip(accounts[:BROWSERS], people, strict=False)
+    ]
+    return State(projects, apps, people, tabs)
+
+
+class World:
+    """The service, and HTTP to it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.state = people_and_apps(clock)
 
     @contextmanager
     def example(self) -> Iterator[None]:
-        """Begin anew; whatever happens inside is undone at the end."""
-        self.clock.moment = self.clock.start + timedelta(hours=1)
+        """Begin from here; whatever happens inside is undone at the end."""
+        moment, state = self.clock.moment, self.state
+        self.state = copy.deepcopy(state)
         cache.clear()
         keys.reload()
-        self.subs = {}
-        for project in self.projects:
-            project.suspended = False
-        self.apps = [self._copy(app) for app in self._apps]
-        self.people = [Person(email, pk, owns) for email, pk, owns in self._people]
-        self.tabs = [Tab(f"browser-{number}") for number in range(BROWSERS)]
-        for tab, session, person in zip(self.tabs, self._sessions, self.people, strict=False):
-            name = settings.SESSION_COOKIE_NAME
-            tab.http.cookies[name] = session.cookies[name].value
-            tab.session = Session(person, self.clock.start.timestamp())
         with transaction.atomic():
             yield
             transaction.set_rollback(True)
-        keys.forget()
-
-    @staticmethod
-    def _copy(app: App) -> App:
-        values = {name: getattr(app, name) for name in App.__dataclass_fields__}
-        return App(**values)
+        self.clock.moment, self.state = moment, state
 
     # --- What happens beside requests ---
 
@@ -184,7 +215,7 @@ class World:
         if "Location" in response:
             _look_at_redirect(response["Location"], leads_to)
         shown = response.content.decode() + str(response.headers.items()) + str(response.cookies)
-        for (person, of), sub in self.subs.items():
+        for (person, of), sub in self.state.subs.items():
             assert of is project or sub not in shown, f"{person.email} as known in {of.name}"
         return response
 
@@ -192,9 +223,9 @@ class World:
 
     def know_sub(self, person: Person, project: Project, sub: str) -> None:
         """An app was told this id: the same for all apps of the project, and nobody else's anywhere."""
-        known = self.subs.setdefault((person, project), sub)
+        known = self.state.subs.setdefault((person, project), sub)
         assert known == sub, "a second id of one person in one project"
-        others = [one for pair, one in self.subs.items() if pair != (person, project)]
+        others = [one for pair, one in self.state.subs.items() if pair != (person, project)]
         assert sub not in others, "one id of two people, or in two projects"
 
 

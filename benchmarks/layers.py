@@ -1,0 +1,137 @@
+"""Which layers a request passes, and how long it is in each of them, without what it calls into the next."""
+
+import functools
+import importlib
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+_HEALTH_CHECK = "BaseDatabaseWrapper.close_if_health_check_failed"
+
+# A layer begins in any of these functions, and ends in those of another layer that they call.
+LAYERS = (
+    ("django: request, response, URLs", "django.core.handlers.wsgi", "WSGIHandler.__call__"),
+    ("middleware: ours", "devportal.lib.request_id", "RequestIdMiddleware.__call__"),
+    ("middleware: ours", "devportal.lib.headers", "PageHeadersMiddleware.__call__"),
+    ("middleware: ours", "oidc.cors", "CorsMiddleware.__call__"),
+    ("middleware: ours", "devportal.lib.bad_input", "BadInputMiddleware.__call__"),
+    ("middleware: Django's and allauth's", "django.utils.deprecation", "MiddlewareMixin.__call__"),
+    ("middleware: Django's and allauth's", "whitenoise.middleware", "WhiteNoiseMiddleware.__call__"),
+    ("middleware: Django's and allauth's", "allauth.usersessions.middleware", "UserSessionsMiddleware.__call__"),
+    ("view: token endpoint", "oidc.views.token", "TokenEndpoint.dispatch"),
+    ("view: userinfo endpoint", "oidc.views.token", "UserInfoEndpoint.dispatch"),
+    ("view: /v1", "api.views", "Endpoint.dispatch"),
+    ("oauthlib and the library's views", "oauth2_provider.views.mixins", "OAuthLibMixin.create_token_response"),
+    ("oauthlib and the library's views", "oauth2_provider.views.mixins", "OAuthLibMixin.create_userinfo_response"),
+    ("our rules (validator, tokens, claims)", "oidc.validator", "Validator.authenticate_client"),
+    ("our rules (validator, tokens, claims)", "oidc.validator", "Validator.validate_refresh_token"),
+    ("our rules (validator, tokens, claims)", "oidc.validator", "Validator.validate_code"),
+    ("our rules (validator, tokens, claims)", "oidc.validator", "Validator.validate_bearer_token"),
+    ("our rules (validator, tokens, claims)", "oidc.validator", "Validator.finalize_id_token"),
+    ("our rules (validator, tokens, claims)", "oidc.validator", "Validator.get_userinfo_claims"),
+    ("our rules (validator, tokens, claims)", "oidc.validator", "Validator._save_bearer_token"),
+    ("our rules (validator, tokens, claims)", "oidc.tokens", "access_token"),
+    ("our rules (validator, tokens, claims)", "oidc.tokens", "find_access_token"),
+    ("reading the credential: rows to instances", "oidc.presented", "look_up"),
+    ("reading the credential: rows to instances", "devportal.lib.statements", "Read.rows"),
+    ("ORM: building and compiling statements", "django.db.models.query", "QuerySet.create"),
+    ("ORM: building and compiling statements", "django.db.models.query", "QuerySet.update"),
+    ("ORM: building and compiling statements", "django.db.models.query", "QuerySet.first"),
+    ("ORM: building and compiling statements", "django.db.models.query", "QuerySet._fetch_all"),
+    ("ORM: building and compiling statements", "django.db.models.base", "Model.save"),
+    ("Django's cursor wrappers", "django.db.backends.utils", "CursorWrapper.execute"),
+    ("Django's cursor wrappers", "django.db.backends.postgresql.base", "DatabaseWrapper.create_cursor"),
+    ("PostgreSQL: statements, there and back", "psycopg", "Cursor.execute"),
+    ("PostgreSQL: statements, there and back", "psycopg", "Cursor.fetchall"),
+    ("our rules (validator, tokens, claims)", "oidc.validator", "Validator.save_bearer_token"),
+    ("transaction: Python around BEGIN and COMMIT", "django.db.transaction", "Atomic.__enter__"),
+    ("transaction: Python around BEGIN and COMMIT", "django.db.transaction", "Atomic.__exit__"),
+    ("PostgreSQL: BEGIN, COMMIT, there and back", "psycopg", "Connection.commit"),
+    ("PostgreSQL: connection check at the request's ends", "django.db", "close_old_connections"),
+    ("PostgreSQL: connection check at the request's ends", "django.db.backends.base.base", _HEALTH_CHECK),
+    ("limits: Python", "devportal.lib.limits", "check"),
+    ("limits: Python", "oidc.limits", "count_client"),
+    ("limits: Python", "oidc.limits", "refuse_after_failures"),
+    ("limits: Python", "api.limits", "take"),
+    ("usage: noting a call", "api.usage", "note"),
+    ("view: /v1", "api.callers", "identify"),
+    ("limits: Django's cache", "django.core.cache.backends.redis", "RedisCache.get"),
+    ("limits: Django's cache", "django.core.cache.backends.redis", "RedisCache.add"),
+    ("limits: Django's cache", "django.core.cache.backends.redis", "RedisCache.incr"),
+    ("limits: Redis client, there and back", "redis.client", "Redis.execute_command"),
+    ("signing: jwcrypto and RSA", "oidc.signatures", "sign"),
+    ("checking a signature", "oidc.signatures", "read"),
+)  # fmt: skip
+
+
+class HasApplication(Protocol):
+    """What sends the requests, and to which WSGI application."""
+
+    application: Any
+
+
+class StopWatch:
+    """Adds up the time in watched functions, less that in watched functions they call.
+
+    On the clock, and of this thread's processor; the difference is waiting.
+    """
+
+    def __init__(self) -> None:
+        self.clock: dict[str, float] = {}
+        self.processor: dict[str, float] = {}
+        self.calls: dict[str, int] = {}
+        self._inside: list[list[float]] = []
+
+    def watch(self, layer: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return `function` with a watch on it."""
+
+        @functools.wraps(function)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            inside = [0.0, 0.0]
+            self._inside.append(inside)
+            clock, processor = time.perf_counter(), time.thread_time()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                took = time.perf_counter() - clock, time.thread_time() - processor
+                self._inside.pop()
+                self.clock[layer] = self.clock.get(layer, 0.0) + took[0] - inside[0]
+                self.processor[layer] = self.processor.get(layer, 0.0) + took[1] - inside[1]
+                self.calls[layer] = self.calls.get(layer, 0) + 1
+                if self._inside:
+                    outside = self._inside[-1]
+                    outside[0] += took[0]
+                    outside[1] += took[1]
+
+        return watched
+
+    def put_on(self, layer: str, module: str, name: str) -> None:
+        """Watch a function or method; a name that the present code no longer has is passed over."""
+        owner: Any = importlib.import_module(module)
+        *path, last = name.split(".")
+        for part in path:
+            owner = getattr(owner, part, None)
+        if owner is not None and hasattr(owner, last):
+            setattr(owner, last, self.watch(layer, getattr(owner, last)))
+
+    def forget(self) -> None:
+        for figures in (self.clock, self.processor, self.calls):
+            figures.clear()
+
+
+def table(app: HasApplication, send: Callable[[], object], requests: int) -> str:
+    """Return the layers of `requests` requests, the most expensive first, in microseconds a request."""
+    watch = StopWatch()
+    for layer, module, name in LAYERS:
+        watch.put_on(layer, module, name)
+    app.application = watch.watch("between the layers", app.application)
+    send()
+    watch.forget()
+    send()
+    lines = [f"{'layer':<52} {'processor us':>12} {'clock us':>9} {'calls':>6}"]
+    for layer, processor in sorted(watch.processor.items(), key=lambda pair: -pair[1]):
+        clock, calls = 1e6 * watch.clock[layer] / requests, watch.calls[layer] / requests
+        lines.append(f"{layer:<52} {1e6 * processor / requests:>12.0f} {clock:>9.0f} {calls:>6.1f}")
+    sums = (1e6 * sum(figures.values()) / requests for figures in (watch.processor, watch.clock))
+    lines.append("{:<52} {:>12.0f} {:>9.0f}".format("a request, stop-watches included", *sums))
+    return "\n".join(lines)

@@ -1,0 +1,28 @@
+"""The short way for endpoints that programs call: no session, no cookies, no forms.
+
+What stands behind this middleware is for pages. A token request or a /v1 call would pass through eight layers that do
+nothing for it, at a fifth of a millisecond.
+"""
+
+from collections.abc import Callable
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.urls import resolve
+
+PATHS = ("/connect/token", "/connect/userinfo", "/connect/revoke", "/.well-known/", "//.well-known/", "/v1/")
+
+
+class ForAppsMiddleware:
+    """Calls the view of such an endpoint at once."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if not request.path_info.startswith(PATHS):
+            return self.get_response(request)
+        match = request.resolver_match = resolve(request.path_info)
+        response: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
+        render = getattr(response, "render", None)
+        return render() if callable(render) else response

@@ -1,0 +1,96 @@
+"""Consuming a code or refresh token and storing what was made from it: all of it or nothing, and at most once.
+
+On PostgreSQL this is one statement, so that a refresh makes two trips in all; elsewhere three in a transaction. The
+row that is consumed is the lock: whoever finds it consumed stores nothing (security rules 3 and 5).
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection, transaction
+
+from devportal.lib.statements import Row
+from oidc.models import AccessToken, AuthorizationCode, RefreshToken
+
+_BOTH = (
+    "user_id",
+    "application_id",
+    "family_id",
+    "token",
+    "token_checksum",
+    "expires",
+    "resource",
+    "created",
+    "updated",
+)
+_ACCESS = Row(AccessToken, (*_BOTH, "scope"))
+_REFRESH = Row(RefreshToken, _BOTH)
+
+
+@dataclass(frozen=True)
+class NewToken:
+    """What is stored of a token: never the token."""
+
+    checksum: str
+    expires: datetime
+    scope: str = ""
+
+
+def store(
+    consumed: AuthorizationCode | RefreshToken, moment: datetime, access: NewToken, refresh: NewToken | None
+) -> bool:
+    """Consume the row and store the tokens; False, and nothing stored, if it was consumed before."""
+    shared = {
+        "user_id": consumed.user_id,
+        "application_id": consumed.application_id,
+        "family_id": consumed.family_id,
+        "token": "",
+        "resource": [],
+        "created": moment,
+        "updated": moment,
+    }
+    rows = [(_ACCESS, _values(shared, access))]
+    if refresh is not None:
+        rows.append((_REFRESH, _values(shared, refresh)))
+    # A superseded refresh token that REFRESH_GRACE_SECONDS forgives is consumed already.
+    again = isinstance(consumed, RefreshToken) and consumed.revoked is not None
+    column = "revoked" if isinstance(consumed, RefreshToken) else "consumed_at"
+    still = "" if again else f' AND "{column}" IS NULL'
+    value = consumed.revoked if again else moment
+    # Names of tables and columns are Django's own, from the models.
+    consume = f'UPDATE "{consumed._meta.db_table}" SET "{column}" = %s WHERE "id" = %s{still}'  # noqa: S608
+    field: Any = consumed._meta.get_field(column)
+    parameters = [field.get_db_prep_save(value, connection), consumed.pk]
+    if connection.vendor == "postgresql":
+        return _in_one_statement(consume, parameters, rows)
+    return _in_a_transaction(consume, parameters, rows)
+
+
+def _values(shared: dict[str, Any], token: NewToken) -> dict[str, Any]:
+    return shared | {"token_checksum": token.checksum, "expires": token.expires, "scope": token.scope}
+
+
+def _in_one_statement(consume: str, parameters: list[Any], rows: list[tuple[Row, dict[str, Any]]]) -> bool:
+    inserts = ", ".join(
+        f"made_{place} AS (INSERT INTO {row.into()} SELECT {row.placeholders(connection)} FROM consumed)"  # noqa: S608
+        for place, (row, _) in enumerate(rows)
+    )
+    sql = f"WITH consumed AS ({consume} RETURNING 1), {inserts} SELECT count(*) FROM consumed"  # noqa: S608
+    for row, values in rows:
+        parameters += row.parameters(connection, values)
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        found = cursor.fetchone()
+    return bool(found and found[0])
+
+
+def _in_a_transaction(consume: str, parameters: list[Any], rows: list[tuple[Row, dict[str, Any]]]) -> bool:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(consume, parameters)
+        if cursor.rowcount != 1:
+            return False
+        for row, values in rows:
+            sql = f"INSERT INTO {row.into()} VALUES ({row.placeholders(connection)})"  # noqa: S608
+            cursor.execute(sql, row.parameters(connection, values))
+    return True
