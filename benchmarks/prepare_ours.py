@@ -56,7 +56,7 @@ def fill(table: type[Model], template: dict[str, object], rows: int) -> None:
     row = table(**template)
     row.save()
     quote = connection.ops.quote_name
-    own = {"family_id": "families.ids[1 + number % cardinality(families.ids)]"}
+    own = {"family_id": "families.ids[1 + mod(number, cardinality(families.ids))]"}
     own |= {"token_checksum": "encode(sha256(number::text::bytea), 'hex')"}
     columns = [str(field.column) for field in table._meta.concrete_fields if not field.primary_key]
     name = quote(table._meta.db_table)

@@ -1,13 +1,20 @@
 """People, projects and clients for tests, made as the service makes them."""
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from allauth.account.models import EmailAddress
+from django.conf import settings
 
 from accounts.models import Account
-from devportal.lib.credentials import random_text
+from api.keys import create_key
+from api.models import ApiKey
+from devportal.lib import clock
+from devportal.lib.credentials import digest, random_text
+from oidc import consent, tokens
 from oidc.clients import create_secret
-from oidc.models import Client, Project, ProjectMember
+from oidc.models import AccessToken, Client, Family, Project, ProjectMember
 from oidc.models.clients import new_client_id
 
 PASSWORD = "correct horse 9 battery"
@@ -48,3 +55,35 @@ def make_web_client(project: Project | None = None, **fields: Any) -> tuple[Clie
     """Return a web app and its secret."""
     client = make_client(project, type=Client.Type.WEB, **fields)
     return client, create_secret(client)[1]
+
+
+def make_key(
+    project: Project | None = None,
+    owner: Account | None = None,
+    permissions: Sequence[str] = ("account.read",),
+    expires_at: datetime | None = None,
+) -> tuple[ApiKey, str]:
+    """Return an API key and its raw value. Without an owner it is the project's."""
+    if project is None:
+        project = make_project(owner)
+    owner = owner or ProjectMember.objects.get(project=project, role=ProjectMember.Role.OWNER).account
+    return create_key(project, owner, "A script", list(permissions), expires_at)
+
+
+def make_access_token(client: Client, account: Account, scopes: Sequence[str] = ("openid", "email", "profile")) -> str:
+    """Return an access token as the token endpoint gives it, without the pages before it."""
+    connection = consent.record(account, client, list(scopes))
+    scope = " ".join(scopes)
+    moment = clock.now()
+    family = Family.objects.create(connection=connection, scope=scope, auth_time=moment, created_at=moment)
+    raw = tokens.access_token(family, list(scopes))
+    AccessToken.objects.create(
+        family=family,
+        user=account,
+        application=client,
+        token="",
+        token_checksum=digest(raw),
+        scope=scope,
+        expires=clock.from_now(settings.ACCESS_TOKEN_SECONDS),
+    )
+    return raw

@@ -23,7 +23,7 @@ def _trust_recent(**kwargs: Any) -> None:
     for connection in connections.all(initialized_only=True):
         last_used = getattr(connection, "last_used", 0.0)
         if connection.connection is not None and time.monotonic() - last_used < RESTED_SECONDS:
-            connection.health_check_done = True
+            connection.health_check_done = True  # type: ignore[attr-defined]
 
 
 def _note_use(**kwargs: Any) -> None:

@@ -143,6 +143,8 @@ def test_suspending_and_verifying(tmp_path: Path) -> None:
         (FILE.replace('password = "a long password 1"', "password = 7"), "people[0].password"),
         (FILE.replace('"Dana@example.com"', '"Dana"'), "people[0].email"),
         (FILE.replace('name = "Orbit"', 'name = ""'), "projects[0].name"),
+        (FILE.replace('name = "Orbit"', 'name = "0pen Port"'), "projects[0].name"),
+        (FILE.replace('name = "Live"', 'name = "Openport Live"'), "projects[0].clients[1].name"),
         (FILE + "\n[[plans]]\nid = 'pro'\n", "plans"),
         (FILE + "\n[[families]]\nowner = 'x'\n", "families"),
         (FILE + KEY.replace("robin", "nobody"), "projects[0].api_keys[0].owner"),

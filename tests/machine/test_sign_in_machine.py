@@ -12,9 +12,9 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from django.conf import settings as service_settings
 from django.core.management import call_command
 from django.db.models import F
-from django.test import Client as Browser
 from hypothesis import HealthCheck, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
@@ -27,7 +27,7 @@ from oidc.models import Client, Connection, Project, RefreshToken
 from tests.factories import make_account
 from tests.machine.journeys import Journeys, begin, sign_out_url
 from tests.machine.model import CAP, Person, Session
-from tests.machine.world import BROWSERS, Clock, World, pick
+from tests.machine.world import BROWSERS, Clock, World, new_browser, pick
 from tests.relying_party import header_of
 
 MINUTE, HOUR, DAY = 60, 3600, 24 * 3600
@@ -361,11 +361,11 @@ class SignInMachine(Journeys, RuleBasedStateMachine):
             if tab.session.person is person:
                 response = self.world.get(tab.http, "/account/apps/")
                 assert response["Location"].startswith("/account/login/")
-                tab.http, tab.session = Browser(), Session()
+                tab.http, tab.session = new_browser(), Session()
 
     def look_at_keys(self) -> None:
         """The key of every token that still works is published."""
-        published = {key["kid"] for key in self.world.get(Browser(), "/.well-known/jwks").json()["keys"]}
+        published = {key["kid"] for key in self.world.get(new_browser(), "/.well-known/jwks").json()["keys"]}
         live = [token for token in self.model.access if token.is_live(self.world.now)]
         assert {header_of(token.raw)["kid"] for token in live} <= published
 
@@ -380,15 +380,14 @@ class SignInMachine(Journeys, RuleBasedStateMachine):
 
 
 @pytest.fixture
-def world(db: None, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, settings: Any) -> World:
+def world(db: None, monkeypatch: pytest.MonkeyPatch, settings: Any) -> World:
     settings.UNVERIFIED_APP_PEOPLE = CAP
     settings.SIGNING_KEY_REFRESH_SECONDS = DAY  # no thread of its own: it would not see this transaction
     # What is tested here is not how often one may try.
     settings.ACCOUNT_RATE_LIMITS = False
-    for name in [name for name in dir(settings) if name.endswith("_PER_MINUTE")]:
+    for name in [name for name in dir(service_settings) if name.endswith("_PER_MINUTE")]:
         setattr(settings, name, 10**6)
-    logging.disable(logging.WARNING)  # refusals by the thousand
-    request.addfinalizer(lambda: logging.disable(logging.NOTSET))
+    monkeypatch.setattr(logging.root.manager, "disable", logging.WARNING)  # refusals by the thousand
     clock = Clock()
     monkeypatch.setattr(service_clock, "now", clock.now)
     monkeypatch.setattr(time, "time", clock.time)  # what allauth and Django's signatures go by

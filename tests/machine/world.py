@@ -1,5 +1,6 @@
-"""The service as the machine sees it: some projects, apps and people, a clock that only the machine moves, and HTTP
-in which every answer is looked at, whatever it is an answer to.
+"""The service as the machine sees it: some projects, apps and people, a clock of its own, and HTTP.
+
+Every answer is looked at, whatever it answers.
 """
 
 import copy
@@ -15,6 +16,7 @@ from django.core.cache import cache
 from django.db import transaction
 from django.test import Client as Browser
 from django.test import TestCase
+from django.test.client import ClientHandler
 
 from oidc import keys
 from oidc.models import Client
@@ -23,6 +25,15 @@ from tests.machine.model import App, Asked, Family, Model, Person, Project, Sess
 from tests.relying_party import FORM, basic, sign_in
 
 BROWSERS = 3
+# All browsers go through one: building the middleware anew for each would take most of the time.
+_HANDLER = ClientHandler(enforce_csrf_checks=False)
+
+
+def new_browser() -> Browser:
+    """Return a browser that was never here."""
+    browser = Browser()
+    browser.handler = _HANDLER
+    return browser
 
 
 class Clock:
@@ -45,7 +56,7 @@ class Clock:
 class Tab:
     """A browser, and what the model knows of its session."""
 
-    http: Browser = field(default_factory=Browser)
+    http: Browser = field(default_factory=new_browser)
     session: Session = field(default_factory=Session)
 
     @property
@@ -132,7 +143,7 @@ def people_and_apps(clock: Clock) -> State:
     accounts = [make_account(f"{name}@example.com") for name in ("ada", "bob", "cyd", "dee")]
     people = [Person(account.email, account.pk) for account in accounts] + [Person(owner.email, owner.pk, owns=True)]
     tabs = [
-        Tab(sign_in(Browser(), account), Session(person, clock.time()))
+        Tab(sign_in(new_browser(), account), Session(person, clock.time()))
         for account, person in zip(accounts[:BROWSERS], people, strict=False)
     ]
     return State(projects, apps, people, tabs)
@@ -188,7 +199,7 @@ class World:
     def call(self, path: str, token: str, project: Project) -> Any:
         """Call an endpoint with an access token of an app in `project`."""
         headers = {"Authorization": f"Bearer {token}"}
-        return self._looked_at(lambda: Browser().get(path, headers=headers), project=project)
+        return self._looked_at(lambda: new_browser().get(path, headers=headers), project=project)
 
     def app_posts(self, app: App, path: str, form: dict[str, str], *, in_header: bool = False) -> Any:
         """Post a form as the app does, with its secret if it has one: in the header, or in the form."""
@@ -201,7 +212,7 @@ class World:
 
     def bare_post(self, app: App, path: str, form: dict[str, str], headers: dict[str, str] | None = None) -> Any:
         def send() -> Any:
-            return Browser().post(path, urlencode(form), content_type=FORM, headers=headers or {})
+            return new_browser().post(path, urlencode(form), content_type=FORM, headers=headers or {})
 
         return self._looked_at(send, project=app.project)
 

@@ -10,7 +10,7 @@ from devportal.console.provisioning.accounts import account_named
 from devportal.console.provisioning.api_keys import apply_key
 from devportal.console.provisioning.reading import BadFile, Table
 from devportal.lib import clock
-from oidc import clients, registration, scopes
+from oidc import clients, names, registration, scopes
 from oidc.models import Client, Project, ProjectMember
 from oidc.models.clients import new_client_id
 
@@ -19,7 +19,7 @@ APPROVABLE = [scope.name for scope in scopes.SCOPES.values() if scope.needs_appr
 
 def apply_project(table: Table, *, rotate_secrets: bool) -> dict[str, Any]:
     """Create or update one project and what it declares; a key left out changes nothing."""
-    name = table.text("name", longest=100)
+    name = table.name("name", names.check_name)
     owner = account_named(table, "owner")
     members = table.tables("members")
     suspended = table.flag("suspended", False)
@@ -73,7 +73,7 @@ def _read_client(table: Table) -> _Declared:
     if not redirect_uris:
         raise BadFile(f"{table.at('redirect_uris')}: must name at least one address")
     declared = _Declared(
-        name=table.text("name", longest=100),
+        name=table.name("name", names.check_name),
         kind=table.choice("type", Client.Type.values),
         redirect_uris=" ".join(redirect_uris),
         post_logout_redirect_uris=" ".join(table.texts("post_logout_redirect_uris", registration.check_redirect_uri)),

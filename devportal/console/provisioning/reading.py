@@ -49,6 +49,15 @@ class Table:
             raise BadFile(f"{self.at(key)}: must have 1 to {longest} characters")
         return value
 
+    def name(self, key: str, check: Callable[[str], object]) -> str:
+        """Return a text that passes `check`, whose ValidationError becomes a fault."""
+        value = self.text(key)
+        try:
+            check(value)
+        except ValidationError as error:
+            raise BadFile(f"{self.at(key)}: {' '.join(error.messages)}") from error
+        return value
+
     def choice(self, key: str, choices: Collection[str], default: Any = _NOTHING) -> str:
         value = self.text(key, default)
         if value not in choices:

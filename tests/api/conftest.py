@@ -1,0 +1,67 @@
+"""Callers of the developer API, and counters that begin at nothing."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from accounts import sources
+from accounts.models import Account
+from api.models import ApiKey
+from devportal.lib.counters import Counters, counters
+from oidc.models import Client, Project
+from tests.factories import make_access_token, make_client, make_key, make_project
+
+
+@pytest.fixture(autouse=True)
+def fresh_counters() -> Iterator[None]:
+    """Forget what was counted, and where profiles come from."""
+    counters.cache_clear()
+    sources._sources = None
+    yield
+    counters.cache_clear()
+    sources._sources = None
+
+
+@pytest.fixture
+def count() -> Counters:
+    """The counters that the service uses in this test."""
+    return counters()
+
+
+@pytest.fixture
+def mid_minute(later: Callable[[float], None]) -> Callable[[float], None]:
+    """Move the clock to the first second of a minute, so that a test's calls fall into one window."""
+    from devportal.lib import clock
+
+    later(60 - clock.now().timestamp() % 60)
+    return later
+
+
+@dataclass
+class Key:
+    """An API key, as its owner has it."""
+
+    row: ApiKey
+    raw: str
+    project: Project
+    owner: Account
+
+
+@pytest.fixture
+def key(person: Account) -> Key:
+    project = make_project(person)
+    row, raw = make_key(project, person)
+    return Key(row, raw, project, person)
+
+
+@pytest.fixture
+def approved(db: None) -> Client:
+    """An app that review has let read plans."""
+    return make_client(approved_scopes="account.read")
+
+
+@pytest.fixture
+def token(spa: Client, person: Account) -> str:
+    """An access token of `person` for the app `spa`, with the basic scopes."""
+    return make_access_token(spa, person)
