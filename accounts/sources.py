@@ -7,6 +7,7 @@ import json
 import logging
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,6 +21,7 @@ log = logging.getLogger(__name__)
 
 BUDGET_SECONDS = 2.0
 MAX_ANSWER_BYTES = 64 * 1024
+MAX_CALLS_AT_ONCE = 8  # of one process to one source
 # After so many failures in a row a source is not asked for a while; then one call tries.
 BREAKER_FAILURES = 5
 BREAKER_PAUSE_SECONDS = 10.0
@@ -84,24 +86,25 @@ class HttpSource:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._client = httpx.Client(timeout=BUDGET_SECONDS, headers=headers, transport=transport)
         self._breaker = Breaker()
+        self._threads = ThreadPoolExecutor(MAX_CALLS_AT_ONCE, thread_name_prefix="source")
 
     def ask(self, account: Account) -> dict[str, Any]:
         """Return the object that the service answers for this person. Raises SourceFailed."""
         self._breaker.before()
         try:
-            answer = self._ask(account)
-        except (httpx.HTTPError, ValueError, SourceFailed) as error:
+            # httpx's timeouts are for each step of the network; this one is for the whole.
+            answer = self._threads.submit(self._ask, account.email).result(timeout=BUDGET_SECONDS)
+        except (httpx.HTTPError, ValueError, RecursionError, TimeoutError, SourceFailed) as error:
             self._breaker.failed()
             log.warning("The source at %s failed: %s", self._url, type(error).__name__)
             raise SourceFailed(str(error)) from error
         self._breaker.succeeded()
         return answer
 
-    def _ask(self, account: Account) -> dict[str, Any]:
-        # httpx's timeouts are for each step; the whole has a deadline of its own.
+    def _ask(self, email: str) -> dict[str, Any]:
         deadline = time.monotonic() + BUDGET_SECONDS
         body = b""
-        with self._client.stream("POST", self._url, json={"email": account.email}) as response:
+        with self._client.stream("POST", self._url, json={"email": email}) as response:
             if response.status_code != httpx.codes.OK:
                 raise SourceFailed(f"status {response.status_code}")
             for piece in response.iter_bytes():

@@ -71,7 +71,7 @@ def answer(error: ApiError) -> HttpResponse:
 
 
 @csrf_exempt
-def not_found(request: HttpRequest, path: str = "") -> HttpResponse:
+def not_found(request: HttpRequest) -> HttpResponse:
     """Any path under /v1 that is no endpoint."""
     if is_preflight(request):
         return preflight_answer(("GET",))

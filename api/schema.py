@@ -1,4 +1,7 @@
-"""What the OpenAPI document says of each endpoint: bodies, headers, examples and every error."""
+"""What the OpenAPI document says of each endpoint: bodies, headers, examples and every error.
+
+`not_found` is no endpoint's: it stands in the description of the whole.
+"""
 
 from typing import Any
 
@@ -80,12 +83,14 @@ def _header(name: str, description: str, statuses: list[str], kind: type = int) 
     )
 
 
-_COUNTED = ["200", "403", "429", "502"]
+_COUNTED = ["200", "304", "403", "429", "500", "502"]
 _HEADERS = [
     _header("RateLimit-Limit", "Calls a minute under the tightest limit.", _COUNTED),
     _header("RateLimit-Remaining", "Calls left in this minute.", _COUNTED),
     _header("RateLimit-Reset", "Seconds until the minute ends.", _COUNTED),
     _header("Retry-After", "Seconds to wait, 1 to 60.", ["429"]),
+    _header("Allow", "The methods that the endpoint has.", ["405"], str),
+    _header("X-Request-ID", "Names this call in the service's logs.", ["200", "401", "403", "429", "500", "502"], str),
     _header("WWW-Authenticate", "RFC 6750 challenge; on 403 with the scopes that would work.", ["401", "403"], str),
 ]
 _COMMON = (

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from multiprocessing.util import Finalize
 from typing import Any
 
-from django.db import IntegrityError, connection, transaction
+from django.db import connection, transaction
 from django.db.models import Sum
 
 from api.models import LATENCY_EDGES_MS, LATENCY_FIELDS, ApiKey, UsageBatch, UsageBucket
@@ -55,11 +55,12 @@ def flush() -> int:
     for holder, batch_id, counts in counters().drain():
         try:
             with transaction.atomic():
-                UsageBatch.objects.create(batch_id=batch_id)
-                _add(counts)
-            written += sum(counts.values())
-        except IntegrityError:
-            log.info("The usage batch %s is written already.", batch_id)
+                _, is_new = UsageBatch.objects.get_or_create(batch_id=batch_id)
+                if is_new:
+                    _add(counts)
+                    written += sum(counts.values())
+                else:
+                    log.info("The usage batch %s is written already.", batch_id)
         except Exception:
             if isinstance(holder, LocalCounters):
                 holder.give_back(counts)

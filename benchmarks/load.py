@@ -83,9 +83,21 @@ async def _answer(reader: asyncio.StreamReader) -> bytes:
     head = await reader.readuntil(b"\r\n\r\n")
     status, *lines = head.decode("latin-1").split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
-    body = await reader.readexactly(int(headers["content-length"]))
+    if "content-length" in headers:
+        body = await reader.readexactly(int(headers["content-length"]))
+    else:
+        body = await _chunks(reader)
     if " 200" not in status[:13]:
         raise Refused(f"{status}: {body[:300]!r}")
+    return body
+
+
+async def _chunks(reader: asyncio.StreamReader) -> bytes:
+    """Return a body that comes in chunks (RFC 9112 §7.1)."""
+    body = b""
+    while size := int((await reader.readuntil(b"\r\n")).partition(b";")[0], 16):
+        body += (await reader.readexactly(size + 2))[:-2]
+    await reader.readuntil(b"\r\n")
     return body
 
 
@@ -157,7 +169,7 @@ def main() -> int:
     connections = [Connection(**one) for one in given.pop("connections")]
     try:
         json.dump(asyncio.run(run(Job(connections=connections, **given))), sys.stdout)
-    except (Refused, OSError, asyncio.IncompleteReadError, KeyError) as error:
+    except (Refused, OSError, asyncio.IncompleteReadError, KeyError, ValueError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
     return 0

@@ -358,7 +358,8 @@ REST_FRAMEWORK: dict[str, Any] = {
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "OAS_VERSION": "3.1.0",
     "TITLE": f"{SERVICE_NAME} developer API",
-    "DESCRIPTION": "Read the profile and the plan of one account, with an API key or an access token.",
+    "DESCRIPTION": "Read the profile and the plan of one account, with an API key or an access token. Any other path "
+    "under /v1 answers 404 with the code `not_found`.",
     "VERSION": "1",
     "SERVERS": [{"url": BASE_URL}],
     "SCHEMA_PATH_PREFIX": "/v1",

@@ -15,9 +15,7 @@ from django.core.exceptions import ValidationError
 LONGEST = 100
 _SMALL_CAPITAL = "LATIN LETTER SMALL CAPITAL "
 # Digits and signs that people read as letters; the table has only those that look exactly alike.
-_READ_AS = str.maketrans(
-    {"0": "o", "1": "l", "3": "e", "4": "a", "5": "s", "7": "t", "8": "b", "@": "a", "$": "s", "!": "l"}
-)
+_READ_AS = str.maketrans("013457" + "8@$!|", "oleast" + "basll")
 
 
 @functools.lru_cache(maxsize=4096)

@@ -101,6 +101,7 @@ class LocalCounters:
                 counts = [count + 1 for count in counts]
                 for limit, count in zip(limits, counts, strict=True):
                     self._counts[(limit.key, window)] = count
+                    self._counts.move_to_end((limit.key, window))  # the busy are forgotten last
                 while len(self._counts) > LOCAL_COUNTERS:
                     self._counts.popitem(last=False)
         return _verdict(allowed, WINDOW_SECONDS - moment % WINDOW_SECONDS, limits, counts)

@@ -6,7 +6,7 @@ nothing for it, at a fifth of a millisecond.
 
 from collections.abc import Callable
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import resolve
 
@@ -20,9 +20,10 @@ class ForAppsMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if not request.path_info.startswith(PATHS):
+        if not request.path_info.startswith(PATHS) and request.path_info != "/v1":
             return self.get_response(request)
         match = request.resolver_match = resolve(request.path_info)
         response: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
-        render = getattr(response, "render", None)
-        return render() if callable(render) else response
+        if isinstance(response, HttpResponse) and "Content-Length" not in response:
+            response["Content-Length"] = str(len(response.content))
+        return response

@@ -1,0 +1,100 @@
+"""The Authorization header: what counts as a credential, and where none is ever looked for."""
+
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+from tests.api.calls import ME, call, refusal
+from tests.api.conftest import Key
+
+MALFORMED = [
+    "",
+    " ",
+    "Bearer",
+    "Bearer ",
+    "Bearer\t",
+    "Bearer {key} extra",
+    "Bearer {key} {key}",
+    "Bearer Bearer {key}",
+    "{key}",
+    "Basic {key}",
+    "BearerX {key}",
+    "Bearer:{key}",
+    "Token {key}",
+    'Bearer realm="x", {key}',
+    "Basic OnBhc3N3b3Jk, Bearer {key}",
+    "\x00",
+]
+
+
+@pytest.mark.parametrize("header", MALFORMED)
+def test_a_malformed_header_counts_as_none(header: str, key: Key) -> None:
+    response = call(ME, Authorization=header.format(key=key.raw))
+    assert refusal(response) == (401, "unauthenticated")
+    assert response["WWW-Authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "Bearer  ", " Bearer"])
+def test_the_scheme_is_case_insensitive(scheme: str, key: Key) -> None:
+    # RFC 9110 §11.1.
+    assert call(ME, Authorization=f"{scheme} {key.raw}").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["access_token", "token", "key", "api_key", "Authorization", "bearer"])
+def test_a_credential_in_the_query_is_never_read(name: str, key: Key, token: str) -> None:
+    for credential in (key.raw, token):
+        response = call(f"{ME}?{name}={credential}")
+        assert refusal(response) == (401, "unauthenticated")
+        assert credential not in str(response.headers) + response.content.decode()
+
+
+@pytest.mark.parametrize("name", ["access_token", "token", "api_key"])
+def test_a_credential_in_the_body_is_never_read(name: str, key: Key, token: str) -> None:
+    form = "application/x-www-form-urlencoded"
+    for credential in (key.raw, token):
+        for kind, body in ((form, f"{name}={credential}"), ("application/json", f'{{"{name}": "{credential}"}}')):
+            assert refusal(Browser().generic("GET", ME, body, content_type=kind)) == (401, "unauthenticated")
+            assert Browser().post(ME, body, content_type=kind).status_code == 405
+
+
+def test_a_credential_in_a_cookie_is_never_read(key: Key, token: str) -> None:
+    browser = Browser()
+    for name in ("Authorization", "access_token", "api_key", "token"):
+        browser.cookies[name] = key.raw
+        assert refusal(browser.get(ME)) == (401, "unauthenticated")
+        browser.cookies[name] = token
+        assert refusal(browser.get(ME)) == (401, "unauthenticated")
+
+
+@pytest.mark.parametrize("name", ["X-Api-Key", "X-Authorization", "Api-Key", "Proxy-Authorization"])
+def test_a_credential_in_another_header_is_never_read(name: str, key: Key) -> None:
+    assert refusal(call(ME, **{name: key.raw})) == (401, "unauthenticated")
+    assert refusal(call(ME, **{name: f"Bearer {key.raw}"})) == (401, "unauthenticated")
+
+
+def test_a_signed_in_browser_is_no_caller(signed_in: Browser) -> None:
+    assert refusal(signed_in.get(ME)) == (401, "unauthenticated")
+
+
+def test_no_cookie_is_ever_set(signed_in: Browser, key: Key) -> None:
+    for response in (call(ME, key.raw), call(ME), call("/v1/x"), call(ME, method="POST"), signed_in.get(ME)):
+        assert not response.cookies
+        assert "Set-Cookie" not in response
+
+
+@pytest.mark.parametrize(
+    "credential",
+    ["ü" * 40, "\U0001f511", "a" * 100_000, "eyJ" + "a" * 20_000, "..", "a.b.c", ".", "op_key_", "op_key_\xff_x"],
+)
+def test_an_odd_credential_is_refused_as_what_it_claims_to_be(credential: str, db: None) -> None:
+    # Servers hand the header's bytes on as Latin-1.
+    response = call(ME, Authorization=f"Bearer {credential.encode().decode('latin-1')}")
+    expected = "invalid_api_key" if credential.startswith("op_key_") else "invalid_token"
+    assert refusal(response) == (401, expected)
+
+
+def test_the_prefix_is_a_setting(key: Key, settings: Any) -> None:
+    settings.API_KEY_PREFIX = "acme_"
+    assert refusal(call(ME, key.raw)) == (401, "invalid_token")
+    assert refusal(call(ME, "acme_x")) == (401, "invalid_api_key")
