@@ -17,7 +17,8 @@ SCHEMA_MAX_AGE = 3600
 @functools.cache
 def _document() -> bytes:
     """Return the document; it depends on the code and the settings alone, so it is made once."""
-    schema = SchemaGenerator(urlconf="api.urls").get_schema(request=None, public=True)
+    generator = SchemaGenerator(urlconf="api.urls")  # type: ignore[no-untyped-call]
+    schema = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     rendered: bytes = OpenApiJsonRenderer().render(schema, renderer_context={})
     return rendered
 

@@ -9,5 +9,5 @@ urlpatterns = [
     path("v1/me/plan", views.Plan.as_view(), name="v1_me_plan"),
     path("v1/openapi.json", schema_views.document, name="openapi"),
     path("docs/api/", schema_views.try_it, name="api_try_it"),
-    re_path(r"^v1(?:/(?s:.*))?\Z", errors.not_found, name="v1_not_found"),
+    re_path(r"^v1(?:/[\s\S]*)?\Z", errors.not_found, name="v1_not_found"),
 ]

@@ -189,7 +189,7 @@ def test_removal_beside_an_authorization_leaves_nothing_alive_that_was_not_conse
             return None
         return party.authorize()
 
-    response = [one for one in at_once(2, act) if one is not None][0]
+    response = next(one for one in at_once(2, act) if one is not None)
     assert Connection.objects.get().removed_at is not None
     if response.status_code == 302:  # it came first, and ended with the rest
         assert party.exchange(answer_of(response)["code"]).json()["error"] == "invalid_grant"

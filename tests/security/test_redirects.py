@@ -117,7 +117,8 @@ VARIANTS = [
 
 
 @pytest.fixture
-def registered(app: RelyingParty) -> RelyingParty:
+def registered(app: RelyingParty, settings: Any) -> RelyingParty:
+    settings.FAILURES_PER_MINUTE = 100_000
     Client.objects.filter(pk=app.client.pk).update(redirect_uris=f"{REGISTERED} {LOOPBACK} {LOOPBACK_IP}")
     return app
 

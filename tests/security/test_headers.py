@@ -1,0 +1,183 @@
+"""Security rule 16: headers of every page and answer."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+from oidc.models import Client, Connection
+from tests.relying_party import RelyingParty, answer_of
+
+STRANGERS = [
+    "/",
+    "/account/login/",
+    "/account/signup/",
+    "/account/password/reset/",
+    "/connect/signed-out",
+    "/connect/authorize",
+    "/connect/logout",
+    "/nothing/here",
+    "/.well-known/openid-configuration",
+    "/.well-known/jwks",
+    "/connect/userinfo",
+    "/v1/me",
+    "/v1/nothing",
+    "/account/login/?x=%00",
+]
+SIGNED_IN = [
+    "/",
+    "/account/",
+    "/account/apps/",
+    "/account/email/",
+    "/account/password/change/",
+    "/account/reauthenticate/",
+    "/account/sessions/",
+    "/account/2fa/",
+    "/account/logout/",
+    "/connect/logout",
+]
+
+
+def directives(response: Any) -> dict[str, str]:
+    policy = response["Content-Security-Policy"]
+    return dict(part.strip().partition(" ")[::2] for part in policy.split(";"))
+
+
+def is_strict(response: Any) -> bool:
+    policy = directives(response)
+    return (
+        policy["default-src"] == "'none'"
+        and policy["frame-ancestors"] == "'none'"
+        and policy["base-uri"] == "'none'"
+        and policy["script-src"] == "'self'"
+        and policy["style-src"] == "'self'"
+        and "unsafe" not in response["Content-Security-Policy"]
+        and "*" not in response["Content-Security-Policy"]
+    )
+
+
+def nothing_inline(response: Any) -> bool:
+    """Tell whether the page holds no script, style or handler that the policy would stop."""
+    text = response.content.decode()
+    scripts = re.findall(r"<script([^>]*)>", text)
+    inline = [attributes for attributes in scripts if "src=" not in attributes and "application/json" not in attributes]
+    return not inline and "<style" not in text and not re.search(r"<[^>]+\s(style|on\w+)\s*=", text)
+
+
+def has_the_rest(response: Any) -> bool:
+    return (
+        response["X-Content-Type-Options"] == "nosniff"
+        and response["Referrer-Policy"] in ("same-origin", "no-referrer", "strict-origin")
+        and response["X-Frame-Options"] == "DENY"
+        and "X-Request-ID" in response
+    )
+
+
+def all_is_well(response: Any) -> bool:
+    return is_strict(response) and has_the_rest(response) and nothing_inline(response)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", STRANGERS)
+def test_what_strangers_get(client: Browser, path: str) -> None:
+    response = client.get(path)
+    assert all_is_well(response), (response.headers, response.content[:3000])
+
+
+@pytest.mark.parametrize("path", SIGNED_IN)
+def test_what_people_get(signed_in: Browser, path: str) -> None:
+    response = signed_in.get(path)
+    assert response.status_code == 200
+    assert all_is_well(response), (response.headers, response.content[:3000])
+
+
+def test_the_pages_on_the_way_to_an_app(app: RelyingParty) -> None:
+    pages = [
+        app.authorize(),
+        app.authorize(client_id="x"),
+        app.authorize(response_mode="form_post", prompt="none"),
+        app.browser.get(app.authorize(prompt="login")["Location"]),
+    ]
+    app.tokens()
+    pages.append(app.browser.get(f"/account/apps/{Connection.objects.get().pk}/remove"))
+    Client.objects.update(enabled=False)
+    pages.append(app.authorize())
+    for page in pages:
+        assert all_is_well(page), page.content[:2000]
+
+
+def test_redirects_carry_them_too(app: RelyingParty) -> None:
+    response = app.authorize(prompt="none")
+    assert is_strict(response)
+    assert response["Referrer-Policy"] == "no-referrer"
+
+
+def test_the_admins_looser_policy_is_the_admins_alone(client: Browser, db: None) -> None:
+    for path in ("/administrator/", "/account/?next=/admin/", "/connect/admin/", "//admin/"):
+        assert "unsafe" not in client.get(path)["Content-Security-Policy"]
+    assert directives(client.get("/admin/"))["frame-ancestors"] == "'none'"
+
+
+def test_what_is_secret_or_personal_is_not_stored(app: RelyingParty) -> None:
+    code = app.code()
+    token_answer = app.exchange(code)
+    access = token_answer.json()["access_token"]
+    answers = {
+        "token": token_answer,
+        "token error": app.exchange("x"),
+        "userinfo": app.call("/connect/userinfo", access),
+        "userinfo error": app.call("/connect/userinfo", "x"),
+        "/v1/me": app.call("/v1/me", access),
+        "revoke": app.post("/connect/revoke", {"token": "x"} | app.credentials()),
+        "profile": app.browser.get("/account/"),
+        "apps": app.browser.get("/account/apps/"),
+        "consent": app.authorize(prompt="consent"),
+        "code": app.authorize(),
+    }
+    for name, answer in answers.items():
+        assert "no-store" in answer["Cache-Control"], name
+
+
+def test_sign_in_pages_are_not_stored(client: Browser, db: None) -> None:
+    for path in ("/account/login/", "/account/signup/", "/account/password/reset/"):
+        assert "no-store" in client.get(path).headers.get("Cache-Control", ""), path
+
+
+def test_a_forged_request_id_is_not_taken_over(client: Browser, db: None) -> None:
+    for given in ("<script>", "a b", "x" * 200, "short", "\u00e9" * 10):
+        assert client.get("/v1/me", headers={"X-Request-ID": given})["X-Request-ID"] != given
+    assert client.get("/v1/me", headers={"X-Request-ID": "proxy-1234567"})["X-Request-ID"] == "proxy-1234567"
+
+
+def test_the_page_policy_follows_the_pending_request(spa: Client) -> None:
+    app = RelyingParty(spa, Browser())
+    page = app.browser.get(app.authorize()["Location"])
+    # Chromium checks the redirects that follow the sign-in form, down to the app.
+    assert directives(page)["form-action"] == "'self' https://app.example.com"
+    assert directives(Browser().get("/account/login/"))["form-action"] == "'self'"
+
+
+def test_hsts_comes_with_https() -> None:
+    import os
+    import subprocess
+    import sys
+
+    code = (
+        "from devportal import settings as s;"
+        "print(s.SECURE_HSTS_SECONDS, s.SESSION_COOKIE_SECURE, s.CSRF_COOKIE_SECURE, s.SECURE_SSL_REDIRECT)"
+    )
+    environment = os.environ | {"AUTH_URL": "https://auth.example.com"}
+    printed = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert int(printed[0]) >= 365 * 24 * 3600
+    assert printed[1:] == ["True", "True", "True"]
+
+
+def test_answers_to_apps_have_no_cookies(app: RelyingParty) -> None:
+    answers = [app.exchange(app.code()), app.call("/connect/userinfo", "x"), app.call("/v1/me", "x")]
+    answers.append(Browser().get("/.well-known/jwks"))
+    for answer in answers:
+        assert not answer.cookies
+    assert "code" in answer_of(app.authorize())

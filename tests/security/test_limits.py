@@ -1,0 +1,222 @@
+"""Security rule 11: limits of the sign-in endpoints, keyed on what a caller can't choose; 429 with Retry-After."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.test import Client as Browser
+
+from accounts.models import Account
+from tests.factories import PASSWORD, make_account
+from tests.relying_party import FORM, RelyingParty
+
+
+def is_limited(response: Any) -> bool:
+    return bool(response.status_code == 429 and 1 <= int(response["Retry-After"]) <= 60)
+
+
+def token_failure(ip: str = "203.0.113.1", **headers: str) -> Any:
+    form = {"grant_type": "authorization_code", "client_id": "op_client_x", "code": "x"}
+    return Browser().post("/connect/token", urlencode(form), content_type=FORM, REMOTE_ADDR=ip, headers=headers)
+
+
+def test_the_limits_are_as_agreed() -> None:
+    from devportal import settings as declared
+
+    assert declared.CLIENT_REQUESTS_PER_MINUTE == 600
+    assert declared.FAILURES_PER_MINUTE == 30
+
+
+# --- Failures by address ---
+
+
+def test_the_thirty_first_failure_of_an_address_is_429(db: None) -> None:
+    for _ in range(30):
+        assert token_failure().status_code == 401
+    refused = token_failure()
+    assert is_limited(refused)
+    assert "error" in refused.json()
+    assert refused["Access-Control-Allow-Origin"] == "*"
+    assert "no-store" in refused["Cache-Control"]
+
+
+def test_another_address_is_not_touched(db: None) -> None:
+    for _ in range(31):
+        token_failure()
+    assert token_failure("203.0.113.2").status_code == 401
+
+
+def test_an_address_cannot_be_chosen_by_a_header(db: None) -> None:
+    answers = [
+        token_failure(**{"X-Forwarded-For": f"198.51.100.{n}", "X-Real-IP": f"198.51.100.{n}", "Forwarded": f"for={n}"})
+        for n in range(31)
+    ]
+    assert is_limited(answers[-1])
+
+
+def test_behind_a_trusted_proxy_the_header_counts_from_the_right(db: None, settings: Any) -> None:
+    settings.TRUSTED_PROXIES = ["203.0.113.0/24"]
+    for n in range(31):
+        last = token_failure(**{"X-Forwarded-For": f"192.0.2.{n}, 198.51.100.7"})
+    assert is_limited(last)
+    assert token_failure(**{"X-Forwarded-For": "198.51.100.8"}).status_code == 401
+
+
+def test_an_ipv6_household_is_one_address(db: None) -> None:
+    for n in range(31):
+        last = token_failure(f"2001:db8:1:2::{n:x}")
+    assert is_limited(last)
+    assert token_failure("2001:db8:1:3::1").status_code == 401
+
+
+def test_failures_at_userinfo_and_revocation_count_too(db: None) -> None:
+    for path in ("/connect/userinfo", "/connect/revoke"):
+        from django.core.cache import cache
+
+        cache.clear()
+        for _ in range(30):
+            response = Browser().post(
+                path, "token=x&client_id=x", content_type=FORM, headers={"Authorization": "Bearer x"}
+            )
+            assert response.status_code in (400, 401)
+        again = Browser().post(path, "token=x&client_id=x", content_type=FORM, headers={"Authorization": "Bearer x"})
+        assert is_limited(again), path
+
+
+def test_success_is_no_failure(app: RelyingParty, settings: Any) -> None:
+    settings.FAILURES_PER_MINUTE = 3
+    token = app.tokens()["access_token"]
+    for _ in range(6):
+        assert app.call("/connect/userinfo", token).status_code == 200
+        assert app.tokens()["token_type"] == "Bearer"
+
+
+# --- Requests by client ---
+
+
+def test_a_client_is_limited_at_the_token_endpoint(app: RelyingParty, web_app: RelyingParty, settings: Any) -> None:
+    settings.CLIENT_REQUESTS_PER_MINUTE = 3
+    token = app.tokens()["refresh_token"]
+    statuses = []
+    for _ in range(5):
+        response = app.refresh(token)
+        statuses.append(response.status_code)
+        if response.status_code == 200:
+            token = response.json()["refresh_token"]
+    assert statuses[-1] == 429
+    assert is_limited(response)
+    assert web_app.tokens()["token_type"] == "Bearer"
+
+
+def test_a_refused_refresh_does_not_burn_the_token(app: RelyingParty, settings: Any) -> None:
+    token = app.tokens()["refresh_token"]
+    settings.CLIENT_REQUESTS_PER_MINUTE = 0
+    assert app.refresh(token).status_code == 429
+    settings.CLIENT_REQUESTS_PER_MINUTE = 600
+    assert app.refresh(token).status_code == 200
+
+
+def test_nobody_uses_up_a_clients_budget_with_its_id_alone(app: RelyingParty, settings: Any) -> None:
+    settings.CLIENT_REQUESTS_PER_MINUTE = 5
+    tokens = app.tokens()
+    form = {"grant_type": "refresh_token", "refresh_token": "x" * 43, "client_id": app.client.client_id}
+    for n in range(20):
+        Browser().post("/connect/token", urlencode(form), content_type=FORM, REMOTE_ADDR=f"203.0.113.{n}")
+    assert app.refresh(tokens["refresh_token"]).status_code == 200
+
+
+def test_the_authorization_endpoint_is_limited_with_a_page(app: RelyingParty, settings: Any) -> None:
+    settings.CLIENT_REQUESTS_PER_MINUTE = 3
+    responses = [app.authorize() for _ in range(5)]
+    assert responses[0].status_code == 200
+    assert is_limited(responses[-1])
+    assert "Location" not in responses[-1]
+    assert responses[-1]["Content-Type"].startswith("text/html")
+
+
+# --- Signing in ---
+
+
+def attempt(login: str, password: str = "wrong horse 9", ip: str = "203.0.113.1") -> Any:
+    return Browser().post("/account/login/", {"login": login, "password": password}, REMOTE_ADDR=ip)
+
+
+def test_guessing_a_password_is_limited_by_account(person: Account) -> None:
+    answers = [attempt(person.email, ip=f"203.0.113.{n}") for n in range(6)]
+    assert [answer.status_code for answer in answers[:5]] == [200] * 5
+    assert is_limited(answers[-1])
+    # Not even the right one gets in now, from anywhere.
+    assert is_limited(attempt(person.email, PASSWORD, "203.0.113.99"))
+
+
+def test_an_unknown_account_is_limited_alike(db: None) -> None:
+    answers = [attempt("nobody@example.com", ip=f"203.0.113.{n}") for n in range(6)]
+    assert [answer.status_code for answer in answers[:5]] == [200] * 5
+    assert is_limited(answers[-1])
+
+
+def test_spelling_the_address_otherwise_does_not_get_around_it(person: Account) -> None:
+    spellings = [person.email, person.email.upper(), person.email.title(), f" {person.email}", f"{person.email} "] * 2
+    answers = [attempt(login, ip=f"203.0.113.{n}") for n, login in enumerate(spellings)]
+    assert is_limited(answers[-1])
+
+
+def test_guessing_at_many_accounts_is_limited_by_address(db: None) -> None:
+    answers = [attempt(f"p{n}@example.com") for n in range(12)]
+    assert is_limited(answers[-1])
+    assert attempt("somebody@example.com", ip="203.0.113.2").status_code == 200
+
+
+def test_a_header_does_not_get_around_it(db: None) -> None:
+    for n in range(12):
+        headers = {"X-Forwarded-For": f"198.51.100.{n}"}
+        form = {"login": f"p{n}@example.com", "password": "x"}
+        last = Browser().post("/account/login/", form, headers=headers)
+    assert is_limited(last)
+
+
+def test_other_people_are_not_locked_out(person: Account) -> None:
+    for n in range(6):
+        attempt(person.email, ip=f"203.0.113.{n}")
+    other = make_account("bob@example.com")
+    assert attempt(other.email, PASSWORD, "203.0.113.77").status_code == 302
+
+
+def test_signing_in_in_time_forgets_the_failures(person: Account) -> None:
+    for _ in range(2):
+        for n in range(4):
+            assert attempt(person.email, ip=f"203.0.113.{n}").status_code == 200
+        assert attempt(person.email, PASSWORD).status_code == 302
+
+
+def test_signing_up_and_resetting_are_limited_by_address(db: None) -> None:
+    ways: dict[str, Any] = {
+        "/account/signup/": lambda n: {
+            "email": f"n{n}@example.com",
+            "given_name": "N",
+            "password1": "quiet evening 42",
+        },
+        "/account/password/reset/": lambda n: {"email": f"n{n}@example.com"},
+    }
+    for path, form in ways.items():
+        answers = [Browser().post(path, form(n), REMOTE_ADDR="203.0.113.1") for n in range(22)]
+        assert is_limited(answers[-1]), path
+
+
+def test_asking_again_is_limited(app: RelyingParty, person: Account) -> None:
+    form = {"login": person.email, "password": "wrong horse 9"}
+    answers = [app.browser.post("/account/reauthenticate/", form) for _ in range(12)]
+    assert is_limited(answers[-1])
+
+
+@pytest.mark.parametrize("path", ["/account/confirm-email/", "/account/password/reset/confirm/"])
+def test_a_code_cannot_be_guessed_for_long(person: Account, path: str, mailoutbox: list[Any]) -> None:
+    browser = Browser()
+    if "reset" in path:
+        browser.post("/account/password/reset/", {"email": person.email})
+    else:
+        form = {"email": "new@example.com", "given_name": "N", "password1": "a quiet evening 42"}
+        browser.post("/account/signup/", form)
+    for n in range(5):
+        response = browser.post(path, {"code": f"AAAA-{n:04d}"})
+    assert response.status_code in (302, 429) or b"too many" in response.content.lower()

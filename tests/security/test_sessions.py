@@ -1,0 +1,204 @@
+"""Security rule 15: sessions and cookies."""
+
+from http.cookies import Morsel
+from typing import Any
+
+import pytest
+from allauth.account.models import EmailAddress
+from django.test import Client as Browser
+
+from accounts.models import Account
+from oidc.models import Client
+from tests.factories import PASSWORD, make_account
+from tests.relying_party import RelyingParty, sign_in
+
+SESSION, CSRF = "openport_session", "openport_csrf"
+NEW_PASSWORD = "another horse 7 battery"
+
+
+# --- Cookies ---
+
+
+def test_cookies_have_names_of_their_own(person: Account) -> None:
+    browser = Browser()
+    browser.get("/account/login/")
+    sign_in(browser, person)
+    assert set(browser.cookies) <= {SESSION, CSRF}
+    assert SESSION in browser.cookies
+    assert not {"sessionid", "csrftoken", "messages"} & set(browser.cookies)
+
+
+def test_flags_of_the_cookies(person: Account) -> None:
+    browser = Browser()
+    browser.get("/account/login/")
+    sign_in(browser, person)
+    for name in (SESSION, CSRF):
+        cookie: Morsel[str] = browser.cookies[name]
+        assert cookie["httponly"]
+        assert cookie["samesite"] == "Lax"
+        assert cookie["path"] == "/"
+        assert not cookie["domain"]
+
+
+def test_the_session_is_opaque_and_kept_here(person: Account) -> None:
+    browser = sign_in(Browser(), person)
+    value = browser.cookies[SESSION].value
+    assert value.isalnum()
+    assert len(value) >= 32
+
+
+def test_strangers_get_no_session(client: Browser, db: None) -> None:
+    for path in ("/", "/account/login/", "/.well-known/jwks", "/connect/authorize", "/connect/signed-out"):
+        client.get(path)
+    assert SESSION not in client.cookies
+
+
+def test_a_refused_request_starts_no_session(spa: Client) -> None:
+    app = RelyingParty(spa, Browser())
+    for changes in ({"client_id": "x"}, {"redirect_uri": "https://x.example.com/"}):
+        app.authorize(**changes)
+    assert SESSION not in app.browser.cookies
+
+
+@pytest.mark.xfail(strict=True, reason="a refusal notes in the session that a request, never kept, is answered")
+def test_a_refusal_to_the_app_starts_no_session(spa: Client) -> None:
+    app = RelyingParty(spa, Browser())
+    app.authorize(prompt="none")
+    assert SESSION not in app.browser.cookies
+
+
+# --- Session ids ---
+
+
+def test_the_session_id_changes_at_sign_in(spa: Client, person: Account) -> None:
+    app = RelyingParty(spa, Browser())
+    app.authorize()
+    before = app.browser.cookies[SESSION].value
+    sign_in(app.browser, person)
+    after = app.browser.cookies[SESSION].value
+    assert before != after
+    planted = Browser()
+    planted.cookies[SESSION] = before
+    assert planted.get("/account/")["Location"].startswith("/account/login/")
+
+
+def test_a_planted_session_id_is_not_adopted(person: Account) -> None:
+    browser = Browser()
+    browser.cookies[SESSION] = "x" * 32
+    sign_in(browser, person)
+    assert browser.cookies[SESSION].value != "x" * 32
+
+
+def test_the_session_id_changes_with_the_account(app: RelyingParty) -> None:
+    app.authorize()
+    before = app.browser.cookies[SESSION].value
+    app.browser.post("/account/switch")
+    switched = app.browser.cookies[SESSION].value
+    sign_in(app.browser, make_account())
+    assert len({before, switched, app.browser.cookies[SESSION].value}) == 3
+
+
+def test_a_session_that_has_ended_stays_ended(app: RelyingParty) -> None:
+    old = app.browser.cookies[SESSION].value
+    app.browser.post("/connect/logout/confirm", {"decision": "sign-out"})
+    replayed = Browser()
+    replayed.cookies[SESSION] = old
+    assert replayed.get("/account/")["Location"].startswith("/account/login/")
+
+
+def test_signing_out_is_a_post(app: RelyingParty) -> None:
+    for path in ("/account/logout/", "/connect/logout", "/connect/logout/confirm", "/account/switch"):
+        app.browser.get(path)
+        assert "_auth_user_id" in app.browser.session, path
+
+
+# --- Passwords ---
+
+
+def change_password(browser: Browser) -> Any:
+    form = {"oldpassword": PASSWORD, "password1": NEW_PASSWORD, "password2": NEW_PASSWORD}
+    return browser.post("/account/password/change/", form)
+
+
+def is_signed_in(browser: Browser) -> bool:
+    return bool(browser.get("/account/").status_code == 200)
+
+
+def test_changing_the_password_ends_other_sessions(person: Account) -> None:
+    here, elsewhere = sign_in(Browser(), person), sign_in(Browser(), person)
+    assert change_password(here).status_code == 302
+    assert is_signed_in(here)
+    assert not is_signed_in(elsewhere)
+
+
+def test_a_changed_password_is_the_one_that_counts(person: Account) -> None:
+    change_password(sign_in(Browser(), person))
+    old = Browser().post("/account/login/", {"login": person.email, "password": PASSWORD})
+    assert old.status_code == 200
+    new = Browser().post("/account/login/", {"login": person.email, "password": NEW_PASSWORD})
+    assert new.status_code == 302
+
+
+def test_changing_the_password_takes_the_old_one(person: Account) -> None:
+    browser = sign_in(Browser(), person)
+    form = {"oldpassword": "wrong", "password1": NEW_PASSWORD, "password2": NEW_PASSWORD}
+    assert browser.post("/account/password/change/", form).status_code == 200
+    person.refresh_from_db()
+    assert person.check_password(PASSWORD)
+
+
+def test_a_reset_ends_other_sessions(person: Account, mailoutbox: list[Any]) -> None:
+    elsewhere = sign_in(Browser(), person)
+    browser = Browser()
+    browser.post("/account/password/reset/", {"email": person.email})
+    code = next(line.strip() for line in mailoutbox[-1].body.splitlines() if is_code(line))
+    response = browser.post("/account/password/reset/confirm/", {"code": code}, follow=True)
+    set_new = browser.post(response.request["PATH_INFO"], {"password1": NEW_PASSWORD, "password2": NEW_PASSWORD})
+    assert set_new.status_code == 302, set_new.content[:2000]
+    person.refresh_from_db()
+    assert person.check_password(NEW_PASSWORD)
+    assert not is_signed_in(elsewhere)
+
+
+def is_code(line: str) -> bool:
+    text = line.strip().replace("-", "")
+    return 6 <= len(text) <= 12 and text.isalnum() and text.upper() == text
+
+
+def test_a_mail_of_a_reset_acts_by_nothing_that_is_opened(person: Account, mailoutbox: list[Any]) -> None:
+    Browser().post("/account/password/reset/", {"email": person.email}, headers={"Host": "127.0.0.1"})
+    body = mailoutbox[-1].body
+    assert "127.0.0.1" not in body
+    assert "/password/reset/key/" not in body
+    assert any(is_code(line) for line in body.splitlines())
+
+
+def test_a_code_of_a_reset_is_worth_nothing_in_another_browser(person: Account, mailoutbox: list[Any]) -> None:
+    Browser().post("/account/password/reset/", {"email": person.email})
+    code = next(line.strip() for line in mailoutbox[-1].body.splitlines() if is_code(line))
+    other = Browser()
+    response = other.post("/account/password/reset/confirm/", {"code": code}, follow=True)
+    assert 'name="password1"' not in response.content.decode()
+    person.refresh_from_db()
+    assert person.check_password(PASSWORD)
+
+
+def test_passwords_are_hashed_slowly(settings: Any) -> None:
+    from django.conf import global_settings
+
+    declared = __import__("devportal.settings", fromlist=["x"])
+    hashers = getattr(declared, "PASSWORD_HASHERS", global_settings.PASSWORD_HASHERS)
+    assert hashers[0].rpartition(".")[2] in (
+        "PBKDF2PasswordHasher",
+        "Argon2PasswordHasher",
+        "ScryptPasswordHasher",
+        "BCryptSHA256PasswordHasher",
+    )
+
+
+@pytest.mark.parametrize("password", ["short1", "password123", "ada@example.com", "12345678"])
+def test_weak_passwords_are_refused(client: Browser, db: None, password: str) -> None:
+    form = {"email": "ada@example.com", "given_name": "Ada", "password1": password}
+    assert client.post("/account/signup/", form).status_code == 200
+    assert not Account.objects.exists()
+    assert not EmailAddress.objects.exists()
