@@ -32,7 +32,7 @@ def document(request: HttpRequest) -> HttpResponse:
         refusal = errors.answer(errors.ApiError("method_not_allowed", "Use GET."))
         refusal["Allow"] = "GET"
         return refusal
-    response = HttpResponse(_document(), content_type="application/vnd.oai.openapi+json")
+    response = HttpResponse(_document(), content_type="application/json")
     allow_any_origin(response, errors.EXPOSED)
     response["Cache-Control"] = f"public, max-age={SCHEMA_MAX_AGE}"
     return response
