@@ -55,7 +55,8 @@ Rows = dict[tuple[str, str], Row]
 
 def ratio(one: Iterable[float], other: Iterable[float]) -> float:
     """Return the median of the ratios, round by round: what slows a whole round slows both sides of it."""
-    return statistics.median(a / b if b else float("inf") for a, b in zip(one, other, strict=True))
+    known = [a / b for a, b in zip(one, other, strict=True) if b]
+    return statistics.median(known) if known else float("nan")
 
 
 def table(rows: Rows) -> str:

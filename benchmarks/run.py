@@ -31,7 +31,7 @@ CODES_PER_SECOND = 450
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--rounds", type=int, default=5, help="how often everything is measured (default: 5)")
-    parser.add_argument("--seconds", type=float, default=2.5, help="of each measurement (default: 2.5)")
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each measurement (default: 2)")
     parser.add_argument("--only", default=",".join(OPERATIONS), help=f"of {','.join(OPERATIONS)}")
     parser.add_argument(
         "--grown",

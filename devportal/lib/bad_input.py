@@ -34,6 +34,8 @@ class BadInputMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
+        if any("\x00" in value for value in request.COOKIES.values()):
+            request.COOKIES.clear()  # nobody's cookies; a session key with a NUL would reach the database
         if not request.path.startswith(OWN_ANSWER) and (
             "\x00" in request.path or has_bad_bytes(request.META.get("QUERY_STRING", ""))
         ):

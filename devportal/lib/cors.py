@@ -25,6 +25,6 @@ def preflight_answer(methods: Iterable[str]) -> HttpResponse:
     response = HttpResponse(status=204)
     allow_any_origin(response)
     response["Access-Control-Allow-Methods"] = ", ".join(methods)
-    response["Access-Control-Allow-Headers"] = "Authorization, Content-Type"
+    response["Access-Control-Allow-Headers"] = "Authorization, Content-Type, If-None-Match"
     response["Access-Control-Max-Age"] = str(PREFLIGHT_SECONDS)
     return response

@@ -1,0 +1,215 @@
+"""API keys: their form, what is kept of them, when they die, and whose they are."""
+
+import hashlib
+import re
+import string
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accounts.models import Account, PairwiseSubject
+from api import keys
+from api.models import ApiKey
+from devportal.lib import clock
+from oidc.models import Project, ProjectMember
+from tests.api.calls import ME, call, refusal
+from tests.api.conftest import Key
+from tests.factories import make_account, make_key, make_project
+
+DEAD = (401, "invalid_api_key")
+Queries = Callable[[int], Any]
+
+
+def join(project: Project, account: Account) -> ProjectMember:
+    return ProjectMember.objects.create(project=project, account=account, role=ProjectMember.Role.DEVELOPER)
+
+
+# --- Form ---
+
+
+def test_prefix_public_id_secret_and_checksum(key: Key) -> None:
+    match = re.fullmatch(r"op_key_([A-Za-z0-9]{12})_([A-Za-z0-9]{43})([A-Za-z0-9]{6})", key.raw)
+    assert match is not None, key.raw
+    assert match[1] == key.row.public_id
+    assert key.row.last_four == key.raw[-4:]
+
+
+def test_no_two_are_alike(person: Account) -> None:
+    project = make_project(person)
+    raws = [make_key(project, person)[1] for _ in range(20)]
+    assert len({raw[7:19] for raw in raws}) == len({raw[20:63] for raw in raws}) == 20
+
+
+def test_only_its_hash_is_kept(key: Key) -> None:
+    secret = key.raw[20:]
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT * FROM {ApiKey._meta.db_table}")
+        stored = str(cursor.fetchall())
+    assert hashlib.sha256(key.raw.encode()).hexdigest() in stored
+    assert secret not in stored
+    assert key.raw not in stored
+
+
+@pytest.mark.parametrize("text", ["", "op_key_", "a" * 200, "\x00", "ü"])
+def test_a_checksum_is_always_six_characters(text: str) -> None:
+    checksum = keys.checksum_of(text)
+    assert len(checksum) == 6
+    assert set(checksum) <= set(string.ascii_letters + string.digits)
+
+
+def typos(raw: str) -> list[str]:
+    """Return the key with each character changed, dropped, doubled, or swapped with the next."""
+    start = len("op_key_")
+    other = [raw[:at] + ("A" if raw[at] != "A" else "B") + raw[at + 1 :] for at in range(start, len(raw))]
+    dropped = [raw[:at] + raw[at + 1 :] for at in range(start, len(raw))]
+    doubled = [raw[:at] + raw[at] + raw[at:] for at in range(start, len(raw))]
+    swapped = [raw[:at] + raw[at + 1] + raw[at] + raw[at + 2 :] for at in range(start, len(raw) - 1)]
+    return [typo for typo in (*other, *dropped, *doubled, *swapped) if typo != raw]
+
+
+def test_a_typo_is_refused_without_asking_anybody(key: Key, settings: Any, django_assert_num_queries: Queries) -> None:
+    settings.API_GUESSES_PER_MINUTE = 10_000
+    assert all(keys.public_id_of(typo) is None for typo in typos(key.raw))
+    with django_assert_num_queries(0):
+        for typo in typos(key.raw)[::9]:
+            assert refusal(call(ME, typo)) == DEAD
+    with django_assert_num_queries(1):
+        assert call(ME, key.raw).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "change", [str.upper, str.lower, str.swapcase, lambda raw: raw[7:], lambda raw: raw + "\x00", lambda raw: raw * 2]
+)
+def test_what_is_nearly_a_key_is_none(
+    change: Callable[[str], str], key: Key, django_assert_num_queries: Queries
+) -> None:
+    with django_assert_num_queries(0):
+        assert call(ME, change(key.raw)).status_code == 401
+
+
+def test_a_good_checksum_with_another_secret(key: Key, django_assert_num_queries: Queries) -> None:
+    unchecked = key.raw[:-7] + ("A" if key.raw[-7] != "A" else "B")
+    forged = unchecked + keys.checksum_of(unchecked)
+    with django_assert_num_queries(1):
+        assert refusal(call(ME, forged)) == DEAD
+
+
+def test_a_good_checksum_with_another_public_id(key: Key) -> None:
+    unchecked = "op_key_" + "A" * 12 + key.raw[19:-6]
+    assert refusal(call(ME, unchecked + keys.checksum_of(unchecked))) == DEAD
+
+
+@given(st.text(string.ascii_letters + string.digits + "_", max_size=80))
+def test_garbage_is_told_by_its_checksum(text: str) -> None:
+    assert keys.public_id_of("op_key_" + text) is None
+
+
+# --- Death ---
+
+
+def test_revoked(key: Key, later: Callable[[float], None]) -> None:
+    keys.revoke(key.row)
+    first = ApiKey.objects.get().revoked_at
+    later(60)
+    keys.revoke(key.row)
+    assert ApiKey.objects.get().revoked_at == first
+    assert refusal(call(ME, key.raw)) == DEAD
+
+
+@pytest.mark.parametrize(("ahead", "status"), [(1, 200), (0, 401), (-1, 401)])
+def test_its_last_second(ahead: int, status: int, person: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    moment = clock.now()
+    monkeypatch.setattr(clock, "now", lambda: moment)
+    _, raw = make_key(make_project(person), person, expires_at=moment + timedelta(seconds=ahead))
+    assert call(ME, raw).status_code == status
+
+
+def test_its_owner_is_deactivated(key: Key) -> None:
+    key.owner.is_active = False
+    key.owner.save()
+    assert refusal(call(ME, key.raw)) == DEAD
+
+
+def test_its_owner_leaves_the_project(key: Key) -> None:
+    colleague = make_account()
+    joined = join(key.project, colleague)
+    own = make_key(key.project, colleague)[1]
+    elsewhere = make_key(make_project(colleague), colleague)[1]
+    joined.delete()
+    assert refusal(call(ME, own)) == DEAD
+    assert call(ME, key.raw).status_code == 200
+    assert call(ME, elsewhere).status_code == 200
+    join(key.project, colleague)
+    assert refusal(call(ME, own)) == DEAD
+
+
+def test_many_leave_at_once(key: Key) -> None:
+    colleague = make_account()
+    join(key.project, colleague)
+    own = make_key(key.project, colleague)[1]
+    ProjectMember.objects.filter(account=colleague).delete()
+    assert refusal(call(ME, own)) == DEAD
+
+
+def test_another_role_ends_nothing(key: Key) -> None:
+    ProjectMember.objects.filter(project=key.project).update(role=ProjectMember.Role.VIEWER)
+    assert call(ME, key.raw).status_code == 200
+
+
+def test_owner_or_project_are_deleted(person: Account) -> None:
+    gone, kept = (make_key(make_project(person), person) for _ in range(2))
+    gone[0].project.delete()
+    assert refusal(call(ME, gone[1])) == DEAD
+    assert call(ME, kept[1]).status_code == 200
+    person.delete()
+    assert refusal(call(ME, kept[1])) == DEAD
+    assert not ApiKey.objects.exists()
+
+
+def test_a_rotated_key(key: Key) -> None:
+    _, newer = make_key(key.project, key.owner)
+    keys.revoke(key.row)
+    assert [call(ME, raw).status_code for raw in (key.raw, newer)] == [401, 200]
+
+
+# --- Whose it is, and what it may ---
+
+
+def test_the_id_is_its_owners_in_that_project(person: Account) -> None:
+    first, second = make_project(person), make_project(person)
+    for project in (first, second, first):
+        _, raw = make_key(project, person)
+        subject = PairwiseSubject.objects.get(account=person, sector=project.public_id)
+        assert call(ME, raw).json()["id"] == subject.sub
+    assert PairwiseSubject.objects.filter(account=person).count() == 2
+
+
+def test_two_owners_in_one_project_are_two_people(key: Key) -> None:
+    colleague = make_account("eve@example.com")
+    join(key.project, colleague)
+    body = call(ME, make_key(key.project, colleague)[1]).json()
+    assert body["email"] == "eve@example.com"
+    assert body["id"] != call(ME, key.raw).json()["id"]
+
+
+@pytest.mark.parametrize("path", [ME, "/v1/me/plan"])
+def test_it_may_have_no_permission_at_all(path: str, person: Account) -> None:
+    _, raw = make_key(make_project(person), person, permissions=[])
+    response = call(path, raw)
+    assert refusal(response) == (403, "insufficient_scope")
+    assert 'scope="account.read"' in response["WWW-Authenticate"]
+
+
+@pytest.mark.parametrize("permissions", [["email", "profile"], ["account.read.all"], ["ACCOUNT.READ"], ["account"]])
+def test_only_account_read_opens_anything_to_a_key(permissions: list[str], person: Account) -> None:
+    _, raw = make_key(make_project(person), person, permissions=permissions)
+    assert refusal(call(ME, raw)) == (403, "insufficient_scope")
+
+
+def test_it_is_no_credential_of_the_sign_in_service(key: Key) -> None:
+    assert call("/connect/userinfo", key.raw).status_code == 401

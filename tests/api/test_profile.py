@@ -1,0 +1,103 @@
+"""GET /v1/me: `id` always, and exactly the fields that the scopes open (specification 2.1)."""
+
+from typing import Any
+
+import pytest
+
+from accounts.models import Account, PairwiseSubject
+from oidc.models import Client
+from tests.api.calls import ME, call
+from tests.api.conftest import Key
+from tests.factories import make_access_token, make_account, make_client
+
+EMAIL = {"email", "email_verified"}
+NAMES = {"name", "given_name", "family_name", "picture"}
+
+
+@pytest.mark.parametrize(
+    ("scopes", "fields"),
+    [
+        ("openid email", {"id"} | EMAIL),
+        ("openid profile", {"id"} | NAMES),
+        ("openid email profile", {"id"} | EMAIL | NAMES),
+        ("openid email offline_access", {"id"} | EMAIL),
+        ("openid email account.read", {"id"} | EMAIL | NAMES),
+        ("openid profile account.read", {"id"} | EMAIL | NAMES),
+    ],
+)
+def test_the_scopes_decide_which_fields_are_there(
+    scopes: str, fields: set[str], approved: Client, person: Account
+) -> None:
+    body = call(ME, make_access_token(approved, person, scopes.split())).json()
+    assert set(body) == fields
+
+
+def test_a_key_reads_all_of_its_owners(key: Key) -> None:
+    subject = PairwiseSubject.objects.get(account=key.owner, sector=key.project.public_id)
+    assert call(ME, key.raw).json() == {
+        "id": subject.sub,
+        "email": "ada@example.com",
+        "email_verified": True,
+        "name": "Ada Lovelace",
+        "given_name": "Ada",
+        "family_name": "Lovelace",
+        "picture": None,
+    }
+
+
+def test_it_is_the_id_that_the_projects_apps_see(key: Key) -> None:
+    token = make_access_token(make_client(key.project), key.owner)
+    assert call(ME, token).json()["id"] == call(ME, key.raw).json()["id"]
+    elsewhere = make_access_token(make_client(), key.owner)
+    assert call(ME, elsewhere).json()["id"] != call(ME, key.raw).json()["id"]
+
+
+@pytest.mark.parametrize("family_name", [None, ""])
+def test_what_has_no_value_is_null(family_name: str | None, spa: Client) -> None:
+    account = make_account(family_name=family_name)
+    body = call(ME, make_access_token(spa, account)).json()
+    assert body["family_name"] is None
+    assert body["picture"] is None
+    assert body["name"] == "Ada"
+
+
+def test_a_person_without_a_name(spa: Client) -> None:
+    body = call(ME, make_access_token(spa, make_account(given_name="", family_name=None))).json()
+    assert (body["name"], body["given_name"], body["family_name"]) == ("", "", None)
+
+
+def test_names_of_any_script(spa: Client) -> None:
+    account = make_account(given_name="Søren ✨", family_name="</script>\u202e李")
+    body = call(ME, make_access_token(spa, account)).json()
+    assert body["name"] == "Søren ✨ </script>\u202e李"
+
+
+def test_an_address_that_is_not_proven(spa: Client) -> None:
+    account = make_account(verified=False)
+    assert call(ME, make_access_token(spa, account)).json()["email_verified"] is False
+
+
+def test_a_change_shows_at_the_next_call(token: str, person: Account) -> None:
+    call(ME, token)
+    Account.objects.filter(pk=person.pk).update(given_name="Augusta", email="augusta@example.com")
+    body = call(ME, token).json()
+    assert (body["given_name"], body["email"]) == ("Augusta", "augusta@example.com")
+
+
+def test_a_picture_has_an_address_of_its_own_in_each_project(spa: Client, person: Account) -> None:
+    Account.objects.filter(pk=person.pk).update(picture="pictures/same.webp")
+    first, second = (call(ME, make_access_token(client, person)).json() for client in (spa, make_client()))
+    assert first["picture"] != second["picture"]
+    for body in (first, second):
+        assert body["picture"].startswith("http://localhost:8000/pictures/")
+        assert "same" not in body["picture"]
+
+
+def test_no_account_id_anywhere(key: Key, token: str) -> None:
+    # Given to the account afterwards, so that it can't be in a random text by chance.
+    number = 987_654_321_012
+    moved: Any = Account.objects.filter(pk=key.owner.pk).values().get() | {"id": number, "email": "eve@example.com"}
+    eve = Account.objects.create(**moved)
+    raw = make_access_token(make_client(), eve)
+    response = call(ME, raw)
+    assert str(number) not in response.content.decode() + str(response.headers) + raw

@@ -1,0 +1,94 @@
+"""What people and apps see while a part of the service is lost; and that it comes back by itself."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.db import OperationalError, connection
+from django.test import Client as Browser
+from redis.exceptions import ConnectionError as RedisLost
+
+from oidc import keys
+from oidc.models import SigningKey
+from tests.factories import PASSWORD
+from tests.relying_party import RelyingParty
+
+
+class Lost:
+    """A database that fails each statement while `away`."""
+
+    def __init__(self) -> None:
+        self.away = True
+
+    def __call__(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if self.away:
+            raise OperationalError("the database is away")
+        return execute(sql, params, many, context)
+
+
+@pytest.fixture
+def lost_database() -> Iterator[Lost]:
+    keys.reload()
+    lost = Lost()
+    with connection.execute_wrapper(lost):
+        yield lost
+
+
+def quiet(browser: Browser) -> Browser:
+    browser.raise_request_exception = False
+    return browser
+
+
+def test_apps_are_told_to_try_again(app: RelyingParty, lost_database: Lost) -> None:
+    lost_database.away = False
+    tokens = app.tokens()
+    lost_database.away = True
+    refused = app.refresh(tokens["refresh_token"])
+    assert (refused.status_code, refused.json()["error"]) == (503, "temporarily_unavailable")
+    assert 1 <= int(refused["Retry-After"]) <= 60
+    assert refused["Access-Control-Allow-Origin"] == "*"
+    assert app.call("/connect/userinfo", tokens["access_token"]).status_code == 503
+    call = app.call("/v1/me", tokens["access_token"])
+    assert (call.status_code, call.json()["error"]["code"]) == (502, "upstream_unavailable")
+    lost_database.away = False
+    assert app.refresh(tokens["refresh_token"]).status_code == 200
+
+
+def test_people_see_a_plain_page(app: RelyingParty, lost_database: Lost) -> None:
+    quiet(app.browser)
+    page = app.authorize()
+    assert page.status_code == 503
+    assert 1 <= int(page["Retry-After"]) <= 60
+    assert b"try again" in page.content.lower()
+    lost_database.away = False
+    assert app.authorize().status_code == 200
+
+
+def test_discovery_and_jwks_need_no_database(db: None, lost_database: Lost) -> None:
+    for path in ("/.well-known/openid-configuration", "/.well-known/jwks", "/health/live"):
+        assert Browser().get(path).status_code == 200
+    ready = Browser().get("/health/ready")
+    assert (ready.status_code, ready.json()["missing"]) == (503, ["database"])
+
+
+def test_without_a_signing_key_nothing_is_signed(app: RelyingParty) -> None:
+    code = app.code()
+    SigningKey.objects.update(state=SigningKey.State.RETIRED)
+    keys.forget()
+    refused = app.exchange(code)
+    assert (refused.status_code, refused.json()["error"]) == (503, "temporarily_unavailable")
+    ready = Browser().get("/health/ready")
+    assert (ready.status_code, ready.json()["missing"]) == (503, ["signing_key"])
+
+
+def test_sign_in_is_closed_while_its_limits_cannot_be_counted(person: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*args: Any, **kwargs: Any) -> None:
+        raise RedisLost
+
+    for name in ("get", "set", "add", "delete"):
+        monkeypatch.setattr(cache, name, lost)
+    browser = quiet(Browser())
+    response = browser.post("/account/login/", {"login": person.email, "password": PASSWORD})
+    assert response.status_code == 503
+    assert "openport_session" not in response.cookies
