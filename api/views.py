@@ -137,7 +137,11 @@ class Plan(Endpoint):
         etag = f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"'
         given = request.headers.get("If-None-Match", "")
         unchanged = etag in {tag.strip().removeprefix("W/") for tag in given.split(",")} or given.strip() == "*"
-        response = HttpResponse(status=304) if unchanged else HttpResponse(body, content_type="application/json")
+        response = (
+            HttpResponse(status=304, content_type="application/json")
+            if unchanged
+            else HttpResponse(body, content_type="application/json")
+        )
         response["ETag"] = etag
         response["Cache-Control"] = f"private, max-age={plan['cache_max_age']}"
         response["Vary"] = "Authorization"

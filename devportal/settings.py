@@ -112,10 +112,10 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "devportal.lib.request_id.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "devportal.lib.headers.PageHeadersMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
     "oidc.cors.CorsMiddleware",
     "devportal.lib.for_apps.ForAppsMiddleware",
+    "devportal.lib.headers.PageHeadersMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
     "devportal.lib.bad_input.BadInputMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

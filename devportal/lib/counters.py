@@ -6,6 +6,7 @@ counts in the process take over: bounded, local, and logged.
 """
 
 import functools
+import hashlib
 import logging
 import threading
 import time
@@ -128,15 +129,18 @@ class RedisCounters:
         self._client = redis.Redis.from_url(
             url, socket_timeout=REDIS_TIMEOUT_SECONDS, socket_connect_timeout=REDIS_TIMEOUT_SECONDS
         )
-        self._script = self._client.register_script(_SCRIPT)
+        self._sha = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()  # the name Redis gives it
 
     def take(self, limits: Sequence[Limit], finished: Mapping[str, int]) -> Verdict:
         """Count a request under all its limits, unless one of them is used up; keep what was finished."""
         pairs = [part for field, count in finished.items() for part in (field, count)]
-        answer: Any = self._script(
-            keys=[*(f"limit:{limit.key}" for limit in limits), _USAGE],
-            args=[len(limits), *(limit.most for limit in limits), *pairs],
-        )
+        names = [*(f"limit:{limit.key}" for limit in limits), _USAGE]
+        arguments = [len(names), *names, len(limits), *(limit.most for limit in limits), *pairs]
+        client: Any = self._client
+        try:
+            answer = client.execute_command("EVALSHA", self._sha, *arguments)
+        except redis.exceptions.NoScriptError:  # a Redis that was restarted or flushed
+            answer = client.execute_command("EVAL", _SCRIPT, *arguments)
         allowed, left, *counts = answer
         return _verdict(bool(allowed), left, limits, counts)
 

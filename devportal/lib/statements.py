@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.db import connections, models
+from django.db.models.base import ModelState
 
 ALIAS = "default"
 
@@ -80,7 +81,7 @@ class Joined:
         for path, model, names in self._parts:
             values = row[start : start + len(names)]
             start += len(names)
-            instance = None if values[0] is None else model.from_db(ALIAS, names, values)
+            instance = None if values[0] is None else _instance(model, names, values)
             found[path] = instance
             parent, _, name = path.rpartition("__")
             if path and instance is not None and found.get(parent) is not None:
@@ -88,8 +89,17 @@ class Joined:
         return found
 
 
+def _instance(model: type[models.Model], names: tuple[str, ...], values: Sequence[Any]) -> models.Model:
+    """Return an instance as unpickling would: without the signals that `__init__` sends for each."""
+    instance = model.__new__(model)
+    instance._state = ModelState()
+    instance._state.adding, instance._state.db = False, ALIAS
+    instance.__dict__.update(zip(names, values, strict=True))
+    return instance
+
+
 def _in_order(model: type[models.Model], fields: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the primary key and `fields` in the model's own order, in which from_db expects their values."""
+    """Return the primary key and `fields` in the model's own order; the key first, as `build` looks for it."""
     return tuple(f.attname for f in model._meta.concrete_fields if f.primary_key or f.attname in fields)
 
 

@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -24,6 +25,8 @@ def load_application(target: str) -> Callable[..., Any]:
     terminal: the parent stops it, in order.
     """
     os.setpgid(0, 0)
+    # A thread that gets its answer from a database waits at most this long for the one that computes (default: 5 ms).
+    sys.setswitchinterval(0.001)
     application: Callable[..., Any] = import_string(target)
     for start in settings.WORKER_STARTS:
         import_string(start)()

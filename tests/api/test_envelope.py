@@ -242,7 +242,6 @@ def test_a_preflight_is_no_call(key: Key, count: Any) -> None:
     assert call(ME, key.raw)["RateLimit-Remaining"] == "599"
 
 
-@pytest.mark.xfail(strict=True, reason="the preflight does not name If-None-Match")
 def test_a_browser_may_send_a_condition_across_origins(key: Key) -> None:
     # A script that keeps the ETag sends If-None-Match, which is no simple header.
     wanted = {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "authorization,if-none-match"}

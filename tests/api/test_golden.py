@@ -149,7 +149,6 @@ def test_upstream_unavailable(own: Key, monkeypatch: pytest.MonkeyPatch) -> None
     golden("upstream_unavailable", call(ME, own.raw))
 
 
-@pytest.mark.xfail(strict=True, reason="it does not name If-None-Match")
 @pytest.mark.parametrize("path", [ME, PLAN])
 def test_preflight(path: str) -> None:
     golden("preflight", call(path, method="OPTIONS", **{"Access-Control-Request-Method": "GET"}))

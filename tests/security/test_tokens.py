@@ -17,10 +17,10 @@ from django.test import Client as Browser
 from jwcrypto.jwk import JWK
 from jwcrypto.jws import JWS
 
-from devportal.lib import clock
+from devportal.lib import clock, encryption
 from devportal.lib.credentials import digest
 from oidc import keys
-from oidc.models import AccessToken
+from oidc.models import AccessToken, SigningKey
 from tests.relying_party import FORM, RelyingParty, answer_of, claims_of, header_of
 
 Changes = dict[str, Any]
@@ -30,11 +30,17 @@ def encoded(value: Any) -> str:
     return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
 
 
+def our_key() -> JWK:
+    """Return the active key with its private part, read as the service reads it."""
+    row = SigningKey.objects.get(state=SigningKey.State.ACTIVE)
+    return JWK.from_json(encryption.decrypt(row.private_encrypted))
+
+
 def sign(header: Changes, claims: Changes, key: JWK | None = None) -> str:
     """Return a token with our active key, unless another is given."""
     token = JWS(json.dumps(claims).encode())
     token.allowed_algs = ["RS256", "RS512", "PS256", "HS256", "ES256"]
-    token.add_signature(key or keys.signing_key().private, protected=json.dumps(header))
+    token.add_signature(key or our_key(), protected=json.dumps(header))
     serialized: str = token.serialize(compact=True)
     return serialized
 
@@ -91,7 +97,7 @@ def test_hmac_with_the_public_key(app: RelyingParty, genuine: str) -> None:
 
 @pytest.mark.parametrize("alg", ["RS512", "PS256"])
 def test_other_algorithms_with_our_own_key(app: RelyingParty, genuine: str, alg: str) -> None:
-    ours = keys.signing_key().private.export(as_dict=True)
+    ours = our_key().export(as_dict=True)
     key = JWK(**without(ours, "alg", "use"))
     assert is_refused(app, sign(header_of(genuine) | {"alg": alg}, claims_of(genuine), key))
 
@@ -139,7 +145,7 @@ def test_critical_headers(app: RelyingParty, genuine: str) -> None:
         from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
         from cryptography.hazmat.primitives.hashes import SHA256
 
-        signature = keys.signing_key().private.get_op_key("sign").sign(signed.encode(), PKCS1v15(), SHA256())
+        signature = our_key().get_op_key("sign").sign(signed.encode(), PKCS1v15(), SHA256())
         assert is_refused(app, f"{signed}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}")
 
 
