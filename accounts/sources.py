@@ -83,28 +83,44 @@ class HttpSource:
 
     def __init__(self, url: str, token: str, transport: httpx.BaseTransport | None = None) -> None:
         self._url = url
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._client = httpx.Client(timeout=BUDGET_SECONDS, headers=headers, transport=transport)
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._transport = transport
+        self._client = self._new_client()
         self._breaker = Breaker()
         self._threads = ThreadPoolExecutor(MAX_CALLS_AT_ONCE, thread_name_prefix="source")
+
+    def _new_client(self) -> httpx.Client:
+        return httpx.Client(timeout=BUDGET_SECONDS, headers=self._headers, transport=self._transport)
+
+    def _in_time(self, email: str) -> dict[str, Any]:
+        """Return the answer within the budget for the whole; httpx's timeouts are for each step of the network."""
+        client = self._client
+        call = self._threads.submit(self._ask, client, email)
+        try:
+            return call.result(timeout=BUDGET_SECONDS)
+        except TimeoutError:
+            call.cancel()
+            # Its thread still reads; without its connection it ends, and does not keep its place for ever.
+            self._client = self._new_client()
+            client.close()
+            raise
 
     def ask(self, account: Account) -> dict[str, Any]:
         """Return the object that the service answers for this person. Raises SourceFailed."""
         self._breaker.before()
         try:
-            # httpx's timeouts are for each step of the network; this one is for the whole.
-            answer = self._threads.submit(self._ask, account.email).result(timeout=BUDGET_SECONDS)
-        except (httpx.HTTPError, ValueError, RecursionError, TimeoutError, SourceFailed) as error:
+            answer = self._in_time(account.email)
+        except (httpx.HTTPError, ValueError, RuntimeError, TimeoutError, SourceFailed) as error:
             self._breaker.failed()
             log.warning("The source at %s failed: %s", self._url, type(error).__name__)
             raise SourceFailed(str(error)) from error
         self._breaker.succeeded()
         return answer
 
-    def _ask(self, email: str) -> dict[str, Any]:
+    def _ask(self, client: httpx.Client, email: str) -> dict[str, Any]:
         deadline = time.monotonic() + BUDGET_SECONDS
         body = b""
-        with self._client.stream("POST", self._url, json={"email": email}) as response:
+        with client.stream("POST", self._url, json={"email": email}) as response:
             if response.status_code != httpx.codes.OK:
                 raise SourceFailed(f"status {response.status_code}")
             for piece in response.iter_bytes():

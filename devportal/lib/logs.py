@@ -13,6 +13,7 @@ _NAMED = re.compile(
     r"(?i)\b(code|code_verifier|client_secret|refresh_token|access_token|id_token|id_token_hint|password|token)"
     r"(['\"]?\s*[=:,]\s*['\"]?)([^\s&'\",}]{6,})"
 )
+_SPOKEN = re.compile(r"(?i)\b((?:refresh|access) token|code|verifier) [A-Za-z0-9._~-]{20,}")
 _BASIC = re.compile(r"(?i)\b(basic|bearer)\s+[A-Za-z0-9._~+/=-]{6,}")
 
 
@@ -20,6 +21,7 @@ def redact(text: str) -> str:
     """Return `text` with everything that looks like a credential replaced."""
     text = _JWT.sub("[token]", text)
     text = _BASIC.sub(r"\1 [credential]", text)
+    text = _SPOKEN.sub(r"\1 [redacted]", text)
     text = _NAMED.sub(r"\1\2[redacted]", text)
     for prefix in (settings.CLIENT_SECRET_PREFIX, settings.API_KEY_PREFIX):
         text = re.sub(re.escape(prefix) + r"[A-Za-z0-9_]+", f"{prefix}[redacted]", text)
