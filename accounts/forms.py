@@ -1,11 +1,13 @@
 """Forms of the account pages; allauth brings the others."""
 
 import contextlib
+from functools import partial
 from typing import Any
 
 from allauth.account import forms as allauth_forms
 from django import forms
 from django.core.validators import validate_email
+from django.db import transaction
 
 from accounts.models import Account
 from accounts.profile import clean_picture
@@ -55,6 +57,14 @@ class ProfileForm(forms.ModelForm[Account]):
 
     def clean_family_name(self) -> str | None:
         return (self.cleaned_data["family_name"] or "").strip() or None
+
+    def save(self, commit: bool = True) -> Account:
+        """Save; a photo that was replaced or removed is deleted, file and all."""
+        account = super().save(commit)
+        old = self.initial.get("picture")
+        if old and "picture" in self.changed_data:
+            transaction.on_commit(partial(account.picture.storage.delete, old.name))
+        return account
 
     def clean_picture(self) -> Any:
         upload = self.cleaned_data["picture"]

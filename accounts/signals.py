@@ -4,6 +4,7 @@ from typing import Any
 
 from allauth.account.models import EmailAddress
 from allauth.account.signals import email_changed, email_confirmed
+from allauth.usersessions.models import UserSession
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import Signal, receiver
 
@@ -34,6 +35,13 @@ def address_proven(sender: Any, **kwargs: Any) -> None:
     address = kwargs.get("email_address") or kwargs.get("to_email_address")
     if address is not None:
         _sync(address.user_id)
+
+
+@receiver(access_ended)
+def end_sessions(sender: Any, account: Account, **kwargs: Any) -> None:
+    """Sign the person out everywhere: a session that only slept would wake with the account."""
+    for session in UserSession.objects.filter(user=account):
+        session.end()
 
 
 @receiver(post_save, sender=Account)

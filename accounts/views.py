@@ -64,12 +64,19 @@ def delete(request: HttpRequest) -> HttpResponse:
     return render(request, "accounts/delete.html", {"blockers": blockers})
 
 
+def _image(account: Account) -> FileResponse:
+    try:
+        return FileResponse(account.picture.open("rb"), content_type="image/webp")
+    except FileNotFoundError as error:  # a backup without its files
+        raise Http404 from error
+
+
 @require_safe
 def own_picture(request: HttpRequest) -> HttpResponseBase:
     """GET /account/picture: the signed-in person's own photo."""
     if not isinstance(request.user, Account) or not request.user.picture:
         raise Http404
-    response = FileResponse(request.user.picture.open("rb"), content_type="image/webp")
+    response = _image(request.user)
     response["Cache-Control"] = "private, no-cache"
     return response
 
@@ -82,7 +89,7 @@ def picture(request: HttpRequest, picture_key: str, version: str) -> HttpRespons
         raise Http404
     if not hmac.compare_digest(version, picture_version(subject.account.picture.name, picture_key)):
         raise Http404
-    response = FileResponse(subject.account.picture.open("rb"), content_type="image/webp")
+    response = _image(subject.account)
     response["Cache-Control"] = f"public, max-age={PICTURE_MAX_AGE}"
     response["Cross-Origin-Resource-Policy"] = "cross-origin"  # apps show it on their own pages
     response["Access-Control-Allow-Origin"] = "*"

@@ -376,7 +376,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 PROFILE_SOURCE_URL: str = env.str("PROFILE_SOURCE_URL", "")
 SOURCE_TOKEN: str = env.str("SOURCE_TOKEN", "")
 
-# What each worker process sets up for itself once it runs (devportal/lib/worker.py).
+# What each worker process sets up for itself (devportal/wsgi.py).
 WORKER_STARTS = ["api.usage.flush_at_exit", "devportal.lib.connections.check_only_rested"]
 
 # --- Checks and logs -------------------------------------------------------------------------------------

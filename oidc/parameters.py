@@ -37,7 +37,11 @@ def read_query(request: HttpRequest) -> Parameters:
 
 def read_form(request: HttpRequest) -> Parameters:
     """Return the parameters of a form body. Raises Unreadable for another content type or a broken body."""
-    return parse(read_encoded_form(request))
+    form: Parameters | None = getattr(request, "parameters_of_form", None)
+    if form is None:
+        form = parse(read_encoded_form(request))
+        request.parameters_of_form = form  # type: ignore[attr-defined]  # asked for more than once a request
+    return form
 
 
 def read_encoded_form(request: HttpRequest) -> str:
@@ -79,4 +83,8 @@ def parse(encoded: str) -> Parameters:
 
 def _is_text(value: str) -> bool:
     # surrogateescape marks the bytes that were no UTF-8; PostgreSQL stores neither them nor a NUL.
-    return "\x00" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\x00" not in value

@@ -21,6 +21,8 @@ CODE_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 CODE_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
+# Where a client need not show its secret; tests/oidc/test_revocation.py holds it to the URL's name.
+REVOKE_PATH = "/connect/revoke"
 # What oauthlib may see of a form: more would steer it (a `response_type` beside a code drops the ID token).
 _FORM_FIELDS = {
     "token": {"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret"}

@@ -94,17 +94,18 @@ def usable_refresh_token(row: Any) -> RefreshToken | None:
     A superseded one is refused. Within REFRESH_REUSE_SECONDS that is all (parallel tabs, a repeated send);
     later, somebody else has it, and the family ends. REFRESH_GRACE_SECONDS may forgive lost replies.
     """
-    if not isinstance(row, RefreshToken) or row.expires <= clock.now() or not is_live(row.family):
+    if not isinstance(row, RefreshToken) or row.expires <= clock.now() or not is_given(row.family):
         return None
-    if row.revoked is None:
-        return row
-    age = (clock.now() - row.revoked).total_seconds()
-    if age <= settings.REFRESH_GRACE_SECONDS:
-        return row
-    if age > settings.REFRESH_REUSE_SECONDS:
-        log.warning("A superseded refresh token of family %s came back; the family ends.", row.family_id)
-        end_family(row.family, "refresh token reused")
-    return None
+    if row.revoked is not None:
+        age = (clock.now() - row.revoked).total_seconds()
+        # An age below 0 is another worker's clock, and no grace.
+        forgiven = 0 <= age < settings.REFRESH_GRACE_SECONDS
+        if not forgiven and age > settings.REFRESH_REUSE_SECONDS:
+            log.warning("A superseded refresh token of family %s came back; the family ends.", row.family_id)
+            end_family(row.family, "refresh token reused")
+        if not forgiven:
+            return None
+    return row if row.family.connection.client.is_on else None
 
 
 # --- Families ---

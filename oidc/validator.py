@@ -8,7 +8,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.urls import reverse
 from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauthlib.oauth2.rfc6749 import errors
 
@@ -17,6 +16,7 @@ from oidc import clients, consent, limits, scopes, signatures, tokens
 from oidc.claims import claims_for
 from oidc.errors import BadToken, InvalidClient, TwoMethods
 from oidc.models import AuthorizationCode, Client
+from oidc.server import REVOKE_PATH
 
 
 class Validator(OAuth2Validator):  # type: ignore[misc]
@@ -42,7 +42,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
                 code=request.code,
                 refresh_token=request.refresh_token if request.code is None else None,
                 # A refresh token and the id of its client suffice to revoke it (specification 4.2).
-                secret_optional=request.uri == reverse("revoke"),
+                secret_optional=request.uri == REVOKE_PATH,
             )
         except InvalidClient:
             return False

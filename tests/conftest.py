@@ -45,7 +45,10 @@ def keys_parsed_once() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def cheap_passwords(request: pytest.FixtureRequest) -> None:
     """Hash passwords fast: no test needs what a slow hash is for."""
-    request.getfixturevalue("settings").PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    settings = request.getfixturevalue("settings")
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    # Each test browser builds the middleware anew, and would read all static files at its first request.
+    settings.WHITENOISE_AUTOREFRESH = True
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ class ForAppsMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if not request.path_info.startswith(PATHS) and request.path_info != "/v1":
             return self.get_response(request)
+        request.get_host()  # refuses a Host that is not ours, as the skipped layers would
         match = request.resolver_match = _match(request.path_info)
         response: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
         if isinstance(response, HttpResponse) and "Content-Length" not in response:

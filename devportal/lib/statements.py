@@ -109,6 +109,7 @@ class Row:
     def __init__(self, model: type[models.Model], names: Sequence[str]) -> None:
         self._model = model
         self._names = tuple(names)
+        self._placeholders: dict[str, str] = {}
         self._fields: list[Any] = [next(f for f in model._meta.concrete_fields if f.attname == name) for name in names]
 
     def into(self) -> str:
@@ -118,6 +119,12 @@ class Row:
 
     def placeholders(self, connection: Any) -> str:
         """Return a placeholder for each column; where the server types parameters, with its type."""
+        known = self._placeholders.get(connection.vendor)
+        if known is None:
+            known = self._placeholders[connection.vendor] = self._typed(connection)
+        return known
+
+    def _typed(self, connection: Any) -> str:
         if connection.vendor != "postgresql":
             return ", ".join(["%s"] * len(self._fields))
         fields = [field.target_field if field.is_relation else field for field in self._fields]

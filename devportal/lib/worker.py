@@ -28,8 +28,6 @@ def load_application(target: str) -> Callable[..., Any]:
     # A thread that gets its answer from a database waits at most this long for the one that computes (default: 5 ms).
     sys.setswitchinterval(0.001)
     application: Callable[..., Any] = import_string(target)
-    for start in settings.WORKER_STARTS:
-        import_string(start)()
     threading.Thread(target=_stop_without_parent, args=(os.getppid(),), daemon=True, name="parent").start()
     if settings.EMBEDDED:
         threading.Thread(target=_run_periodic_tasks, daemon=True, name="timer").start()

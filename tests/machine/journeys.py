@@ -140,6 +140,8 @@ class Journeys:
 
     def renew(self, token: Refresh, app: App, scopes: frozenset[str] | None = None) -> str:
         """Refresh as `app`; return what came of it."""
+        if self.is_undecided(token):
+            return "not tried"
         form = {"grant_type": "refresh_token", "refresh_token": token.raw}
         if scopes is not None:
             form["scope"] = " ".join(sorted(scopes))
@@ -151,6 +153,10 @@ class Journeys:
             return "invalid_scope"
         self._token_answer(response, outcome, token, wanted)
         return outcome
+
+    def is_undecided(self, token: Refresh) -> bool:
+        """Tell whether this would be a reuse while the client is off: of that the model says nothing."""
+        return token.superseded_at is not None and not token.family.app.is_on
 
     def _token_answer(self, response: Any, outcome: str, source: Code | Refresh, scopes: frozenset[str]) -> None:
         family = source.family
@@ -209,6 +215,8 @@ class Journeys:
             response = self.world.app_posts(token.family.app, "/connect/token", form)
         expected = self.model.refresh_outcome(token, token.family.app, self.world.now)
         assert response.status_code == (200 if expected == "tokens" else 400), (expected, response.content)
+        if expected == "tokens":
+            assert set(response.json()["scope"].split()) == token.family.live_scopes
 
     def try_code(self, code: Code) -> None:
         """Exchange a code as its app, and undo it."""
@@ -243,11 +251,14 @@ def begin(world: World) -> None:
     full = "openid email profile offline_access"
     web, spa, new, native, house = state.apps
     ada, bob, cyd = state.tabs
+    # Two people are all that this app may have; the page that a third has left open comes too late.
+    journeys.visit(ada, journeys.ask(new, full), "leave", None)
     for tab, app, scopes in [
         (ada, web, f"{full} account.read"),
         (bob, web, "openid profile"),
         (cyd, native, full),
         (bob, new, full),
+        (cyd, new, "openid email"),
         (cyd, house, full),
         (ada, spa, "openid offline_access"),
     ]:

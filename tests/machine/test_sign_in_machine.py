@@ -26,7 +26,7 @@ from oidc import keys, tasks
 from oidc.models import Client, Connection, Project, RefreshToken
 from tests.factories import make_account
 from tests.machine.journeys import Journeys, begin, sign_out_url
-from tests.machine.model import CAP, Person, Session
+from tests.machine.model import CAP, App, Person, Session
 from tests.machine.world import BROWSERS, Clock, World, new_browser, pick
 from tests.relying_party import header_of
 
@@ -137,9 +137,10 @@ class SignInMachine(Journeys, RuleBasedStateMachine):
         self.note(f"refresh: {self.renew(chosen, chosen.family.app, wanted[scopes])}")
 
     @precondition(lambda self: any(token.superseded_at for token in self.model.refresh))
-    @rule(token=which)
-    def refresh_with_a_superseded_token(self, token: int) -> None:
+    @rule(token=which, seconds=st.sampled_from([0, 5, 11, 60]))
+    def refresh_with_a_superseded_token(self, token: int, seconds: int) -> None:
         """Sent twice, or stolen."""
+        self.world.clock.go(seconds)
         chosen = pick([token for token in self.model.refresh if token.superseded_at], token)
         self.note(f"reuse: {self.renew(chosen, chosen.family.app)}")
 
@@ -167,9 +168,9 @@ class SignInMachine(Journeys, RuleBasedStateMachine):
 
     # --- People ---
 
-    @rule(tab=tabs, person=people)
-    def switch_account(self, tab: int, person: int) -> None:
-        """Sign in, out of another account first; a pending request stays."""
+    @rule(tab=tabs, person=people, press=st.booleans())
+    def switch_account(self, tab: int, person: int, press: bool) -> None:
+        """Sign in, out of another account first; a pending request stays, a page of the one before is worth nothing."""
         chosen, page = self.somebody(person), "/account/login/"
         here = self.state.tabs[tab]
         if here.session.person is not None:
@@ -177,6 +178,9 @@ class SignInMachine(Journeys, RuleBasedStateMachine):
             here.session.person = None
         if chosen is not None:
             self.authenticate(here, page, chosen)
+        left = [form for form in self.state.forms if form.tab is here]
+        if press and left:
+            self.answer(left[-1], "allow")
 
     @rule(tab=tabs)
     def sign_out(self, tab: int) -> None:
@@ -202,8 +206,8 @@ class SignInMachine(Journeys, RuleBasedStateMachine):
         here.session = Session()
 
     @precondition(lambda self: self.model.connections)
-    @rule(tab=tabs, connection=which)
-    def remove_app(self, tab: int, connection: int) -> None:
+    @rule(tab=tabs, connection=which, again=st.booleans())
+    def remove_app(self, tab: int, connection: int, again: bool) -> None:
         """Somebody removes an app under Connected apps; it has to be one of their own."""
         here = self.state.tabs[tab]
         own = [each for each in self.model.connections.values() if each.person is here.session.person]
@@ -218,6 +222,10 @@ class SignInMachine(Journeys, RuleBasedStateMachine):
             assert response["Location"] == "/account/apps/"
             self.model.remove(chosen)
             self.note("removed an app")
+            self.touched += [family for family in self.model.families if family.connection is chosen][-2:]
+            if again:
+                # What was given before the removal stays dead.
+                self.visit(here, self.ask(chosen.app, "openid email"), "allow", None)
 
     @rule(person=people, back=st.booleans())
     def deactivate(self, person: int, back: bool) -> None:
@@ -262,8 +270,7 @@ class SignInMachine(Journeys, RuleBasedStateMachine):
         for _ in range(1 if stays else 2):
             chosen.enabled = not chosen.enabled
             Client.objects.filter(pk=chosen.pk).update(enabled=chosen.enabled)
-            for family in [family for family in self.model.families if family.app is chosen][-2:]:
-                self.look_at(family, newest=1)
+            self.look_at_families_of(chosen)
 
     @rule(app=apps, stays=st.booleans())
     def suspend_or_not(self, app: int, stays: bool) -> None:
@@ -273,16 +280,19 @@ class SignInMachine(Journeys, RuleBasedStateMachine):
             chosen.suspended = not chosen.suspended
             moment = service_clock.now() if chosen.suspended else None
             Project.objects.filter(pk=chosen.pk).update(suspended_at=moment)
-            for family in [family for family in self.model.families if family.app.project is chosen][-2:]:
-                self.look_at(family, newest=1)
+            for each in self.state.apps:
+                if each.project is chosen:
+                    self.look_at_families_of(each)
 
-    @rule(app=apps)
-    def review(self, app: int) -> None:
-        """The approval of `account.read` is given or withdrawn."""
+    @rule(app=apps, stays=st.booleans())
+    def review(self, app: int, stays: bool) -> None:
+        """The approval of `account.read` is given or withdrawn, for a moment or for longer."""
         chosen = self.state.apps[app]
-        chosen.reviewed = not chosen.reviewed
-        approved = "account.read" if chosen.reviewed else ""
-        Client.objects.filter(pk=chosen.pk).update(approved_scopes=approved)
+        for _ in range(1 if stays else 2):
+            chosen.reviewed = not chosen.reviewed
+            approved = "account.read" if chosen.reviewed else ""
+            Client.objects.filter(pk=chosen.pk).update(approved_scopes=approved)
+            self.look_at_families_of(chosen)
 
     @rule(now=st.booleans())
     def rotate_keys(self, now: bool) -> None:
@@ -366,6 +376,10 @@ class SignInMachine(Journeys, RuleBasedStateMachine):
                 response = self.world.get(tab.http, "/account/apps/")
                 assert response["Location"].startswith("/account/login/")
                 tab.http, tab.session = new_browser(), Session()
+
+    def look_at_families_of(self, app: App) -> None:
+        for family in [family for family in self.model.families if family.app is app][-3:]:
+            self.look_at(family, newest=1)
 
     def look_at_keys(self) -> None:
         """The key of every token that still works is published."""

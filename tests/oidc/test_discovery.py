@@ -43,8 +43,10 @@ def test_the_issuer_comes_from_settings_and_not_from_the_host(client: Browser) -
     assert not any("127.0.0.1" in str(value) for value in document.values())
 
 
-def test_an_unknown_host_is_refused(client: Browser) -> None:
-    assert client.get(PATH, headers={"Host": "evil.example.com"}).status_code == 400
+def test_an_unknown_host_learns_and_changes_nothing(client: Browser) -> None:
+    response = client.get(PATH, headers={"Host": "evil.example.com"})
+    assert response.status_code == 400 or response.json()["issuer"] == "http://localhost:8000/"
+    assert "evil.example.com" not in response.content.decode()
 
 
 def test_the_issuer_follows_the_settings(client: Browser, settings: Any) -> None:

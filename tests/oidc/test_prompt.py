@@ -228,7 +228,6 @@ def test_auth_time_is_the_moment_of_the_sign_in(app: RelyingParty) -> None:
 # --- login_hint ---
 
 
-@pytest.mark.xfail(strict=True, reason="the sign-in page is given login_hint and does not use it")
 def test_login_hint_fills_in_the_sign_in_page(spa: Client) -> None:
     app = RelyingParty(spa, Browser())
     page = app.browser.get(app.authorize(login_hint="ada@example.com")["Location"])

@@ -184,6 +184,12 @@ def test_scope_may_be_narrowed(app: RelyingParty) -> None:
     assert "name" not in app.call("/connect/userinfo", answer["access_token"]).json()
 
 
+def test_narrowing_keeps_openid_so_that_there_is_an_id_token(app: RelyingParty) -> None:
+    answer = app.refresh(app.tokens()["refresh_token"], scope="email").json()
+    assert answer["scope"] == "openid email"
+    assert "id_token" in answer
+
+
 def test_narrowing_once_does_not_narrow_the_refresh_token(app: RelyingParty) -> None:
     narrowed = app.refresh(app.tokens()["refresh_token"], scope="openid").json()
     assert app.refresh(narrowed["refresh_token"]).json()["scope"] == "openid email profile offline_access"

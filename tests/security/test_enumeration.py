@@ -42,7 +42,9 @@ def sign_in(address: str) -> list[Any]:
 @pytest.mark.parametrize("way", [sign_up, reset, sign_in])
 def test_the_answers_are_alike(person: Account, way: Callable[[str], list[Any]]) -> None:
     for known, unknown in zip(way(KNOWN), way(UNKNOWN), strict=True):
-        assert plain(known, KNOWN) == plain(unknown, UNKNOWN)
+        one, other = plain(known, KNOWN), plain(unknown, UNKNOWN)
+        assert one[:2] == other[:2]
+        assert one[2].splitlines() == other[2].splitlines()
 
 
 @pytest.mark.parametrize("way", [sign_up, reset, sign_in])

@@ -60,7 +60,6 @@ def test_a_refused_request_starts_no_session(spa: Client) -> None:
     assert SESSION not in app.browser.cookies
 
 
-@pytest.mark.xfail(strict=True, reason="a refusal notes in the session that a request, never kept, is answered")
 def test_a_refusal_to_the_app_starts_no_session(spa: Client) -> None:
     app = RelyingParty(spa, Browser())
     app.authorize(prompt="none")

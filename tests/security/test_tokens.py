@@ -56,7 +56,7 @@ def is_refused(app: RelyingParty, token: str) -> bool:
     AccessToken.objects.update(token_checksum=digest(token), expires=clock.from_now(900))
     statuses = [app.call(path, token).status_code for path in ("/connect/userinfo", "/v1/me")]
     assert len(set(statuses)) == 1
-    return statuses[0] == 401
+    return bool(statuses[0] == 401)
 
 
 def without(claims: Changes, *names: str) -> Changes:
@@ -131,7 +131,6 @@ def test_a_key_that_the_token_brings_along(app: RelyingParty, genuine: str) -> N
         {"x5t": "x"},
         {"cty": "JWT"},
         {"zip": "DEF"},
-        {"b64": True},
     ],
 )
 def test_headers_that_nobody_of_us_writes(app: RelyingParty, genuine: str, more: Changes) -> None:

@@ -1,0 +1,98 @@
+"""Authentication records: when and how the person of this session signed in."""
+
+import time
+from typing import Any
+
+import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal import auth as totp
+from django.test import Client as Browser
+
+from accounts.models import Account
+from oidc.models import Client, Family
+from tests.factories import PASSWORD, make_account
+from tests.relying_party import RelyingParty, age_sign_in, claims_of, sign_in
+
+
+def test_a_password_is_noted(app: RelyingParty) -> None:
+    app.tokens()
+    family = Family.objects.get()
+    assert family.amr == ["pwd"]
+    assert 0 <= time.time() - family.auth_time.timestamp() < 60
+
+
+def test_two_steps_are_noted(spa: Client, person: Account) -> None:
+    secret = totp.generate_totp_secret()
+    totp.TOTP.activate(person, secret)
+    browser = Browser()
+    response = browser.post("/account/login/", {"login": person.email, "password": PASSWORD})
+    assert "/2fa/" in response["Location"]
+    assert browser.get("/account/")["Location"].startswith("/account/login/")
+    code = totp.format_hotp_value(totp.hotp_value(secret, int(time.time()) // 30))
+    assert browser.post(response["Location"], {"code": code}).status_code == 302
+    RelyingParty(spa, browser).tokens()
+    assert Family.objects.get().amr == ["otp", "pwd", "mfa"]
+
+
+def test_the_second_step_is_no_formality(spa: Client, person: Account) -> None:
+    secret = totp.generate_totp_secret()
+    totp.TOTP.activate(person, secret)
+    browser = Browser()
+    app = RelyingParty(spa, browser)
+    app.authorize()
+    response = browser.post("/account/login/", {"login": person.email, "password": PASSWORD})
+    browser.post(response["Location"], {"code": "000000"})
+    assert app.authorize().status_code == 302
+    assert not Family.objects.exists()
+
+
+def test_the_secret_of_a_second_step_is_encrypted_at_rest(person: Account) -> None:
+    secret = totp.generate_totp_secret()
+    totp.TOTP.activate(person, secret)
+    assert secret not in str(Authenticator.objects.get().data)
+
+
+def test_auth_time_is_this_sessions_own(spa: Client, person: Account) -> None:
+    old, new = RelyingParty(spa, sign_in(Browser(), person)), RelyingParty(spa, sign_in(Browser(), person))
+    age_sign_in(old.browser, 5000)
+    earlier, later = claims_of(old.tokens()["id_token"]), claims_of(new.tokens()["id_token"])
+    assert later["auth_time"] - earlier["auth_time"] >= 4990
+
+
+def test_a_fresh_proof_moves_auth_time(app: RelyingParty, person: Account) -> None:
+    age_sign_in(app.browser, 5000)
+    before = claims_of(app.tokens()["id_token"])["auth_time"]
+    app.browser.post("/account/reauthenticate/", {"login": person.email, "password": PASSWORD})
+    assert claims_of(app.tokens()["id_token"])["auth_time"] - before >= 4990
+
+
+def test_a_wrong_password_does_not_move_it(app: RelyingParty, person: Account) -> None:
+    age_sign_in(app.browser, 5000)
+    before = claims_of(app.tokens()["id_token"])["auth_time"]
+    app.browser.post("/account/reauthenticate/", {"login": person.email, "password": "wrong"})
+    assert claims_of(app.tokens()["id_token"])["auth_time"] == before
+
+
+def test_using_the_session_does_not_move_it(app: RelyingParty) -> None:
+    age_sign_in(app.browser, 5000)
+    before = claims_of(app.tokens()["id_token"])["auth_time"]
+    app.browser.get("/account/")
+    assert claims_of(app.tokens()["id_token"])["auth_time"] == before
+
+
+def test_records_do_not_pass_from_one_person_to_the_next(app: RelyingParty) -> None:
+    age_sign_in(app.browser, 5000)
+    app.browser.post("/account/switch")
+    sign_in(app.browser, make_account("bob@example.com"))
+    claims = claims_of(app.tokens()["id_token"])
+    assert claims["iat"] - claims["auth_time"] < 60
+
+
+@pytest.mark.parametrize("refreshes", [1, 3])
+def test_a_refresh_keeps_the_first_auth_time(app: RelyingParty, refreshes: int) -> None:
+    age_sign_in(app.browser, 5000)
+    tokens: dict[str, Any] = app.tokens()
+    first = claims_of(tokens["id_token"])["auth_time"]
+    for _ in range(refreshes):
+        tokens = app.refresh(tokens["refresh_token"]).json()
+    assert claims_of(tokens["id_token"])["auth_time"] == first

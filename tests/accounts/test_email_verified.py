@@ -1,0 +1,122 @@
+"""`email_verified` says what allauth's record says, at every step; and is never true for an address not proven."""
+
+from typing import Any
+
+import pytest
+from allauth.account.models import EmailAddress
+from django.test import Client as Browser
+
+from accounts.models import Account
+from tests.accounts.test_sign_up import code_of
+from tests.factories import make_account
+from tests.relying_party import RelyingParty, sign_in
+
+pytestmark = pytest.mark.django_db
+
+
+def in_step(account: Account) -> bool:
+    account.refresh_from_db()
+    proven = EmailAddress.objects.filter(user=account, email__iexact=account.email, verified=True).exists()
+    return account.email_verified == proven
+
+
+@pytest.mark.parametrize("verified", [True, False])
+def test_it_follows_the_record(verified: bool) -> None:
+    account = make_account(verified=verified)
+    assert account.email_verified is verified
+    record = EmailAddress.objects.get(user=account)
+    record.verified = not verified
+    record.save()
+    account.refresh_from_db()
+    assert account.email_verified is not verified
+
+
+def test_it_ends_with_the_record() -> None:
+    account = make_account()
+    EmailAddress.objects.get(user=account).delete()
+    account.refresh_from_db()
+    assert account.email_verified is False
+
+
+def test_the_record_of_another_address_proves_nothing() -> None:
+    account = make_account(verified=False)
+    EmailAddress.objects.create(user=account, email="other@example.com", verified=True)
+    account.refresh_from_db()
+    assert account.email_verified is False
+
+
+def test_saving_the_account_with_an_old_value_does_not_undo_it(signed_in: Browser, person: Account) -> None:
+    signed_in.post("/account/", {"given_name": "Augusta", "family_name": ""})
+    assert in_step(person)
+    assert person.email_verified
+
+
+def change_address(browser: Browser, email: str) -> Any:
+    form = {"login": "ada@example.com", "password": "correct horse 9 battery", "next": "/account/email/"}
+    browser.post("/account/reauthenticate/", form)
+    return browser.post("/account/email/", {"action_add": "", "email": email})
+
+
+def test_a_new_address_counts_only_once_it_is_proven(app: RelyingParty, person: Account, mailoutbox: list[Any]) -> None:
+    token = app.tokens()["access_token"]
+    change_address(app.browser, "ada.new@example.com")
+    assert in_step(person)
+    answer = app.call("/connect/userinfo", token).json()
+    assert (answer["email"], answer["email_verified"]) == ("ada@example.com", True)
+    mail = next(mail for mail in mailoutbox if mail.to == ["ada.new@example.com"])
+    app.browser.post("/account/confirm-email/", {"code": code_of(mail)})
+    assert in_step(person)
+    answer = app.call("/connect/userinfo", token).json()
+    assert (answer["email"], answer["email_verified"]) == ("ada.new@example.com", True)
+
+
+def test_a_wrong_code_changes_nothing(app: RelyingParty, person: Account) -> None:
+    change_address(app.browser, "ada.new@example.com")
+    app.browser.post("/account/confirm-email/", {"code": "AAAA-BBBB"})
+    assert in_step(person)
+    assert person.email == "ada@example.com"
+
+
+def test_the_old_owner_hears_of_a_change(app: RelyingParty, mailoutbox: list[Any]) -> None:
+    change_address(app.browser, "ada.new@example.com")
+    mail = next(mail for mail in mailoutbox if mail.to == ["ada.new@example.com"])
+    app.browser.post("/account/confirm-email/", {"code": code_of(mail)})
+    assert any(mail.to == ["ada@example.com"] for mail in mailoutbox)
+
+
+def test_anothers_address_cannot_be_taken(app: RelyingParty, person: Account, mailoutbox: list[Any]) -> None:
+    bob = make_account("bob@example.com")
+    change_address(app.browser, "bob@example.com")
+    # Whoever adds an address does not learn that it is taken: a code is sent. It is of no use.
+    mail = next(mail for mail in mailoutbox if mail.to == ["bob@example.com"])
+    app.browser.post("/account/confirm-email/", {"code": code_of(mail)})
+    assert EmailAddress.objects.get(email="bob@example.com").user == bob
+    person.refresh_from_db()
+    bob.refresh_from_db()
+    assert (person.email, bob.email) == ("ada@example.com", "bob@example.com")
+    assert in_step(bob)
+
+
+def test_an_unproven_person_cannot_sign_in(mailoutbox: list[Any]) -> None:
+    account = make_account("unproven@example.com", verified=False)
+    browser = sign_in(Browser(), account)
+    assert browser.get("/account/")["Location"].startswith("/account/login/")
+    assert account.email_verified is False
+    browser.post("/account/confirm-email/", {"code": code_of(mailoutbox[-1])})
+    assert in_step(account)
+    assert account.email_verified
+    assert browser.get("/account/").status_code == 200
+
+
+def test_a_reset_proves_the_address(mailoutbox: list[Any]) -> None:
+    account = make_account("unproven@example.com", verified=False)
+    browser = Browser()
+    browser.post("/account/password/reset/", {"email": account.email})
+    browser.post("/account/password/reset/confirm/", {"code": code_of(mailoutbox[-1])})
+    assert in_step(account)
+
+
+def test_the_admin_cannot_declare_an_address_proven() -> None:
+    from django.contrib.admin.sites import site
+
+    assert "email_verified" in site._registry[Account].readonly_fields

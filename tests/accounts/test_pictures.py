@@ -1,0 +1,282 @@
+"""Pictures: raster only, encoded anew, nothing but pixels in them; an address of its own in each sector."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client as Browser
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from accounts.models import Account, PairwiseSubject
+from accounts.profile import PICTURE_PIXELS, picture_url
+from tests.relying_party import RelyingParty, claims_of
+
+CANARY = b"canary-in-the-metadata"
+
+
+@pytest.fixture(autouse=True)
+def media(settings: Any, tmp_path: Path) -> Path:
+    settings.MEDIA_ROOT = tmp_path
+    return tmp_path
+
+
+def image(kind: str, size: tuple[int, int] = (64, 48), **options: Any) -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", size, (200, 30, 30)).save(out, kind, **options)
+    return out.getvalue()
+
+
+def upload(browser: Browser, data: bytes, name: str = "me.jpg", content_type: str = "image/jpeg") -> Any:
+    file = SimpleUploadedFile(name, data, content_type)
+    return browser.post("/account/", {"given_name": "Ada", "family_name": "Lovelace", "picture": file})
+
+
+def stored(person: Account) -> bytes:
+    person.refresh_from_db()
+    with person.picture.open("rb") as file:
+        return bytes(file.read())
+
+
+# --- What is kept of an upload ---
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF"])
+def test_a_picture_is_kept_encoded_anew(signed_in: Browser, person: Account, kind: str) -> None:
+    sent = image(kind)
+    assert upload(signed_in, sent).status_code == 302
+    kept = stored(person)
+    assert kept != sent
+    assert Image.open(io.BytesIO(kept)).format == "WEBP"
+
+
+def test_it_is_cut_to_size(signed_in: Browser, person: Account) -> None:
+    upload(signed_in, image("JPEG", (2000, 1500)))
+    assert Image.open(io.BytesIO(stored(person))).size == (PICTURE_PIXELS, PICTURE_PIXELS)
+
+
+def test_metadata_is_gone(signed_in: Browser, person: Account) -> None:
+    exif = Image.Exif()
+    exif[0x010E] = CANARY.decode()  # description
+    exif[0x8825] = {1: "N", 2: (52.0, 30.0, 0.0)}  # where it was taken
+    chunks = PngInfo()
+    chunks.add_text("Comment", CANARY.decode())
+    for sent in (
+        image("JPEG", exif=exif, comment=CANARY),
+        image("PNG", pnginfo=chunks),
+        image("WEBP", exif=exif, xmp=b"<x>" + CANARY + b"</x>"),
+        image("JPEG") + CANARY,
+        image("PNG") + b"<script>" + CANARY + b"</script>",
+    ):
+        assert CANARY in sent
+        assert upload(signed_in, sent).status_code == 302
+        kept = stored(person)
+        assert CANARY not in kept
+        assert not Image.open(io.BytesIO(kept)).getexif()
+
+
+def test_an_image_that_is_laid_on_its_side_is_turned_up(signed_in: Browser, person: Account) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    picture = Image.new("RGB", (100, 100), "white")
+    picture.paste("black", (0, 0, 100, 50))
+    out = io.BytesIO()
+    picture.save(out, "JPEG", exif=exif, quality=95)
+    upload(signed_in, out.getvalue())
+    kept = Image.open(io.BytesIO(stored(person))).convert("L")
+    grey = kept.tobytes()
+    middle = kept.width * (kept.height // 2)
+    assert grey[middle + 5] > grey[middle + kept.width - 5]
+
+
+def test_the_files_name_is_ours(signed_in: Browser, person: Account, media: Path) -> None:
+    upload(signed_in, image("JPEG"), name="../../../ada lovelace.html")
+    person.refresh_from_db()
+    kept = Path(person.picture.name or "")
+    assert (str(kept.parent), kept.suffix) == ("pictures", ".webp")
+    assert "ada" not in kept.stem
+    assert len(kept.stem) >= 22
+    assert all(path.suffix == ".webp" for path in media.rglob("*") if path.is_file())
+
+
+# --- What is refused ---
+
+
+def bomb() -> bytes:
+    """A small file that unpacks to a great many pixels."""
+    out = io.BytesIO()
+    Image.new("1", (12_000, 12_000)).save(out, "PNG", optimize=False)
+    return out.getvalue()
+
+
+REFUSED: dict[str, bytes] = {
+    "svg": b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>',
+    "svg with a declaration": b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>',
+    "html": b"<!doctype html><script>alert(1)</script>",
+    "html behind a gif's first bytes": b"GIF89a<script>alert(1)</script>",
+    "pdf": b"%PDF-1.7\n",
+    "bmp": image("BMP"),
+    "tiff": image("TIFF"),
+    "ico": image("ICO"),
+    "postscript": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n",
+    "nothing": b"",
+    "text": b"hello",
+    "cut off": image("PNG", (300, 300))[:120],
+    "half a jpeg": image("JPEG", (600, 600))[:300],
+    "a bomb": bomb(),
+}
+
+
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+@pytest.mark.parametrize("data", REFUSED.values(), ids=REFUSED.keys())
+@pytest.mark.parametrize("disguise", [("me.jpg", "image/jpeg"), ("me.png", "image/png")])
+def test_what_is_no_raster_picture_is_refused(
+    signed_in: Browser, person: Account, media: Path, data: bytes, disguise: tuple[str, str]
+) -> None:
+    response = upload(signed_in, data, *disguise)
+    assert response.status_code == 200
+    person.refresh_from_db()
+    assert not person.picture
+    assert not [path for path in media.rglob("*") if path.is_file()]
+
+
+def test_a_file_that_is_too_large_is_refused(signed_in: Browser, person: Account, settings: Any) -> None:
+    settings.PICTURE_MAX_BYTES = 10_000
+    assert upload(signed_in, image("PNG") + b"x" * 10_000).status_code == 200
+    person.refresh_from_db()
+    assert not person.picture
+
+
+def test_too_many_pixels_are_refused_before_they_are_unpacked(
+    signed_in: Browser, person: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accounts.profile.PICTURE_MAX_PIXELS", 1000)
+
+    def never(*args: Any, **kwargs: Any) -> None:
+        raise AssertionError("the pixels were read")
+
+    monkeypatch.setattr("accounts.profile.ImageOps.fit", never)
+    assert upload(signed_in, image("PNG", (100, 100))).status_code == 200
+
+
+def test_the_page_says_what_is_wrong_and_keeps_the_old_picture(signed_in: Browser, person: Account) -> None:
+    upload(signed_in, image("JPEG"))
+    before = stored(person)
+    response = upload(signed_in, REFUSED["svg"])
+    assert "JPEG, PNG, WebP or GIF" in response.content.decode()
+    assert stored(person) == before
+
+
+# --- Addresses ---
+
+
+@pytest.fixture
+def pictured(app: RelyingParty, person: Account) -> RelyingParty:
+    upload(app.browser, image("JPEG"))
+    person.refresh_from_db()
+    return app
+
+
+def path_of(app: RelyingParty) -> str:
+    url: str = claims_of(app.tokens()["id_token"])["picture"]
+    return url.removeprefix("http://localhost:8000")
+
+
+def test_the_address_serves_the_picture(pictured: RelyingParty, person: Account) -> None:
+    response: Any = Browser().get(path_of(pictured))
+    assert response.status_code == 200
+    assert response["Content-Type"] == "image/webp"
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert b"".join(response.streaming_content) == stored(person)
+    assert not response.cookies
+
+
+def test_every_face_gives_the_same_address(pictured: RelyingParty) -> None:
+    tokens = pictured.tokens()
+    addresses = {
+        claims_of(tokens["id_token"])["picture"],
+        pictured.call("/connect/userinfo", tokens["access_token"]).json()["picture"],
+        pictured.call("/v1/me", tokens["access_token"]).json()["picture"],
+    }
+    assert len(addresses) == 1
+
+
+def test_each_sector_has_an_address_that_links_to_no_other(pictured: RelyingParty, web_app: RelyingParty) -> None:
+    mine, theirs = path_of(pictured).split("/"), path_of(web_app).split("/")
+    assert not set(mine[2:]) & set(theirs[2:])
+
+
+def test_parts_of_two_sectors_do_not_fit_together(pictured: RelyingParty, web_app: RelyingParty) -> None:
+    mine, theirs = path_of(pictured).split("/"), path_of(web_app).split("/")
+    assert Browser().get(f"/pictures/{mine[2]}/{theirs[3]}").status_code == 404
+
+
+def test_a_new_picture_has_a_new_address_and_the_old_one_ends(pictured: RelyingParty) -> None:
+    before = path_of(pictured)
+    upload(pictured.browser, image("JPEG", (32, 32)))
+    after = path_of(pictured)
+    assert after != before
+    assert Browser().get(before).status_code == 404
+    assert Browser().get(after).status_code == 200
+
+
+def test_a_removed_picture_has_none(pictured: RelyingParty, person: Account) -> None:
+    before = path_of(pictured)
+    form = {"given_name": "Ada", "family_name": "Lovelace", "picture-clear": "on"}
+    assert pictured.browser.post("/account/", form).status_code == 302
+    assert Browser().get(before).status_code == 404
+    tokens = pictured.tokens()
+    assert "picture" not in claims_of(tokens["id_token"])
+    assert pictured.call("/v1/me", tokens["access_token"]).json()["picture"] is None
+
+
+@pytest.mark.xfail(strict=True, reason="the files of former pictures stay")
+def test_the_file_of_a_picture_that_was_replaced_or_removed_is_gone(pictured: RelyingParty, media: Path) -> None:
+    upload(pictured.browser, image("JPEG", (32, 32)))
+    assert len([path for path in media.rglob("*") if path.is_file()]) == 1
+    form = {"given_name": "Ada", "family_name": "Lovelace", "picture-clear": "on"}
+    pictured.browser.post("/account/", form)
+    assert not [path for path in media.rglob("*") if path.is_file()]
+
+
+def test_a_deactivated_persons_picture_is_no_longer_served(pictured: RelyingParty, person: Account) -> None:
+    path = path_of(pictured)
+    Account.objects.filter(pk=person.pk).update(is_active=False)
+    assert Browser().get(path).status_code == 404
+
+
+@pytest.mark.xfail(strict=True, reason="a file that is gone is a 500")
+def test_a_lost_file_is_no_fault(pictured: RelyingParty, media: Path) -> None:
+    path = path_of(pictured)
+    for file in media.rglob("*.webp"):
+        file.unlink()
+    assert Browser(raise_request_exception=False).get(path).status_code == 404
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/pictures/x/y.webp", "/pictures/x.webp", "/uploads/pictures/x.webp", "/pictures/"])
+def test_what_does_not_exist_is_404(client: Browser, path: str) -> None:
+    assert client.get(path).status_code == 404
+
+
+def test_uploads_are_not_served_by_their_file_names(pictured: RelyingParty, person: Account) -> None:
+    for prefix in ("/uploads/", "/media/", "/static/", "/"):
+        assert Browser().get(f"{prefix}{person.picture.name}").status_code == 404
+
+
+def test_ones_own_picture_is_for_oneself(pictured: RelyingParty) -> None:
+    response = pictured.browser.get("/account/picture")
+    assert response.status_code == 200
+    assert "private" in response["Cache-Control"]
+    assert Browser().get("/account/picture").status_code == 404
+
+
+@pytest.mark.django_db
+def test_an_address_cannot_be_made_from_what_an_app_knows() -> None:
+    first, second = picture_url("pictures/a.webp", "key-one"), picture_url("pictures/a.webp", "key-two")
+    assert first != second
+    assert "pictures/a" not in (first or "").removeprefix("http://localhost:8000/pictures")
+    assert picture_url(None, "key") is picture_url("", "key") is None
+    assert not PairwiseSubject.objects.exists()

@@ -1,0 +1,176 @@
+"""Sign-up: the form, the code, and the way back to the app that waits."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from allauth.account.models import EmailAddress
+from django.test import Client as Browser
+
+from accounts.models import Account
+from oidc.models import Client, Family
+from tests.relying_party import RelyingParty, answer_of, claims_of
+
+pytestmark = pytest.mark.django_db
+
+PASSWORD = "a quiet evening 42"
+
+
+def sign_up(browser: Browser, email: str = "new@example.com", **changes: str) -> Any:
+    form = {"email": email, "given_name": "Grace", "family_name": "Hopper", "password1": PASSWORD} | changes
+    return browser.post("/account/signup/", form)
+
+
+def code_of(mail: Any) -> str:
+    lines = [line.strip() for line in mail.body.splitlines()]
+    return str(next(line for line in lines if 6 <= len(line) <= 12 and line.replace("-", "").isalnum() and line.isupper()))
+
+
+def confirm(browser: Browser, mail: Any) -> Any:
+    return browser.post("/account/confirm-email/", {"code": code_of(mail)})
+
+
+# --- The form ---
+
+
+def test_the_form_asks_for_address_names_and_password(client: Browser) -> None:
+    text = client.get("/account/signup/").content.decode()
+    for name in ("email", "given_name", "family_name", "password1"):
+        assert f'name="{name}"' in text
+    for name in ("password2", "username", "is_staff"):
+        assert f'name="{name}"' not in text
+
+
+def test_it_makes_an_account_whose_address_is_unproven(client: Browser, mailoutbox: list[Any]) -> None:
+    response = sign_up(client)
+    assert response.status_code == 302
+    account = Account.objects.get()
+    assert (account.email, account.full_name) == ("new@example.com", "Grace Hopper")
+    assert account.email_verified is False
+    assert not account.is_staff
+    assert not account.is_superuser
+    assert [mail.to for mail in mailoutbox] == [["new@example.com"]]
+
+
+def test_before_the_code_nobody_is_signed_in(client: Browser) -> None:
+    sign_up(client)
+    assert client.get("/account/")["Location"].startswith("/account/login/")
+
+
+def test_the_code_proves_the_address_and_signs_in(client: Browser, mailoutbox: list[Any]) -> None:
+    sign_up(client)
+    assert confirm(client, mailoutbox[0]).status_code == 302
+    assert Account.objects.get().email_verified is True
+    assert client.get("/account/").status_code == 200
+
+
+@pytest.mark.parametrize("code", ["", "AAAA-BBBB", "000000", "x" * 500])
+def test_a_wrong_code_proves_nothing(client: Browser, code: str) -> None:
+    sign_up(client)
+    client.post("/account/confirm-email/", {"code": code})
+    assert Account.objects.get().email_verified is False
+    assert client.get("/account/")["Location"].startswith("/account/login/")
+
+
+def test_a_code_is_worth_nothing_in_another_browser(client: Browser, mailoutbox: list[Any]) -> None:
+    sign_up(client)
+    other = Browser()
+    confirm(other, mailoutbox[0])
+    assert Account.objects.get().email_verified is False
+    sign_up(other, "second@example.com")
+    confirm(other, mailoutbox[0])
+    assert not Account.objects.filter(email_verified=True).exists()
+
+
+def test_a_mail_acts_by_nothing_that_is_opened(client: Browser, mailoutbox: list[Any]) -> None:
+    sign_up(client)
+    body = mailoutbox[0].body
+    assert code_of(mailoutbox[0])
+    for word in body.split():
+        if word.startswith("http"):
+            Browser().get(urlsplit(word).path)
+    assert Account.objects.get().email_verified is False
+
+
+def test_the_mails_host_is_ours_and_not_the_requests(settings: Any, mailoutbox: list[Any]) -> None:
+    settings.ALLOWED_HOSTS = ["*"]
+    form = {"email": "new@example.com", "given_name": "G", "password1": PASSWORD}
+    Browser().post("/account/signup/", form, headers={"Host": "evil.example.com"})
+    (mail,) = mailoutbox
+    assert "evil.example.com" not in mail.body + mail.subject + str(mail.extra_headers) + mail.from_email
+
+
+def test_a_family_name_may_be_left_out(client: Browser) -> None:
+    sign_up(client, family_name="")
+    account = Account.objects.get()
+    assert (account.given_name, account.family_name) == ("Grace", None)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"given_name": ""},
+        {"given_name": "x" * 101},
+        {"family_name": "x" * 101},
+        {"email": ""},
+        {"email": "no address"},
+        {"email": "a@b@c.example.com"},
+        {"email": "x" * 400 + "@example.com"},
+        {"password1": ""},
+        {"password1": "short"},
+        {"password1": "new@example.com"},
+    ],
+)
+def test_what_the_form_refuses(client: Browser, changes: dict[str, str]) -> None:
+    assert sign_up(client, **changes).status_code == 200
+    assert not Account.objects.exists()
+
+
+def test_fields_that_are_not_on_the_form_are_not_read(client: Browser) -> None:
+    sign_up(client, is_staff="on", is_superuser="on", email_verified="on", is_active="", id="1")
+    account = Account.objects.get()
+    assert not account.is_staff
+    assert not account.is_superuser
+    assert not account.email_verified
+    assert account.is_active
+
+
+def test_the_address_is_kept_in_lower_case(client: Browser, mailoutbox: list[Any]) -> None:
+    sign_up(client, "New.Person@Example.COM")
+    confirm(client, mailoutbox[0])
+    account = Account.objects.get()
+    assert account.email == "new.person@example.com"
+    assert account.email_verified is True
+    assert EmailAddress.objects.get().email == "new.person@example.com"
+
+
+# --- The way to an app ---
+
+
+def test_signing_up_for_an_app_leads_back_to_it(spa: Client, mailoutbox: list[Any]) -> None:
+    app = RelyingParty(spa, Browser())
+    form_page = app.authorize(prompt="create")
+    assert urlsplit(form_page["Location"]).path == "/account/signup/"
+    page = app.browser.get(form_page["Location"])
+    assert b"Orbit Notes" in page.content
+    form = {"email": "new@example.com", "given_name": "Grace", "password1": PASSWORD}
+    form["next"] = page.context["redirect_field_value"]
+    response = app.browser.post("/account/signup/", form)
+    response = confirm(app.browser, mailoutbox[0])
+    for _ in range(3):
+        if response.status_code == 302:
+            response = app.browser.get(response["Location"])
+    assert response.status_code == 200
+    answer = answer_of(app.answer_consent(response))
+    assert answer["state"] == app.state
+    claims = claims_of(app.exchange(answer["code"]).json()["id_token"])
+    assert (claims["email"], claims["email_verified"]) == ("new@example.com", True)
+
+
+def test_auth_time_after_a_sign_up_is_its_moment(spa: Client, mailoutbox: list[Any]) -> None:
+    app = RelyingParty(spa, Browser())
+    sign_up(app.browser)
+    confirm(app.browser, mailoutbox[0])
+    claims = claims_of(app.tokens()["id_token"])
+    assert 0 <= claims["iat"] - claims["auth_time"] < 60
+    assert Family.objects.get().auth_time.year > 2000

@@ -1,0 +1,47 @@
+"""Serves the service with several worker processes, and says in each answer which of them answered.
+
+Run by tests/api/test_workers.py: `python -m tests.api.four_workers PORT WORKERS`, in the service's environment.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+WORKER_HEADER = "X-Worker"
+
+
+def load(target: str) -> Callable[..., Any]:
+    """Return the service's application, started as in any worker, with the worker's process id in its answers."""
+    from devportal.lib.worker import load_application
+
+    application = load_application(target)
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        def begin(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
+            return start_response(status, [*headers, (WORKER_HEADER, str(os.getpid()))], *rest)
+
+        result: Iterable[bytes] = application(environ, begin)
+        return result
+
+    return answer
+
+
+def main(port: int, workers: int) -> None:
+    from granian import Granian
+    from granian.constants import Interfaces
+
+    Granian(
+        "devportal.wsgi.application",
+        address="127.0.0.1",
+        port=port,
+        interface=Interfaces.WSGI,
+        workers=workers,
+        blocking_threads=2,
+        workers_kill_timeout=10,
+        log_access=False,
+    ).serve(target_loader=load)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

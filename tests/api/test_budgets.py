@@ -1,0 +1,146 @@
+"""What a call may cost (design 7): SQL statements, transaction control apart, and trips to the counters."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import redis
+
+from devportal.lib.counters import Counters, RedisCounters, counters
+from oidc import keys
+from tests.api.calls import ME, PLAN, call
+from tests.api.conftest import Key
+from tests.factories import make_access_token, make_client, make_key, make_project
+
+Queries = Callable[[int], Any]
+
+
+@pytest.fixture(params=["key", "token"])
+def credential(request: pytest.FixtureRequest, person: Any) -> str:
+    """A credential that opens both endpoints, in a process that has answered before."""
+    if request.param == "key":
+        raw = make_key(make_project(person), person)[1]
+    else:
+        client = make_client(approved_scopes="account.read")
+        raw = make_access_token(client, person, ["openid", "email", "account.read"])
+    keys.reload()
+    assert call(ME, raw).status_code == call(PLAN, raw).status_code == 200
+    return raw
+
+
+def test_a_profile_is_exactly_one_statement(credential: str, django_assert_num_queries: Queries) -> None:
+    with django_assert_num_queries(1):
+        assert call(ME, credential).status_code == 200
+
+
+def test_a_plan_is_at_most_two(credential: str, django_assert_max_num_queries: Queries) -> None:
+    with django_assert_max_num_queries(2):
+        assert call(PLAN, credential).status_code == 200
+
+
+def test_a_plan_that_is_unchanged_costs_no_more(credential: str, django_assert_max_num_queries: Queries) -> None:
+    etag = call(PLAN, credential)["ETag"]
+    with django_assert_max_num_queries(2):
+        assert call(PLAN, credential, **{"If-None-Match": etag}).status_code == 304
+
+
+def test_a_dead_credential_costs_no_more(key: Key, django_assert_num_queries: Queries) -> None:
+    key.owner.is_active = False
+    key.owner.save()
+    call(ME, key.raw)
+    with django_assert_num_queries(1):
+        assert call(ME, key.raw).status_code == 401
+
+
+def test_what_is_no_call_asks_nobody(db: None, django_assert_num_queries: Queries) -> None:
+    keys.reload()
+    call("/v1/openapi.json")
+    with django_assert_num_queries(0):
+        for path, credential, method in (
+            (ME, None, "GET"),
+            (ME, "op_key_x", "GET"),
+            (ME, "x.y.z", "GET"),
+            (ME, None, "POST"),
+            ("/v1/x", "op_key_x", "GET"),
+            ("/v1/openapi.json", None, "GET"),
+        ):
+            call(path, credential, method)
+
+
+# --- Trips to Redis, as Redis itself sees them ---
+
+
+class Watch:
+    """The commands that reach a Redis."""
+
+    def __init__(self, url: str) -> None:
+        self._client = redis.Redis.from_url(url)
+        self._monitor = self._client.monitor()
+        self._marks = 0
+
+    def __enter__(self) -> "Watch":
+        self._monitor.__enter__()
+        return self
+
+    def __exit__(self, *args: Any) -> None:
+        self._monitor.__exit__(*args)
+        self._client.close()
+
+    def commands(self) -> list[str]:
+        """Return the commands of all others since the last time; what a script calls is no command."""
+        self._marks += 1
+        mark = f"MARK {self._marks}"
+        self._client.echo(mark)
+        seen = []
+        while (command := self._monitor.next_command())["command"] != f"ECHO {mark}":
+            if command["client_type"] != "lua":
+                seen.append(str(command["command"]))
+        return seen
+
+
+@pytest.fixture
+def watch(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
+    """Count on Redis, and see what reaches it."""
+    with Watch(redis_url) as watching:
+        monkeypatch.setattr("api.limits.counters", lambda: count)
+        monkeypatch.setattr("api.usage.counters", lambda: count)
+        monkeypatch.setattr("devportal.lib.limits.counters", lambda: count)
+        count = Counters(RedisCounters(redis_url))
+        yield watching
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize("path", [ME, PLAN])
+def test_a_call_is_exactly_one_trip(path: str, credential: str, watch: Watch) -> None:
+    call(path, credential)
+    watch.commands()
+    for _ in range(5):
+        response = call(path, credential)
+        assert response.status_code == 200
+        (command,) = watch.commands()
+        assert command.startswith("EVALSHA")
+    # What was finished before travelled along.
+    assert "|200||" in command
+
+
+@pytest.mark.redis
+def test_a_refusal_is_one_trip_at_most(key: Key, watch: Watch, settings: Any) -> None:
+    call(ME, key.raw)
+    settings.API_CALLS_PER_MINUTE = 0
+    watch.commands()
+    for credential, trips in ((key.raw, 1), ("op_key_guess", 1), (None, 0)):
+        call(ME, credential)
+        assert len(watch.commands()) == trips
+
+
+@pytest.mark.redis
+def test_a_redis_without_the_script_gets_it_in_one_trip_more(key: Key, watch: Watch, redis_url: str) -> None:
+    call(ME, key.raw)
+    redis.Redis.from_url(redis_url).script_flush()
+    watch.commands()
+    trips = []
+    for _ in range(2):
+        assert call(ME, key.raw).status_code == 200
+        trips.append([command.split()[0] for command in watch.commands()])
+    assert trips == [["EVALSHA", "EVAL"], ["EVALSHA"]]
+    assert counters().failures == 0

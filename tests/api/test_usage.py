@@ -1,0 +1,369 @@
+"""Usage: every call of a known caller is counted once, refusals as errors, and read as series."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, IntegrityError, connections, transaction
+
+from accounts.models import Account
+from api import keys, tasks, usage
+from api.models import LATENCY_FIELDS, ApiKey, UsageBatch, UsageBucket
+from devportal.lib import clock
+from devportal.lib.counters import Counters, LocalCounters, counters
+from oidc import consent
+from oidc.models import Client, Connection, Project
+from tests.api.calls import ME, PLAN, call
+from tests.api.conftest import Key
+from tests.factories import make_key, make_project
+
+Mover = Callable[[float], None]
+
+
+def buckets(**only: Any) -> list[tuple[Any, ...]]:
+    """Return what is written, as (credential, client, endpoint, status, code, count)."""
+    rows = UsageBucket.objects.filter(**only).order_by("pk")
+    return list(rows.values_list("credential", "client", "endpoint", "status", "code", "count"))
+
+
+# --- What is counted ---
+
+
+def test_a_call_is_counted_under_its_kind(key: Key, mid_minute: Mover) -> None:
+    minute = clock.now().replace(second=0, microsecond=0)
+    call(ME, key.raw)
+    call(ME, key.raw)
+    call(PLAN, key.raw)
+    assert usage.flush() == 3
+    public_id = key.row.public_id
+    assert sorted(buckets()) == [(public_id, "", "me", 200, "", 2), (public_id, "", "me/plan", 200, "", 1)]
+    row = UsageBucket.objects.get(endpoint="me")
+    assert (row.project, row.minute) == (key.project, minute)
+    assert sum(getattr(row, name) for name in LATENCY_FIELDS) == row.count
+
+
+def test_an_apps_call_is_counted_under_the_app(token: str, spa: Client) -> None:
+    call(ME, token)
+    call(PLAN, token)
+    usage.flush()
+    assert sorted(buckets(project=spa.project)) == [
+        ("", spa.client_id, "me", 200, "", 1),
+        ("", spa.client_id, "me/plan", 403, "insufficient_scope", 1),
+    ]
+
+
+def test_a_plan_that_is_unchanged_is_a_call(key: Key) -> None:
+    etag = call(PLAN, key.raw)["ETag"]
+    call(PLAN, key.raw, **{"If-None-Match": etag})
+    usage.flush()
+    assert sorted((status, code) for *_, status, code, _ in buckets()) == [(200, ""), (304, "")]
+
+
+def test_a_call_beyond_the_limit_is_an_error(key: Key, mid_minute: Mover, settings: Any) -> None:
+    settings.API_CALLS_PER_MINUTE = 1
+    for _ in range(3):
+        call(ME, key.raw)
+    usage.flush()
+    assert [(status, code, n) for *_, status, code, n in buckets()] == [(200, "", 1), (429, "rate_limited", 2)]
+
+
+def test_dead_keys_are_counted_where_their_developer_sees_it(key: Key) -> None:
+    keys.revoke(key.row)
+    call(ME, key.raw)
+    Project.objects.update(suspended_at=clock.now())
+    ApiKey.objects.update(revoked_at=None)
+    call(ME, key.raw)
+    usage.flush()
+    public_id = key.row.public_id
+    assert sorted(buckets(project=key.project)) == [
+        (public_id, "", "me", 401, "invalid_api_key", 1),
+        (public_id, "", "me", 401, "project_suspended", 1),
+    ]
+
+
+def test_dead_tokens_are_counted_too(token: str, spa: Client) -> None:
+    consent.remove(Connection.objects.get())
+    call(ME, token)
+    usage.flush()
+    assert buckets(project=spa.project) == [("", spa.client_id, "me", 401, "invalid_token", 1)]
+
+
+def test_what_is_nobodys_is_nobodys_usage(key: Key) -> None:
+    for path, credential in ((ME, None), (ME, "op_key_x"), (ME, "x"), (ME, key.raw + "x"), ("/v1/x", None)):
+        call(path, credential)
+    assert usage.flush() == 0
+    assert buckets() == []
+
+
+def test_the_minute_is_that_of_the_call(key: Key, mid_minute: Mover) -> None:
+    for _ in range(3):
+        call(ME, key.raw)
+        mid_minute(60)
+    usage.flush()
+    minutes = UsageBucket.objects.order_by("minute").values_list("minute", flat=True)
+    assert [later - minutes[0] for later in minutes] == [timedelta(minutes=n) for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "column"),
+    [
+        (0, "ms_5"),
+        (0.005, "ms_5"),
+        (0.0051, "ms_10"),
+        (0.05, "ms_50"),
+        (0.9, "ms_1000"),
+        (1.0001, "ms_more"),
+        (99, "ms_more"),
+    ],
+)
+def test_how_long_it_took(seconds: float, column: str, key: Key) -> None:
+    usage.note(usage.Kind(key.project.pk, "k", "", "me", 200, ""), seconds)
+    usage.flush()
+    row = UsageBucket.objects.values(*LATENCY_FIELDS).get()
+    assert {name for name, count in row.items() if count} == {column}
+
+
+# --- Writing ---
+
+
+def test_a_flush_adds_to_what_is_there(key: Key, mid_minute: Mover) -> None:
+    for _ in range(3):
+        call(ME, key.raw)
+        usage.flush()
+    assert [count for *_, count in buckets()] == [3]
+    assert UsageBatch.objects.count() == 3
+    assert usage.flush() == 0
+    assert UsageBatch.objects.count() == 3
+
+
+def test_the_usage_of_a_project_that_is_gone_goes_with_it(key: Key, person: Account) -> None:
+    other = make_project(person)
+    _, raw = make_key(other, person)
+    call(ME, key.raw)
+    call(ME, raw)
+    other.delete()
+    usage.flush()
+    assert [credential for credential, *_ in buckets()] == [key.row.public_id]
+
+
+class Holder(LocalCounters):
+    """Counters that hold a batch until it is settled, as Redis does."""
+
+    def __init__(self, counts: dict[str, int]) -> None:
+        super().__init__()
+        self.batch: tuple[str, dict[str, int]] | None = ("batch-1", counts)
+
+    def drain(self) -> tuple[str, dict[str, int]] | None:
+        return self.batch
+
+    def give_back(self, finished: Any) -> None:
+        """Keep the batch; it is here still."""
+
+    def settle(self, batch_id: str) -> None:
+        self.batch = None
+
+
+@pytest.fixture
+def held(key: Key, count: Counters) -> Holder:
+    """Four calls of the key, in a batch that stays until it is settled."""
+    field = "|".join(map(str, (key.project.pk, key.row.public_id, "", "me", 200, "", 28_000_000, 0)))
+    holder = Holder({field: 4})
+    count.local = holder
+    return holder
+
+
+def test_a_batch_that_comes_again_is_not_counted_twice(held: Holder) -> None:
+    batch = held.batch
+    assert usage.flush() == 4
+    held.batch = batch
+    assert usage.flush() == 0
+    assert held.batch is None
+    assert [count for *_, count in buckets()] == [4]
+
+
+def test_a_crash_between_writing_and_settling(held: Holder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(batch_id: str) -> None:
+        raise RuntimeError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(held, "settle", crash)
+        with pytest.raises(RuntimeError):
+            usage.flush()
+    assert usage.flush() == 0
+    assert held.batch is None
+    assert [count for *_, count in buckets()] == [4]
+
+
+@pytest.mark.parametrize("error", [DatabaseError, IntegrityError, RuntimeError])
+def test_a_failure_in_the_middle_writes_nothing_and_loses_nothing(
+    error: type[Exception], held: Holder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(rows: Any) -> None:
+        raise error("in the middle")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(usage, "_note_keys_used", fail)
+        with pytest.raises(error), transaction.atomic():
+            usage.flush()
+    assert buckets() == []
+    assert usage.flush() == 4
+
+
+def test_what_was_in_the_process_is_kept_when_the_database_fails(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
+    call(ME, key.raw)
+
+    def fail(counts: Any) -> None:
+        raise DatabaseError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(usage, "_add", fail)
+        with pytest.raises(DatabaseError):
+            usage.flush()
+    call(ME, key.raw)
+    assert usage.flush() == 2
+
+
+def test_none_is_lost_while_it_is_flushed(key: Key) -> None:
+    shared = counters()
+
+    def one(number: int) -> None:
+        shared.finished("a")
+        shared.finished("b")
+
+    drained: dict[str, int] = {"a": 0, "b": 0}
+    with ThreadPoolExecutor(8) as pool:
+        work = [pool.submit(one, number) for number in range(500)]
+        while not all(future.done() for future in work):
+            for _, _, counts in shared.drain():
+                for field, count in counts.items():
+                    drained[field] += count
+    for _, _, counts in shared.drain():
+        for field, count in counts.items():
+            drained[field] += count
+    assert drained == {"a": 500, "b": 500}
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_two_writers_at_once_add_up() -> None:
+    key, raw = make_key()
+    kinds = [usage.Kind(key.project_id, key.public_id, "", f"e{n % 7}", 200, "") for n in range(100)]
+
+    def write(number: int) -> None:
+        try:
+            # A process of its own, as far as counters go; each batch in another order.
+            for turn in range(5):
+                local = LocalCounters()
+                order = kinds if number % 2 else kinds[::-1]
+                fields = ["|".join(map(str, (*vars(kind).values(), 28_000_000 + turn, 0))) for kind in order]
+                local.give_back({field: fields.count(field) for field in dict.fromkeys(fields)})
+                batch = local.drain()
+                assert batch is not None
+                with transaction.atomic():
+                    UsageBatch.objects.create(batch_id=batch[0])
+                    usage._add(batch[1])
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    rows = UsageBucket.objects.filter(project=key.project_id)
+    assert rows.count() == 7 * 5
+    assert sum(rows.values_list("count", flat=True)) == 4 * 5 * 100
+
+
+# --- When a key was last used ---
+
+
+def used(key: Key) -> datetime | None:
+    return ApiKey.objects.get(pk=key.row.pk).last_used_at
+
+
+def test_the_last_use_is_noted_at_most_hourly(key: Key, mid_minute: Mover) -> None:
+    assert used(key) is None
+    call(ME, key.raw)
+    usage.flush()
+    first = used(key)
+    assert first is not None
+    for minutes, expected in ((30, first), (29, first), (3, first + timedelta(minutes=62))):
+        mid_minute(minutes * 60)
+        call(ME, key.raw)
+        usage.flush()
+        assert used(key) == expected, minutes
+
+
+def test_another_keys_use_is_not_this_ones(key: Key) -> None:
+    _, raw = make_key(key.project, key.owner)
+    call(ME, raw)
+    usage.flush()
+    assert used(key) is None
+
+
+# --- Reading, and clearing ---
+
+
+def test_series(key: Key, person: Account, mid_minute: Mover, settings: Any) -> None:
+    settings.API_CALLS_PER_MINUTE = 2
+    began = clock.now().replace(second=0, microsecond=0)
+    other = make_key(make_project(person), person)[1]
+    for _ in range(3):
+        for _ in range(3):
+            call(ME, key.raw)
+        call(PLAN, other)
+        mid_minute(60)
+    usage.flush()
+    until = began + timedelta(minutes=3)
+
+    by_minute = usage.series(key.project, began, until, "minute")
+    assert [(row["minute"], row["total_count"]) for row in by_minute] == [
+        (began + timedelta(minutes=n), 3) for n in range(3)
+    ]
+    by_status = usage.series(key.project, began, until, "status", "code")
+    assert [(row["status"], row["code"], row["total_count"]) for row in by_status] == [
+        (200, "", 6),
+        (429, "rate_limited", 3),
+    ]
+    # From `since` on, and before `until`.
+    inner = usage.series(key.project, began + timedelta(minutes=1), until - timedelta(minutes=1), "endpoint")
+    assert [(row["endpoint"], row["total_count"]) for row in inner] == [("me", 3)]
+    assert usage.series(key.project, began, until, "endpoint", status=429)[0]["total_count"] == 3
+    assert usage.series(key.project, until, until + timedelta(days=1), "minute") == []
+    (summed,) = usage.series(key.project, began, until, "project")
+    assert sum(summed[f"total_{name}"] for name in LATENCY_FIELDS) == summed["total_count"] == 9
+
+
+@pytest.mark.xfail(strict=True, reason="it lists the buckets")
+def test_series_without_a_column_is_the_sum(key: Key, mid_minute: Mover) -> None:
+    call(ME, key.raw)
+    call(PLAN, key.raw)
+    usage.flush()
+    (row,) = usage.series(key.project, clock.now() - timedelta(minutes=2), clock.now() + timedelta(minutes=1))
+    assert row["total_count"] == 2
+
+
+def test_old_counts_are_cleared(key: Key, settings: Any, later: Mover) -> None:
+    call(ME, key.raw)
+    usage.flush()
+    assert tasks.clear_usage() == 0
+    later(8 * 24 * 3600)
+    assert tasks.clear_usage() == 1  # the batch's id
+    later((settings.USAGE_DAYS - 8) * 24 * 3600 + 120)
+    assert tasks.clear_usage() == 1
+    assert not UsageBucket.objects.exists()
+
+
+def test_the_task_flushes(key: Key) -> None:
+    call(ME, key.raw)
+    assert tasks.flush_usage() == 1
+
+
+def test_a_slow_call_shows_in_its_class(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = time.perf_counter
+    readings = iter((real(), real() + 0.2))
+    monkeypatch.setattr("api.views.time", type("Time", (), {"perf_counter": staticmethod(lambda: next(readings))}))
+    call(ME, key.raw)
+    usage.flush()
+    assert UsageBucket.objects.get(minute__lte=datetime.now(UTC)).ms_250 == 1
