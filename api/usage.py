@@ -108,13 +108,15 @@ def _note_keys_used(rows: Iterable[tuple[tuple[str, ...], list[int]]]) -> None:
 
 
 def series(project: Project, since: datetime, until: datetime, *by: str, **only: Any) -> list[dict[str, Any]]:
-    """Return counts of a project's calls from `since` to before `until`, summed by the named columns, in their order.
+    """Return counts of a project's calls from `since` to before `until`, summed by the named columns, in their order; without any, one total.
 
     `by` and `only` name columns of UsageBucket (`minute`, `status`, `endpoint`, `client`, `credential`, `code`).
     """
     rows = UsageBucket.objects.filter(project=project, minute__gte=since, minute__lt=until, **only)
-    sums = {name: Sum(name) for name in ("count", *LATENCY_FIELDS)}
-    return list(rows.values(*by).annotate(**{f"total_{name}": value for name, value in sums.items()}).order_by(*by))
+    sums = {f"total_{name}": Sum(name) for name in ("count", *LATENCY_FIELDS)}
+    if not by:
+        return [rows.aggregate(**sums)]
+    return list(rows.values(*by).annotate(**sums).order_by(*by))
 
 
 def flush_at_exit() -> None:

@@ -23,7 +23,9 @@ def sign_up(browser: Browser, email: str = "new@example.com", **changes: str) ->
 
 def code_of(mail: Any) -> str:
     lines = [line.strip() for line in mail.body.splitlines()]
-    return str(next(line for line in lines if 6 <= len(line) <= 12 and line.replace("-", "").isalnum() and line.isupper()))
+    return str(
+        next(line for line in lines if 6 <= len(line) <= 12 and line.replace("-", "").isalnum() and line.isupper())
+    )
 
 
 def confirm(browser: Browser, mail: Any) -> Any:

@@ -1,7 +1,10 @@
 """Signing keys: rotation, publication, encryption at rest; none is parsed while a request waits."""
 
 import json
+import threading
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -129,20 +132,22 @@ def test_a_process_that_has_not_heard_of_a_rotation_still_checks_new_tokens(app:
 
 
 def test_an_old_ring_is_renewed_behind_the_request(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dataclasses import replace
+    renewed: list[str] = []
 
-    renewed: list[bool] = []
-    monkeypatch.setattr(keys, "_reload_and_release", lambda: renewed.append(True) or keys._lock.release())
+    def renew() -> None:
+        renewed.append(threading.current_thread().name)
+        keys._lock.release()
+
+    monkeypatch.setattr(keys, "_reload_and_release", renew)
     ring = keys.reload()
     keys._ring = replace(ring, loaded_at=ring.loaded_at - settings.SIGNING_KEY_REFRESH_SECONDS - 1)
     assert keys.current_ring() is keys._ring
     for _ in range(100):
         if renewed:
             break
-        import time
-
         time.sleep(0.01)
     assert renewed
+    assert renewed[0] != threading.current_thread().name
 
 
 def test_without_an_active_key_nothing_signs() -> None:
@@ -160,7 +165,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The private keys parsed from here on."""
     keys.reload()
     seen: list[str] = []
-    real = JWK.from_json.__func__  # type: ignore[attr-defined]
+    real = JWK.from_json.__func__
 
     def from_json(cls: Any, key: str) -> Any:
         seen.append(json.loads(key)["kty"])

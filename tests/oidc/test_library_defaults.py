@@ -115,7 +115,7 @@ def test_stock_redirect_uri_may_be_left_out_with_one_registered() -> None:
             app_label = "oidc"
             proxy = True
 
-        default_redirect_uri = Client.__mro__[1].default_redirect_uri  # type: ignore[attr-defined]
+        default_redirect_uri = Client.__mro__[1].default_redirect_uri
 
     assert Stock(redirect_uris=REDIRECT_URI).default_redirect_uri == REDIRECT_URI
     with pytest.raises(errors.MissingRedirectURIError):
@@ -282,7 +282,7 @@ def test_stock_401_says_bearer(web_app: RelyingParty) -> None:
 
 
 def test_stock_cors_asks_each_client() -> None:
-    stock = Client.__mro__[1].origin_allowed  # type: ignore[attr-defined]
+    stock = Client.__mro__[1].origin_allowed
     assert stock(Client(allowed_origins="https://app.example.com"), "https://app.example.com")
     assert not Client(allowed_origins="https://app.example.com").origin_allowed("https://app.example.com")
 

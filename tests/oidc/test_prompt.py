@@ -16,7 +16,7 @@ from tests.relying_party import RelyingParty, age_sign_in, answer_of, claims_of,
 
 def path_of(response: Any) -> str:
     assert response.status_code == 302, (response.status_code, response.content[:300])
-    return urlsplit(response["Location"]).path
+    return str(urlsplit(response["Location"]).path)
 
 
 def reauthenticate(browser: Browser, redirect: Any, login: str, password: str = PASSWORD) -> Any:

@@ -18,11 +18,11 @@ def revoke(app: RelyingParty, token: str, **changes: str) -> Any:
 
 
 def is_done(response: Any) -> bool:
-    return (response.status_code, response.content, response["Content-Type"]) == (200, b"{}", "application/json")
+    return bool((response.status_code, response.content, response["Content-Type"]) == (200, b"{}", "application/json"))
 
 
 def is_dead(app: RelyingParty, tokens: dict[str, Any]) -> bool:
-    return (
+    return bool(
         app.refresh(tokens["refresh_token"]).status_code == 400
         and app.call("/connect/userinfo", tokens["access_token"]).status_code == 401
         and app.call("/v1/me", tokens["access_token"]).status_code == 401

@@ -61,7 +61,7 @@ def hashes_of(way: Callable[[str], list[Any]], address: str, monkeypatch: pytest
 
     def encode(self: BasePasswordHasher, password: str, salt: str) -> str:
         done.append(salt)
-        return str(real(self, password, salt))  # type: ignore[arg-type]
+        return str(real(self, password, salt))
 
     with monkeypatch.context() as patch:
         patch.setattr(MD5PasswordHasher, "encode", encode)
