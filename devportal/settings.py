@@ -205,6 +205,7 @@ CELERY_TASK_ALWAYS_EAGER = EMBEDDED
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-expired": {"task": "oidc.tasks.clear_expired", "schedule": 600.0},
+    "clear-sessions": {"task": "accounts.tasks.clear_sessions", "schedule": 3600.0},
     "flush-usage": {"task": "api.tasks.flush_usage", "schedule": 10.0},
     "clear-usage": {"task": "api.tasks.clear_usage", "schedule": 3600.0},
     "rotate-keys": {"task": "oidc.tasks.rotate_keys", "schedule": 3600.0},

@@ -1,0 +1,16 @@
+"""Periodic work of accounts."""
+
+from allauth.usersessions.models import UserSession
+from celery import shared_task
+from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.sessions.models import Session
+from django.db.models import Exists, OuterRef
+
+
+@shared_task
+def clear_sessions() -> int:
+    """Delete expired browser sessions, and the list entries of those that are gone; return how many entries went."""
+    SessionStore.clear_expired()
+    alive = Session.objects.filter(session_key=OuterRef("session_key"))
+    gone, _ = UserSession.objects.exclude(Exists(alive)).delete()
+    return gone
