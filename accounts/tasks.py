@@ -13,4 +13,4 @@ def clear_sessions() -> int:
     SessionStore.clear_expired()
     alive = Session.objects.filter(session_key=OuterRef("session_key"))
     gone, _ = UserSession.objects.exclude(Exists(alive)).delete()
-    return gone
+    return int(gone)

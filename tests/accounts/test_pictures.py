@@ -247,7 +247,6 @@ def test_a_deactivated_persons_picture_is_no_longer_served(pictured: RelyingPart
     assert Browser().get(path).status_code == 404
 
 
-@pytest.mark.xfail(strict=True, reason="a file that is gone is a 500")
 def test_a_lost_file_is_no_fault(pictured: RelyingParty, media: Path) -> None:
     path = path_of(pictured)
     for file in media.rglob("*.webp"):

@@ -8,9 +8,12 @@ import pytest
 from accounts import sources
 from accounts.models import Account
 from api.models import ApiKey
+from devportal.lib import clock
 from devportal.lib.counters import Counters, counters
 from oidc.models import Client, Project
 from tests.factories import make_access_token, make_client, make_key, make_project
+
+Mover = Callable[[float], None]  # of the service's clock, ahead by seconds
 
 
 @pytest.fixture(autouse=True)
@@ -32,8 +35,6 @@ def count() -> Counters:
 @pytest.fixture
 def mid_minute(later: Callable[[float], None]) -> Callable[[float], None]:
     """Move the clock to the first second of a minute, so that a test's calls fall into one window."""
-    from devportal.lib import clock
-
     later(60 - clock.now().timestamp() % 60)
     return later
 

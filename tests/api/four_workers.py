@@ -4,7 +4,10 @@ Run by tests/api/test_workers.py: `python -m tests.api.four_workers PORT WORKERS
 """
 
 import os
+import signal
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -27,10 +30,18 @@ def load(target: str) -> Callable[..., Any]:
     return answer
 
 
+def stop_without(parent: int) -> None:
+    """Stop when the tests are gone, however they ended."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 def main(port: int, workers: int) -> None:
     from granian import Granian
     from granian.constants import Interfaces
 
+    threading.Thread(target=stop_without, args=(os.getppid(),), daemon=True).start()
     Granian(
         "devportal.wsgi.application",
         address="127.0.0.1",

@@ -1,6 +1,5 @@
 """Each row of the errors (specification 7.1), and the order in which they are found (design 5)."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -14,10 +13,8 @@ from devportal.lib import clock
 from oidc import consent
 from oidc.models import Client, Connection, Project
 from tests.api.calls import ME, PLAN, call, refusal
-from tests.api.conftest import Key
+from tests.api.conftest import Key, Mover
 from tests.factories import make_access_token, make_client, make_key, make_project
-
-Mover = Callable[[float], None]
 
 
 def suspend(project: Project) -> None:

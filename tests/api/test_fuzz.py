@@ -5,6 +5,8 @@ import json
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.hashes import SHA256
 from hypothesis import HealthCheck, example, given
 from hypothesis import settings as drawn
 from hypothesis import strategies as st
@@ -39,7 +41,7 @@ def part(value: Any) -> str:
 
 def signed(text: str) -> str:
     """Return `text`, which is header and claims, with a right signature of our own key."""
-    signature = keys.signing_key().private.sign(text.encode(), signatures.PKCS1v15(), signatures.SHA256())
+    signature = keys.signing_key().private.sign(text.encode(), PKCS1v15(), SHA256())
     return f"{text}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
 
 

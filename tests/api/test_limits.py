@@ -1,7 +1,6 @@
 """The limits of specification 8, counted in the process: windows, what a refusal costs, and many at once."""
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
@@ -15,10 +14,8 @@ from devportal.lib import clock, counters
 from devportal.lib.counters import Counters, Limit, LocalCounters
 from oidc.models import Client
 from tests.api.calls import ME, PLAN, call, refusal
-from tests.api.conftest import Key
+from tests.api.conftest import Key, Mover
 from tests.factories import make_access_token, make_account, make_client, make_key, make_project
-
-Mover = Callable[[float], None]
 
 
 def use_up(calls: int, credential: str, path: str = ME) -> list[int]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 from drf_spectacular.validation import validate_schema
 from hypothesis import HealthCheck, given
@@ -159,7 +159,15 @@ def test_the_agreed_answers_are_as_it_says(file: Path, document: dict[str, Any])
 def test_it_tells_a_wrong_answer(document: dict[str, Any]) -> None:
     # The check itself finds what it is there for.
     profile = document["paths"][ME]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
-    for wrong in ({}, {"id": 7}, {"id": "x" * 65}, {"id": "x", "email_verified": "yes"}, {"id": "x", "picture": 1}, []):
+    wrongs: list[Any] = [
+        {},
+        {"id": 7},
+        {"id": "x" * 65},
+        {"id": "x", "email_verified": "yes"},
+        {"id": "x", "picture": 1},
+        [],
+    ]
+    for wrong in wrongs:
         with pytest.raises(jsonschema.ValidationError):
             validator(document, profile).validate(wrong)
 

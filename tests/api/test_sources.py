@@ -282,7 +282,6 @@ def test_a_server_that_answers(key: Key) -> None:
         assert call(ME, key.raw).json()["name"] == "Ada King"
 
 
-@pytest.mark.xfail(strict=True, reason="a call that is given up keeps its thread")
 def test_it_recovers_from_answers_that_never_end(person: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "BUDGET_SECONDS", 0.3)
     monkeypatch.setattr(sources, "BREAKER_PAUSE_SECONDS", 0.1)

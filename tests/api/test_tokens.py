@@ -8,12 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.hashes import SHA256
 from jwcrypto.jwk import JWK
 
 from accounts.models import Account
 from devportal.lib import clock
 from devportal.lib.credentials import digest
-from oidc import keys, signatures
+from oidc import keys
 from oidc.models import AccessToken, Client, Family, Project
 from tests.api.calls import ME, PLAN, call, refusal
 from tests.factories import make_access_token, make_client, make_project
@@ -35,7 +37,7 @@ def signed(token: str, header: dict[str, Any] | None = None, **claims: Any) -> s
     """Return `token` with other header fields or claims, rightly signed by our own active key."""
     parts = {**header_of(token), **(header or {})}, claims_of(token) | claims
     text = ".".join(encode({name: value for name, value in part.items() if value is not None}) for part in parts)
-    signature = keys.signing_key().private.sign(text.encode(), signatures.PKCS1v15(), signatures.SHA256())
+    signature = keys.signing_key().private.sign(text.encode(), PKCS1v15(), SHA256())
     return f"{text}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
 
 
@@ -118,7 +120,7 @@ def test_signed_with_the_public_key_as_a_secret(token: str) -> None:
 def test_signed_with_a_key_of_the_senders_own(token: str) -> None:
     own = JWK.generate(kty="RSA", size=2048)
     text = token.rpartition(".")[0]
-    signature = own.get_op_key("sign").sign(text.encode(), signatures.PKCS1v15(), signatures.SHA256())
+    signature = own.get_op_key("sign").sign(text.encode(), PKCS1v15(), SHA256())
     forged = f"{text}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
     remember(forged)
     assert refusal(call(ME, forged)) == INVALID

@@ -6,19 +6,10 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from tests.factories import PASSWORD
-from tests.machine.model import (
-    PENDING_SECONDS,
-    Access,
-    App,
-    Asked,
-    Code,
-    Family,
-    Model,
-    Person,
-    Refresh,
-)
-from tests.machine.world import Form, Hint, Tab, World
-from tests.relying_party import answer_of, claims_of
+from tests.machine.model import Model
+from tests.machine.things import PENDING_SECONDS, Access, App, Asked, Code, Family, Person, Refresh
+from tests.machine.world import Form, Hint, State, Tab, World, new_browser
+from tests.relying_party import answer_of, claims_of, header_of
 
 PAGES = {"error page": 400, "unavailable page": 403, "full page": 403, "consent page": 200}
 SIGN_IN_PAGES = {
@@ -37,8 +28,17 @@ class Journeys:
         self.touched: list[Family] = []
 
     @property
+    def state(self) -> State:
+        return self.world.state
+
+    @property
     def model(self) -> Model:
-        return self.world.state.model
+        return self.state.model
+
+    def somebody(self, person: int) -> Person | None:
+        """Return a person who can sign in: this one, or the next who can."""
+        order = self.state.people[person:] + self.state.people[:person]
+        return next((one for one in order if one.may_sign_in), None)
 
     def note(self, what: str) -> None:
         """Take note of something that was reached."""
@@ -53,7 +53,7 @@ class Journeys:
             outcome = self.model.outcome(tab.session, asked, tab.session.came_at(asked, self.world.now))
             code = self._arrive(tab, asked, response, outcome)
             if outcome in ("consent page", "full page") and decision != "leave":
-                return self.answer(self.world.state.forms[-1], decision)
+                return self.answer(self.state.forms[-1], decision)
             if outcome not in SIGN_IN_PAGES or outcome == "sign-up page" or decision == "leave" or person is None:
                 return code
             back = self.authenticate(tab, response["Location"], tab.session.person or person)
@@ -72,7 +72,7 @@ class Journeys:
         tab, asked = form.tab, form.asked
         fields = {"reference": form.reference, "decision": "allow" if decision == "meddle" else decision}
         if decision == "meddle":
-            fields |= {"scope": "openid account.read", "client_id": self.world.state.apps[0].client_id}
+            fields |= {"scope": "openid account.read", "client_id": self.state.apps[0].client_id}
             fields |= {"redirect_uri": "https://elsewhere.example.com/", "consent_given_now": "true"}
         response = self.world.post(tab.http, reverse("consent"), fields, asked)
         session, now = tab.session, self.world.now
@@ -106,7 +106,7 @@ class Journeys:
         if outcome in ("consent page", "full page"):
             assert session.person is not None
             reference = response.context["reference"]
-            self.world.state.forms.append(Form(tab, asked, session.person, reference, tab.session_key, int(now)))
+            self.state.forms.append(Form(tab, asked, session.person, reference, tab.session_key, int(now)))
         if outcome == "consent page":
             assert {access["scope"] for access in response.context["accesses"]} == set(asked.scopes)
         if outcome in ("consent page", "full page", *SIGN_IN_PAGES):
@@ -123,7 +123,7 @@ class Journeys:
 
     def ask(self, app: App, scopes: str, prompt: str = "", max_age: int | None = None, address: str = "") -> Asked:
         """Return a new request of an app, to its first address if none is named."""
-        requests = self.world.state.requests
+        requests = self.state.requests
         uri = address or app.redirect_uris[0]
         requests.append(Asked(app, tuple(scopes.split()), prompt, max_age, uri, len(requests)))
         return requests[-1]
@@ -140,8 +140,6 @@ class Journeys:
 
     def renew(self, token: Refresh, app: App, scopes: frozenset[str] | None = None) -> str:
         """Refresh as `app`; return what came of it."""
-        if self.is_undecided(token):
-            return "not tried"
         form = {"grant_type": "refresh_token", "refresh_token": token.raw}
         if scopes is not None:
             form["scope"] = " ".join(sorted(scopes))
@@ -153,10 +151,6 @@ class Journeys:
             return "invalid_scope"
         self._token_answer(response, outcome, token, wanted)
         return outcome
-
-    def is_undecided(self, token: Refresh) -> bool:
-        """Tell whether this would be a reuse while the client is off: of that the model says nothing."""
-        return token.superseded_at is not None and not token.family.app.is_on
 
     def _token_answer(self, response: Any, outcome: str, source: Code | Refresh, scopes: frozenset[str]) -> None:
         family = source.family
@@ -174,7 +168,7 @@ class Journeys:
         assert (access["client_id"], access["scope"]) == (family.app.client_id, answer["scope"])
         self.world.know_sub(family.person, family.app.project, access["sub"])
         self._look_at_id_token(answer["id_token"], source, scopes, access["sub"])
-        self.world.state.hints.append(Hint(answer["id_token"], family))
+        self.state.hints.append(Hint(answer["id_token"], family))
         now, refresh = self.world.now, answer.get("refresh_token")
         self.model.tokens(source, now, answer["scope"].split(), answer["access_token"], refresh)
 
@@ -237,6 +231,12 @@ class Journeys:
             self.try_refresh(refresh)
         for code in [code for code in self.model.codes if code.family is family]:
             self.try_code(code)
+
+    def look_at_keys(self) -> None:
+        """The key of every token that still works is published."""
+        published = {key["kid"] for key in self.world.get(new_browser(), "/.well-known/jwks").json()["keys"]}
+        live = [token for token in self.model.access if token.is_live(self.world.now)]
+        assert {header_of(token.raw)["kid"] for token in live} <= published
 
 
 def sign_out_url(hint: Hint) -> str:

@@ -21,7 +21,8 @@ from django.test.client import ClientHandler
 from oidc import keys
 from oidc.models import Client
 from tests.factories import make_account, make_client, make_project, make_web_client
-from tests.machine.model import App, Asked, Family, Model, Person, Project, Session
+from tests.machine.model import Model
+from tests.machine.things import App, Asked, Family, Person, Project, Session
 from tests.relying_party import FORM, basic, sign_in
 
 BROWSERS = 3

@@ -66,7 +66,7 @@ def test_each_is_one_transaction(either: RelyingParty) -> None:
         with Counted() as counted:
             assert call(credential).status_code == 200
         writes = [sql for sql in counted.statements if not sql.startswith("SELECT")]
-        assert len(writes) >= 2
+        assert writes
         # The library opens a block around its own step; ours is inside of it.
         assert counted.transactions <= 2
 
