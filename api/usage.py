@@ -108,7 +108,9 @@ def _note_keys_used(rows: Iterable[tuple[tuple[str, ...], list[int]]]) -> None:
 
 
 def series(project: Project, since: datetime, until: datetime, *by: str, **only: Any) -> list[dict[str, Any]]:
-    """Return counts of a project's calls from `since` to before `until`, summed by the named columns, in their order; without any, one total.
+    """Return counts of a project's calls from `since` to before `until`, summed by the named columns, in their order.
+
+    Without a column there is one total.
 
     `by` and `only` name columns of UsageBucket (`minute`, `status`, `endpoint`, `client`, `credential`, `code`).
     """

@@ -74,8 +74,8 @@ class Watch:
     """The commands that reach a Redis."""
 
     def __init__(self, url: str) -> None:
-        self._client: Any = redis.Redis.from_url(url)
-        self._monitor: Any = self._client.monitor()
+        self._client = redis.Redis.from_url(url)
+        self._monitor = self._client.monitor()  # type: ignore[no-untyped-call]  # the library's own
         self._marks = 0
 
     def __enter__(self) -> "Watch":

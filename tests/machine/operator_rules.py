@@ -1,0 +1,84 @@
+"""What operators do, and time."""
+
+import io
+
+from django.core.management import call_command
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+
+from devportal.lib import clock
+from oidc import keys, tasks
+from oidc.models import Client, Project
+from tests.machine.draws import apps
+from tests.machine.journeys import Journeys
+from tests.machine.things import App
+
+MINUTE, HOUR, DAY = 60, 3600, 24 * 3600
+
+
+class OperatorRules(Journeys):
+    """Rules that operators follow, and time."""
+
+    @rule(app=apps, stays=st.booleans())
+    def turn_off_or_on(self, app: int, stays: bool) -> None:
+        """A client is turned off or on, for a moment or for longer."""
+        chosen = self.state.apps[app]
+        for _ in range(1 if stays else 2):
+            chosen.enabled = not chosen.enabled
+            Client.objects.filter(pk=chosen.pk).update(enabled=chosen.enabled)
+            self.look_at_families_of(chosen)
+
+    @rule(app=apps, stays=st.booleans())
+    def suspend_or_not(self, app: int, stays: bool) -> None:
+        """A project is suspended or freed, for a moment or for longer."""
+        chosen = self.state.apps[app].project
+        for _ in range(1 if stays else 2):
+            chosen.suspended = not chosen.suspended
+            moment = clock.now() if chosen.suspended else None
+            Project.objects.filter(pk=chosen.pk).update(suspended_at=moment)
+            for each in self.state.apps:
+                if each.project is chosen:
+                    self.look_at_families_of(each)
+
+    @rule(app=apps, stays=st.booleans())
+    def review(self, app: int, stays: bool) -> None:
+        """The approval of `account.read` is given or withdrawn, for a moment or for longer."""
+        chosen = self.state.apps[app]
+        for _ in range(1 if stays else 2):
+            chosen.reviewed = not chosen.reviewed
+            approved = "account.read" if chosen.reviewed else ""
+            Client.objects.filter(pk=chosen.pk).update(approved_scopes=approved)
+            self.look_at_families_of(chosen)
+
+    @rule(now=st.booleans())
+    def rotate_keys(self, now: bool) -> None:
+        """A signing key is published or begins to sign, when due or at once."""
+        with self.world.committing():
+            call_command("rotate_keys", now=now, verbosity=0, stdout=io.StringIO())
+
+    @rule(
+        seconds=st.sampled_from(
+            [1, 1, 9, 11, 11, 55, 65, 5 * MINUTE, 14 * MINUTE, 20 * MINUTE, 2 * HOUR, 2 * DAY, 8 * DAY, 25 * DAY]
+        )
+    )
+    def wait(self, seconds: int) -> None:
+        """Time passes."""
+        self.world.clock.go(seconds)
+        keys.reload()
+
+    @rule()
+    def clear_expired(self) -> None:
+        """The periodic clean-up."""
+        tasks.clear_expired()
+        self.model.clear_expired(self.world.now)
+
+    @rule()
+    def look_at_everything(self) -> None:
+        """Every code and token that was ever given out is tried."""
+        for family in self.model.families:
+            self.look_at(family)
+        self.look_at_keys()
+
+    def look_at_families_of(self, app: App) -> None:
+        for family in [family for family in self.model.families if family.app is app][-3:]:
+            self.look_at(family, newest=1)

@@ -1,0 +1,125 @@
+"""What people do at the service itself: sign in and out, take access back, go and come again."""
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from accounts import data
+from accounts.models import Account
+from oidc.models import Connection
+from tests.factories import make_account
+from tests.machine.draws import people, tabs, which
+from tests.machine.journeys import Journeys, sign_out_url
+from tests.machine.things import Person, Session
+from tests.machine.world import Tab, new_browser, pick
+
+
+class PeopleRules(Journeys):
+    """Rules that people follow."""
+
+    @rule(tab=tabs, person=people, press=st.booleans())
+    def switch_account(self, tab: int, person: int, press: bool) -> None:
+        """Sign in, out of another account first; a pending request stays, a page of the one before is worth nothing."""
+        chosen, page = self.somebody(person), "/account/login/"
+        here = self.state.tabs[tab]
+        if here.session.person is not None:
+            page = self.world.post(here.http, "/account/switch", {})["Location"]
+            here.session.person = None
+        if chosen is not None:
+            self.authenticate(here, page, chosen)
+        left = [form for form in self.state.forms if form.tab is here]
+        if press and left:
+            self.answer(left[-1], "allow")
+
+    @rule(tab=tabs)
+    def sign_out(self, tab: int) -> None:
+        """Sign out of this browser: no token ends with that."""
+        here = self.state.tabs[tab]
+        self.world.post(here.http, "/account/logout/", {})
+        here.session = Session()
+
+    @precondition(lambda self: self.state.hints)
+    @rule(tab=tabs, hint=which, decision=st.sampled_from(["sign-out", "stay"]))
+    def sign_out_by_an_app(self, tab: int, hint: int, decision: str) -> None:
+        """An app sends somebody to sign out: nobody's session ends unasked but that of the hint's person."""
+        here, chosen = self.state.tabs[tab], pick(self.state.hints, hint)
+        back = f"{chosen.family.app.sign_out_uri}?state=bye"
+        response = self.world.get(here.http, sign_out_url(chosen), back)
+        if here.session.person in (None, chosen.family.person):
+            assert response["Location"] == back
+        else:
+            assert response.status_code == 200
+            self.world.post(here.http, "/connect/logout/confirm", {"decision": decision})
+            if decision == "stay":
+                return
+        here.session = Session()
+
+    @precondition(lambda self: self.model.connections)
+    @rule(tab=tabs, connection=which, again=st.booleans())
+    def remove_app(self, tab: int, connection: int, again: bool) -> None:
+        """Somebody removes an app under Connected apps; it has to be one of their own."""
+        here = self.state.tabs[tab]
+        own = [each for each in self.model.connections.values() if each.person is here.session.person]
+        chosen = pick(own or self.model.connections.values(), connection)
+        row = Connection.objects.filter(client=chosen.app.pk, account=chosen.person.pk).first()
+        response = self.world.post(here.http, f"/account/apps/{row.pk if row else 0}/remove", {})
+        if here.session.person is None:
+            assert response["Location"].startswith("/account/login/")
+        elif not own or not chosen.scopes:
+            assert response.status_code == 404
+        else:
+            assert response["Location"] == "/account/apps/"
+            self.model.remove(chosen)
+            self.note("removed an app")
+            self.touched += [family for family in self.model.families if family.connection is chosen][-2:]
+            if again:
+                # What was given before the removal stays dead.
+                self.visit(here, self.ask(chosen.app, "openid email"), "allow", None)
+
+    @rule(person=people, back=st.booleans())
+    def deactivate(self, person: int, back: bool) -> None:
+        """An operator deactivates somebody, and perhaps takes it back: what was given out stays dead."""
+        chosen = self.state.people[person]
+        if chosen.deleted:
+            return
+        if chosen.active:
+            self.set_active(chosen, False)
+            self.model.end_person(chosen, deleted=False)
+            for tab in self.browsers_of(chosen):
+                tab.session = Session()
+        if back:
+            self.set_active(chosen, True)
+            chosen.active = True
+
+    @precondition(lambda self: sum(person.may_sign_in for person in self.state.people) > 2)
+    @rule(person=people)
+    def delete(self, person: int) -> None:
+        """Somebody deletes their account; the owner of a project can't."""
+        chosen = self.state.people[person]
+        if chosen.deleted or chosen.owns:
+            return
+        with self.world.committing():
+            data.delete(Account.objects.get(pk=chosen.pk))
+        self.model.end_person(chosen, deleted=True)
+        for tab in self.browsers_of(chosen):
+            tab.http, tab.session = new_browser(), Session()
+
+    @precondition(lambda self: any(person.deleted for person in self.state.people))
+    @rule()
+    def come_back(self) -> None:
+        """A deleted person signs up again under the same address: nobody whom any app knows."""
+        place = next(place for place, person in enumerate(self.state.people) if person.deleted)
+        account = make_account(self.state.people[place].email)
+        self.state.people[place] = Person(account.email, account.pk)
+
+    def browsers_of(self, person: Person) -> list[Tab]:
+        """Return the browsers in which somebody was signed in, who is no longer."""
+        found = [tab for tab in self.state.tabs if tab.session.person is person]
+        for tab in found:
+            response = self.world.get(tab.http, "/account/apps/")
+            assert response["Location"].startswith("/account/login/")
+        return found
+
+    def set_active(self, person: Person, active: bool) -> None:
+        account = Account.objects.get(pk=person.pk)
+        account.is_active = active
+        account.save()

@@ -1,0 +1,223 @@
+"""Projects, apps, people, and what is given out, as the model knows them. Moments are seconds since 1970."""
+
+from dataclasses import dataclass, field
+from urllib.parse import urlencode
+
+from tests.relying_party import challenge_of
+
+CODE_SECONDS = 60
+ACCESS_SECONDS = 900
+REFRESH_SECONDS = 30 * 24 * 3600
+REUSE_SECONDS = 10
+PENDING_SECONDS = 3600
+MAX_PENDING = 8
+KEEP_CODES = 24 * 3600
+CAP = 2
+
+BASIC = frozenset({"openid", "email", "profile", "offline_access"})
+REVIEWED = "account.read"
+
+
+# --- Who and what there is ---
+
+
+@dataclass(eq=False)
+class Project:
+    """A project: the sector of its people's ids."""
+
+    name: str
+    pk: int
+    suspended: bool = False
+
+
+@dataclass(eq=False)
+class App:
+    """A client. `capped` ones are unverified."""
+
+    name: str
+    pk: int
+    client_id: str
+    project: Project
+    redirect_uris: tuple[str, ...]
+    sign_out_uri: str
+    secret: str | None = None
+    first_party: bool = False
+    capped: bool = False
+    enabled: bool = True
+    reviewed: bool = False
+
+    @property
+    def is_on(self) -> bool:
+        return self.enabled and not self.project.suspended
+
+    @property
+    def allowed(self) -> frozenset[str]:
+        return BASIC | {REVIEWED} if self.reviewed else BASIC
+
+
+@dataclass(eq=False)
+class Person:
+    """A person; one who comes back under an old address is another person."""
+
+    email: str
+    pk: int
+    owns: bool = False  # all the projects
+    active: bool = True
+    deleted: bool = False
+
+    @property
+    def may_sign_in(self) -> bool:
+        return self.active and not self.deleted
+
+
+@dataclass(eq=False)
+class Asked:
+    """An authorization request, as its app sent it."""
+
+    app: App
+    scopes: tuple[str, ...]
+    prompt: str
+    max_age: int | None
+    redirect_uri: str
+    number: int
+
+    @property
+    def state(self) -> str:
+        return f"state-{self.number}"
+
+    @property
+    def nonce(self) -> str:
+        return f"nonce-{self.number}"
+
+    @property
+    def verifier(self) -> str:
+        return f"verifier-{self.number}-".ljust(64, "v")
+
+    @property
+    def query(self) -> str:
+        parameters = {
+            "response_type": "code",
+            "client_id": self.app.client_id,
+            "redirect_uri": self.redirect_uri,
+            "scope": " ".join(self.scopes),
+            "state": self.state,
+            "nonce": self.nonce,
+            "code_challenge": challenge_of(self.verifier),
+            "code_challenge_method": "S256",
+            "prompt": self.prompt,
+            "max_age": "" if self.max_age is None else str(self.max_age),
+        }
+        return urlencode({name: value for name, value in parameters.items() if value})
+
+
+@dataclass
+class Waiting:
+    """A request that waits in a browser's session, or was answered there."""
+
+    at: float
+    answered: bool = False
+
+
+@dataclass(eq=False)
+class Session:
+    """What one browser's session says: who is signed in since when, and what waits."""
+
+    person: Person | None = None
+    signed_in_at: float = 0.0
+    pending: dict[Asked, Waiting] = field(default_factory=dict)
+
+    def find(self, asked: Asked, now: float) -> Waiting | None:
+        waiting = self.pending.get(asked)
+        return waiting if waiting and waiting.at >= now - PENDING_SECONDS else None
+
+    def came_at(self, asked: Asked, now: float) -> float:
+        waiting = self.find(asked, now)
+        return waiting.at if waiting and not waiting.answered else now
+
+    def remember(self, asked: Asked, now: float) -> None:
+        waiting = self.find(asked, now)
+        if waiting is None or waiting.answered:
+            self.pending.pop(asked, None)
+            kept = {each: entry for each, entry in self.pending.items() if entry.at >= now - PENDING_SECONDS}
+            self.pending = dict([*kept.items(), (asked, Waiting(now))][-MAX_PENDING:])
+
+    def answer(self, asked: Asked, now: float) -> None:
+        if waiting := self.find(asked, now):
+            waiting.answered = True
+
+
+# --- What is given out ---
+
+
+@dataclass(eq=False)
+class Connection:
+    """A person's consent to an app."""
+
+    person: Person
+    app: App
+    scopes: set[str] = field(default_factory=set)
+
+
+@dataclass(eq=False)
+class Family:
+    """Everything that comes from one code."""
+
+    connection: Connection
+    asked: Asked
+    auth_time: int
+    ended: bool = False
+
+    @property
+    def app(self) -> App:
+        return self.connection.app
+
+    @property
+    def person(self) -> Person:
+        return self.connection.person
+
+    @property
+    def given(self) -> bool:
+        return not self.ended and self.person.may_sign_in
+
+    @property
+    def live(self) -> bool:
+        return self.given and self.app.is_on
+
+    @property
+    def live_scopes(self) -> frozenset[str]:
+        return frozenset(self.asked.scopes) & self.connection.scopes & self.app.allowed
+
+
+@dataclass(eq=False)
+class Credential:
+    """A code or token. `forgotten`: the service has deleted its row."""
+
+    raw: str
+    family: Family
+    expires: float
+    forgotten: bool = False
+
+    def is_live(self, now: float) -> bool:
+        return not self.forgotten and self.family.live and now < self.expires
+
+
+@dataclass(eq=False)
+class Code(Credential):
+    """An authorization code."""
+
+    consumed: bool = False
+
+
+@dataclass(eq=False)
+class Access(Credential):
+    """An access token. Its signed `exp` counts whole seconds; its row is kept for a fraction longer."""
+
+    scopes: frozenset[str] = frozenset()
+    row_expires: float = 0.0
+
+
+@dataclass(eq=False)
+class Refresh(Credential):
+    """A refresh token."""
+
+    superseded_at: float | None = None
