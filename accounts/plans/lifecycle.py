@@ -133,7 +133,10 @@ def _apply(subscription: Subscription, details: dict[str, Any]) -> bool:
     unknown = set(details) - DETAILS
     if unknown:
         raise TypeError(f"no details of a subscription: {', '.join(sorted(unknown))}")
-    changed = {name: value for name, value in details.items() if getattr(subscription, name) != value}
+    before = {name: getattr(subscription, name) for name in DETAILS - {"plan"}}
+    if subscription.plan_id is not None:
+        before["plan"] = subscription.plan
+    changed = {name: value for name, value in details.items() if name not in before or before[name] != value}
     for name, value in changed.items():
         setattr(subscription, name, value)
     return bool(changed)
@@ -220,7 +223,7 @@ def begin(holder: Holder, state: str, by: By, *, plan: Plan, **details: Any) -> 
         _catch_up(row, moment)
     row = row or Subscription(**_held_by(holder))
     before, row.state = row.state, state
-    blank = {"trial_end": None, "period_end": None, "read_only_until": None, "addons": {}}
+    blank: dict[str, Any] = {"trial_end": None, "period_end": None, "read_only_until": None, "addons": {}}
     _apply(row, blank | details | {"plan": plan})
     row.save()
     _record(row, before, by, moment)

@@ -9,7 +9,6 @@ from django.conf import settings
 from accounts.models import Account, Subscription
 from accounts.models.subscriptions import State
 from accounts.plans import resolve, sources
-from accounts.plans.catalogue import number
 
 STATUS_WORDS = {"granted": "Included", "denied": "Not included"}
 STATE_WORDS = {
@@ -95,7 +94,7 @@ def _through(source: str, account: Account, row: Subscription | None) -> str:
 def _words(entitlement: dict[str, Any]) -> str:
     limit = entitlement["limit"]
     if entitlement["status"] == "granted_with_limit" and limit is not None:
-        return f"Up to {number(float(limit)):,} {entitlement['unit'] or ''}".strip()
+        return f"Up to {limit:,} {entitlement['unit'] or ''}".strip()
     return STATUS_WORDS.get(entitlement["status"], "Included, with a limit")
 
 

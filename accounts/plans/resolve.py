@@ -12,6 +12,7 @@ from accounts.models.subscriptions import State
 from accounts.plans import catalogue
 from accounts.plans.catalogue import Known, KnownPlan
 from accounts.plans.lifecycle import LIVE, Effective, at
+from accounts.sources import SourceFailed
 from devportal.lib import clock
 from devportal.lib.statements import Joined, Read
 
@@ -38,10 +39,6 @@ def _of_account(email: str) -> "QuerySet[Any, Any]":
 _READ = Read(["email"], _of_account)
 
 
-class Unsettled(Exception):
-    """The plans changed again and again while they were read."""
-
-
 @dataclass(frozen=True)
 class Candidate:
     """A subscription that a person may have their plan through: their own, a family's or an organization's."""
@@ -60,7 +57,10 @@ class Found:
 
 
 def find(account: Account, moment: datetime | None = None) -> Found:
-    """Return what plan `account` has at `moment` (now), in one statement while the catalogue stays as it is."""
+    """Return what plan `account` has at `moment` (now), in one statement while the catalogue stays as it is.
+
+    Raises SourceFailed.
+    """
     moment = moment or clock.now()
     candidates, known = _read(account.email)
     return choose(candidates, known, moment)
@@ -82,7 +82,7 @@ def _read(email: str) -> tuple[list[Candidate], Known]:
         if all(candidate.subscription.plan_id in known.plans for candidate in found.values()):
             return list(found.values()), known
         catalogue.forget()
-    raise Unsettled
+    raise SourceFailed("the plans changed faster than they could be read")
 
 
 def choose(candidates: list[Candidate], known: Known, moment: datetime) -> Found:

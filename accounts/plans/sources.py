@@ -27,10 +27,7 @@ class DatabasePlans:
     """The plans and subscriptions of this service."""
 
     def plan(self, account: Account) -> dict[str, Any]:
-        try:
-            return resolve.find(account).answer
-        except resolve.Unsettled as error:
-            raise SourceFailed("the plans changed faster than they could be read") from error
+        return resolve.find(account).answer
 
 
 class HttpPlans:
