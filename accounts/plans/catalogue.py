@@ -78,7 +78,8 @@ def read() -> Known:
 
 
 def _parse(version: str) -> Known:
-    features = list(Feature.objects.order_by("name").values_list("pk", "name"))
+    # Sorted here: databases differ in how they sort texts.
+    features = sorted(Feature.objects.values_list("pk", "name"), key=lambda feature: feature[1])
     said: dict[tuple[int, int], Entitlement] = {
         (entitlement.plan_id, entitlement.feature_id): {
             "status": entitlement.status,

@@ -128,6 +128,6 @@ def _answer(
         "read_only": read_only,
         "cache_max_age": seconds,
         "apps": list(plan.apps),
-        "addons": addons or None,
+        "addons": dict(sorted(addons.items())) or None,
         "entitlements": {name: dict(entitlement) for name, entitlement in plan.entitlements.items()},
     }

@@ -1,5 +1,7 @@
 """Admin lists of tables that may have millions of rows."""
 
+from typing import Any
+
 from django.core.paginator import Paginator
 from django.utils.functional import cached_property
 
@@ -11,5 +13,6 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]
 
     @cached_property
     def count(self) -> int:
-        rows: int = self.object_list[:MOST_ROWS].count()
-        return rows
+        rows: Any = self.object_list
+        count: int = rows[:MOST_ROWS].count()
+        return count
