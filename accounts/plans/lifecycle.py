@@ -156,7 +156,7 @@ def move(subscription: Subscription, to: str, by: By, **details: Any) -> Subscri
     The step has to be legal from what time has made of the row. Raises IllegalStep, and then nothing is changed.
     """
     moment = clock.now()
-    row = _locked(subscription.holder)
+    row = locked(subscription.holder)
     assert row is not None
     _catch_up(row, moment)
     if row.state == State.FREE and to in BEGINNINGS:
@@ -176,18 +176,13 @@ def move(subscription: Subscription, to: str, by: By, **details: Any) -> Subscri
 def change(subscription: Subscription, by: By, **details: Any) -> Subscription:
     """Change dates, plan or add-ons (DETAILS) without a step: a renewal, an extended trial, another plan."""
     moment = clock.now()
-    row = _locked(subscription.holder)
+    row = locked(subscription.holder)
     assert row is not None
     _catch_up(row, moment)
     if _apply(row, details):
         row.save()
         _record(row, row.state, by, moment)
     return row
-
-
-def of(holder: Holder) -> Subscription | None:
-    """Return the subscription of a holder, if there is one."""
-    return Subscription.objects.filter(**_held_by(holder)).first()
 
 
 def _held_by(holder: Holder) -> dict[str, Holder]:
@@ -200,8 +195,11 @@ def _held_by(holder: Holder) -> dict[str, Holder]:
             return {"organization": holder}
 
 
-def _locked(holder: Holder) -> Subscription | None:
-    """Return the holder's subscription, locked; the lock on the holder keeps two from beginning at once."""
+def locked(holder: Holder) -> Subscription | None:
+    """Return the holder's subscription, locked; the lock on the holder keeps two from beginning at once.
+
+    Inside a transaction, and before whoever needs it decides anything by what the row says.
+    """
     type(holder)._default_manager.select_for_update(no_key=True).get(pk=holder.pk)
     return Subscription.objects.select_for_update().filter(**_held_by(holder)).first()
 
@@ -213,7 +211,7 @@ def begin(holder: Holder, state: str, by: By, *, plan: Plan, **details: Any) -> 
     Dates and add-ons of an earlier one are forgotten. Raises IllegalStep.
     """
     moment = clock.now()
-    row = _locked(holder)
+    row = locked(holder)
     if row is not None and at(row, moment).state != State.FREE:
         raise IllegalStep(f"There is a subscription already, in state {at(row, moment).state}.")
     if state not in BEGINNINGS:
@@ -232,7 +230,7 @@ def begin(holder: Holder, state: str, by: By, *, plan: Plan, **details: Any) -> 
 @transaction.atomic
 def declare(holder: Holder, state: str, by: By, *, plan: Plan, **details: Any) -> Subscription:
     """Put a subscription into any state, whatever it was: for declared state (`manage.py provision`)."""
-    row = _locked(holder) or Subscription(**_held_by(holder))
+    row = locked(holder) or Subscription(**_held_by(holder))
     before, row.state = row.state, state
     if _apply(row, details | {"plan": plan}) or before != state or row.pk is None:
         row.save()

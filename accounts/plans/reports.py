@@ -153,7 +153,7 @@ def _apply(report: Report) -> Any:
     holder = _holder(report)
     by = By("billing", note=f"event {report.event_id}")
     details = report.details | ({"plan": _plan(report.plan)} if report.plan else {})
-    subscription = lifecycle.of(holder)
+    subscription = lifecycle.locked(holder)
     if subscription is None:
         if report.state is None:
             raise IllegalStep("There is no subscription yet: say in which state it begins.")

@@ -9,6 +9,7 @@ import pytest
 
 from accounts.models import Account, Plan
 from accounts.plans import catalogue, sources
+from accounts.sources import SourceFailed
 from tests.accounts.plans.making import ahead, family_of, make_plan, organization_of, subscribe
 from tests.accounts.plans.shape import check_shape
 from tests.api.calls import PLAN, call, refusal
@@ -155,7 +156,7 @@ def test_two_statements_at_most(key: Key, plus: Plan) -> None:
 
 class Broken:
     def plan(self, account: Account) -> Any:
-        raise sources.SourceFailed("down")
+        raise SourceFailed("down")
 
 
 def test_a_source_that_is_down_makes_nobody_free(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from django.test import Client as Browser
 from accounts.models import Account, Plan
 from accounts.plans import lifecycle, members, sources
 from accounts.plans.members import BadInvitation
+from accounts.sources import SourceFailed
 from tests.accounts.plans.making import TEST, ahead, family_of, make_plan, organization_of, subscribe
 from tests.factories import make_account
 
@@ -89,7 +90,7 @@ def test_another_persons_plan_is_not_shown(signed_in: Browser, pro: Plan) -> Non
 def test_a_source_that_is_down_is_said(signed_in: Browser, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken:
         def plan(self, account: Account) -> Any:
-            raise sources.SourceFailed("down")
+            raise SourceFailed("down")
 
     settings.PLAN_SOURCE_URL = "https://billing.example.com/"
     monkeypatch.setattr(sources, "_source", Broken())
