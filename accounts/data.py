@@ -12,6 +12,7 @@ from django.db import transaction
 from django.dispatch import Signal
 
 from accounts.models import Account
+from accounts.plans import overview
 
 # `account`; a receiver returns {section name: data that JSON can hold}.
 exporting = Signal()
@@ -38,6 +39,7 @@ def export(account: Account) -> dict[str, Any]:
             {"ip": session.ip, "browser": session.user_agent, "created_at": session.created_at.isoformat()}
             for session in UserSession.objects.filter(user=account)
         ],
+        "plan": overview.export(account),
     }
     sections: list[tuple[Any, Any]] = list(exporting.send(sender=Account, account=account))
     for _, section in sections:

@@ -1,4 +1,4 @@
-"""Keeps what allauth knows of a person and what the account says in step."""
+"""Keeps what allauth knows of a person and what the account says in step, and the catalogue's version."""
 
 from typing import Any
 
@@ -8,7 +8,8 @@ from allauth.usersessions.models import UserSession
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import Signal, receiver
 
-from accounts.models import Account
+from accounts.models import Account, Feature, Plan, PlanEntitlement
+from accounts.plans import catalogue
 
 # Sent when a person may no longer use anything: `account` (deactivated, about to be deleted).
 # Floors above end what they gave out.
@@ -48,3 +49,10 @@ def end_sessions(sender: Any, account: Account, **kwargs: Any) -> None:
 def account_saved(sender: type[Account], instance: Account, created: bool, **kwargs: Any) -> None:
     if not created and not instance.is_active:
         access_ended.send(sender=Account, account=instance)
+
+
+@receiver([post_save, post_delete], sender=Plan)
+@receiver([post_save, post_delete], sender=Feature)
+@receiver([post_save, post_delete], sender=PlanEntitlement)
+def catalogue_changed(sender: Any, **kwargs: Any) -> None:
+    catalogue.bump()

@@ -149,6 +149,20 @@ PLAN: dict[str, Any] = {
             description="The plan.",
             examples=[
                 OpenApiExample(
+                    "A seat in an organization",
+                    value={
+                        "plan_id": "plus",
+                        "plan_display_name": "Plus",
+                        "source": "organization",
+                        "state": "Active",
+                        "read_only": False,
+                        "cache_max_age": 300,
+                        "apps": ["notes", "calendar"],
+                        "addons": {"extra_storage": {"quantity": 2}},
+                        "entitlements": {"storage": {"status": "granted_with_limit", "limit": 200, "unit": "GB"}},
+                    },
+                ),
+                OpenApiExample(
                     "No paid plan",
                     value={
                         "plan_id": "free",
@@ -161,7 +175,7 @@ PLAN: dict[str, Any] = {
                         "addons": None,
                         "entitlements": {},
                     },
-                )
+                ),
             ],
         ),
         304: OpenApiResponse(description="The answer of that ETag still holds."),

@@ -17,7 +17,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from accounts.plans import plan_of
+from accounts.plans import sources as plan_sources
 from accounts.sources import SourceFailed
 from api import errors, limits, schema, usage
 from api.callers import Caller, Refused, identify
@@ -132,7 +132,7 @@ class Plan(Endpoint):
 
     def read(self, request: HttpRequest, caller: Caller) -> HttpResponse:
         require_any(caller, (ALL,))
-        plan = plan_of(caller.account.pk)
+        plan = plan_sources.plans().plan(caller.account)
         body = json.dumps(plan)
         etag = f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"'
         given = request.headers.get("If-None-Match", "")

@@ -97,9 +97,11 @@ def growth(rows: Rows) -> str:
     lines = []
     for operation, name in rows:
         if name == "ours, grown":
-            share = ratio(rows[operation, name].rates, rows[operation, "ours"].rates)
+            small, large = rows[operation, "ours"], rows[operation, name]
+            share, per_processor = ratio(large.rates, small.rates), ratio(small.processor, large.processor)
             said = "met" if share >= GROWN_AIM else "MISSED"
-            lines.append(f"{operation} with the grown database: {share:.2f} of the rate  aim {GROWN_AIM}: {said}")
+            text = f"{operation} with the grown database: {share:.2f} of the rate, {per_processor:.2f} per cpu"
+            lines.append(f"{text}  aim {GROWN_AIM}: {said}")
     return "\n".join(lines)
 
 

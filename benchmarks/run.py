@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -146,24 +147,31 @@ def main() -> int:
         print("note: cores can't be chosen here; the servers and what loads them share all of them")
     exchanges = given.rounds * (int((given.seconds + LEAD_IN_SECONDS) * CODES_PER_SECOND / CONNECTIONS) + 1)
     codes = CODES_AT_START + (CONNECTIONS * exchanges if "exchange" in given.only else 0)
+    try:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(processes.on_core(rest))
+            folder = stack.enter_context(keeper.folder())
+            database, store = stack.enter_context(postgres.start()), stack.enter_context(redis.start())
+            place = Place(folder, database, store, tested, codes, given.grown)
+            run(stack.enter_context(prepared(place)), given, tested)
+    except processes.NotReady as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+@contextlib.contextmanager
+def prepared(place: Place) -> Iterator[list[Contender]]:
+    """Yield all contenders, running, with the tokens that their connections begin with."""
+    beside = [contenders.grown] if place.rows else []
     with contextlib.ExitStack() as stack:
-        stack.enter_context(processes.on_core(rest))
-        folder = stack.enter_context(keeper.folder())
-        database, store = stack.enter_context(postgres.start()), stack.enter_context(redis.start())
-        place = Place(folder, database, store, tested, codes, given.grown)
         measured: list[Contender] = []
-        beside = [contenders.grown] if given.grown else []
         for start in (contenders.ours, *beside, contenders.stock, contenders.node):
             print(f"preparing {start.__name__}", file=sys.stderr)
             measured += stack.enter_context(start(place))
         for one in measured:
             one.take_tokens()
-        try:
-            run(measured, given, tested)
-        except processes.NotReady as error:
-            print(error, file=sys.stderr)
-            return 1
-    return 0
+        yield measured
 
 
 if __name__ == "__main__":

@@ -208,6 +208,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-sessions": {"task": "accounts.tasks.clear_sessions", "schedule": 3600.0},
     "flush-usage": {"task": "api.tasks.flush_usage", "schedule": 10.0},
     "clear-usage": {"task": "api.tasks.clear_usage", "schedule": 3600.0},
+    "advance-subscriptions": {"task": "accounts.tasks.advance_subscriptions", "schedule": 60.0},
     "rotate-keys": {"task": "oidc.tasks.rotate_keys", "schedule": 3600.0},
 }
 
@@ -373,9 +374,13 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SECURITY": [{"bearer": []}],
 }
 
-# Where profiles live, if not here (docs/sources.md).
+# Where profiles and plans live, if not here (docs/sources.md, docs/plans.md).
 PROFILE_SOURCE_URL: str = env.str("PROFILE_SOURCE_URL", "")
+PLAN_SOURCE_URL: str = env.str("PLAN_SOURCE_URL", "")
 SOURCE_TOKEN: str = env.str("SOURCE_TOKEN", "")
+
+# With this secret a billing system signs what it reports to /hooks/billing (docs/plans.md); none: nobody reports.
+BILLING_SECRET: str = env.str("BILLING_SECRET", "")
 
 # What each worker process sets up for itself (devportal/wsgi.py).
 WORKER_STARTS = ["api.usage.flush_at_exit", "devportal.lib.connections.check_only_rested"]

@@ -25,7 +25,7 @@ def addresses(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.security)
 def production(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """`devportal.E003` to `E008`: what would be dangerous in production; docs/settings.md lists them."""
+    """`devportal.E003` to `E009`: what would be dangerous in production; docs/settings.md lists them."""
     if settings.ENVIRONMENT != "production":
         return []
     database, mail = settings.DATABASES["default"]["ENGINE"], settings.EMAIL_BACKEND
@@ -38,6 +38,7 @@ def production(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         (not settings.REDIS_URL, "Each process would count limits for itself.", "Set REDIS_URL.", "E006"),
         (database.endswith("sqlite3"), "SQLite serves one process only.", "Set DATABASE_URL.", "E007"),
         (mail.endswith("DemoBackend"), "Mail would only be printed.", "Set EMAIL_URL.", "E008"),
+        (bool(settings.BILLING_SECRET) and _is_short("BILLING_SECRET"), "BILLING_SECRET is short.", short, "E009"),
     )
     return [Error(message, hint=hint, id=f"devportal.{number}") for wrong, message, hint, number in dangers if wrong]
 

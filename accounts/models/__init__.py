@@ -1,3 +1,21 @@
+from accounts.models.groups import Family, FamilyMember, Invitation, Organization, OrganizationMember
 from accounts.models.people import Account, PairwiseSubject
+from accounts.models.plans import Catalogue, Feature, Plan, PlanEntitlement
+from accounts.models.subscriptions import BillingEvent, Subscription, SubscriptionEvent
 
-__all__ = ["Account", "PairwiseSubject"]
+__all__ = [
+    "Account",
+    "BillingEvent",
+    "Catalogue",
+    "Family",
+    "FamilyMember",
+    "Feature",
+    "Invitation",
+    "Organization",
+    "OrganizationMember",
+    "PairwiseSubject",
+    "Plan",
+    "PlanEntitlement",
+    "Subscription",
+    "SubscriptionEvent",
+]

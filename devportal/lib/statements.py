@@ -68,14 +68,17 @@ class Joined:
 
     `parts` maps a path ("" for the root, "family__connection" and so on) to a model and its fields. A field that is
     not named is deferred: touching it asks the database, which the tests that count statements notice.
+
+    With `attach=False` the instances stand for themselves: for paths that lead to many, or leave steps out.
     """
 
-    def __init__(self, parts: dict[str, tuple[type[models.Model], tuple[str, ...]]]) -> None:
+    def __init__(self, parts: dict[str, tuple[type[models.Model], tuple[str, ...]]], *, attach: bool = True) -> None:
+        self._attach = attach
         self._parts = [(path, model, _in_order(model, fields)) for path, (model, fields) in parts.items()]
         self.paths = [f"{path}__{name}" if path else name for path, _, names in self._parts for name in names]
 
     def build(self, row: Sequence[Any]) -> dict[str, Any]:
-        """Return an instance (or None, for an outer join without a match) for each path, joined to its parent."""
+        """Return an instance (or None, for an outer join without a match) for each path, as `attach` says."""
         found: dict[str, Any] = {}
         start = 0
         for path, model, names in self._parts:
@@ -84,7 +87,7 @@ class Joined:
             instance = None if values[0] is None else _instance(model, names, values)
             found[path] = instance
             parent, _, name = path.rpartition("__")
-            if path and instance is not None and found.get(parent) is not None:
+            if self._attach and path and instance is not None and found.get(parent) is not None:
                 setattr(found[parent], name, instance)
         return found
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from accounts.models import Account
-from api import views
+from accounts.plans import sources
 from oidc.models import Client
 from tests.api.calls import PLAN, call
 from tests.api.conftest import Key
@@ -44,7 +44,7 @@ def test_an_approved_app_reads_it_too(approved: Client, person: Account) -> None
 
 
 def test_it_says_how_long_it_may_be_kept(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(views, "plan_of", lambda account_id: PAID)
+    monkeypatch.setattr(sources.DatabasePlans, "plan", lambda self, account: PAID)
     response = call(PLAN, key.raw)
     assert response.json() == PAID
     assert response["Cache-Control"] == "private, max-age=17"
@@ -52,7 +52,7 @@ def test_it_says_how_long_it_may_be_kept(key: Key, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_plan_that_may_not_be_kept_says_so(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(views, "plan_of", lambda account_id: PAID | {"cache_max_age": 0})
+    monkeypatch.setattr(sources.DatabasePlans, "plan", lambda self, account: PAID | {"cache_max_age": 0})
     assert call(PLAN, key.raw)["Cache-Control"] == "private, max-age=0"
 
 
@@ -76,7 +76,7 @@ def test_what_does_not_match_is_sent(form: str, key: Key) -> None:
 
 def test_another_plan_has_another_etag(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
     free = call(PLAN, key.raw)["ETag"]
-    monkeypatch.setattr(views, "plan_of", lambda account_id: PAID)
+    monkeypatch.setattr(sources.DatabasePlans, "plan", lambda self, account: PAID)
     changed = call(PLAN, key.raw, **{"If-None-Match": free})
     assert changed.status_code == 200
     assert changed["ETag"] != free

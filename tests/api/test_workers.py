@@ -1,6 +1,7 @@
 """What ends, ends on every worker: four processes on one database, each asked after the change."""
 
 import contextlib
+import logging
 import subprocess
 import sys
 import time
@@ -22,6 +23,8 @@ from tests.services.service import READY_SECONDS, ROOT, Service, fresh
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
+log = logging.getLogger(__name__)
+
 WORKERS = 4
 ADA = "ada@example.com"
 MOST_CALLS = 600
@@ -34,7 +37,8 @@ def start(service: Service) -> None:
     command = [sys.executable, "-m", "tests.api.four_workers", str(service.port), str(WORKERS)]
     with service.log.open("ab") as log:
         service.process = subprocess.Popen(command, cwd=ROOT, env=service._environment(), stdout=log, stderr=log)
-    deadline = time.monotonic() + READY_SECONDS
+    # Each worker loads the service by itself.
+    deadline = time.monotonic() + 2 * READY_SECONDS
     while not service.answers():
         if service.process.poll() is not None or time.monotonic() > deadline:
             raise keeper.NotStartedError(service.logged()[-2000:])
@@ -106,7 +110,7 @@ def check(
     change()
     changed = time.monotonic()
     after = world.ask_every_worker(credential)
-    note("seconds until every worker had refused twice", round(time.monotonic() - changed, 2))
+    log.info("Every worker had refused twice %.2f s after the change.", time.monotonic() - changed)
     assert {(status, told) for _, status, told in after} == {(401, code)}
 
 
@@ -115,7 +119,7 @@ def test_each_worker_answers(world: World) -> None:
     assert len({worker for worker, _, _ in seen}) == WORKERS
 
 
-def test_a_removal_counts_at_the_very_next_call(world: World, record_property: Callable[[str, Any], None]) -> None:
+def test_a_removal_counts_at_the_very_next_call(world: World) -> None:
     for _ in range(5):
         token = world.token()
         world.ask_every_worker(token)
@@ -123,7 +127,6 @@ def test_a_removal_counts_at_the_very_next_call(world: World, record_property: C
         # Not one call more, whichever worker it comes to.
         responses = world.ask_every_worker(token)
         assert {(status, code) for _, status, code in responses} == {(401, "invalid_token")}
-    record_property("removals, each refused at every call after it", 5)
 
 
 def _remove_access(world: World) -> None:
@@ -136,38 +139,38 @@ def _remove_access(world: World) -> None:
     assert browser.post(f"{address}{path}", data=fields).status_code == 302
 
 
-def test_a_key_that_is_revoked(world: World, record_property: Callable[[str, Any], None]) -> None:
+def test_a_key_that_is_revoked(world: World) -> None:
     sql = "UPDATE api_apikey SET revoked_at = now()"
     try:
-        check(world, world.key, lambda: world.sql(sql), "invalid_api_key", record_property)
+        check(world, world.key, lambda: world.sql(sql), "invalid_api_key")
     finally:
         world.sql("UPDATE api_apikey SET revoked_at = NULL")
 
 
-def test_a_client_that_is_turned_off(world: World, record_property: Callable[[str, Any], None]) -> None:
+def test_a_client_that_is_turned_off(world: World) -> None:
     token = world.token()
     try:
         sql = "UPDATE oidc_client SET enabled = false"
-        check(world, token, lambda: world.sql(sql), "invalid_token", record_property)
+        check(world, token, lambda: world.sql(sql), "invalid_token")
     finally:
         world.sql("UPDATE oidc_client SET enabled = true")
     assert {status for _, status, _ in world.ask_every_worker(token)} == {200}
 
 
 @pytest.mark.parametrize("kind", ["key", "token"])
-def test_a_project_that_is_suspended(kind: str, world: World, record_property: Callable[[str, Any], None]) -> None:
+def test_a_project_that_is_suspended(kind: str, world: World) -> None:
     credential = world.key if kind == "key" else world.token()
     try:
         sql = "UPDATE oidc_project SET suspended_at = now()"
-        check(world, credential, lambda: world.sql(sql), "project_suspended", record_property)
+        check(world, credential, lambda: world.sql(sql), "project_suspended")
     finally:
         world.sql("UPDATE oidc_project SET suspended_at = NULL")
 
 
-def test_a_person_who_is_deactivated(world: World, record_property: Callable[[str, Any], None]) -> None:
+def test_a_person_who_is_deactivated(world: World) -> None:
     token = world.token()
     try:
         sql = "UPDATE accounts_account SET is_active = false"
-        check(world, token, lambda: world.sql(sql), "invalid_token", record_property)
+        check(world, token, lambda: world.sql(sql), "invalid_token")
     finally:
         world.sql("UPDATE accounts_account SET is_active = true")

@@ -181,6 +181,7 @@ def test_pages_of_an_account(apps: Apps, browser: Chromium) -> None:
         page.wait_for_url(apps.at("/account/"))
         camera.take("profile")
         camera.visit(apps.at("/account/apps/"), "connected-apps-none")
+        camera.visit(apps.at("/account/plan"), "plan")
         camera.visit(apps.at("/account/email/"), "e-mail")
         camera.visit(apps.at("/account/password/change/"), "password")
         camera.visit(apps.at("/account/sessions/"), "sessions")

@@ -13,6 +13,7 @@ GOOD = {
     "SECRET_KEY": "x" * 40,
     "KEY_ENCRYPTION_KEY": "y" * 40,
     "REDIS_URL": "redis://localhost",
+    "BILLING_SECRET": "",
     "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
     "DATABASES": {"default": {"ENGINE": "django.db.backends.postgresql"}},
 }
@@ -33,6 +34,7 @@ class Settings:
         ({"REDIS_URL": ""}, "E006"),
         ({"DATABASES": {"default": {"ENGINE": "django.db.backends.sqlite3"}}}, "E007"),
         ({"EMAIL_BACKEND": "devportal.lib.mail.DemoBackend"}, "E008"),
+        ({"BILLING_SECRET": "short"}, "E009"),
     ],
 )
 def test_each_danger_has_its_check(monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], number: str) -> None:

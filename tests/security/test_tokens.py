@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.conf import settings
 from django.test import Client as Browser
@@ -137,15 +139,22 @@ def test_headers_that_nobody_of_us_writes(app: RelyingParty, genuine: str, more:
     assert is_refused(app, sign(header_of(genuine) | more, claims_of(genuine)))
 
 
+def signed_by_hand(header: Changes, genuine: str) -> str:
+    """Return a token with our key's RS256 signature, whatever its header says."""
+    signed = f"{encoded(header)}.{genuine.split('.')[1]}"
+    signature = our_key().get_op_key("sign").sign(signed.encode(), PKCS1v15(), SHA256())
+    return f"{signed}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
+
+
 def test_critical_headers(app: RelyingParty, genuine: str) -> None:
     for crit in (["exp"], [], ["x"], "exp"):
-        header = encoded(header_of(genuine) | {"crit": crit, "exp": 1})
-        signed = f"{header}.{genuine.split('.')[1]}"
-        from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
-        from cryptography.hazmat.primitives.hashes import SHA256
+        assert is_refused(app, signed_by_hand(header_of(genuine) | {"crit": crit, "exp": 1}, genuine)), crit
 
-        signature = our_key().get_op_key("sign").sign(signed.encode(), PKCS1v15(), SHA256())
-        assert is_refused(app, f"{signed}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}")
+
+def test_a_good_signature_under_the_name_of_another_algorithm(app: RelyingParty, genuine: str) -> None:
+    assert not is_refused(app, signed_by_hand(header_of(genuine), genuine))
+    for alg in ("RS512", "PS256", "HS256", "none", "rs256", "", None, ["RS256"]):
+        assert is_refused(app, signed_by_hand(header_of(genuine) | {"alg": alg}, genuine)), alg
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ SETTINGS = (
     "API_KEY_PREFIX",
     "AUTH_URL",
     "BASE_URL",
+    "BILLING_SECRET",
     "BROKER_URL",
     "CLIENT_ID_PREFIX",
     "CLIENT_SECRET_PREFIX",
@@ -31,11 +32,14 @@ SETTINGS = (
     "ENVIRONMENT",
     "KEY_ENCRYPTION_KEY",
     "KEY_ENCRYPTION_KEY_FILE",
+    "PLAN_SOURCE_URL",
     "PORT",
+    "PROFILE_SOURCE_URL",
     "REDIS_URL",
     "SECRET_KEY",
     "SECRET_KEY_FILE",
     "SERVICE_NAME",
+    "SOURCE_TOKEN",
     "TRUSTED_PROXIES",
 )
 MARKED: dict[str, Callable[[], str | None]] = {

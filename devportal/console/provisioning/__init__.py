@@ -1,6 +1,6 @@
 """Declared state: reading a TOML file strictly, and putting what it declares in place.
 
-One module a kind of section; `SECTIONS` says which exist. To add one, write its module and name it here.
+One module a kind of section. To add one, write its module and name it here, after those that it needs.
 """
 
 import tomllib
@@ -10,13 +10,14 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
+from devportal.console.provisioning.families import apply_family
+from devportal.console.provisioning.organizations import apply_organization
 from devportal.console.provisioning.people import apply_person
+from devportal.console.provisioning.plans import apply_plan
 from devportal.console.provisioning.projects import apply_project
 from devportal.console.provisioning.reading import BadFile, Table
 
 __all__ = ["BadFile", "provision"]
-
-NOT_BUILT = ("plans", "families", "organizations")
 
 
 def provision(file: Path, *, rotate_secrets: bool = False) -> dict[str, Any]:
@@ -29,15 +30,21 @@ def provision(file: Path, *, rotate_secrets: bool = False) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadFile(str(error)) from error
     root = Table(document, "")
-    for name in NOT_BUILT:
-        if name in document:
-            raise BadFile(f"{name}: this section is not supported yet")
-    people, projects = root.tables("people"), root.tables("projects")
+    plans, people, families, organizations, projects = (
+        root.tables(name) for name in ("plans", "people", "families", "organizations", "projects")
+    )
     root.refuse_unknown()
     with transaction.atomic():
+        for plan in plans:
+            apply_plan(plan)
+        declared = [apply_person(person, file.parent) for person in people]
+        for family in families:
+            apply_family(family)
+        for organization in organizations:
+            apply_organization(organization)
         return {
             "issuer": settings.ISSUER,
             "base_url": settings.BASE_URL,
-            "people": [apply_person(person, file.parent) for person in people],
+            "people": declared,
             "projects": [apply_project(project, rotate_secrets=rotate_secrets) for project in projects],
         }

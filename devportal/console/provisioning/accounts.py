@@ -11,3 +11,13 @@ def account_named(table: Table, key: str) -> Account:
     if account is None:
         raise BadFile(f"{table.at(key)}: nobody has the address {email}")
     return account
+
+
+def accounts_named(table: Table, key: str) -> list[Account]:
+    """Return the people whose addresses are listed under `key`, which may be left out. Raises BadFile."""
+    emails = [email.lower() for email in table.texts(key)]
+    found = {account.email: account for account in Account.objects.filter(email__in=emails)}
+    for position, email in enumerate(emails):
+        if email not in found:
+            raise BadFile(f"{table.at(key)}[{position}]: nobody has the address {email}")
+    return list(found.values())

@@ -11,6 +11,7 @@ from django.core.validators import validate_email
 from accounts.models import Account
 from accounts.profile import clean_picture
 from devportal.console.provisioning.reading import BadFile, Table
+from devportal.console.provisioning.subscriptions import apply_subscription, read_subscription
 
 ROLES = ("reviewer", "operator")
 
@@ -28,8 +29,7 @@ def apply_person(table: Table, folder: Path) -> dict[str, Any]:
     picture: str | None = table.text("picture", None)
     verified = table.flag("email_verified", True)
     roles = table.texts("roles", _known_role)
-    if "subscription" in table:
-        raise BadFile(f"{table.at('subscription')}: this section is not supported yet")
+    subscription = read_subscription(table)
     table.refuse_unknown()
 
     account = Account.objects.filter(email=email).first()
@@ -47,6 +47,7 @@ def apply_person(table: Table, folder: Path) -> dict[str, Any]:
         )
     if "roles" in table:
         _set_roles(account, roles)
+    apply_subscription(subscription, account)
     return {"email": email, "password": password}
 
 

@@ -68,6 +68,21 @@ class Table:
         value: bool = self._value(key, bool, "true or false", default)
         return value
 
+    def number(self, key: str, default: int, *, least: int, most: int) -> int:
+        value: int = self._value(key, int, "a whole number", default)
+        if not least <= value <= most:
+            raise BadFile(f"{self.at(key)}: must be from {least} to {most}")
+        return value
+
+    def decimal(self, key: str) -> float | None:
+        """Return a finite number, whole or not, which may be left out."""
+        kind = float if isinstance(self.values.get(key), float) else int
+        value: float | None = self._value(key, kind, "a number", None)
+        # Beyond this range a whole number would lose digits on its way, and `nan` and `inf` are no JSON.
+        if value is not None and not abs(value) <= 2**53:
+            raise BadFile(f"{self.at(key)}: must be from -2^53 to 2^53")
+        return None if value is None else float(value)
+
     def moment(self, key: str) -> datetime | None:
         value: datetime | None = self._value(key, datetime, "a date with time and offset", None)
         if value is not None and value.tzinfo is None:
@@ -89,6 +104,11 @@ class Table:
         if len(set(values)) != len(values):
             raise BadFile(f"{self.at(key)}: names something twice")
         return values
+
+    def table(self, key: str) -> "Table | None":
+        """Return a table, None if it is left out."""
+        self._read.add(key)
+        return Table(self.values[key], self.at(key)) if key in self.values else None
 
     def tables(self, key: str) -> "list[Table]":
         values: list[Any] = self._value(key, list, "a list of tables", [])

@@ -1,0 +1,149 @@
+"""Operators' page of a subscription: what it is, how it came to that, and the steps that are legal now."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path, reverse
+
+from accounts.models import Account, Subscription, SubscriptionEvent
+from accounts.models.subscriptions import State
+from accounts.plans import lifecycle
+from accounts.plans.lifecycle import BEGINNINGS, LAPSED, STEPS, By, IllegalStep
+from devportal.lib import clock
+from devportal.lib.long_lists import BoundedPaginator
+
+_HOLDERS = ("account", "family", "organization")
+_DATES = ("trial_end", "period_end", "read_only_until")
+
+
+class StepForm(forms.Form):
+    """One step, and the dates that come with it. A date that is left empty stays as it is."""
+
+    to = forms.ChoiceField(choices=State.choices, widget=forms.HiddenInput, required=False)
+    trial_end = forms.DateTimeField(required=False, help_text="UTC, such as 2031-01-01 12:00")
+    period_end = forms.DateTimeField(required=False)
+    read_only_until = forms.DateTimeField(required=False)
+    note = forms.CharField(max_length=500, required=False)
+
+    def details(self) -> dict[str, Any]:
+        return {name: self.cleaned_data[name] for name in _DATES if self.cleaned_data[name] is not None}
+
+
+class HistoryInline(admin.TabularInline[SubscriptionEvent, Subscription]):
+    """Every step, and who or what took it."""
+
+    model = SubscriptionEvent
+    verbose_name_plural = "history"
+    fields = readonly_fields = ("at", "from_state", "to_state", "by", "note")
+    extra = 0
+    can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Subscription)
+class SubscriptionAdmin(admin.ModelAdmin[Subscription]):
+    """Subscriptions. Once one is there, it changes by the life of subscriptions alone."""
+
+    list_display = ("holder", "plan", "state", "state_now", "trial_end", "period_end", "read_only_until")
+    list_filter = ("state", "plan")
+    list_select_related = ("account", "family__owner", "organization", "plan")
+    search_fields = ("account__email__exact", "family__owner__email__exact", "organization__name__exact")
+    fields = (*_HOLDERS, "plan", "state", *_DATES, "addons")
+    raw_id_fields = _HOLDERS
+    inlines = (HistoryInline,)
+    actions = None
+    show_full_result_count = False
+    paginator = BoundedPaginator
+    change_form_template = "admin/accounts/subscription_change.html"
+
+    @admin.display(description="state now")
+    def state_now(self, subscription: Subscription) -> str:
+        effective = lifecycle.at(subscription, clock.now())
+        return f"{effective.state}, read-only" if effective.read_only else effective.state
+
+    def get_fields(self, request: HttpRequest, obj: Subscription | None = None) -> tuple[str, ...]:
+        return ("state_now", *self.fields, "created_at") if obj else self.fields
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Subscription | None = None) -> tuple[str, ...]:
+        return self.get_fields(request, obj) if obj else ()
+
+    def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "state":
+            kwargs["choices"] = [choice for choice in State.choices if choice[0] in BEGINNINGS]
+        return super().formfield_for_choice_field(db_field, request, **kwargs)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def get_inlines(self, request: HttpRequest, obj: Subscription | None) -> Any:
+        return self.inlines if obj else ()
+
+    def save_model(self, request: HttpRequest, obj: Subscription, form: Any, change: bool) -> None:
+        if change:
+            return
+        details = {name: getattr(obj, name) for name in ("plan", *_DATES, "addons")}
+        obj.pk = lifecycle.begin(obj.holder, obj.state, _by(request), **details).pk
+
+    def get_urls(self) -> list[URLPattern]:
+        step = self.admin_site.admin_view(self.take_step)
+        return [path("<int:pk>/step", step, name="accounts_subscription_step"), *super().get_urls()]
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        context: dict[str, Any] = {
+            "show_save": False,
+            "show_save_and_continue": False,
+            "show_save_and_add_another": False,
+        }
+        subscription = self.get_object(request, object_id)
+        if subscription is not None:
+            state = lifecycle.at(subscription, clock.now()).state
+            legal = BEGINNINGS if state == State.FREE else STEPS[state]
+            context |= {
+                "steps": [choice for choice in State.choices if choice[0] in legal],
+                "step_form": StepForm(),
+                "ends_window": state in LAPSED,
+                "step_url": reverse("admin:accounts_subscription_step", args=[subscription.pk]),
+            }
+        return super().change_view(request, object_id, form_url, context | (extra_context or {}))
+
+    def take_step(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """POST: take the step whose button was pressed; without one, change the dates alone."""
+        subscription = get_object_or_404(Subscription, pk=pk)
+        if request.method != "POST" or not self.has_change_permission(request, subscription):
+            raise PermissionDenied
+        form = StepForm(request.POST)
+        if not form.is_valid():
+            messages.error(request, " ".join(f"{name}: {said.as_text()}" for name, said in form.errors.items()))
+        else:
+            self._take(request, subscription, form)
+        return HttpResponseRedirect(reverse("admin:accounts_subscription_change", args=[pk]))
+
+    def _take(self, request: HttpRequest, subscription: Subscription, form: StepForm) -> None:
+        to, by, details = form.cleaned_data["to"], _by(request, form.cleaned_data["note"]), form.details()
+        if to == State.FREE:
+            details["read_only_until"] = clock.now()
+        try:
+            if to:
+                lifecycle.move(subscription, to, by, **details)
+            else:
+                lifecycle.change(subscription, by, **details)
+        except IllegalStep as error:
+            messages.error(request, str(error))
+        else:
+            messages.success(request, "The subscription is changed.")
+
+
+def _by(request: HttpRequest, note: str = "") -> By:
+    assert isinstance(request.user, Account)
+    return By("operator", request.user, note)

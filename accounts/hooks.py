@@ -1,0 +1,47 @@
+"""Where other systems report: POST /hooks/billing (docs/plans.md). Programs call it; nobody is signed in."""
+
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+
+from accounts.plans import reports
+from accounts.plans.reports import Refused
+
+MAX_BODY_BYTES = 64 * 1024
+
+
+@csrf_exempt
+def billing(request: HttpRequest) -> HttpResponse:
+    """Take what the billing system reports about one subscription; the signature is what authenticates it."""
+    try:
+        response = JsonResponse({"applied": _take(request)})
+    except Refused as refused:
+        body = {"error": {"code": refused.code, "message": refused.message}}
+        response = JsonResponse(body, status=refused.status)
+        if refused.status == 405:
+            response["Allow"] = "POST"
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _take(request: HttpRequest) -> bool:
+    secret: str = settings.BILLING_SECRET
+    if not secret:
+        raise Refused(404, "not_found", "Nothing reports here: no BILLING_SECRET is set.")
+    if request.method != "POST":
+        raise Refused(405, "method_not_allowed", "Use POST.")
+    body = _body(request)
+    timestamp, signature = (request.headers.get(f"Billing-{name}", "") for name in ("Timestamp", "Signature"))
+    reports.check_signature(secret, timestamp, signature, body)
+    return reports.apply(body)
+
+
+def _body(request: HttpRequest) -> bytes:
+    try:
+        body = request.body
+    except RequestDataTooBig:
+        body = b" " * (MAX_BODY_BYTES + 1)
+    if len(body) > MAX_BODY_BYTES:
+        raise Refused(413, "too_large", f"A report has at most {MAX_BODY_BYTES} bytes.")
+    return body

@@ -1,0 +1,86 @@
+"""What is sold: plans, the features that are known, and what each plan grants of them."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator
+from django.db import models
+from django.db.models import Q
+
+CACHE_SECONDS = 300
+MAX_CACHE_SECONDS = 24 * 3600
+
+
+def check_apps(value: Any) -> None:
+    """Refuse anything but a list of different slugs."""
+    if not isinstance(value, list) or not all(isinstance(slug, str) and slug for slug in value):
+        raise ValidationError("must be a list of texts")
+    if len(set(value)) != len(value):
+        raise ValidationError("names an app twice")
+
+
+class Plan(models.Model):
+    """A plan. `free` is the one of people who have no other; a row of that name redeclares the built-in one."""
+
+    plan_id = models.SlugField("id", max_length=64, unique=True)
+    display_name = models.CharField(max_length=100)
+    # Of several plans that a person has, the one of the highest rank counts.
+    rank = models.IntegerField(default=0)
+    apps = models.JSONField(default=list, blank=True, validators=[check_apps])
+    cache_max_age = models.PositiveIntegerField(
+        default=CACHE_SECONDS, validators=[MaxValueValidator(MAX_CACHE_SECONDS)], help_text="seconds"
+    )
+
+    def __str__(self) -> str:
+        return self.display_name
+
+
+class Feature(models.Model):
+    """A feature that plans may grant; every answer lists all of them."""
+
+    name = models.CharField(max_length=100, unique=True)
+    # What an operator's entitlement is counted in unless it says otherwise.
+    unit = models.CharField(max_length=50, null=True, blank=True)  # noqa: DJ001  (null in the answer)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class PlanEntitlement(models.Model):
+    """What one plan says of one feature; of what it does not mention, it grants nothing."""
+
+    class Status(models.TextChoices):
+        GRANTED = "granted"
+        GRANTED_WITH_LIMIT = "granted_with_limit"
+        DENIED = "denied"
+
+    plan = models.ForeignKey(Plan, models.CASCADE, related_name="entitlements")
+    feature = models.ForeignKey(Feature, models.CASCADE, related_name="entitlements")
+    status = models.CharField(max_length=20, choices=Status.choices)
+    limit = models.FloatField(null=True, blank=True)
+    unit = models.CharField(max_length=50, null=True, blank=True)  # noqa: DJ001  (null in the answer)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["plan", "feature"], name="one_entitlement_per_plan_and_feature"),
+            models.CheckConstraint(
+                condition=~Q(status="granted_with_limit") | Q(limit__isnull=False), name="a_limit_has_a_number"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.feature}: {self.status}"
+
+    def clean(self) -> None:
+        """Give a limit the unit of its feature, unless it has one of its own."""
+        if self.limit is not None and not self.unit and self.feature_id:
+            self.unit = self.feature.unit
+
+
+class Catalogue(models.Model):
+    """One row, whose version is drawn anew whenever a plan, a feature or an entitlement changes.
+
+    Random and no count: what a transaction that was rolled back had as its version never comes again.
+    """
+
+    version = models.CharField(max_length=32)

@@ -1,0 +1,114 @@
+"""Who has which plan, how it came to that, and what a billing system reported."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import Q
+
+MAX_ADDONS = 100
+
+
+def check_addons(value: Any) -> None:
+    """Refuse anything but `{name: {"quantity": n}}`, n at least 1."""
+    if not isinstance(value, dict) or len(value) > MAX_ADDONS:
+        raise ValidationError("must be a table of add-ons")
+    for name, entry in value.items():
+        quantity = entry.get("quantity") if isinstance(entry, dict) and set(entry) == {"quantity"} else None
+        if not name or type(quantity) is not int or not 1 <= quantity < 2**31:
+            raise ValidationError(f"{name}: must be a table with a quantity of 1 or more")
+
+
+class State(models.TextChoices):
+    """Specification 3. Rows are moved from one to another by accounts/plans/lifecycle.py alone."""
+
+    TRIAL = "Trial", "Trial"
+    ACTIVE = "Active", "Active"
+    PAST_DUE = "PastDue", "Past due"
+    CANCELLED_PERIOD_ACTIVE = "CancelledPeriodActive", "Cancelled, paid until the period's end"
+    CANCELLED = "Cancelled", "Cancelled"
+    EXPIRED = "Expired", "Expired"
+    FREE = "free", "Free"
+
+
+_HOLDERS = ("account", "family", "organization")
+
+
+def _exactly_one() -> Q:
+    condition = Q()
+    for holder in _HOLDERS:
+        condition |= Q(**{f"{other}__isnull": other != holder for other in _HOLDERS})
+    return condition
+
+
+class Subscription(models.Model):
+    """A plan that one holder has: a person, a family or an organization.
+
+    `state` is what was last written; what it is now, accounts.plans.lifecycle.at() says, because time moves it too.
+    """
+
+    account = models.OneToOneField(
+        settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="subscription"
+    )
+    family = models.OneToOneField("accounts.Family", models.CASCADE, null=True, blank=True, related_name="subscription")
+    organization = models.OneToOneField(
+        "accounts.Organization", models.CASCADE, null=True, blank=True, related_name="subscription"
+    )
+    plan = models.ForeignKey("accounts.Plan", models.PROTECT, related_name="subscriptions")
+    state = models.CharField(max_length=21, choices=State.choices)
+    trial_end = models.DateTimeField(null=True, blank=True)
+    period_end = models.DateTimeField(null=True, blank=True)
+    read_only_until = models.DateTimeField(null=True, blank=True)
+    addons = models.JSONField(default=dict, blank=True, validators=[check_addons])
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=_exactly_one(), name="a_subscription_has_one_holder"),
+            models.CheckConstraint(condition=Q(state__in=State.values), name="a_subscription_has_a_known_state"),
+        ]
+        # What the periodic task looks for.
+        indexes = [
+            models.Index(fields=["state", name], name=f"subscription_{name}")
+            for name in ("trial_end", "period_end", "read_only_until")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.plan} of {self.holder}"
+
+    @property
+    def holder(self) -> Any:
+        """The person, family or organization that has it."""
+        return self.account or self.family or self.organization
+
+
+class SubscriptionEvent(models.Model):
+    """One step of a subscription, and who or what took it. Never changed."""
+
+    subscription = models.ForeignKey(Subscription, models.CASCADE, related_name="events")
+    # "" where the subscription began; equal where only dates, plan or add-ons changed.
+    from_state = models.CharField(max_length=21, blank=True)
+    to_state = models.CharField(max_length=21)
+    at = models.DateTimeField()
+    actor = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    by = models.CharField(max_length=100)
+    note = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("at", "pk")
+
+    def __str__(self) -> str:
+        return f"{self.from_state or 'nothing'} → {self.to_state}"
+
+
+class BillingEvent(models.Model):
+    """A report that was applied: one with the same id is not applied again."""
+
+    event_id = models.CharField(max_length=200, unique=True)
+    digest = models.CharField(max_length=64)
+    subscription = models.ForeignKey(Subscription, models.SET_NULL, null=True, related_name="+")
+    received_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.event_id

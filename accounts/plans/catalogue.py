@@ -1,0 +1,110 @@
+"""What is sold, parsed once and kept in the process until it changes.
+
+The read of a person's subscriptions brings the catalogue's version along; only when that is another than the kept
+one is the catalogue read again.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from accounts.models import Catalogue, Feature, Plan, PlanEntitlement
+from accounts.models.plans import CACHE_SECONDS
+from devportal.lib.credentials import random_text
+
+FREE_ID = "free"
+ONLY_ROW = 1
+_ATTEMPTS = 5
+
+Entitlement = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class KnownPlan:
+    """One plan, as answers show it: every known feature is among its entitlements."""
+
+    plan_id: str
+    display_name: str
+    rank: int
+    apps: tuple[str, ...]
+    cache_max_age: int
+    entitlements: dict[str, Entitlement]
+
+
+@dataclass(frozen=True)
+class Known:
+    """All plans by primary key, and the one of people who have no other."""
+
+    version: str
+    plans: dict[int, KnownPlan]
+    free: KnownPlan
+
+
+_kept: Known | None = None
+
+
+def at_version(version: str) -> Known | None:
+    """Return the catalogue of this version, or None if the newest one is another by now."""
+    global _kept
+    known = _kept
+    if known is None or known.version != version:
+        known = _kept = read()
+    return known if known.version == version else None
+
+
+def forget() -> None:
+    """Read the catalogue again at the next question."""
+    global _kept
+    _kept = None
+
+
+def current_version() -> str:
+    """Return the version of what is stored; "" as long as nothing ever was."""
+    return Catalogue.objects.filter(pk=ONLY_ROW).values_list("version", flat=True).first() or ""
+
+
+def bump() -> None:
+    """Say to all processes that the catalogue is another than before; also after a queryset's `update()`."""
+    Catalogue.objects.update_or_create(pk=ONLY_ROW, defaults={"version": random_text(16)})
+
+
+def read() -> Known:
+    """Read the catalogue: until its version is the same before and after, so that no two of them are mixed."""
+    for _ in range(_ATTEMPTS):
+        version = current_version()
+        known = _parse(version)
+        if current_version() == version:
+            break
+    return known
+
+
+def _parse(version: str) -> Known:
+    # Sorted here: databases differ in how they sort texts.
+    features = sorted(Feature.objects.values_list("pk", "name"), key=lambda feature: feature[1])
+    said: dict[tuple[int, int], Entitlement] = {
+        (entitlement.plan_id, entitlement.feature_id): {
+            "status": entitlement.status,
+            "limit": number(entitlement.limit),
+            "unit": entitlement.unit or None,
+        }
+        for entitlement in PlanEntitlement.objects.all()
+    }
+    denied: Entitlement = {"status": "denied", "limit": None, "unit": None}
+    plans = {
+        plan.pk: KnownPlan(
+            plan_id=plan.plan_id,
+            display_name=plan.display_name,
+            rank=plan.rank,
+            apps=tuple(plan.apps),
+            cache_max_age=plan.cache_max_age,
+            entitlements={name: said.get((plan.pk, feature), denied) for feature, name in features},
+        )
+        for plan in Plan.objects.all()
+    }
+    built_in = KnownPlan(FREE_ID, "Free", 0, (), CACHE_SECONDS, {name: denied for _, name in features})
+    free = next((plan for plan in plans.values() if plan.plan_id == FREE_ID), built_in)
+    return Known(version, plans, free)
+
+
+def number(value: float | None) -> float | int | None:
+    """Return a whole number as one: 10 and not 10.0."""
+    return int(value) if value is not None and value.is_integer() else value

@@ -1,0 +1,262 @@
+"""The life of a subscription (specification 3): which step leads where, who took it, and what time brings.
+
+`steps_due` says what time has brought until a moment. The reader (`at`) and the periodic task (`advance`) both ask
+it, so an answer never disagrees with what the task will write.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+
+from accounts.models import Account, Family, Organization, Plan, Subscription, SubscriptionEvent
+from accounts.models.subscriptions import State
+from devportal.lib import clock
+from devportal.lib.audit import Event, report
+
+STEPS: dict[str, frozenset[str]] = {
+    State.TRIAL: frozenset({State.ACTIVE, State.EXPIRED}),
+    State.ACTIVE: frozenset({State.PAST_DUE, State.CANCELLED_PERIOD_ACTIVE}),
+    State.PAST_DUE: frozenset({State.ACTIVE, State.CANCELLED, State.EXPIRED}),
+    State.CANCELLED_PERIOD_ACTIVE: frozenset({State.ACTIVE, State.CANCELLED}),
+    State.CANCELLED: frozenset({State.FREE}),
+    State.EXPIRED: frozenset({State.FREE}),
+    State.FREE: frozenset(),
+}
+BEGINNINGS = frozenset({State.TRIAL, State.ACTIVE})
+LIVE = frozenset({State.TRIAL, State.ACTIVE, State.PAST_DUE, State.CANCELLED_PERIOD_ACTIVE})
+LAPSED = frozenset({State.CANCELLED, State.EXPIRED})
+DETAILS = frozenset({"plan", "trial_end", "period_end", "read_only_until", "addons"})
+# The end of what is limited by time: state -> (field with its end, state after it).
+_ENDS = {
+    State.TRIAL.value: ("trial_end", State.EXPIRED),
+    State.CANCELLED_PERIOD_ACTIVE.value: ("period_end", State.CANCELLED),
+}
+BATCH = 500
+
+Holder = Account | Family | Organization
+
+
+class IllegalStep(Exception):
+    """No such step leads from this state; the argument says which, for people."""
+
+
+@dataclass(frozen=True)
+class By:
+    """Who or what takes a step: a short name for the history, and the person, if it is one."""
+
+    name: str
+    actor: Account | None = None
+    note: str = ""
+
+
+TIME = By("time")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step that time takes, and the moment of it."""
+
+    to: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Effective:
+    """What a subscription is at a moment, and when time will next change that (None: never by itself)."""
+
+    state: str
+    read_only: bool
+    next_change: datetime | None
+
+
+def steps_due(subscription: Subscription, moment: datetime) -> list[Step]:
+    """Return the steps that time has brought since the subscription was last written, in order."""
+    steps: list[Step] = []
+    state: str = subscription.state
+    if state in _ENDS:
+        field, after = _ENDS[state]
+        end: datetime | None = getattr(subscription, field)
+        if end is not None and end <= moment:
+            steps.append(Step(after.value, end))
+            state = after.value
+    if state in LAPSED:
+        window = subscription.read_only_until
+        if window is None or window <= moment:
+            lapsed_at = steps[-1].at if steps else None
+            known = [time for time in (lapsed_at, window) if time is not None]
+            steps.append(Step(State.FREE.value, max(known, default=moment)))
+    return steps
+
+
+def at(subscription: Subscription, moment: datetime) -> Effective:
+    """Return what `subscription` is at `moment`. Reads only what is on the row, and writes nothing."""
+    steps = steps_due(subscription, moment)
+    state: str = steps[-1].to if steps else subscription.state
+    if state in LAPSED:  # only inside the window; beyond it the state is free
+        return Effective(state, True, subscription.read_only_until)
+    next_change = getattr(subscription, _ENDS[state][0]) if state in _ENDS else None
+    return Effective(state, False, next_change)
+
+
+def _record(subscription: Subscription, from_state: str, by: By, moment: datetime) -> None:
+    to_state: str = subscription.state
+    SubscriptionEvent.objects.create(
+        subscription=subscription,
+        from_state=from_state,
+        to_state=to_state,
+        at=moment,
+        actor=by.actor,
+        by=by.name[:100],
+        note=by.note,
+    )
+    details = {"from": from_state, "to": to_state, "by": by.name}
+    actor = by.actor.pk if by.actor else None
+    report(Event("subscription.changed", actor, target=str(subscription.pk), details=details))
+
+
+def _catch_up(subscription: Subscription, moment: datetime) -> bool:
+    """Write what time has brought to a locked row; tell whether there was anything."""
+    steps = steps_due(subscription, moment)
+    for step in steps:
+        before, subscription.state = subscription.state, step.to
+        _record(subscription, before, TIME, step.at)
+    if steps:
+        subscription.save(update_fields=["state"])
+    return bool(steps)
+
+
+def _apply(subscription: Subscription, details: dict[str, Any]) -> bool:
+    """Set dates, plan and add-ons; tell whether any of them changed."""
+    unknown = set(details) - DETAILS
+    if unknown:
+        raise TypeError(f"no details of a subscription: {', '.join(sorted(unknown))}")
+    before = {name: getattr(subscription, name) for name in DETAILS - {"plan"}}
+    if subscription.plan_id is not None:
+        before["plan"] = subscription.plan
+    changed = {name: value for name, value in details.items() if name not in before or before[name] != value}
+    for name, value in changed.items():
+        setattr(subscription, name, value)
+    return bool(changed)
+
+
+def check(state: str, to: str) -> None:
+    """Raise IllegalStep unless a step leads from `state` to `to`."""
+    if to not in STEPS[state]:
+        allowed = ", ".join(sorted(STEPS[state])) or "nothing but a new beginning"
+        raise IllegalStep(f"No step leads from {state} to {to}; from {state} comes {allowed}.")
+
+
+@transaction.atomic
+def move(subscription: Subscription, to: str, by: By, **details: Any) -> Subscription:
+    """Take one step, with new dates, plan or add-ons if given (DETAILS), and return the row as it is then.
+
+    The step has to be legal from what time has made of the row. Raises IllegalStep, and then nothing is changed.
+    """
+    moment = clock.now()
+    row = locked(subscription.holder)
+    assert row is not None
+    _catch_up(row, moment)
+    if row.state == State.FREE and to in BEGINNINGS:
+        return begin(row.holder, to, by, **({"plan": row.plan} | details))
+    check(row.state, to)
+    window = details.get("read_only_until", row.read_only_until)
+    if to == State.FREE and window is not None and window > moment:
+        raise IllegalStep(f"The read-only window lasts until {window:%Y-%m-%d %H:%M:%S} UTC.")
+    before, row.state = row.state, to
+    _apply(row, details)
+    row.save()
+    _record(row, before, by, moment)
+    return row
+
+
+@transaction.atomic
+def change(subscription: Subscription, by: By, **details: Any) -> Subscription:
+    """Change dates, plan or add-ons (DETAILS) without a step: a renewal, an extended trial, another plan."""
+    moment = clock.now()
+    row = locked(subscription.holder)
+    assert row is not None
+    _catch_up(row, moment)
+    if _apply(row, details):
+        row.save()
+        _record(row, row.state, by, moment)
+    return row
+
+
+def _held_by(holder: Holder) -> dict[str, Holder]:
+    match holder:
+        case Account():
+            return {"account": holder}
+        case Family():
+            return {"family": holder}
+        case _:
+            return {"organization": holder}
+
+
+def locked(holder: Holder) -> Subscription | None:
+    """Return the holder's subscription, locked; the lock on the holder keeps two from beginning at once.
+
+    Inside a transaction, and before whoever needs it decides anything by what the row says.
+    """
+    type(holder)._default_manager.select_for_update(no_key=True).get(pk=holder.pk)
+    return Subscription.objects.select_for_update().filter(**_held_by(holder)).first()
+
+
+@transaction.atomic
+def begin(holder: Holder, state: str, by: By, *, plan: Plan, **details: Any) -> Subscription:
+    """Give a holder who has no subscription, or one that has come to its end, a new one: Trial or Active.
+
+    Dates and add-ons of an earlier one are forgotten. Raises IllegalStep.
+    """
+    moment = clock.now()
+    row = locked(holder)
+    if row is not None and at(row, moment).state != State.FREE:
+        raise IllegalStep(f"There is a subscription already, in state {at(row, moment).state}.")
+    if state not in BEGINNINGS:
+        raise IllegalStep(f"A subscription begins as {' or '.join(sorted(BEGINNINGS))}, not as {state}.")
+    if row is not None:
+        _catch_up(row, moment)
+    row = row or Subscription(**_held_by(holder))
+    before, row.state = row.state, state
+    blank: dict[str, Any] = {"trial_end": None, "period_end": None, "read_only_until": None, "addons": {}}
+    _apply(row, blank | details | {"plan": plan})
+    row.save()
+    _record(row, before, by, moment)
+    return row
+
+
+@transaction.atomic
+def declare(holder: Holder, state: str, by: By, *, plan: Plan, **details: Any) -> Subscription:
+    """Put a subscription into any state, whatever it was: for declared state (`manage.py provision`)."""
+    row = locked(holder) or Subscription(**_held_by(holder))
+    before, row.state = row.state, state
+    if _apply(row, details | {"plan": plan}) or before != state or row.pk is None:
+        row.save()
+        _record(row, before, by, clock.now())
+    return row
+
+
+def _due(moment: datetime) -> Q:
+    lapsed = Q(state__in=LAPSED) & (Q(read_only_until=None) | Q(read_only_until__lte=moment))
+    for state, (field, _) in _ENDS.items():
+        lapsed |= Q(state=state, **{f"{field}__lte": moment})
+    return lapsed
+
+
+def advance() -> int:
+    """Write what time has brought, in batches; return how many subscriptions moved.
+
+    Safe when run twice at once: a row is moved under its lock, and one that somebody else holds is left to them.
+    """
+    moment = clock.now()
+    moved, after = 0, 0
+    while True:
+        with transaction.atomic():
+            due = Subscription.objects.filter(_due(moment), pk__gt=after).order_by("pk")
+            rows = list(due.select_for_update(skip_locked=True)[:BATCH])
+            moved += sum(_catch_up(row, moment) for row in rows)
+        if not rows:
+            return moved
+        after = rows[-1].pk

@@ -1,0 +1,133 @@
+"""A person's plan as their own pages say it: what they have, through whom, and when that changes."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+
+from accounts.models import Account, Subscription
+from accounts.models.subscriptions import State
+from accounts.plans import resolve, sources
+
+STATUS_WORDS = {"granted": "Included", "denied": "Not included"}
+STATE_WORDS = {
+    State.TRIAL.value: "Trial",
+    State.ACTIVE.value: "Active",
+    State.PAST_DUE.value: "A payment is overdue",
+    State.CANCELLED_PERIOD_ACTIVE.value: "Cancelled, and paid until its period ends",
+    State.CANCELLED.value: "Cancelled",
+    State.EXPIRED.value: "Expired",
+    State.FREE.value: "No paid plan",
+}
+# What happens at the next change, by the state before it.
+NEXT_WORDS = {
+    State.TRIAL.value: "The trial ends",
+    State.CANCELLED_PERIOD_ACTIVE.value: "The paid period ends",
+    State.CANCELLED.value: "Reading ends, and the free plan begins",
+    State.EXPIRED.value: "Reading ends, and the free plan begins",
+}
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What the plan page shows."""
+
+    name: str
+    state: str
+    through: str
+    read_only: bool
+    next_words: str
+    next_change: datetime | None
+    period_end: datetime | None
+    apps: list[str]
+    addons: list[tuple[str, int]]
+    features: list[tuple[str, str, bool]]
+
+
+def overview(account: Account) -> Overview:
+    """Return what the person's plan page shows. Raises accounts.sources.SourceFailed."""
+    if settings.PLAN_SOURCE_URL:
+        return _page(sources.plans().plan(account), account)
+    found = resolve.find(account)
+    row = None
+    if found.subscription is not None:
+        holders = Subscription.objects.select_related("family__owner", "organization", "account")
+        row = holders.filter(pk=found.subscription).first()
+    changes = found.effective.next_change if found.effective else None
+    return _page(found.answer, account, row, changes)
+
+
+def _page(
+    answer: dict[str, Any], account: Account, row: Subscription | None = None, next_change: datetime | None = None
+) -> Overview:
+    state = answer["state"]
+    renews = row.period_end if row is not None and state == State.ACTIVE else None
+    return Overview(
+        name=answer["plan_display_name"],
+        state=STATE_WORDS[state],
+        through=_through(answer["source"], account, row),
+        read_only=answer["read_only"],
+        next_words=NEXT_WORDS.get(state, "") if next_change else "",
+        next_change=next_change,
+        period_end=renews,
+        apps=answer["apps"],
+        addons=[(name, entry["quantity"]) for name, entry in sorted((answer["addons"] or {}).items())],
+        features=[
+            (name, _words(entitlement), entitlement["status"] != "denied")
+            for name, entitlement in answer["entitlements"].items()
+        ],
+    )
+
+
+def _through(source: str, account: Account, row: Subscription | None) -> str:
+    if source == "family":
+        if row is None or row.family is None:
+            return "A family that you belong to"
+        return "Your family" if row.family.owner_id == account.pk else f"The family of {row.family.owner.email}"
+    if source == "organization":
+        name = row.organization.name if row is not None and row.organization is not None else None
+        return f"Your seat at {name}" if name else "Your seat at an organization"
+    return "Your own" if source == "own" else ""
+
+
+def _words(entitlement: dict[str, Any]) -> str:
+    limit = entitlement["limit"]
+    if entitlement["status"] == "granted_with_limit" and limit is not None:
+        return f"Up to {limit:,} {entitlement['unit'] or ''}".strip()
+    return STATUS_WORDS.get(entitlement["status"], "Included, with a limit")
+
+
+def export(account: Account) -> dict[str, Any]:
+    """Return what is kept about the person's plans, as they may take it along."""
+    own = Subscription.objects.select_related("plan").filter(account=account).first()
+    return {
+        "subscription": None if own is None else _subscription(own),
+        "families": [
+            {"owner": member.family.owner.email, "joined_at": member.joined_at.isoformat()}
+            for member in account.family_memberships.select_related("family__owner")
+        ],
+        "organizations": [
+            {"name": member.organization.name, "joined_at": member.joined_at.isoformat()}
+            for member in account.organization_memberships.select_related("organization")
+        ],
+    }
+
+
+def _subscription(row: Subscription) -> dict[str, Any]:
+    dates = {name: getattr(row, name) for name in ("trial_end", "period_end", "read_only_until")}
+    return {
+        "plan": row.plan.plan_id,
+        "state": row.state,
+        **{name: date.isoformat() if date else None for name, date in dates.items()},
+        "addons": row.addons,
+        "history": [
+            {"from": event.from_state, "to": event.to_state, "at": event.at.isoformat(), "by": _who(event.by)}
+            for event in row.events.all()
+        ],
+    }
+
+
+def _who(by: str) -> str:
+    # An operator's address is not the person's to have.
+    return "operator" if by.startswith("operator") else by

@@ -1,0 +1,54 @@
+"""The `subscription` of a person, a family or an organization: declared in any state."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.exceptions import ValidationError
+
+from accounts.models import Plan
+from accounts.models.subscriptions import State, check_addons
+from accounts.plans import lifecycle
+from accounts.plans.lifecycle import By, Holder
+from devportal.console.provisioning.reading import BadFile, Table
+
+DATES = ("trial_end", "period_end", "read_only_until")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a subscription's table says, read and checked."""
+
+    plan: Plan
+    state: str
+    details: dict[str, Any]
+
+
+def read_subscription(holder: Table) -> Declared | None:
+    """Return the subscription that a holder's table declares, None without one."""
+    table = holder.table("subscription")
+    if table is None:
+        return None
+    plan_id = table.text("plan")
+    plan = Plan.objects.filter(plan_id=plan_id).first()
+    if plan is None:
+        raise BadFile(f"{table.at('plan')}: there is no plan {plan_id}")
+    state = table.choice("state", State.values)
+    dates = {name: table.moment(name) for name in DATES}
+    addons = table.table("addons")
+    table.refuse_unknown()
+    details: dict[str, Any] = {name: date for name, date in dates.items() if name in table}
+    if addons is not None:
+        try:
+            check_addons(addons.values)
+        except ValidationError as error:
+            raise BadFile(f"{addons.path}.{' '.join(error.messages)}") from error
+        if any("\x00" in name for name in addons.values):
+            raise BadFile(f"{addons.path}: holds a NUL")
+        details["addons"] = addons.values
+    return Declared(plan, state, details)
+
+
+def apply_subscription(declared: Declared | None, holder: Holder) -> None:
+    """Put the subscription of `holder` in place; without one, leave it as it is."""
+    if declared is not None:
+        lifecycle.declare(holder, declared.state, By("provision"), plan=declared.plan, **declared.details)

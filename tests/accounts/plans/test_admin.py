@@ -1,0 +1,170 @@
+"""Operators' pages: the catalogue, groups, and steps as buttons with the history beside them."""
+
+import re
+
+import pytest
+from django.db import connection
+from django.test import Client as Browser
+from django.test.utils import CaptureQueriesContext
+
+from accounts.models import Account, Family, Feature, Organization, Plan, Subscription
+from accounts.plans import resolve
+from tests.accounts.plans.making import ahead, family_of, organization_of, subscribe
+from tests.factories import make_account
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def operator(client: Browser) -> Browser:
+    account = make_account("op@example.com", is_staff=True, is_superuser=True)
+    client.force_login(account, backend="allauth.account.auth_backends.AuthenticationBackend")
+    return client
+
+
+def change_page(browser: Browser, row: Subscription) -> str:
+    response = browser.get(f"/admin/accounts/subscription/{row.pk}/change/")
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def buttons(text: str) -> set[str]:
+    return set(re.findall(r'name="to" value="(\w+)"', text))
+
+
+def press(browser: Browser, row: Subscription, to: str, **values: str) -> str:
+    response = browser.post(f"/admin/accounts/subscription/{row.pk}/step", {"to": to, **values}, follow=True)
+    assert response.status_code == 200
+    row.refresh_from_db()
+    return response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("state", "legal"),
+    [
+        ("Trial", {"Active", "Expired"}),
+        ("Active", {"PastDue", "CancelledPeriodActive"}),
+        ("PastDue", {"Active", "Cancelled", "Expired"}),
+        ("CancelledPeriodActive", {"Active", "Cancelled"}),
+        ("Cancelled", {"free"}),
+        ("free", {"Trial", "Active"}),
+    ],
+)
+def test_legal_steps_have_buttons(operator: Browser, person: Account, pro: Plan, state: str, legal: set[str]) -> None:
+    row = subscribe(person, pro, state, read_only_until=ahead(1000))
+    assert buttons(change_page(operator, row)) == legal
+
+
+def test_a_button_takes_the_step_and_the_history_says_so(operator: Browser, person: Account, pro: Plan) -> None:
+    row = subscribe(person, pro, "Trial", trial_end=ahead(1000))
+    text = press(operator, row, "Active", note="paid by letter", period_end="2031-01-01 12:00")
+    assert row.state == "Active"
+    assert row.period_end is not None
+    assert row.period_end.isoformat() == "2031-01-01T12:00:00+00:00"
+    assert "paid by letter" in text
+    last = row.events.last()
+    assert last is not None
+    assert (last.by, last.actor) == ("operator", Account.objects.get(email="op@example.com"))
+
+
+def test_an_illegal_step_is_said(operator: Browser, person: Account, pro: Plan) -> None:
+    row = subscribe(person, pro, "Active")
+    assert "No step leads from Active to Expired" in press(operator, row, "Expired")
+    assert "trial_end" in press(operator, row, "PastDue", trial_end="tomorrow")
+    assert row.state == "Active"
+
+
+def test_ending_the_window_and_dates_alone(operator: Browser, person: Account, pro: Plan) -> None:
+    row = subscribe(person, pro, "Expired", read_only_until=ahead(1000))
+    press(operator, row, "", read_only_until="2031-01-01 12:00")
+    assert row.state == "Expired"
+    assert row.read_only_until is not None
+    assert row.read_only_until.year == 2031
+    press(operator, row, "free")
+    assert row.state == "free"
+
+
+def test_only_operators_press(client: Browser, signed_in: Browser, person: Account, pro: Plan) -> None:
+    row = subscribe(person, pro, "Trial")
+    assert signed_in.post(f"/admin/accounts/subscription/{row.pk}/step", {"to": "Active"}).status_code in (302, 403)
+    reviewer = make_account(is_staff=True)
+    client.force_login(reviewer, backend="allauth.account.auth_backends.AuthenticationBackend")
+    assert client.post(f"/admin/accounts/subscription/{row.pk}/step", {"to": "Active"}).status_code == 403
+    row.refresh_from_db()
+    assert row.state == "Trial"
+
+
+def test_a_step_needs_a_post(operator: Browser, person: Account, pro: Plan) -> None:
+    row = subscribe(person, pro, "Trial")
+    assert operator.get(f"/admin/accounts/subscription/{row.pk}/step?to=Active").status_code == 403
+
+
+def test_an_operator_gives_a_plan(operator: Browser, person: Account, pro: Plan) -> None:
+    values = {"account": str(person.pk), "plan": str(pro.pk), "state": "Active", "addons": "{}"}
+    text = operator.get("/admin/accounts/subscription/add/").content.decode()
+    assert 'value="PastDue"' not in text
+    both = operator.post("/admin/accounts/subscription/add/", values | {"family": str(family_of(person).pk)})
+    assert both.status_code == 200
+    assert not Subscription.objects.exists()
+    response = operator.post("/admin/accounts/subscription/add/", values)
+    assert response.status_code == 302, response.content.decode()
+    row = Subscription.objects.get()
+    assert (row.account, row.state, row.events.get().by) == (person, "Active", "operator")
+    assert f"/admin/accounts/subscription/{row.pk}/" not in response.content.decode()
+
+
+def test_lists_and_pages_are_there_without_full_counts(operator: Browser, person: Account, pro: Plan) -> None:
+    subscribe(person, pro)
+    family, organization = family_of(person), organization_of(person)
+    subscribe(family, pro)
+    subscribe(organization, pro)
+    for name in ("subscription", "family", "organization", "account"):
+        with CaptureQueriesContext(
+            connection,
+        ) as captured:
+            assert operator.get(f"/admin/accounts/{name}/", {"q": "ada@example.com"}).status_code == 200
+            assert operator.get(f"/admin/accounts/{name}/").status_code == 200
+        counts = [query["sql"] for query in captured.captured_queries if "COUNT(" in query["sql"]]
+        assert counts
+        assert all("LIMIT" in sql for sql in counts), counts
+    for model, row in (
+        ("plan", pro),
+        ("feature", Feature.objects.get()),
+        ("family", family),
+        ("organization", organization),
+    ):
+        assert operator.get(f"/admin/accounts/{model}/{row.pk}/change/").status_code == 200
+        assert operator.get(f"/admin/accounts/{model}/add/").status_code == 200
+
+
+def formset(prefix: str, **row: str) -> dict[str, str]:
+    management = {"TOTAL_FORMS": "1", "INITIAL_FORMS": "0", "MIN_NUM_FORMS": "0", "MAX_NUM_FORMS": "1000"}
+    return {f"{prefix}-{name}": value for name, value in management.items()} | {
+        f"{prefix}-0-{name}": value for name, value in row.items()
+    }
+
+
+def test_a_plan_is_made_and_answers_know_it(operator: Browser, person: Account) -> None:
+    feature = Feature.objects.create(name="storage", unit="GB")
+    values = {"plan_id": "free", "display_name": "Nothing", "rank": "0", "apps": '["notes"]', "cache_max_age": "60"}
+    row = {"feature": str(feature.pk), "status": "granted_with_limit", "limit": "5", "unit": ""}
+    response = operator.post("/admin/accounts/plan/add/", values | formset("entitlements", **row))
+    assert response.status_code == 302, response.content.decode()
+    answer = resolve.find(person).answer
+    assert (answer["plan_display_name"], answer["apps"]) == ("Nothing", ["notes"])
+    assert answer["entitlements"]["storage"] == {"status": "granted_with_limit", "limit": 5, "unit": "GB"}
+
+
+def test_a_plan_in_use_stays(operator: Browser, person: Account, pro: Plan, team: Plan) -> None:
+    subscribe(person, pro)
+    assert operator.get(f"/admin/accounts/plan/{pro.pk}/delete/").status_code == 403
+    assert operator.post(f"/admin/accounts/plan/{team.pk}/delete/", {"post": "yes"}).status_code == 302
+    assert not Plan.objects.filter(pk=team.pk).exists()
+
+
+def test_a_family_made_here_has_its_owner(operator: Browser, person: Account) -> None:
+    response = operator.post("/admin/accounts/family/add/", {"owner": str(person.pk)} | formset("members", account=""))
+    assert response.status_code == 302, response.content.decode()
+    assert Family.objects.get().members.get().account == person
+    operator.post("/admin/accounts/organization/add/", {"name": "Acme"} | formset("members", account=str(person.pk)))
+    assert Organization.objects.get().members.get().account == person

@@ -1,0 +1,222 @@
+"""POST /hooks/billing: signed, once for each event, legal steps only, and nothing half done."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+from accounts.models import Account, BillingEvent, Plan, Subscription
+from accounts.plans import lifecycle
+from devportal.lib import clock
+from tests.accounts.plans.making import ahead, family_of, organization_of, subscribe
+from tests.factories import make_account
+
+pytestmark = pytest.mark.django_db
+SECRET = "a secret shared with the billing system"
+PATH = "/hooks/billing"
+Mover = Callable[[float], None]
+
+
+@pytest.fixture(autouse=True)
+def secret(settings: Any) -> None:
+    settings.BILLING_SECRET = SECRET
+
+
+def sign(body: bytes, timestamp: str, secret: str = SECRET) -> str:
+    return "sha256=" + hmac.new(secret.encode(), timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
+
+
+def send(body: Any, timestamp: str | None = None, signature: str | None = None, method: str = "POST") -> Any:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    timestamp = str(clock.timestamp()) if timestamp is None else timestamp
+    headers = {"Billing-Timestamp": timestamp, "Billing-Signature": signature or sign(raw, timestamp)}
+    browser = Browser(enforce_csrf_checks=True)
+    return browser.generic(method, PATH, raw, content_type="application/json", headers=headers)
+
+
+def refusal(response: Any) -> tuple[int, str]:
+    assert response["Content-Type"] == "application/json"
+    return response.status_code, response.json()["error"]["code"]
+
+
+def event(person: Account, **values: Any) -> dict[str, Any]:
+    return {"id": "evt_1", "holder": {"account": person.email}, "plan": "pro", "state": "Active"} | values
+
+
+def test_a_subscription_begins(person: Account, pro: Plan) -> None:
+    response = send(event(person, state="Trial", trial_end="2031-01-01T00:00:00Z", addons={"fax": {"quantity": 2}}))
+    assert (response.status_code, response.json()) == (200, {"applied": True})
+    row = Subscription.objects.get()
+    assert (row.account, row.plan, row.state, row.addons) == (person, pro, "Trial", {"fax": {"quantity": 2}})
+    assert row.trial_end is not None
+    assert row.trial_end.isoformat() == "2031-01-01T00:00:00+00:00"
+    history = row.events.get()
+    assert (history.by, history.note) == ("billing", "event evt_1")
+
+
+def test_families_and_organizations(person: Account, pro: Plan) -> None:
+    family, organization = family_of(person), organization_of(person)
+    assert send(event(person, id="1", holder={"family": person.email.upper()})).status_code == 200
+    assert send(event(person, id="2", holder={"organization": "Acme"})).status_code == 200
+    assert Subscription.objects.filter(family=family, state="Active").exists()
+    assert Subscription.objects.filter(organization=organization, state="Active").exists()
+
+
+def test_an_event_counts_once(person: Account, pro: Plan) -> None:
+    first = event(person)
+    assert send(first).json() == {"applied": True}
+    send(event(person, id="evt_2", state="PastDue"))
+    assert send(first).json() == {"applied": False}
+    assert Subscription.objects.get().state == "PastDue"
+    assert refusal(send(event(person, state="CancelledPeriodActive"))) == (409, "id_reused")
+
+
+def test_an_illegal_step_changes_nothing_and_may_come_again(person: Account, pro: Plan, team: Plan) -> None:
+    row = subscribe(person, pro, "Active")
+    count = row.events.count()
+    sent = event(person, state="Expired", plan="team", addons={"x": {"quantity": 1}})
+    response = send(sent)
+    assert refusal(response) == (409, "illegal_transition")
+    assert "from Active to Expired" in response.json()["error"]["message"]
+    row.refresh_from_db()
+    assert (row.state, row.plan, row.addons, row.events.count()) == ("Active", pro, {}, count)
+    assert not BillingEvent.objects.exists()
+    lifecycle.move(row, "PastDue", lifecycle.By("test"))
+    assert send(sent).json() == {"applied": True}
+
+
+def test_a_renewal_is_no_step(person: Account, pro: Plan) -> None:
+    subscribe(person, pro, "Active", period_end=ahead(5))
+    assert send(event(person, period_end="2032-01-01T00:00:00+02:00")).status_code == 200
+    assert send({"id": "2", "holder": {"account": person.email}, "addons": {"a": {"quantity": 1}}}).status_code == 200
+    row = Subscription.objects.get()
+    assert row.period_end is not None
+    assert row.period_end.isoformat() == "2031-12-31T22:00:00+00:00"
+    assert row.addons == {"a": {"quantity": 1}}
+
+
+def test_time_comes_first(person: Account, pro: Plan, later: Mover) -> None:
+    subscribe(person, pro, "Trial", trial_end=ahead(60), read_only_until=ahead(600))
+    later(61)
+    assert refusal(send(event(person))) == (409, "illegal_transition")
+    now = clock.now().isoformat()
+    assert send(event(person, state="free", read_only_until=now)).status_code == 200
+    assert send(event(person, id="evt_2")).status_code == 200
+    assert Subscription.objects.get().state == "Active"
+
+
+def test_an_end_cannot_come_first(person: Account, pro: Plan) -> None:
+    assert refusal(send(event(person, state="PastDue"))) == (409, "illegal_transition")
+    assert refusal(send({"id": "1", "holder": {"account": person.email}})) == (409, "illegal_transition")
+    assert not Subscription.objects.exists()
+
+
+def test_who_and_what_is_unknown(person: Account, pro: Plan) -> None:
+    for kind in ("account", "family", "organization"):
+        assert refusal(send(event(person, holder={kind: "nobody@example.com"}))) == (422, "unknown_holder")
+    assert refusal(send(event(person, plan="gold"))) == (422, "unknown_plan")
+    assert not BillingEvent.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"id": ""},
+        {"id": 7},
+        {"id": "x" * 201},
+        {"id": "a\x00b"},
+        {"id": "\ud800"},
+        {"holder": "ada@example.com"},
+        {"holder": {}},
+        {"holder": {"account": "ada@example.com", "family": "ada@example.com"}},
+        {"holder": {"account": None}},
+        {"holder": {"king": "x"}},
+        {"plan": None},
+        {"state": "active"},
+        {"state": None},
+        {"state": ["Active"]},
+        {"trial_end": "tomorrow"},
+        {"trial_end": "2031-01-01T00:00:00"},
+        {"trial_end": "2031-13-01T00:00:00Z"},
+        {"period_end": 1700000000},
+        {"addons": []},
+        {"addons": {"x": 1}},
+        {"addons": {"x": {"quantity": 0}}},
+        {"addons": {"x": {"quantity": True}}},
+        {"addons": {"x": {"quantity": 1, "price": 2}}},
+        {"addons": {"\x00": {"quantity": 1}}},
+        {"addons": {"\ud800": {"quantity": 1}}},
+        {"addons": {"": {"quantity": 1}}},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_a_malformed_report_is_refused_by_key(person: Account, pro: Plan, broken: dict[str, Any]) -> None:
+    response = send(event(person, **broken))
+    assert refusal(response) == (400, "malformed")
+    assert next(iter(broken)) in response.json()["error"]["message"]
+    assert not Subscription.objects.exists()
+    assert not BillingEvent.objects.exists()
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"null", b"{", b"\xff\xfe", b"[" * 50_000])
+def test_what_is_no_object_is_refused(body: bytes) -> None:
+    assert refusal(send(body)) == (400, "malformed")
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "signature"),
+    [
+        (None, "sha256=" + "0" * 64),
+        (None, "sha256="),
+        (None, "é"),
+        (None, "md5=" + "0" * 32),
+        ("", "sha256=" + "0" * 64),
+        ("-1", None),
+        ("1e9", None),
+        ("١٢٣", "sha256=" + "0" * 64),
+        ("9" * 13, None),
+    ],
+)
+def test_a_wrong_signature_is_refused(person: Account, pro: Plan, timestamp: Any, signature: Any) -> None:
+    assert refusal(send(event(person), timestamp, signature)) == (401, "invalid_signature")
+    assert not Subscription.objects.exists()
+
+
+def test_a_signature_holds_for_its_secret_body_and_time(person: Account, pro: Plan) -> None:
+    now = str(clock.timestamp())
+    raw = json.dumps(event(person)).encode()
+    assert refusal(send(raw, now, sign(raw, now, "another"))) == (401, "invalid_signature")
+    assert refusal(send(raw + b" ", now, sign(raw, now))) == (401, "invalid_signature")
+    assert refusal(send(raw, str(int(now) - 1), sign(raw, now))) == (401, "invalid_signature")
+    assert Browser().post(PATH, raw, content_type="application/json").status_code == 401
+    assert send(raw, now, sign(raw, now)).status_code == 200
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(-310, 401), (-290, 200), (290, 200), (310, 401)])
+def test_the_clock_may_differ_by_five_minutes(person: Account, pro: Plan, seconds: int, status: int) -> None:
+    assert send(event(person), str(clock.timestamp() + seconds)).status_code == status
+
+
+def test_without_a_secret_there_is_no_such_page(person: Account, settings: Any) -> None:
+    settings.BILLING_SECRET = ""
+    assert refusal(send(event(person), signature=sign(b"", "", ""))) == (404, "not_found")
+
+
+def test_other_methods_and_sizes(person: Account) -> None:
+    response = send(b"", method="GET")
+    assert refusal(response) == (405, "method_not_allowed")
+    assert response["Allow"] == "POST"
+    for size in (65 * 1024, 300 * 1024):
+        assert refusal(send(b" " * size)) == (413, "too_large")
+
+
+def test_another_persons_subscription_stays(person: Account, pro: Plan) -> None:
+    other = make_account()
+    subscribe(other, pro, "PastDue")
+    send(event(person))
+    assert Subscription.objects.get(account=other).state == "PastDue"

@@ -1,0 +1,136 @@
+"""Readers, steps, reports and the periodic task at once, on PostgreSQL with connections of their own."""
+
+import json
+import threading
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from accounts.models import Account, BillingEvent, Plan, Subscription
+from accounts.plans import lifecycle, reports, resolve
+from accounts.plans.lifecycle import By, IllegalStep
+from accounts.plans.reports import Refused
+from tests.accounts.plans.making import TEST, ahead, make_plan, subscribe
+from tests.accounts.plans.shape import check_shape
+from tests.factories import make_account
+from tests.oidc.test_concurrency import at_once
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+
+ROUNDS = 60
+
+
+@pytest.fixture
+def person() -> Account:
+    return make_account("ada@example.com")
+
+
+def test_no_answer_mixes_two_states(person: Account) -> None:
+    """Plan, add-ons, dates and catalogue change together; each answer is of one moment."""
+    even = make_plan("even", apps=["even"], storage=("granted_with_limit", 2, "even"))
+    odd = make_plan("odd", apps=["odd"], storage=("granted_with_limit", 1, "odd"))
+    row = subscribe(person, even, "Active", addons={"even": {"quantity": 1}})
+    done = threading.Event()
+    seen: set[tuple[str, str]] = set()
+
+    def write() -> None:
+        try:
+            for number in range(ROUNDS):
+                plan, state = (odd, "PastDue") if number % 2 == 0 else (even, "Active")
+                with transaction.atomic():
+                    # The names of both plans say how often this was done, and differ from round to round.
+                    for each in (even, odd):
+                        each.display_name = f"{each.plan_id} {number}"
+                        each.apps = [each.plan_id, str(number)]
+                        each.save()
+                    lifecycle.move(row, state, TEST, plan=plan, addons={plan.plan_id: {"quantity": number + 1}})
+        finally:
+            done.set()
+
+    def read() -> None:
+        while not done.is_set():
+            answer = resolve.find(person).answer
+            check_shape(answer)
+            name = answer["plan_id"]
+            state = {"even": "Active", "odd": "PastDue"}[name]
+            assert answer["state"] == state
+            assert answer["entitlements"]["storage"]["unit"] == name
+            ((addon, entry),) = answer["addons"].items()
+            assert addon == name
+            assert answer["apps"][0] == name
+            if len(answer["apps"]) == 2:
+                number = answer["apps"][1]
+                assert answer["plan_display_name"] == f"{name} {number}"
+                assert entry["quantity"] == int(number) + 1
+            seen.add((name, state))
+
+    at_once(5, lambda number: write() if number == 0 else read())
+    assert seen == {("even", "Active"), ("odd", "PastDue")}
+
+
+def test_the_task_at_once_moves_each_row_once() -> None:
+    pro = make_plan("pro")
+    for _ in range(30):
+        subscribe(make_account(), pro, "Trial", trial_end=ahead(-5), read_only_until=ahead(1000))
+    moved = at_once(4, lambda number: lifecycle.advance())
+    assert sum(moved) == 30
+    for row in Subscription.objects.all():
+        assert [event.to_state for event in row.events.filter(by="time")] == ["Expired"]
+
+
+def test_of_two_steps_at_once_each_is_legal_from_what_the_other_made(person: Account) -> None:
+    row = subscribe(person, make_plan("pro"), "Active")
+
+    def step(number: int) -> str:
+        try:
+            lifecycle.move(row, ("PastDue", "CancelledPeriodActive")[number % 2], By(str(number)))
+        except IllegalStep:
+            return "refused"
+        return "moved"
+
+    outcomes = at_once(6, step)
+    assert outcomes.count("moved") == 1
+    assert row.events.count() == 2
+
+
+def test_of_many_beginnings_one_is_made(person: Account) -> None:
+    pro = make_plan("pro")
+
+    def begin(number: int) -> str:
+        try:
+            lifecycle.begin(Account.objects.get(pk=person.pk), "Active", By(str(number)), plan=pro)
+        except IllegalStep:
+            return "refused"
+        return "begun"
+
+    assert at_once(6, begin).count("begun") == 1
+
+
+def report(person: Account, **values: Any) -> bytes:
+    event = {"id": "evt", "holder": {"account": person.email}, "plan": "pro", "state": "Active"}
+    return json.dumps(event | values).encode()
+
+
+def test_one_report_sent_many_times_at_once_counts_once(person: Account) -> None:
+    make_plan("pro")
+    assert at_once(6, lambda number: reports.apply(report(person))).count(True) == 1
+    assert Subscription.objects.get().events.count() == 1
+
+
+def test_different_reports_at_once_are_applied_one_after_another(person: Account) -> None:
+    plan: Plan = make_plan("pro")
+
+    def apply(number: int) -> str:
+        state = "Active" if number % 2 else "Trial"
+        try:
+            reports.apply(report(person, id=str(number), state=state))
+        except Refused as refused:
+            return refused.code
+        return "applied"
+
+    outcomes = at_once(6, apply)
+    row = Subscription.objects.get()
+    assert row.plan == plan
+    assert set(outcomes) <= {"applied", "illegal_transition"}
+    assert BillingEvent.objects.count() == outcomes.count("applied")

@@ -1,0 +1,195 @@
+"""The life of a subscription: legal and illegal steps, who took them, and what time brings."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from accounts.models import Account, Plan, Subscription, SubscriptionEvent
+from accounts.models.subscriptions import State
+from accounts.plans import lifecycle
+from accounts.plans.lifecycle import By, IllegalStep
+from accounts.tasks import advance_subscriptions
+from devportal.lib import audit, clock
+from tests.accounts.plans.making import TEST, ahead, family_of, subscribe
+from tests.factories import make_account
+
+pytestmark = pytest.mark.django_db
+Mover = Callable[[float], None]
+
+LEGAL = {
+    ("Trial", "Active"),
+    ("Trial", "Expired"),
+    ("Active", "PastDue"),
+    ("PastDue", "Active"),
+    ("Active", "CancelledPeriodActive"),
+    ("CancelledPeriodActive", "Active"),
+    ("CancelledPeriodActive", "Cancelled"),
+    ("PastDue", "Cancelled"),
+    ("PastDue", "Expired"),
+    ("Cancelled", "free"),
+    ("Expired", "free"),
+    # A new beginning.
+    ("free", "Trial"),
+    ("free", "Active"),
+}
+HOUR = 3600
+
+
+@pytest.mark.parametrize("to", State.values)
+@pytest.mark.parametrize("state", State.values)
+def test_each_step_is_legal_or_refused(person: Account, pro: Plan, state: str, to: str) -> None:
+    row = subscribe(person, pro, state, read_only_until=ahead(HOUR))
+    # A lapsed plan comes to its end when its window does.
+    ends = {"read_only_until": clock.now()} if to == "free" else {}
+    if (state, to) in LEGAL:
+        assert lifecycle.move(row, to, TEST, **ends).state == to
+        row.refresh_from_db()
+        assert row.state == to
+        last = row.events.last()
+        assert last is not None
+        assert (last.from_state, last.to_state, last.by) == (state, to, "test")
+    else:
+        before = SubscriptionEvent.objects.count()
+        with pytest.raises(IllegalStep):
+            lifecycle.move(row, to, TEST, **ends)
+        row.refresh_from_db()
+        assert row.state == state
+        assert SubscriptionEvent.objects.count() == before
+
+
+@pytest.mark.parametrize("state", ["Cancelled", "Expired"])
+def test_the_window_has_to_be_over(person: Account, pro: Plan, state: str, later: Mover) -> None:
+    row = subscribe(person, pro, state, read_only_until=ahead(HOUR))
+    with pytest.raises(IllegalStep, match="window"):
+        lifecycle.move(row, "free", TEST)
+    with pytest.raises(IllegalStep):
+        lifecycle.begin(person, "Active", TEST, plan=pro)
+    later(HOUR + 1)
+    assert lifecycle.move(row, "Active", TEST).state == "Active"
+    assert [event.by for event in row.events.all()] == ["test", "time", "test"]
+
+
+# state, dates in seconds from now -> what it is after so many seconds
+TIMES: list[tuple[str, dict[str, int], list[tuple[int, str, bool]]]] = [
+    ("Trial", {"trial_end": 20}, [(19, "Trial", False), (20, "free", False)]),
+    ("Trial", {}, [(10**6, "Trial", False)]),
+    (
+        "Trial",
+        {"trial_end": 20, "read_only_until": 50},
+        [(19, "Trial", False), (20, "Expired", True), (49, "Expired", True), (50, "free", False)],
+    ),
+    ("Trial", {"trial_end": 20, "read_only_until": 10}, [(15, "Trial", False), (20, "free", False)]),
+    ("Trial", {"period_end": 5}, [(10, "Trial", False)]),
+    ("Active", {"trial_end": 5, "period_end": 5, "read_only_until": 5}, [(10**6, "Active", False)]),
+    ("PastDue", {"period_end": 5, "read_only_until": 5}, [(10**6, "PastDue", False)]),
+    (
+        "CancelledPeriodActive",
+        {"period_end": 20, "read_only_until": 50, "trial_end": 1},
+        [(19, "CancelledPeriodActive", False), (20, "Cancelled", True), (50, "free", False)],
+    ),
+    ("CancelledPeriodActive", {"period_end": 20}, [(19, "CancelledPeriodActive", False), (20, "free", False)]),
+    ("CancelledPeriodActive", {}, [(10**6, "CancelledPeriodActive", False)]),
+    ("Cancelled", {"read_only_until": 20}, [(19, "Cancelled", True), (20, "free", False)]),
+    ("Cancelled", {}, [(0, "free", False)]),
+    ("Expired", {"read_only_until": 20}, [(0, "Expired", True), (20, "free", False)]),
+    ("Expired", {}, [(0, "free", False)]),
+    ("free", {"read_only_until": 20, "trial_end": 5}, [(10, "free", False)]),
+]
+
+
+@pytest.mark.parametrize(("state", "dates", "expected"), TIMES)
+def test_what_time_brings_is_read_and_written_alike(
+    person: Account, pro: Plan, later: Mover, state: str, dates: Any, expected: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = clock.now()
+    monkeypatch.setattr(clock, "now", lambda: start)
+    row = subscribe(person, pro, state, **{name: ahead(seconds) for name, seconds in dates.items()})
+    for seconds, state_then, read_only in expected:
+        moment = start + (ahead(seconds) - start)
+        effective = lifecycle.at(row, moment)
+        assert (effective.state, effective.read_only) == (state_then, read_only), seconds
+        assert effective.next_change is None or effective.next_change > moment
+        with monkeypatch.context() as patch:
+            patch.setattr(clock, "now", lambda moment=moment: moment)
+            advance_subscriptions()
+        row.refresh_from_db()
+        assert row.state == state_then
+        assert lifecycle.at(row, moment) == effective
+
+
+def test_history_holds_the_moment_at_which_time_acted(person: Account, pro: Plan, later: Mover) -> None:
+    end, window = ahead(10), ahead(30)
+    row = subscribe(person, pro, "Trial", trial_end=end, read_only_until=window)
+    later(HOUR)
+    assert advance_subscriptions() == 1
+    assert advance_subscriptions() == 0
+    events = [(event.from_state, event.to_state, event.at, event.by) for event in row.events.all()][-2:]
+    assert set(events) == {("Trial", "Expired", end, "time"), ("Expired", "free", window, "time")}
+
+
+def test_the_task_works_in_batches(pro: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lifecycle, "BATCH", 2)
+    for _ in range(5):
+        subscribe(make_account(), pro, "Trial", trial_end=ahead(-1))
+    subscribe(make_account(), pro, "Trial", trial_end=ahead(HOUR))
+    assert advance_subscriptions() == 5
+    assert sorted(Subscription.objects.values_list("state", flat=True)) == ["Trial"] + ["free"] * 5
+
+
+def test_a_step_first_writes_what_time_brought(person: Account, pro: Plan) -> None:
+    row = subscribe(person, pro, "Trial", trial_end=ahead(-10), read_only_until=ahead(HOUR))
+    with pytest.raises(IllegalStep, match="from Expired"):
+        lifecycle.move(row, "Active", TEST)
+
+
+def test_who_took_a_step_is_kept_and_reported(person: Account, pro: Plan) -> None:
+    heard: list[Any] = []
+
+    def listen(event: Any, **kwargs: Any) -> None:
+        heard.append(event)
+
+    audit.happened.connect(listen)
+    try:
+        row = lifecycle.begin(person, "Trial", TEST, plan=pro, trial_end=ahead(HOUR))
+        operator = make_account("op@example.com")
+        lifecycle.move(row, "Active", By("operator", operator, "paid by letter"))
+    finally:
+        audit.happened.disconnect(listen)
+    event = row.events.last()
+    assert event is not None
+    assert (event.actor, event.by, event.note) == (operator, "operator", "paid by letter")
+    assert [(e.action, e.actor, e.details["to"]) for e in heard] == [
+        ("subscription.changed", None, "Trial"),
+        ("subscription.changed", operator.pk, "Active"),
+    ]
+
+
+def test_a_change_without_a_step(person: Account, pro: Plan, team: Plan) -> None:
+    row = subscribe(person, pro)
+    count = row.events.count()
+    lifecycle.change(row, TEST, plan=team, period_end=ahead(HOUR), addons={"x": {"quantity": 2}})
+    row.refresh_from_db()
+    assert (row.plan, row.addons, row.state) == (team, {"x": {"quantity": 2}}, "Active")
+    assert row.events.count() == count + 1
+    lifecycle.change(row, TEST, plan=team)
+    assert row.events.count() == count + 1
+
+
+def test_a_new_beginning_forgets_the_old_dates(person: Account, pro: Plan) -> None:
+    row = subscribe(
+        person, pro, "Expired", read_only_until=ahead(-5), trial_end=ahead(-9), addons={"x": {"quantity": 1}}
+    )
+    again = lifecycle.begin(person, "Active", TEST, plan=pro)
+    assert again.pk == row.pk
+    assert (again.trial_end, again.read_only_until, again.addons) == (None, None, {})
+
+
+def test_one_subscription_for_exactly_one_holder(person: Account, pro: Plan) -> None:
+    subscribe(person, pro)
+    for fields in ({}, {"account": person}, {"account": make_account(), "family": family_of(make_account())}):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Subscription.objects.create(plan=pro, state="Active", **fields)
+    with pytest.raises(IllegalStep, match="already"):
+        lifecycle.begin(person, "Trial", TEST, plan=pro)

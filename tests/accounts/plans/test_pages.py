@@ -1,0 +1,169 @@
+"""What people see: their plan page, the export; and the invitations that bring them into a group."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+from accounts.models import Account, Plan
+from accounts.plans import lifecycle, members, sources
+from accounts.plans.members import BadInvitation
+from accounts.sources import SourceFailed
+from tests.accounts.plans.making import TEST, ahead, family_of, make_plan, organization_of, subscribe
+from tests.factories import make_account
+
+pytestmark = pytest.mark.django_db
+Mover = Callable[[float], None]
+
+
+def page(browser: Browser) -> str:
+    response = browser.get("/account/plan")
+    assert response.status_code == 200
+    assert "no-store" in response["Cache-Control"]
+    return response.content.decode()
+
+
+def test_a_stranger_signs_in_first(client: Browser) -> None:
+    assert client.get("/account/plan").status_code == 302
+
+
+def test_it_is_in_the_menu_and_on_the_profile(signed_in: Browser) -> None:
+    assert signed_in.get("/account/").content.decode().count('href="/account/plan"') == 2
+    assert 'aria-current="page">Plan' in page(signed_in)
+
+
+def test_no_paid_plan(signed_in: Browser, pro: Plan) -> None:
+    text = page(signed_in)
+    assert "Free" in text
+    assert "No paid plan" in text
+    assert "Not included" in text
+    assert "Through" not in text
+
+
+def test_a_trial(signed_in: Browser, person: Account, pro: Plan) -> None:
+    subscribe(person, pro, "Trial", trial_end=ahead(10**6), addons={"fax": {"quantity": 3}})
+    text = page(signed_in)
+    for words in (
+        "Pro",
+        "Your own",
+        "The trial ends",
+        "<time",
+        "Up to 200 GB",
+        "notes, calendar",
+        "fax \N{MULTIPLICATION SIGN} 3",
+    ):
+        assert words in text
+
+
+def test_a_family_member(signed_in: Browser, person: Account, pro: Plan) -> None:
+    subscribe(family_of(make_account("grace@example.com"), person), pro, "Active", period_end=ahead(10**6))
+    text = page(signed_in)
+    assert "The family of grace@example.com" in text
+    assert "Paid until" in text
+
+
+def test_the_owner_of_a_family(signed_in: Browser, person: Account, pro: Plan) -> None:
+    subscribe(family_of(person), pro)
+    assert "Your family" in page(signed_in)
+
+
+def test_a_seat(signed_in: Browser, person: Account, pro: Plan) -> None:
+    subscribe(organization_of(person, name="Acme <b>&"), pro, "PastDue")
+    text = page(signed_in)
+    assert "Your seat at Acme &lt;b&gt;&amp;" in text
+    assert "A payment is overdue" in text
+
+
+def test_the_read_only_window(signed_in: Browser, person: Account, pro: Plan) -> None:
+    subscribe(person, pro, "Expired", read_only_until=ahead(1000))
+    text = page(signed_in)
+    assert "You can still read" in text
+    assert "the free plan begins" in text
+
+
+def test_another_persons_plan_is_not_shown(signed_in: Browser, pro: Plan) -> None:
+    subscribe(make_account(), pro)
+    assert "No paid plan" in page(signed_in)
+
+
+def test_a_source_that_is_down_is_said(signed_in: Browser, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        def plan(self, account: Account) -> Any:
+            raise SourceFailed("down")
+
+    settings.PLAN_SOURCE_URL = "https://billing.example.com/"
+    monkeypatch.setattr(sources, "_source", Broken())
+    response = signed_in.get("/account/plan")
+    assert response.status_code == 502
+    assert "shown just now" in response.content.decode()
+
+
+def test_a_plan_from_elsewhere(signed_in: Browser, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.accounts.plans.test_sources import GOOD, source_saying
+
+    settings.PLAN_SOURCE_URL = "https://billing.example.com/"
+    monkeypatch.setattr(sources, "_source", source_saying(GOOD | {"source": "family"}))
+    text = page(signed_in)
+    assert "A family that you belong to" in text
+    assert "Up to 1.5 TB" in text
+
+
+def test_the_export_holds_it(signed_in: Browser, person: Account, pro: Plan) -> None:
+    operator = make_account("op@example.com")
+    row = subscribe(person, pro, "Trial", trial_end=ahead(10**6))
+    lifecycle.move(row, "Active", lifecycle.By("operator", operator, "a favour"))
+    family_of(make_account("grace@example.com"), person)
+    organization_of(person)
+    response = signed_in.get("/account/export")
+    plan = response.json()["plan"]
+    assert plan["subscription"]["plan"] == "pro"
+    assert [step["to"] for step in plan["subscription"]["history"]] == ["Trial", "Active"]
+    assert plan["families"][0]["owner"] == "grace@example.com"
+    assert plan["organizations"][0]["name"] == "Acme"
+    assert "op@example.com" not in response.content.decode()
+
+
+def test_a_person_with_everything_can_be_deleted(person: Account, pro: Plan) -> None:
+    subscribe(person, pro)
+    subscribe(family_of(person), pro)
+    organization_of(person)
+    person.delete()
+
+
+# --- Invitations ---
+
+
+def test_an_invitation_works_once_for_its_address(pro: Plan, later: Mover) -> None:
+    family, ada = family_of(make_account()), make_account("ada@example.com")
+    row, raw = members.invite(family, "Ada@example.com")
+    assert raw not in (row.digest, str(row))
+    with pytest.raises(BadInvitation):
+        members.accept(raw, make_account())
+    with pytest.raises(BadInvitation):
+        members.accept(raw + "x", ada)
+    assert members.accept(raw, ada) == family
+    assert ada.family_memberships.count() == 1
+    with pytest.raises(BadInvitation):
+        members.accept(raw, ada)
+
+
+def test_an_invitation_expires_and_needs_a_proven_address(later: Mover) -> None:
+    organization = organization_of()
+    unproven = make_account("grace@example.com", verified=False)
+    _, raw = members.invite(organization, unproven.email)
+    with pytest.raises(BadInvitation):
+        members.accept(raw, unproven)
+    _, raw = members.invite(organization, "ada@example.com")
+    later(8 * 24 * 3600)
+    with pytest.raises(BadInvitation):
+        members.accept(raw, make_account("ada@example.com"))
+
+
+def test_the_owner_stays_a_member() -> None:
+    owner, other = make_account(), make_account()
+    family = family_of(owner, other)
+    members.set_members(family, [])
+    assert [member.account for member in family.members.all()] == [owner]
+    make_plan("x")
+    assert lifecycle.begin(family, "Active", TEST, plan=Plan.objects.get()).holder == family
