@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from multiprocessing.util import Finalize
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import Sum
 
 from api.models import LATENCY_EDGES_MS, LATENCY_FIELDS, ApiKey, UsageBatch, UsageBucket
@@ -123,4 +123,11 @@ def series(project: Project, since: datetime, until: datetime, *by: str, **only:
 
 def flush_at_exit() -> None:
     """Have this process write what it still holds when it stops cleanly (atexit does not run in a worker)."""
-    Finalize(None, flush, exitpriority=10)
+    Finalize(None, _flush_last, exitpriority=10)
+
+
+def _flush_last() -> None:
+    try:
+        flush()
+    except DatabaseError:
+        log.exception("What was counted last could not be written: the database is away.")

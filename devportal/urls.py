@@ -1,13 +1,18 @@
 """Everything that is mounted."""
 
 from allauth.account.decorators import secure_admin_login
+from allauth.mfa.models import Authenticator
+from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 from devportal.console.views import home
 
 # Admin sign-in goes through the same pages and second factor as everybody's.
 admin.autodiscover()
+# allauth's list of second factors would show their data: a secret, encrypted or not, is never rendered.
+admin.site.unregister(Authenticator)
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
 urlpatterns = [
@@ -19,6 +24,7 @@ urlpatterns = [
     path("account/2fa/", include("allauth.mfa.urls")),
     path("account/sessions/", include("allauth.usersessions.urls")),
     path("admin/", admin.site.urls),
+    path("favicon.ico", RedirectView.as_view(url=f"{settings.STATIC_URL}img/mark.svg")),
 ]
 
 handler400 = "devportal.lib.error_pages.bad_request"

@@ -101,6 +101,7 @@ def usable_refresh_token(row: Any) -> RefreshToken | None:
         # An age below 0 is another worker's clock, and no grace.
         forgiven = 0 <= age < settings.REFRESH_GRACE_SECONDS
         if not forgiven and age > settings.REFRESH_REUSE_SECONDS:
+            # Counted where it lasts: by the families whose `revoked_why` says so.
             log.warning("A superseded refresh token of family %s came back; the family ends.", row.family_id)
             end_family(row.family, "refresh token reused")
         if not forgiven:

@@ -1,15 +1,22 @@
-"""Redis as it is at its worst: stopped, gone, slow."""
+"""Redis as it is at its worst: stopped, gone, slow; and what callers notice of it."""
 
 import contextlib
+import logging
 import os
 import signal
 import socket
+import statistics
 import threading
 import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import redis
+
+from devportal.lib.counters import REDIS_PAUSE_SECONDS, Counters
+from tests.api.calls import ME, call
+
+log = logging.getLogger(__name__)
 
 
 def process_of(url: str) -> int:
@@ -72,3 +79,29 @@ def slow_road(url: str) -> Iterator[SlowRoad]:
         yield road
     finally:
         road.close()
+
+
+def statuses_of(credential: str, calls: int) -> list[int]:
+    """Call so often, and return the statuses."""
+    return [call(ME, credential).status_code for _ in range(calls)]
+
+
+def go_on(credential: str, shared: Counters) -> float:
+    """Call for some seconds, and return how much slower the calls were that found the store lost.
+
+    Of those the fastest: another may have waited for a busy machine, and a wait for the store hits all alike.
+    """
+    waited: list[float] = []
+    others: list[float] = []
+    deadline = time.monotonic() + 2.5 * REDIS_PAUSE_SECONDS
+    while time.monotonic() < deadline:
+        before, started = shared.failures, time.perf_counter()
+        assert statuses_of(credential, 1) == [200]
+        (waited if shared.failures > before else others).append(time.perf_counter() - started)
+    assert 1 <= len(waited) <= 4, "one call a second asks whether it is back, and no other waits"
+    usual = statistics.median(others)
+    slower = [round((seconds - usual) * 1000) for seconds in waited]
+    log.info(
+        "Usually %.1f ms (%d calls); beyond that %s ms where the store was asked.", usual * 1000, len(others), slower
+    )
+    return min(waited) - usual

@@ -8,9 +8,10 @@ import redis
 
 from devportal.lib.counters import Counters, RedisCounters
 from oidc import keys
+from tests.accounts.plans.making import family_of, make_plan, organization_of, subscribe
 from tests.api.calls import ME, PLAN, call
 from tests.api.conftest import Key
-from tests.factories import make_access_token, make_client, make_key, make_project
+from tests.factories import make_access_token, make_account, make_client, make_key, make_project
 
 Queries = Callable[[int], Any]
 
@@ -36,6 +37,18 @@ def test_a_profile_is_exactly_one_statement(credential: str, django_assert_num_q
 def test_a_plan_is_at_most_two(credential: str, django_assert_max_num_queries: Queries) -> None:
     with django_assert_max_num_queries(2):
         assert call(PLAN, credential).status_code == 200
+
+
+def test_many_subscriptions_cost_no_more(key: Key, django_assert_max_num_queries: Queries) -> None:
+    plans = [make_plan(f"p{n}", rank=n, apps=["notes"], f1=("granted", None, None)) for n in range(3)]
+    family_of(make_account(), key.owner)
+    organizations = [organization_of(key.owner, name=f"Acme {n}") for n in range(3)]
+    subscribe(key.owner, plans[0])
+    for organization, plan in zip(organizations, plans, strict=True):
+        subscribe(organization, plan)
+    assert call(PLAN, key.raw).json()["plan_id"] == "p2"
+    with django_assert_max_num_queries(2):
+        assert call(PLAN, key.raw).json()["source"] == "organization"
 
 
 def test_a_plan_that_is_unchanged_costs_no_more(credential: str, django_assert_max_num_queries: Queries) -> None:

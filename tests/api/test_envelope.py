@@ -6,6 +6,7 @@ import pytest
 from django.db import OperationalError
 from django.test import Client as Browser
 
+from accounts.plans.sources import DatabasePlans
 from api import views
 from tests.api.calls import ME, PLAN, call, refusal
 from tests.api.conftest import Key
@@ -125,16 +126,17 @@ def path(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def fail(monkeypatch: pytest.MonkeyPatch, where: str, error: Exception) -> None:
+def fail(monkeypatch: pytest.MonkeyPatch, where: str, error: Exception, module: Any = views) -> None:
     def raising(*args: Any) -> Any:
         raise error
 
-    monkeypatch.setattr(views, where, raising)
+    monkeypatch.setattr(module, where, raising)
 
 
 def test_an_unforeseen_failure_leaks_nothing(path: str, key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
-    for where in ("profile_for", "plan_of"):
-        fail(monkeypatch, where, RuntimeError("secret plans at /etc/passwd"))
+    secretive = RuntimeError("secret plans at /etc/passwd")
+    fail(monkeypatch, "profile_for", secretive)
+    fail(monkeypatch, "plan", secretive, DatabasePlans)
     response = call(path, key.raw)
     assert refusal(response) == (500, "internal_error")
     assert "passwd" not in response.content.decode() + str(response.headers)

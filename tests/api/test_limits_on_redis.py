@@ -19,7 +19,7 @@ from oidc import consent
 from oidc.models import Connection
 from tests.api.calls import ME, call, refusal
 from tests.api.conftest import Key
-from tests.api.stores import slow_road, stopped
+from tests.api.stores import go_on, slow_road, statuses_of, stopped
 from tests.services import redis as redis_service
 
 pytestmark = pytest.mark.redis
@@ -135,32 +135,6 @@ def test_over_http(key: Key, clean: str, use: Callable[[str], Counters], setting
 # --- Loss ---
 
 
-def timed(credential: str, calls: int) -> tuple[list[int], list[float]]:
-    statuses, seconds = [], []
-    for _ in range(calls):
-        started = time.perf_counter()
-        statuses.append(call(ME, credential).status_code)
-        seconds.append(time.perf_counter() - started)
-    return statuses, seconds
-
-
-def go_on(credential: str, shared: Counters) -> float:
-    """Call for some seconds, and return how much slower the calls were that found the store lost.
-
-    Of those the fastest: another may have waited for a busy machine, and a wait for the store hits all alike.
-    """
-    waited: list[float] = []
-    others: list[float] = []
-    deadline = time.monotonic() + 2.5 * counting.REDIS_PAUSE_SECONDS
-    while time.monotonic() < deadline:
-        before = shared.failures
-        statuses, seconds = timed(credential, 1)
-        assert statuses == [200]
-        (waited if shared.failures > before else others).extend(seconds)
-    assert 1 <= len(waited) <= 4, "one call a second asks whether it is back, and no other waits"
-    return min(waited) - statistics.median(others)
-
-
 def test_a_redis_that_stands_still(
     key: Key, clean: str, use: Callable[[str], Counters], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -235,7 +209,7 @@ def test_limits_and_revocations_hold_while_it_is_lost(
     use("redis://127.0.0.1:1/0")
     room_in_the_minute(5)
     settings.API_CALLS_PER_MINUTE = 5
-    assert timed(key.raw, 7)[0] == [200] * 5 + [429] * 2
+    assert statuses_of(key.raw, 7) == [200] * 5 + [429] * 2
     assert call(ME, token).status_code == 200
     consent.remove(Connection.objects.get())
     keys.revoke(key.row)

@@ -1,13 +1,16 @@
 """GET /v1/me/plan: the plan object (specification 2.2), and how it may be kept (design 5)."""
 
+from collections.abc import Callable
 from typing import Any
 
+import httpx
 import pytest
 
 from accounts.models import Account
 from accounts.plans import sources
+from accounts.sources import HttpSource
 from oidc.models import Client
-from tests.api.calls import PLAN, call
+from tests.api.calls import ME, PLAN, call, refusal
 from tests.api.conftest import Key
 from tests.factories import make_access_token
 
@@ -93,3 +96,67 @@ def test_a_profile_is_never_unchanged(key: Key) -> None:
     response = call("/v1/me", key.raw, **{"If-None-Match": "*"})
     assert response.status_code == 200
     assert "ETag" not in response
+
+
+# --- A plan that lives elsewhere ---
+
+
+def use(monkeypatch: pytest.MonkeyPatch, answer: Callable[[httpx.Request], httpx.Response]) -> None:
+    """Have plans come from the operator's own service."""
+    source = HttpSource("https://billing.example/plan", "", httpx.MockTransport(answer))
+    monkeypatch.setattr(sources, "_source", sources.HttpPlans(source))
+
+
+def test_it_is_passed_on_as_it_is_and_nothing_besides(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, lambda request: httpx.Response(200, json=PAID | {"account_id": 7, "customer": "cus_1"}))
+    response = call(PLAN, key.raw)
+    assert response.json() == PAID
+    assert response["Cache-Control"] == "private, max-age=17"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"plan_id": None},
+        {"plan_id": ""},
+        {"plan_display_name": 7},
+        {"source": "gift"},
+        {"state": "active"},
+        {"state": "free"},
+        {"read_only": "no"},
+        {"read_only": True},
+        {"cache_max_age": -1},
+        {"cache_max_age": True},
+        {"cache_max_age": 1.5},
+        {"apps": "notes"},
+        {"apps": [1]},
+        {"addons": []},
+        {"addons": {"storage": 2}},
+        {"addons": {"storage": {"quantity": 0}}},
+        {"entitlements": None},
+        {"entitlements": {"a": {"status": "maybe", "limit": None, "unit": None}}},
+        {"entitlements": {"a": {"status": "granted", "limit": "12", "unit": None}}},
+        {"entitlements": {"a": {"status": "granted", "limit": 1, "unit": 2}}},
+    ],
+    ids=str,
+)
+def test_nonsense_is_no_plan(changes: dict[str, Any], key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, lambda request: httpx.Response(200, json=PAID | changes))
+    response = call(PLAN, key.raw)
+    assert refusal(response) == (502, "upstream_unavailable")
+    assert response["Cache-Control"] == "no-store"
+    assert "ETag" not in response
+    assert call(ME, key.raw).status_code == 200
+
+
+@pytest.mark.parametrize("name", sorted(PAID))
+def test_a_plan_without_one_of_its_fields_is_none(name: str, key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, lambda request: httpx.Response(200, json={k: v for k, v in PAID.items() if k != name}))
+    assert refusal(call(PLAN, key.raw)) == (502, "upstream_unavailable")
+
+
+def test_an_old_etag_does_not_hide_that_it_is_down(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, lambda request: httpx.Response(200, json=PAID))
+    etag = call(PLAN, key.raw)["ETag"]
+    use(monkeypatch, lambda request: httpx.Response(503))
+    assert refusal(call(PLAN, key.raw, **{"If-None-Match": etag})) == (502, "upstream_unavailable")

@@ -98,9 +98,7 @@ def world() -> Iterator[World]:
         assert "Traceback" not in service.logged(), service.logged()[-4000:]
 
 
-def check(
-    world: World, credential: str, change: Callable[[], Any], code: str, note: Callable[[str, Any], None]
-) -> None:
+def check(world: World, credential: str, change: Callable[[], Any], code: str) -> None:
     """Make a change after every worker has accepted the credential; each refuses it at the next call.
 
     The specification allows 30 seconds. Every call reads the state, so that none are needed.
