@@ -43,7 +43,7 @@ def create_secret(client: Client, created_by: Account | None = None) -> tuple[Cl
         raise ValueError("only web apps have secrets")
     raw = f"{settings.CLIENT_SECRET_PREFIX}{random_text(SECRET_LENGTH)}"
     with transaction.atomic():
-        Client.objects.select_for_update().get(pk=client.pk)
+        Client.objects.select_for_update(no_key=True).get(pk=client.pk)
         if client.secrets.filter(ended_at=None).count() >= MAX_LIVE_SECRETS:
             raise TooManySecrets
         row = ClientSecret.objects.create(client=client, digest=digest(raw), last_four=raw[-4:], created_by=created_by)

@@ -49,11 +49,12 @@ def _people_besides_owners(client: Client) -> int:
 def record(account: Account, client: Client, scopes: list[str]) -> Connection:
     """Remember that the person allowed `scopes`, beside what they allowed before. Raises AppFull.
 
-    Exact when many arrive at once: whoever would add a person waits for the client's row first.
+    Exact when many arrive at once: whoever would add a person waits for the client's row first. `no_key`: the rows that
+    others insert below this client and this connection check that they exist, and that must not wait for us.
     """
     connection = find_connection(account, client)
     if connection is None:
-        Client.objects.select_for_update().get(pk=client.pk)
+        Client.objects.select_for_update(no_key=True).get(pk=client.pk)
         if is_full_for(account, client):
             raise AppFull
     moment = clock.now()
@@ -70,7 +71,7 @@ def record(account: Account, client: Client, scopes: list[str]) -> Connection:
             )
     except IntegrityError:
         connection = Connection.objects.get(account=account, client=client)
-    connection = Connection.objects.select_for_update().get(pk=connection.pk)
+    connection = Connection.objects.select_for_update(no_key=True).get(pk=connection.pk)
     before = consented(connection)
     connection.scopes = scope_rules.join(before | set(scopes))
     connection.removed_at = None
@@ -87,7 +88,7 @@ def require(account: Account, client: Client, scopes: list[str]) -> Connection:
 
     Call it inside a transaction: a removal at the same moment then comes before or after, never in between.
     """
-    connection = Connection.objects.select_for_update().filter(account=account, client=client).first()
+    connection = Connection.objects.select_for_update(no_key=True).filter(account=account, client=client).first()
     if connection is None or not set(scopes) <= consented(connection):
         raise ConsentMissing
     connection.last_authorized_at = clock.now()
