@@ -31,6 +31,7 @@ test: .venv/.dev ## Runs the tests on SQLite, and those of concurrency on Postgr
 
 test-all: test ## Runs these and all others on PostgreSQL, with Redis, Node, a browser, and the slow ones
 	TEST_ENGINE=postgres $(PYTEST) -m "not postgres or $(APART)" $(ARGS) $(if $(ARGS),$(OR_NONE))
+	TEST_ENGINE=sqlite $(PYTEST) -m slow $(ARGS) tests/machine $(OR_NONE)
 
 check: .venv/.dev ## Checks style, types, import floors, migrations and the production settings
 	$(PY) -m ruff check

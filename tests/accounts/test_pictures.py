@@ -232,12 +232,15 @@ def test_a_removed_picture_has_none(pictured: RelyingParty, person: Account) -> 
     assert pictured.call("/v1/me", tokens["access_token"]).json()["picture"] is None
 
 
-@pytest.mark.xfail(strict=True, reason="the files of former pictures stay")
-def test_the_file_of_a_picture_that_was_replaced_or_removed_is_gone(pictured: RelyingParty, media: Path) -> None:
-    upload(pictured.browser, image("JPEG", (32, 32)))
+def test_the_file_of_a_picture_that_was_replaced_or_removed_is_gone(
+    pictured: RelyingParty, media: Path, django_capture_on_commit_callbacks: Any
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        upload(pictured.browser, image("JPEG", (32, 32)))
     assert len([path for path in media.rglob("*") if path.is_file()]) == 1
     form = {"given_name": "Ada", "family_name": "Lovelace", "picture-clear": "on"}
-    pictured.browser.post("/account/", form)
+    with django_capture_on_commit_callbacks(execute=True):
+        pictured.browser.post("/account/", form)
     assert not [path for path in media.rglob("*") if path.is_file()]
 
 
