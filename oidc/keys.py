@@ -90,11 +90,6 @@ def reload() -> Ring:
         return _load()
 
 
-def reload_after_change() -> None:
-    """Parse a new key where it was made, and not in the next request."""
-    reload()
-
-
 def load_at_start() -> None:
     """Read the keys before the first request; without a database the first request tries again."""
     try:
@@ -182,7 +177,7 @@ def rotate(*, now: bool = False) -> str:
         return "waiting"
     if now or active is None or active.activated_at is None or moment >= _expiry(active) - 2 * ahead:
         row = _create(SigningKey.State.NEXT)
-        transaction.on_commit(reload_after_change)
+        transaction.on_commit(reload)  # parsed here, where the key was made, and not in the next request
         report(Event("signing_key.published", target=row.kid))
         return "published"
     return "waiting"
@@ -200,5 +195,5 @@ def _activate(following: SigningKey, active: SigningKey | None, moment: datetime
     following.state, following.activated_at = SigningKey.State.ACTIVE, moment
     following.save(update_fields=["state", "activated_at"])
     report(Event("signing_key.activated", target=following.kid))
-    transaction.on_commit(reload_after_change)
+    transaction.on_commit(reload)
     return "activated"

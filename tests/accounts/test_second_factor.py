@@ -1,0 +1,21 @@
+"""An authenticator app's secret is encrypted at rest, and still good."""
+
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value, yield_hotp_counters_from_time
+
+from accounts.models import Account
+
+SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
+
+
+def test_the_secret_is_not_stored_as_it_is(person: Account) -> None:
+    TOTP.activate(person, SECRET)
+    row = Authenticator.objects.get(user=person)
+    assert SECRET not in str(row.data)
+
+
+def test_a_code_of_the_secret_still_opens(person: Account) -> None:
+    TOTP.activate(person, SECRET)
+    totp = Authenticator.objects.get(user=person).wrap()
+    code = format_hotp_value(hotp_value(SECRET, next(iter(yield_hotp_counters_from_time()))))
+    assert totp.validate_code(code)
