@@ -17,6 +17,7 @@ from devportal.lib import clock
 from devportal.lib.audit import Event, report
 from devportal.lib.credentials import digest, random_text
 from oidc.models import Project, ProjectMember
+from oidc.projects import project_ended
 
 PERMISSIONS = ("account.read",)
 PUBLIC_ID_LENGTH = 12
@@ -85,3 +86,9 @@ def revoke_keys_of_who_left(sender: Any, instance: ProjectMember, **kwargs: Any)
     """A key dies when its owner leaves the project."""
     left = ApiKey.objects.filter(project_id=instance.project_id, owner_id=instance.account_id, revoked_at=None)
     left.update(revoked_at=clock.now())
+
+
+@receiver(project_ended)
+def revoke_keys_of_project(sender: Any, project: Project, **kwargs: Any) -> None:
+    """A deleted project's keys die with it, and a restored one gets new ones."""
+    ApiKey.objects.filter(project=project, revoked_at=None).update(revoked_at=clock.now())

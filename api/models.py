@@ -66,6 +66,35 @@ class UsageBucket(models.Model):
         return f"{self.count} of {self.endpoint} {self.status} at {self.minute}"
 
 
+class RequestLog(models.Model):
+    """One call that a credential of a project made: what was asked and answered, never a credential or a person.
+
+    Written in batches beside the counts, kept for REQUEST_LOG_DAYS.
+    """
+
+    project = models.ForeignKey("oidc.Project", models.CASCADE, related_name="+")
+    at = models.DateTimeField()
+    method = models.CharField(max_length=8)
+    path = models.CharField(max_length=100)
+    status = models.PositiveSmallIntegerField()
+    code = models.CharField(max_length=32, blank=True)
+    milliseconds = models.PositiveIntegerField()
+    credential = models.CharField(max_length=16, blank=True)
+    client = models.CharField(max_length=255, blank=True)
+    subject = models.CharField(max_length=16, blank=True)  # masked: the first and last four characters of a `sub`
+    request_id = models.CharField(max_length=64)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["project", "-id"], name="requests_of_a_project"),
+            models.Index(fields=["request_id"], name="requests_by_request_id"),
+            models.Index(fields=["at"], name="requests_by_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path} {self.status}"
+
+
 class UsageBatch(models.Model):
     """A batch of counts that is in the buckets: one that comes again, after a crash, is not counted again."""
 

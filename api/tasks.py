@@ -6,7 +6,7 @@ from celery import shared_task
 from django.conf import settings
 
 from api import usage
-from api.models import UsageBatch, UsageBucket
+from api.models import RequestLog, UsageBatch, UsageBucket
 from devportal.lib import clock
 
 KEEP_BATCH_IDS = timedelta(days=7)
@@ -25,3 +25,10 @@ def clear_usage() -> int:
     buckets, _ = UsageBucket.objects.filter(minute__lt=old).delete()
     batches, _ = UsageBatch.objects.filter(written_at__lt=clock.now() - KEEP_BATCH_IDS).delete()
     return buckets + batches
+
+
+@shared_task
+def clear_request_log() -> int:
+    """Delete entries of the request log older than REQUEST_LOG_DAYS; return how many went."""
+    gone, _ = RequestLog.objects.filter(at__lt=clock.now() - timedelta(days=settings.REQUEST_LOG_DAYS)).delete()
+    return gone

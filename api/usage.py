@@ -1,4 +1,4 @@
-"""How often what was called: counted beside the limits, written in batches, read as series."""
+"""How often what was called: counted beside the limits, written in batches with the logs, read as series."""
 
 import logging
 from collections import defaultdict
@@ -12,7 +12,7 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import Sum
 
 from api.models import LATENCY_EDGES_MS, LATENCY_FIELDS, ApiKey, UsageBatch, UsageBucket
-from devportal.lib import clock
+from devportal.lib import clock, journal
 from devportal.lib.counters import LocalCounters, counters
 from oidc.models import Project
 
@@ -20,6 +20,16 @@ log = logging.getLogger(__name__)
 
 LAST_USED_EVERY = timedelta(hours=1)
 _SEPARATOR = "|"
+
+
+@dataclass(frozen=True)
+class Whose:
+    """Whose a call is: a project's key, by its public id, or an app, by its client id; and the person's user id."""
+
+    project: int
+    key: str = ""
+    client: str = ""
+    sub: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,8 +67,10 @@ def flush() -> int:
             with transaction.atomic():
                 _, is_new = UsageBatch.objects.get_or_create(batch_id=batch_id)
                 if is_new:
-                    _add(counts)
-                    written += sum(counts.values())
+                    calls = {field: count for field, count in counts.items() if not journal.is_entry(field)}
+                    _add(calls)
+                    journal.write(field for field in counts if journal.is_entry(field))
+                    written += sum(calls.values())
                 else:
                     log.info("The usage batch %s is written already.", batch_id)
         except Exception:

@@ -19,10 +19,11 @@ from rest_framework.views import APIView
 
 from accounts.plans import sources as plan_sources
 from accounts.sources import SourceFailed
-from api import errors, limits, schema, usage
+from api import errors, limits, request_log, schema, usage
 from api.callers import Caller, Refused, identify
 from api.errors import ApiError
 from api.profile import ALL, profile_for, scopes_that_work
+from devportal.lib import request_id
 from devportal.lib.cors import allow_any_origin, is_preflight, preflight_answer
 from devportal.lib.counters import Verdict
 
@@ -53,7 +54,8 @@ class Endpoint(APIView):
         try:
             caller = identify(request)
         except Refused as refused:
-            self._count(refused.project, refused.key, refused.client, refused.error, started)
+            whose = usage.Whose(refused.project, refused.key, refused.client)
+            self._count(request, whose, refused.error, started)
             raise refused.error from refused
         except ApiError as error:
             if error.code != "unauthenticated":
@@ -69,7 +71,8 @@ class Endpoint(APIView):
             failure = unforeseen(error)
             response = errors.answer(failure)
         limits.tell(response, verdict)
-        self._count(caller.project.pk, caller.key, caller.client, failure or response.status_code, started)
+        whose = usage.Whose(caller.project.pk, caller.key, caller.client, caller.subject.sub)
+        self._count(request, whose, failure or response.status_code, started)
         return response
 
     def _read(self, request: HttpRequest, caller: Caller, verdict: Verdict) -> HttpResponse:
@@ -79,9 +82,22 @@ class Endpoint(APIView):
         allow_any_origin(response, errors.EXPOSED)
         return response
 
-    def _count(self, project: int, key: str, client: str, outcome: ApiError | int, started: float) -> None:
+    def _count(self, request: HttpRequest, whose: usage.Whose, outcome: ApiError | int, started: float) -> None:
         status, code = (outcome.status, outcome.code) if isinstance(outcome, ApiError) else (outcome, "")
-        usage.note(usage.Kind(project, key, client, self.name, status, code), time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        request_log.note(
+            project_id=whose.project,
+            method=request.method,
+            path=request.path,
+            status=status,
+            code=code,
+            milliseconds=round(seconds * 1000),
+            credential=whose.key,
+            client=whose.client,
+            subject=request_log.masked(whose.sub),
+            request_id=request_id.current(),
+        )
+        usage.note(usage.Kind(whose.project, whose.key, whose.client, self.name, status, code), seconds)
 
     def read(self, request: HttpRequest, caller: Caller) -> HttpResponse:
         """Answer the caller; the endpoint's own part."""

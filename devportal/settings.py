@@ -83,6 +83,17 @@ API_CALLS_PER_MINUTE: int = env.int("API_CALLS_PER_MINUTE", 600)
 API_CALLS_PER_PERSON_PER_MINUTE: int = env.int("API_CALLS_PER_PERSON_PER_MINUTE", 120)
 API_GUESSES_PER_MINUTE: int = env.int("API_GUESSES_PER_MINUTE", 300)
 USAGE_DAYS: int = env.int("USAGE_DAYS", 90)
+# How long each call, and each step of a sign-in, can be looked up in the console (days).
+REQUEST_LOG_DAYS: int = env.int("REQUEST_LOG_DAYS", 30)
+SIGN_IN_LOG_DAYS: int = env.int("SIGN_IN_LOG_DAYS", 30)
+# At most so many entries a minute go into one client's sign-in log: a flood of refusals must not fill the disk.
+SIGN_IN_LOG_PER_MINUTE: int = env.int("SIGN_IN_LOG_PER_MINUTE", 120)
+# How long a deleted project can be restored (days), and how many of each thing one may have.
+PROJECT_RESTORE_DAYS: int = env.int("PROJECT_RESTORE_DAYS", 30)
+PROJECTS_PER_PERSON: int = env.int("PROJECTS_PER_PERSON", 50)
+CLIENTS_PER_PROJECT: int = env.int("CLIENTS_PER_PROJECT", 1000)
+KEYS_PER_PROJECT: int = env.int("KEYS_PER_PROJECT", 200)
+PROJECT_INVITATION_DAYS: int = env.int("PROJECT_INVITATION_DAYS", 7)
 PICTURE_MAX_BYTES: int = env.int("PICTURE_MAX_BYTES", 5 * 1024 * 1024)
 
 # --- Apps and middleware ---------------------------------------------------------------------------------
@@ -208,6 +219,9 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-sessions": {"task": "accounts.tasks.clear_sessions", "schedule": 3600.0},
     "flush-usage": {"task": "api.tasks.flush_usage", "schedule": 10.0},
     "clear-usage": {"task": "api.tasks.clear_usage", "schedule": 3600.0},
+    "clear-request-log": {"task": "api.tasks.clear_request_log", "schedule": 3600.0},
+    "clear-sign-in-log": {"task": "devportal.console.tasks.clear_sign_in_log", "schedule": 3600.0},
+    "remove-deleted-projects": {"task": "oidc.tasks.remove_deleted_projects", "schedule": 3600.0},
     "advance-subscriptions": {"task": "accounts.tasks.advance_subscriptions", "schedule": 60.0},
     "rotate-keys": {"task": "oidc.tasks.rotate_keys", "schedule": 3600.0},
 }

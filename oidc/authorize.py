@@ -17,6 +17,7 @@ from oidc.errors import BadToken, SignInError
 from oidc.models import Client
 from oidc.parameters import Parameters
 from oidc.pending import Pending
+from oidc.registration import first_difference
 from oidc.server import CODE_CHALLENGE
 
 PROMPTS = ("none", "login", "consent", "select_account", "create")
@@ -144,6 +145,7 @@ def registered_redirect_uri(attempt: Attempt) -> None:
             "invalid_request",
             "The redirect_uri is not, character for character, a registered one.",
             may_redirect=False,
+            reason=first_difference(uri, attempt.client.registered_redirect_uris),
         )
     attempt.redirect_uri = uri
 
@@ -200,8 +202,12 @@ def allowed_scopes(attempt: Attempt) -> None:
     asked = scopes.split(attempt.parameters.get("scope"))
     if scopes.OPENID not in asked:
         raise SignInError("invalid_scope", "scope must include openid.")
-    if not set(asked) <= scopes.allowed_for(attempt.client):
-        raise SignInError("invalid_scope", "A scope is unknown, or not approved for this client.")
+    if refused := sorted(set(asked) - scopes.allowed_for(attempt.client)):
+        raise SignInError(
+            "invalid_scope",
+            "A scope is unknown, or not approved for this client.",
+            reason=f"Unknown, or not approved for this client: {', '.join(map(printable, refused))}.",
+        )
     attempt.scopes = scopes.split(scopes.join(asked))
 
 

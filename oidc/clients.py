@@ -114,10 +114,11 @@ def _check_secret(presented: Presented, secret: str | None, secret_optional: boo
         matches(secret or "", _NO_DIGEST)
     if presented.client is None:
         raise InvalidClient("unknown client")
+    claimed = presented.client.client_id
     if presented.client.has_secret and not matching and (secret or not secret_optional):
-        raise InvalidClient("wrong or missing secret")
+        raise InvalidClient("The client secret is wrong." if secret else "The client secret is missing.", claimed)
     if not presented.client.has_secret and secret:
-        raise InvalidClient("a secret from a client that has none")
+        raise InvalidClient("A secret was sent, and clients of this type have none.", claimed)
     for row in matching:
         _note_use(row)
 

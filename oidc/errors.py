@@ -23,13 +23,14 @@ DESCRIPTIONS = {
 class SignInError(Exception):
     """An authorization request that is refused (RFC 6749 §4.1.2.1, OpenID Connect Core 3.1.2.6).
 
-    `description` may be shown to anybody. `may_redirect` is False until the redirect URL is trusted: then the
-    person gets a page, and nothing is sent anywhere.
+    `description` may be shown to anybody, `reason` to the client's developer. `may_redirect` is False until the
+    redirect URL is trusted: then the person gets a page, and nothing is sent anywhere.
     """
 
     code: str
     description: str = ""
     may_redirect: bool = True
+    reason: str = ""
 
     @property
     def public_description(self) -> str:
@@ -37,7 +38,14 @@ class SignInError(Exception):
 
 
 class InvalidClient(Exception):
-    """Client authentication failed (RFC 6749 §5.2 invalid_client); the argument is for the log."""
+    """Client authentication failed (RFC 6749 §5.2 invalid_client); the argument is for the log.
+
+    `client_id` names the client that a request claims to come from, if there is one of that id.
+    """
+
+    def __init__(self, reason: str, client_id: str = "") -> None:
+        super().__init__(reason)
+        self.client_id = client_id
 
 
 class TwoMethods(Exception):

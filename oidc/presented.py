@@ -35,7 +35,7 @@ CLIENT_FIELDS = (
     "approved_scopes",
     "name",
 )
-PROJECT_FIELDS = ("public_id", "suspended_at")
+PROJECT_FIELDS = ("public_id", "suspended_at", "deleted_at")
 _SECRET_FIELDS = ("digest", "last_used_at")
 _FAMILY_FIELDS = ("connection_id", "scope", "nonce", "auth_time", "revoked_at")
 _CONNECTION_FIELDS = ("account_id", "client_id", "subject_id", "scopes", "removed_at")

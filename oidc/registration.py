@@ -1,6 +1,6 @@
 """Which addresses a client may register (specification 2.7); the sentences are for its developer to read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
@@ -60,3 +60,48 @@ FAULTS: tuple[tuple[Callable[[str], object], str], ...] = (
     (_is_plain_http_elsewhere, "http is allowed only for localhost and 127.0.0.1."),
     (_is_own, "This is an address of the service itself."),
 )
+
+
+def first_difference(sent: str, registered: Sequence[str]) -> str:
+    """Return, for its developer, why `sent` is none of the registered addresses; "" when it is one.
+
+    They are compared as whole strings; the nearest registered one is named with the first part that differs.
+    """
+    if sent in registered:
+        return ""
+    if not registered:
+        return "No redirect URL is registered yet."
+    nearest = max(registered, key=lambda uri: _shared_start(uri, sent))
+    return f"Differs from {nearest}: {_what_differs(sent, nearest)}"
+
+
+def _shared_start(one: str, other: str) -> int:
+    """Return how many characters two texts share from their start."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _what_differs(sent: str, registered: str) -> str:
+    if sent.rstrip("/") == registered.rstrip("/"):
+        return "only the slash at the end."
+    for what, got, expected in zip(_PARTS, _cut(sent), _cut(registered), strict=True):
+        if got != expected:
+            return f"{what} is {_shown(got)}, registered is {_shown(expected)}."
+    return f"at character {_shared_start(sent, registered) + 1}."
+
+
+_PARTS = ("the scheme", "the host", "the port", "the path", "the query", "the part after #")
+
+
+def _cut(uri: str) -> tuple[str, ...]:
+    """Return the parts of an address as they stand there, none of them normalised."""
+    scheme, _, rest = uri.partition("://")
+    rest, _, fragment = rest.partition("#")
+    rest, _, query = rest.partition("?")
+    authority, slash, path = rest.partition("/")
+    host, colon, port = authority.rpartition(":")
+    return scheme, host if colon else authority, port if colon else "", slash + path, query, fragment
+
+
+def _shown(text: str) -> str:
+    return f"“{text[:200]}”" if text else "missing"

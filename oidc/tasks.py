@@ -4,11 +4,12 @@ import logging
 from datetime import timedelta
 
 from celery import shared_task
+from django.conf import settings
 from django.db.models import QuerySet
 
 from devportal.lib import clock
-from oidc import keys
-from oidc.models import AccessToken, AuthorizationCode, Family, RefreshToken
+from oidc import keys, projects
+from oidc.models import AccessToken, AuthorizationCode, Family, Project, RefreshToken
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,16 @@ def clear_expired() -> int:
     gone += _delete(bare)
     log.info("Expired rows deleted: %d", gone)
     return gone
+
+
+@shared_task
+def remove_deleted_projects() -> int:
+    """Delete for good the projects whose time to be restored is over; return how many went."""
+    over = clock.now() - timedelta(days=settings.PROJECT_RESTORE_DAYS)
+    rows = list(Project.objects.filter(deleted_at__lt=over))
+    for project in rows:
+        projects.remove_for_good(project)
+    return len(rows)
 
 
 def _delete(

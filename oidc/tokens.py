@@ -19,6 +19,7 @@ from oidc import signatures
 from oidc.errors import BadToken
 from oidc.models import AccessToken, AuthorizationCode, Connection, Family, RefreshToken
 from oidc.presented import look_up_access_token
+from oidc.reporting import because
 from oidc.storing import NewToken, store
 
 log = logging.getLogger(__name__)
@@ -73,29 +74,59 @@ def create_code(
 
 
 def usable_code(row: Any) -> AuthorizationCode | None:
-    """Return the client's own code if it may be exchanged now, else None.
+    """Return the client's own code if it may be exchanged now, else None, with the reason noted.
 
     A code that comes back after it was used was seen by somebody else: what it gave ends (RFC 6749 §4.1.2).
     """
     if not isinstance(row, AuthorizationCode):
+        because("The code is unknown, or was given to another client.")
         return None
     if row.consumed_at is not None:
         end_family(row.family, "code replayed")
+        because("The code was used before. Everything that it gave has ended.")
         return None
-    return row if row.expires > clock.now() and is_live(row.family) else None
+    if row.expires <= clock.now():
+        because(f"The code is older than {settings.AUTHORIZATION_CODE_SECONDS} seconds.")
+        return None
+    if not is_live(row.family):
+        because(why_not_live(row.family))
+        return None
+    return row
+
+
+def why_not_live(family: Family) -> str:
+    """Return, for the client's developer, why nothing of this family may be used."""
+    client = family.connection.client
+    if not client.is_on:
+        return "The client is turned off, or its project is suspended."
+    if family.revoked_at is not None:
+        return f"The authorization has ended: {family.revoked_why}."
+    return "The person removed the app's access, or their account is closed."
 
 
 # --- Refresh tokens ---
 
 
 def usable_refresh_token(row: Any) -> RefreshToken | None:
-    """Return the client's own refresh token if it may be used now, else None (RFC 9700 §4.14.2).
+    """Return the client's own refresh token if it may be used now, else None, with the reason noted."""
+    fault = _fault_of(row)
+    if fault:
+        because(fault)
+    return None if fault else row
+
+
+def _fault_of(row: Any) -> str:
+    """Return why a refresh token may not be used, "" if it may (RFC 9700 §4.14.2).
 
     A superseded one is refused. Within REFRESH_REUSE_SECONDS that is all (parallel tabs, a repeated send);
     later, somebody else has it, and the family ends. REFRESH_GRACE_SECONDS may forgive lost replies.
     """
-    if not isinstance(row, RefreshToken) or row.expires <= clock.now() or not is_given(row.family):
-        return None
+    if not isinstance(row, RefreshToken):
+        return "The refresh token is unknown, or was given to another client."
+    if row.expires <= clock.now():
+        return "The refresh token has expired."
+    if not is_given(row.family):
+        return why_not_live(row.family)
     if row.revoked is not None:
         age = (clock.now() - row.revoked).total_seconds()
         # An age below 0 is another worker's clock, and no grace.
@@ -105,8 +136,8 @@ def usable_refresh_token(row: Any) -> RefreshToken | None:
             log.warning("A superseded refresh token of family %s came back; the family ends.", row.family_id)
             end_family(row.family, "refresh token reused")
         if not forgiven:
-            return None
-    return row if row.family.connection.client.is_on else None
+            return "The refresh token was superseded. Store the newest one of each answer."
+    return "" if row.family.connection.client.is_on else why_not_live(row.family)
 
 
 # --- Families ---

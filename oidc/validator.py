@@ -12,7 +12,7 @@ from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauthlib.oauth2.rfc6749 import errors
 
 from devportal.lib import clock
-from oidc import clients, consent, limits, scopes, signatures, tokens
+from oidc import clients, consent, limits, reporting, scopes, signatures, tokens
 from oidc.claims import claims_for
 from oidc.errors import BadToken, InvalidClient, TwoMethods
 from oidc.models import AuthorizationCode, Client
@@ -44,7 +44,8 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
                 # A refresh token and the id of its client suffice to revoke it (specification 4.2).
                 secret_optional=request.uri == REVOKE_PATH,
             )
-        except InvalidClient:
+        except InvalidClient as error:
+            reporting.blame(error.client_id, str(error))
             return False
         except TwoMethods as error:
             raise errors.InvalidRequestError(
@@ -52,6 +53,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
             ) from error
         request.client, request.shown = presented.client, presented.credential
         request.client_id = request.client.client_id
+        reporting.blame(request.client_id)
         return True
 
     # --- Authorization ---
@@ -104,6 +106,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         **kwargs: Any,
     ) -> bool:
         if redirect_uri != request.consumed.redirect_uri:
+            reporting.because("redirect_uri is not the one of the authorization request.")
             raise errors.InvalidGrantError(request=request)  # RFC 6749 §5.2; the library says invalid_request
         return True
 

@@ -12,7 +12,8 @@ happened = Signal()
 class Event:
     """Something that happened: never with a secret in it.
 
-    `actor` is an account's primary key, or None when the service itself or an app acted.
+    `actor` is an account's primary key, or None when the service itself or an app acted; `project` and `target` are
+    public ids. `before` and `after` hold the fields that changed, by name.
     """
 
     action: str
@@ -20,8 +21,16 @@ class Event:
     project: str | None = None
     target: str = ""
     details: dict[str, Any] = field(default_factory=dict)
+    before: dict[str, Any] = field(default_factory=dict)
+    after: dict[str, Any] = field(default_factory=dict)
 
 
 def report(event: Event) -> None:
     """Tell whoever listens that `event` happened."""
     happened.send(sender=Event, event=event)
+
+
+def changes(before: dict[str, Any], after: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the two cut down to the fields in which they differ: an event's `before` and `after`."""
+    differing = [name for name in after if before.get(name) != after[name]]
+    return {name: before.get(name) for name in differing}, {name: after[name] for name in differing}

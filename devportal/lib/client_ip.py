@@ -1,10 +1,12 @@
 """The address of the caller: taken only from proxies that the operator named."""
 
 import ipaddress
+from contextvars import ContextVar
 
 from django.conf import settings
 from django.http import HttpRequest
 
+_request: ContextVar[HttpRequest | None] = ContextVar("request", default=None)
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -32,6 +34,17 @@ def client_ip(request: HttpRequest) -> str:
             break
         address = hop
     return str(address)
+
+
+def remember(request: HttpRequest) -> None:
+    """Let `current` know the request that is being answered."""
+    _request.set(request)
+
+
+def current() -> str:
+    """Return the address that the request being answered came from, "" outside of one."""
+    request = _request.get()
+    return "" if request is None else client_ip(request)
 
 
 def limit_key(request: HttpRequest) -> str:

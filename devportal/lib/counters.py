@@ -29,6 +29,9 @@ REDIS_TIMEOUT_SECONDS = 0.05
 # How long a Redis that failed is not asked again: a call waits at most once in that time.
 REDIS_PAUSE_SECONDS = 1.0
 _USAGE = "usage"
+# How a field begins that is no count but an entry of a log; beyond MOST_FIELDS (the script says it too) it is dropped.
+LOG_ENTRY = "log|"
+MOST_FIELDS = 200_000
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ class Verdict:
 
 
 # KEYS: one counter a limit, then the usage hash. ARGV: the number of limits, each limit's most, then field and count
-# pairs of finished usage. Counts first, so that a refused request uses up nothing.
+# pairs of finished usage. Counts first, so that a refused request uses up nothing. Log entries, which are each a field
+# of their own, stop at a bound: while nobody writes them down, counting goes on.
 _SCRIPT = """
 local moment = tonumber(redis.call('TIME')[1])
 local left = 60 - moment % 60
@@ -70,7 +74,9 @@ if allowed == 1 then
   end
 end
 for i = 2 + limits, #ARGV, 2 do
-  redis.call('HINCRBY', KEYS[#KEYS], ARGV[i], ARGV[i + 1])
+  if string.sub(ARGV[i], 1, 4) ~= 'log|' or redis.call('HLEN', KEYS[#KEYS]) < 200000 then
+    redis.call('HINCRBY', KEYS[#KEYS], ARGV[i], ARGV[i + 1])
+  end
 end
 return {allowed, left, unpack(counts)}
 """
@@ -106,6 +112,11 @@ class LocalCounters:
                 while len(self._counts) > LOCAL_COUNTERS:
                     self._counts.popitem(last=False)
         return _verdict(allowed, WINDOW_SECONDS - moment % WINDOW_SECONDS, limits, counts)
+
+    @property
+    def fields(self) -> int:
+        """How many different things wait to be written."""
+        return len(self._usage)
 
     def drain(self) -> tuple[str, dict[str, int]] | None:
         """Return what was finished since the last time under a batch id, None when there is nothing."""
@@ -174,9 +185,10 @@ class Counters:
         self._finished: Counter[str] = Counter()
 
     def finished(self, field: str) -> None:
-        """Note a finished call; it travels with the next request's round trip."""
+        """Note what a finished call left; it travels with the next request's round trip."""
         with self._lock:
-            self._finished[field] += 1
+            if not field.startswith(LOG_ENTRY) or self.local.fields < MOST_FIELDS:
+                self._finished[field] += 1
 
     def _take_finished(self) -> Counter[str]:
         with self._lock:

@@ -6,6 +6,7 @@ from contextvars import ContextVar
 
 from django.http import HttpRequest, HttpResponse
 
+from devportal.lib import client_ip
 from devportal.lib.credentials import random_text
 
 HEADER = "X-Request-ID"
@@ -29,6 +30,7 @@ class RequestIdMiddleware:
         request_id = given if _WELL_FORMED.fullmatch(given) else random_text(20)
         # Never reset: Django logs an answer's status after the last middleware has returned.
         _current.set(request_id)
+        client_ip.remember(request)
         response = self.get_response(request)
         response[HEADER] = request_id
         return response

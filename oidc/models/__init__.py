@@ -1,7 +1,7 @@
 from oidc.models.clients import Client, ClientSecret
 from oidc.models.connections import Connection, Family
 from oidc.models.keys import SigningKey
-from oidc.models.projects import Project, ProjectMember
+from oidc.models.projects import Project, ProjectInvitation, ProjectMember
 from oidc.models.tokens import AccessToken, AuthorizationCode, IDToken, RefreshToken
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Family",
     "IDToken",
     "Project",
+    "ProjectInvitation",
     "ProjectMember",
     "RefreshToken",
     "SigningKey",

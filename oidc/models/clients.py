@@ -59,8 +59,8 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
 
     @property
     def is_on(self) -> bool:
-        """Whether the client is turned on and its project is not suspended."""
-        return self.enabled and not self.project.is_suspended
+        """Whether the client is turned on and its project is neither suspended nor deleted."""
+        return self.enabled and not self.project.is_suspended and not self.project.is_deleted
 
     @property
     def is_verified(self) -> bool:

@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.db import models
 
+from devportal.lib import clock
 from devportal.lib.credentials import random_text
 
 
@@ -17,6 +18,8 @@ class Project(models.Model):
     public_id = models.CharField(max_length=32, unique=True, default=new_public_id, editable=False)
     name = models.CharField(max_length=100)
     suspended_at = models.DateTimeField(null=True, blank=True)
+    # Deleted, and still restorable until PROJECT_RESTORE_DAYS are over.
+    deleted_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
@@ -25,6 +28,10 @@ class Project(models.Model):
     @property
     def is_suspended(self) -> bool:
         return self.suspended_at is not None
+
+    @property
+    def is_deleted(self) -> bool:
+        return self.deleted_at is not None
 
 
 class ProjectMember(models.Model):
@@ -45,3 +52,26 @@ class ProjectMember(models.Model):
 
     def __str__(self) -> str:
         return f"{self.account} ({self.role})"
+
+
+class ProjectInvitation(models.Model):
+    """An address that may join a project; whoever proves the address sees the invitation and answers it."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
+    email = models.EmailField(db_index=True)
+    role = models.CharField(max_length=10, choices=ProjectMember.Role.choices)
+    invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "email"], name="one_invitation_per_project_and_address")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.email} to {self.project}"
+
+    @property
+    def is_open(self) -> bool:
+        return self.expires_at > clock.now()

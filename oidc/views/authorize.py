@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.decorators import method_decorator
@@ -17,7 +18,7 @@ from accounts.models import Account
 from devportal.lib import clock
 from devportal.lib.error_pages import too_many_requests
 from devportal.lib.limits import Limited
-from oidc import authorize, limits, pending
+from oidc import authorize, limits, pending, reporting
 from oidc.authorize import Attempt, Consent, Full, Issue, Login, Outcome, Refuse, Unavailable
 from oidc.errors import AppFull, ConsentMissing, SignInError
 from oidc.parameters import Parameters, Unreadable, read_encoded_form, read_query
@@ -36,6 +37,7 @@ class Decided(OAuthLibMixin):  # type: ignore[misc]
     """Turns an outcome into an answer; the library makes the code."""
 
     def answer(self, request: HttpRequest, attempt: Attempt, outcome: Outcome) -> HttpResponse:
+        tell_outcome(attempt, outcome)
         match outcome:
             case Unavailable(client):
                 return pages.unavailable(request, client)
@@ -80,7 +82,30 @@ class Decided(OAuthLibMixin):  # type: ignore[misc]
         except OAuthToolkitError as error:
             return redirect_back(request, attempt, SignInError(error.oauthlib_error.error))
         pending.answered(request.session, attempt.pending.key)
+        reporting.tell("signed_in", attempt.client, reporting.AUTHORIZE, redirect_uri=attempt.redirect_uri)
         return answer_app(request, attempt, {"code": decided.code})
+
+
+def tell_outcome(attempt: Attempt, outcome: Outcome) -> None:
+    """Have the client's sign-in log say what became of a request that ends here, and why."""
+    match outcome:
+        case Refuse(error):
+            word = "cancelled" if error.code == "access_denied" else "refused"
+            tell_refusal(attempt, error.code, error.reason or error.public_description, word)
+        case Unavailable(client):
+            off = "The project is suspended." if client.enabled else "The client is turned off."
+            tell_refusal(attempt, "unavailable", off)
+        case Full():
+            most = settings.UNVERIFIED_APP_PEOPLE
+            tell_refusal(attempt, "app_full", f"{most} people use this app, and it has not been reviewed.")
+
+
+def tell_refusal(attempt: Attempt, error: str, reason: str, outcome: str = "refused") -> None:
+    """Have the log of the client, if the request names one, say why it was refused."""
+    client = getattr(attempt, "client", None)
+    if client is not None:
+        sent = attempt.parameters.get("redirect_uri") or ""
+        reporting.tell(outcome, client, reporting.AUTHORIZE, error=error, reason=reason, redirect_uri=sent)
 
 
 class Decision:
@@ -118,6 +143,7 @@ class AuthorizeView(Decided, View):
     def decide(self, request: HttpRequest) -> HttpResponse:
         """Answer the request, within the limits. Raises Limited."""
         query = request.META.get("QUERY_STRING", "")
+        attempt = None
         try:
             parameters = read_query(request)
             limits.count_authorization(request, parameters.get("client_id") or "")
@@ -129,6 +155,8 @@ class AuthorizeView(Decided, View):
             limits.count_failure(request)
             return pages.error(request, SignInError("invalid_request", str(error), may_redirect=False))
         except SignInError as error:
+            if attempt is not None:
+                tell_refusal(attempt, error.code, error.reason or error.public_description)
             limits.count_failure(request)
             return pages.error(request, error)
         return self.answer(request, attempt, outcome)

@@ -14,7 +14,7 @@ from oauth2_provider.utils import parse_bearer_token
 from oauth2_provider.views import RevokeTokenView, TokenView, UserInfoView
 
 from devportal.lib.limits import Limited
-from oidc import limits
+from oidc import limits, reporting
 from oidc.authorize import printable
 from oidc.keys import NoSigningKey
 from oidc.parameters import Unreadable, read_form
@@ -60,6 +60,19 @@ def answered(request: HttpRequest, answer: Callable[[], HttpResponse]) -> HttpRe
     return response
 
 
+def tell_of_refusal(endpoint: str, body: str, status: int, redirect_uri: str = "") -> None:
+    """Have the client's sign-in log say why a request was refused, if it came from a client that is known."""
+    client_id = reporting.reported_client()
+    if status < 400 or not client_id:
+        return
+    refused = json.loads(body)
+    error = refused.get("error", "")
+    # What oauthlib itself refuses with this code is a verifier that does not fit.
+    default = "The code_verifier does not fit the code_challenge." if error == "invalid_grant" else ""
+    reason = reporting.reason_or(default or refused.get("error_description", ""))
+    reporting.tell_of(client_id, "refused", endpoint, error=error, reason=reason, redirect_uri=redirect_uri)
+
+
 class FormEndpoint:
     """What token and revocation endpoint share: a strict form body, and the documented answers under faults."""
 
@@ -92,8 +105,10 @@ class TokenEndpoint(FormEndpoint, TokenView):  # type: ignore[misc]
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not read_form(request).get("grant_type"):
             return oauth_error("invalid_request", "grant_type is missing.")
+        reporting.begin()
         # The library's own step reads the new token back from the database, for a signal that nobody hears.
         _, _, body, status = self.create_token_response(request)
+        tell_of_refusal(reporting.TOKEN, body, status, read_form(request).get("redirect_uri") or "")
         return HttpResponse(body, status=status, content_type="application/json")
 
 
@@ -102,7 +117,9 @@ class RevokeEndpoint(FormEndpoint, RevokeTokenView):  # type: ignore[misc]
     """POST /connect/revoke (RFC 7009). Success is an empty JSON object: browser libraries parse it."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        reporting.begin()
         _, _, body, status = self.create_revocation_response(request)
+        tell_of_refusal(reporting.REVOKE, body, status)
         return HttpResponse(body or "{}", status=status, content_type="application/json")
 
 

@@ -4,6 +4,8 @@ from typing import Any
 
 from django.test import Client as Browser
 
+from devportal.lib import journal
+
 ME = "/v1/me"
 PLAN = "/v1/me/plan"
 
@@ -12,6 +14,11 @@ def call(path: str, credential: str | None = None, method: str = "GET", **header
     """Return the answer to a call as a program makes it; CSRF is checked as it is for everybody."""
     given = {} if credential is None else {"Authorization": f"Bearer {credential}"}
     return Browser(enforce_csrf_checks=True).generic(method, path, headers=given | headers)
+
+
+def counted(fields: dict[str, int]) -> dict[str, int]:
+    """Return the counts in a batch, without the entries of logs that came with them."""
+    return {field: count for field, count in fields.items() if not journal.is_entry(field)}
 
 
 def refusal(response: Any) -> tuple[int, str]:

@@ -8,7 +8,7 @@ from django.test import Client as Browser
 
 from accounts.plans.sources import DatabasePlans
 from api import views
-from tests.api.calls import ME, PLAN, call, refusal
+from tests.api.calls import ME, PLAN, call, counted, refusal
 from tests.api.conftest import Key
 from tests.factories import make_key, make_project
 
@@ -162,7 +162,7 @@ def test_a_database_that_is_down(path: str, key: Key, monkeypatch: pytest.Monkey
 def test_a_failure_while_refusing_is_counted_once(key: Key, monkeypatch: pytest.MonkeyPatch, count: Any) -> None:
     fail(monkeypatch, "profile_for", RuntimeError())
     call(ME, key.raw)
-    ((field, times),) = count.drain()[0][2].items()
+    ((field, times),) = counted(count.drain()[0][2]).items()
     assert "|500|internal_error|" in field
     assert times == 1
 

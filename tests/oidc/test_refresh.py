@@ -100,7 +100,7 @@ def test_a_superseded_token_sent_again_later_ends_the_family(
     assert error_of(app.refresh(second["refresh_token"])) == INVALID_GRANT
     assert "superseded refresh token" in caplog.text
     assert first["refresh_token"] not in caplog.text
-    assert [event.action for event in reported] == ["family.ended"]
+    assert [event.action for event in reported] == ["family.ended", "sign_in.refused"]
 
 
 def test_a_grandparent_ends_the_family_too(app: RelyingParty, later: Callable[[float], None]) -> None:

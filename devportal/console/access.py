@@ -1,0 +1,68 @@
+"""Who may see and do what in the console: every object is looked up through the person's own memberships.
+
+An outsider gets 404, whether the thing exists or not (security rule 14); a member whose role is too low gets 403.
+"""
+
+from dataclasses import dataclass
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest
+
+from accounts.models import Account
+from oidc.models import Client, Project, ProjectMember
+
+Role = ProjectMember.Role
+_RANKS = {Role.VIEWER: 0, Role.DEVELOPER: 1, Role.OWNER: 2}
+
+
+@dataclass(frozen=True)
+class Seat:
+    """One person's place in one project."""
+
+    project: Project
+    account: Account
+    role: str
+
+    def is_at_least(self, role: str) -> bool:
+        """Tell whether this role may do what `role` may."""
+        return _RANKS[Role(self.role)] >= _RANKS[Role(role)]
+
+    @property
+    def is_owner(self) -> bool:
+        return self.is_at_least(Role.OWNER)
+
+    @property
+    def may_edit(self) -> bool:
+        """Developers and owners change clients and keys; viewers look."""
+        return self.is_at_least(Role.DEVELOPER)
+
+
+def get_seat(request: HttpRequest, project_id: str, at_least: str = Role.VIEWER, *, deleted: bool = False) -> Seat:
+    """Return the person's seat in a project. Raises Http404 for outsiders, PermissionDenied for too low a role.
+
+    A deleted project is there for nobody but those who may restore it: `deleted` asks for it.
+    """
+    assert isinstance(request.user, Account)
+    member = (
+        ProjectMember.objects.filter(account=request.user, project__public_id=project_id)
+        .select_related("project")
+        .first()
+    )
+    if member is None or (member.project.is_deleted and not deleted):
+        raise Http404
+    seat = Seat(member.project, request.user, member.role)
+    if not seat.is_at_least(at_least):
+        raise PermissionDenied
+    return seat
+
+
+def get_client(
+    request: HttpRequest, project_id: str, client_id: str, at_least: str = Role.VIEWER
+) -> tuple[Seat, Client]:
+    """Return the seat, and a client of that project. Raises Http404, PermissionDenied."""
+    seat = get_seat(request, project_id, at_least)
+    client = Client.objects.filter(project=seat.project, client_id=client_id).first()
+    if client is None:
+        raise Http404
+    client.project = seat.project
+    return seat, client

@@ -1,0 +1,43 @@
+"""Recording: what the floors below report becomes the audit trail and the sign-in log."""
+
+from typing import Any
+
+from django.dispatch import receiver
+
+from accounts.models import Account
+from devportal.console import signins
+from devportal.console.models import AuditEvent
+from devportal.lib import client_ip, clock, request_id
+from devportal.lib.audit import Event, happened
+
+# What apps and their people bring about all day is in the sign-in log and on Connected apps, not in the trail.
+NOT_IN_THE_TRAIL = frozenset({"consent.given", "consent.removed", "family.ended"})
+
+
+@receiver(happened)
+def record(sender: Any, event: Event, **kwargs: Any) -> None:
+    """Write down what happened.
+
+    What can't be written into the trail does not happen; a sign-in costs no statement and never fails for its log.
+    """
+    if event.action.startswith(signins.PREFIX):
+        signins.note(event)
+    elif event.action not in NOT_IN_THE_TRAIL:
+        _add_to_trail(event)
+
+
+def _add_to_trail(event: Event) -> None:
+    email = Account.objects.filter(pk=event.actor).values_list("email", flat=True).first() if event.actor else None
+    AuditEvent.objects.create(
+        at=clock.now(),
+        action=event.action,
+        actor_id=event.actor,
+        actor_email=email or "",
+        ip=client_ip.current() or None,
+        request_id=request_id.current(),
+        project=event.project or "",
+        target=event.target[:255],
+        before=event.before,
+        after=event.after,
+        details=event.details,
+    )

@@ -1,0 +1,4 @@
+from devportal.console.models.audit import AuditEvent
+from devportal.console.models.signins import SignInEvent
+
+__all__ = ["AuditEvent", "SignInEvent"]

@@ -1,0 +1,32 @@
+"""The sign-in log of each client: what came of every visit, and why."""
+
+from django.conf import settings
+from django.db import models
+
+
+class SignInEvent(models.Model):
+    """One step of a sign-in, as the client's developer may see it: no credential and no personal data in it."""
+
+    class Outcome(models.TextChoices):
+        SIGNED_IN = "signed_in", "Signed in"
+        CANCELLED = "cancelled", "Cancelled"
+        REFUSED = "refused", "Refused"
+
+    client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="sign_ins")
+    at = models.DateTimeField()
+    endpoint = models.CharField(max_length=12)  # "authorize", "token" or "revoke"
+    outcome = models.CharField(max_length=10, choices=Outcome.choices)
+    error = models.CharField(max_length=40, blank=True)
+    reason = models.TextField(blank=True)
+    redirect_uri = models.TextField(blank=True)  # as received
+    request_id = models.CharField(max_length=64)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["client", "-id"], name="sign_ins_of_a_client"),
+            models.Index(fields=["request_id"], name="sign_ins_by_request_id"),
+            models.Index(fields=["at"], name="sign_ins_by_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.outcome} at {self.at}"

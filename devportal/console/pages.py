@@ -1,0 +1,55 @@
+"""What every page of the console shares: who may come in, and what its frame shows."""
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from accounts.models import Account
+from devportal.console.access import Seat
+from oidc.models import Client
+
+View = Callable[..., HttpResponse]
+
+
+def console_page(*methods: str) -> Callable[[View], View]:
+    """Decorate a view of the console: `methods` only, for people who are signed in and have proven their address."""
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if isinstance(request.user, Account) and not request.user.email_verified:
+                return HttpResponseRedirect(reverse("account_email"))
+            return view(request, *args, **kwargs)
+
+        allowed: Sequence[str] = methods or ("GET", "HEAD")
+        return never_cache(login_required(require_http_methods(list(allowed))(guarded)))
+
+    return decorate
+
+
+def show(
+    request: HttpRequest,
+    template: str,
+    seat: Seat | None = None,
+    client: Client | None = None,
+    status: int = 200,
+    **context: Any,
+) -> HttpResponse:
+    """Render a page of the console, with the project and client that its frame leads around in."""
+    frame = {"seat": seat, "project": seat.project if seat else None, "client": client}
+    return render(request, template, frame | context, status=status)
+
+
+def show_secret(request: HttpRequest, template: str, *args: Any, **context: Any) -> HttpResponse:
+    """Render a page that shows a secret once: nobody stores it (security rule 14)."""
+    response = show(request, template, *args, **context)
+    response["Cache-Control"] = "no-store"
+    response["Referrer-Policy"] = "no-referrer"
+    return response

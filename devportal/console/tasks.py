@@ -1,0 +1,16 @@
+"""Periodic work of the console."""
+
+from datetime import timedelta
+
+from celery import shared_task
+from django.conf import settings
+
+from devportal.console.models import SignInEvent
+from devportal.lib import clock
+
+
+@shared_task
+def clear_sign_in_log() -> int:
+    """Delete steps of sign-ins older than SIGN_IN_LOG_DAYS; return how many went."""
+    gone, _ = SignInEvent.objects.filter(at__lt=clock.now() - timedelta(days=settings.SIGN_IN_LOG_DAYS)).delete()
+    return gone

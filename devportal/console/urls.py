@@ -1,0 +1,36 @@
+"""The developer console's pages."""
+
+from django.urls import URLPattern, URLResolver, include, path
+
+from devportal.console.views.unbuilt import unbuilt
+
+app_name = "console"
+
+client_pages: list[URLPattern] = [
+    path("", unbuilt, name="client_settings"),
+    path("secrets", unbuilt, name="client_secrets"),
+    path("quick-start", unbuilt, name="quick_start"),
+    path("sign-ins", unbuilt, name="sign_ins"),
+    path("playground", unbuilt, name="playground"),
+    path("review", unbuilt, name="review"),
+]
+
+project_pages: list[URLPattern | URLResolver] = [
+    path("", unbuilt, name="project"),
+    path("settings", unbuilt, name="project_settings"),
+    path("members", unbuilt, name="members"),
+    path("activity", unbuilt, name="activity"),
+    path("usage", unbuilt, name="usage"),
+    path("requests", unbuilt, name="requests"),
+    path("people", unbuilt, name="people"),
+    path("keys", unbuilt, name="keys"),
+    path("clients", unbuilt, name="clients"),
+    path("clients/new", unbuilt, name="client_new"),
+    path("clients/<str:client_id>/", include(client_pages)),
+]
+
+urlpatterns = [
+    path("", unbuilt, name="home"),
+    path("projects/new", unbuilt, name="project_new"),
+    path("p/<slug:project_id>/", include(project_pages)),
+]
