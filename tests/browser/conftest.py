@@ -1,6 +1,7 @@
 """One running service for all journeys, and a reviewed app that waits at its redirect URL."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +34,12 @@ def registered_app(live_service: Service) -> Iterator[App]:
             )
         )
         yield app
+
+
+@pytest.fixture(scope="session")
+def axe(node_clients: Path) -> str:
+    """The source of axe-core, which judges how well pages can be used."""
+    return (node_clients / "node_modules" / "axe-core" / "axe.min.js").read_text()
 
 
 @pytest.fixture

@@ -1,17 +1,12 @@
-"""Every page, wide and narrow, light and dark: nothing scrolls sideways, and with SCREENSHOTS each has its picture.
+"""Every page for people, wide and narrow, light and dark (tests/browser/camera.py)."""
 
-SCREENSHOTS names the folder to put the pictures in; without it, the pages are only measured.
-"""
-
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.camera import Camera
 from tests.browser.steps import allow, expect_consent_page, sign_in, sign_up, totp, type_code
 from tests.browser.watch import Watch
 from tests.clients.app import App, listening
@@ -19,39 +14,11 @@ from tests.clients.person import PASSWORD
 from tests.services.chromium import Chromium
 from tests.services.service import Service
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.node, pytest.mark.slow]
 
-WIDE, NARROW = 1280, 360
-HEIGHT = 800
-SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 OWNER, ADA, ONE_TOO_MANY, FORGETFUL = (
     f"{name}@example.com" for name in ("screens", "ada.lovelace", "second-person", "olga")
 )
-SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-
-
-@dataclass
-class Camera:
-    """Looks at the page that is open now in every width and scheme."""
-
-    page: Page
-    watch: Watch
-
-    def take(self, name: str) -> None:
-        expect(self.page.locator("h1")).to_have_count(1)
-        folder = os.environ.get("SCREENSHOTS")
-        for width in (WIDE, NARROW):
-            self.page.set_viewport_size({"width": width, "height": HEIGHT})
-            assert self.page.evaluate(SIDEWAYS) <= 0, f"{name} scrolls sideways at {width} px"
-            for scheme in SCHEMES if folder else ():
-                self.page.emulate_media(color_scheme=scheme)
-                self.page.screenshot(path=Path(str(folder)) / f"{name}-{width}-{scheme}.png", full_page=True)
-        self.page.set_viewport_size({"width": WIDE, "height": HEIGHT})
-        self.watch.check()
-
-    def visit(self, url: str, name: str) -> None:
-        self.page.goto(url)
-        self.take(name)
 
 
 @dataclass
@@ -88,9 +55,9 @@ def apps(live_service: Service) -> Iterator[Apps]:
         yield Apps(live_service, unverified, verified, off)
 
 
-def test_pages_before_anybody_is_signed_in(apps: Apps, browser: Chromium) -> None:
+def test_pages_before_anybody_is_signed_in(apps: Apps, browser: Chromium, axe: str) -> None:
     def steps(page: Page) -> None:
-        camera = Camera(page, Watch(page.context))
+        camera = Camera(page, Watch(page.context), axe)
         camera.visit(apps.at("/"), "home")
         camera.visit(apps.at("/account/login/"), "sign-in")
         camera.visit(apps.unverified.authorization_url(), "sign-in-for-an-app")
@@ -115,9 +82,9 @@ def test_pages_before_anybody_is_signed_in(apps: Apps, browser: Chromium) -> Non
     browser.visit(steps)
 
 
-def test_pages_of_a_sign_in(apps: Apps, browser: Chromium) -> None:
+def test_pages_of_a_sign_in(apps: Apps, browser: Chromium, axe: str) -> None:
     def steps(page: Page) -> None:
-        camera = Camera(page, Watch(page.context))
+        camera = Camera(page, Watch(page.context), axe)
         page.goto(apps.unverified.authorization_url())
         sign_in(page, ADA)
         expect_consent_page(page, apps.unverified)
@@ -144,7 +111,7 @@ def test_pages_of_a_sign_in(apps: Apps, browser: Chromium) -> None:
     browser.visit(steps)
 
 
-def test_pages_that_refuse(apps: Apps, browser: Chromium) -> None:
+def test_pages_that_refuse(apps: Apps, browser: Chromium, axe: str) -> None:
     def fill_the_app(page: Page) -> None:
         page.goto(apps.unverified.authorization_url())
         sign_in(page, ADA)
@@ -158,7 +125,7 @@ def test_pages_that_refuse(apps: Apps, browser: Chromium) -> None:
         watch.expect("/connect/authorize", 400)
         watch.expect("/connect/authorize", 403)
         watch.expect("/no/such/page", 404)
-        camera = Camera(page, watch)
+        camera = Camera(page, watch, axe)
         camera.visit(apps.off.authorization_url(), "unavailable")
         camera.visit(apps.unverified.authorization_url(redirect_uri="https://example.com/"), "error")
         camera.visit(apps.at("/no/such/page"), "not-found")
@@ -173,9 +140,9 @@ def test_pages_that_refuse(apps: Apps, browser: Chromium) -> None:
     browser.visit(steps)
 
 
-def test_pages_of_an_account(apps: Apps, browser: Chromium) -> None:
+def test_pages_of_an_account(apps: Apps, browser: Chromium, axe: str) -> None:
     def steps(page: Page) -> None:
-        camera = Camera(page, Watch(page.context))
+        camera = Camera(page, Watch(page.context), axe)
         page.goto(apps.at("/account/login/"))
         sign_in(page, OWNER)
         page.wait_for_url(apps.at("/account/"))

@@ -1,0 +1,68 @@
+"""Looks at pages: in every width and scheme nothing scrolls sideways, and axe-core finds nothing to mend."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.watch import Watch
+
+WIDE, NARROW = 1280, 360
+HEIGHT = 800
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+# WCAG 2.2 AA, and what the makers of axe-core count as good practice besides.
+AXE_RUN = """
+async () => {
+  const found = await axe.run(document, {
+    runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    resultTypes: ["violations"],
+  });
+  return found.violations.map((rule) => ({
+    rule: rule.id, help: rule.help, places: rule.nodes.map((node) => `${node.target} ${node.failureSummary}`),
+  }));
+}
+"""
+
+
+@dataclass
+class Camera:
+    """Looks at the page that is open now. SCREENSHOTS names a folder for its pictures; without it none are made."""
+
+    page: Page
+    watch: Watch
+    axe: str  # axe-core's source
+
+    def take(self, name: str) -> None:
+        """Look at the open page in every width and scheme."""
+        expect(self.page.locator("h1")).to_have_count(1)
+        folder = os.environ.get("SCREENSHOTS")
+        for width in (WIDE, NARROW):
+            self.page.set_viewport_size({"width": width, "height": HEIGHT})
+            assert self.page.evaluate(SIDEWAYS) <= 0, f"{name} scrolls sideways at {width} px"
+            for scheme in SCHEMES:
+                self.page.emulate_media(color_scheme=scheme)
+                if folder:
+                    self.page.screenshot(path=Path(folder) / f"{name}-{width}-{scheme}.png", full_page=True)
+                # What differs between widths is the layout, which one scheme shows.
+                if width == WIDE or scheme == SCHEMES[0]:
+                    self.check_access(f"{name} at {width} px, {scheme}")
+        self.page.set_viewport_size({"width": WIDE, "height": HEIGHT})
+        self.page.emulate_media(color_scheme=SCHEMES[0])
+        self.watch.check()
+
+    def check_access(self, name: str) -> None:
+        """Have axe-core look at the page as it is. Its script comes from outside the page, so no policy forbids it."""
+        if not self.page.evaluate("typeof axe !== 'undefined'"):
+            self.page.evaluate(self.axe)
+        violations: list[Any] = self.page.evaluate(AXE_RUN)
+        assert not violations, f"{name}:\n" + "\n".join(
+            f"{each['rule']}: {each['help']}\n  " + "\n  ".join(each["places"]) for each in violations
+        )
+
+    def visit(self, url: str, name: str) -> None:
+        """Go to a page and look at it."""
+        self.page.goto(url)
+        self.take(name)
