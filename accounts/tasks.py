@@ -6,7 +6,8 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.db.models import Exists, OuterRef
 
-from accounts.plans import lifecycle
+from accounts import delivery
+from accounts.plans import lifecycle, members
 
 
 @shared_task
@@ -22,3 +23,21 @@ def clear_sessions() -> int:
     alive = Session.objects.filter(session_key=OuterRef("session_key"))
     gone, _ = UserSession.objects.exclude(Exists(alive)).delete()
     return int(gone)
+
+
+@shared_task
+def send_mail(pk: int) -> bool:
+    """Send one mail that has just been queued; tell whether it went."""
+    return delivery.send(pk)
+
+
+@shared_task
+def send_waiting_mail() -> int:
+    """Send what waits in the outbox: what failed before, and what nobody was told of; return how many mails went."""
+    return delivery.send_waiting()
+
+
+@shared_task
+def clear_outbox() -> int:
+    """Delete old mails and old invitations; return how many went."""
+    return delivery.clear() + members.clear_invitations()

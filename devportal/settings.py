@@ -94,6 +94,10 @@ PROJECTS_PER_PERSON: int = env.int("PROJECTS_PER_PERSON", 50)
 CLIENTS_PER_PROJECT: int = env.int("CLIENTS_PER_PROJECT", 1000)
 KEYS_PER_PROJECT: int = env.int("KEYS_PER_PROJECT", 200)
 PROJECT_INVITATION_DAYS: int = env.int("PROJECT_INVITATION_DAYS", 7)
+OUTBOX_DAYS: int = env.int("OUTBOX_DAYS", 30)
+INVITATION_DAYS: int = env.int("INVITATION_DAYS", 7)
+INVITATIONS_PER_HOUR: int = env.int("INVITATIONS_PER_HOUR", 20)  # of one family, by its owner
+FAMILY_MEMBERS: int = env.int("FAMILY_MEMBERS", 6)  # its owner included
 PICTURE_MAX_BYTES: int = env.int("PICTURE_MAX_BYTES", 5 * 1024 * 1024)
 
 # --- Apps and middleware ---------------------------------------------------------------------------------
@@ -212,10 +216,14 @@ SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 
 CELERY_BROKER_URL: str = env.str("BROKER_URL", "") or REDIS_URL
+# A request that queues a task waits at most this long for a broker that is gone (default: for ever).
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 1.0, "socket_timeout": 3.0, "max_retries": 0}
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker outlives any outage of the broker
 CELERY_TASK_ALWAYS_EAGER = EMBEDDED
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-expired": {"task": "oidc.tasks.clear_expired", "schedule": 600.0},
+    "clear-outbox": {"task": "accounts.tasks.clear_outbox", "schedule": 3600.0},
     "clear-sessions": {"task": "accounts.tasks.clear_sessions", "schedule": 3600.0},
     "flush-usage": {"task": "api.tasks.flush_usage", "schedule": 10.0},
     "clear-usage": {"task": "api.tasks.clear_usage", "schedule": 3600.0},
@@ -223,6 +231,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-sign-in-log": {"task": "devportal.console.tasks.clear_sign_in_log", "schedule": 3600.0},
     "remove-deleted-projects": {"task": "oidc.tasks.remove_deleted_projects", "schedule": 3600.0},
     "advance-subscriptions": {"task": "accounts.tasks.advance_subscriptions", "schedule": 60.0},
+    "send-waiting-mail": {"task": "accounts.tasks.send_waiting_mail", "schedule": 10.0},
     "rotate-keys": {"task": "oidc.tasks.rotate_keys", "schedule": 3600.0},
 }
 

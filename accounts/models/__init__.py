@@ -1,4 +1,5 @@
 from accounts.models.groups import Family, FamilyMember, Invitation, Organization, OrganizationMember
+from accounts.models.outbox import Outbox
 from accounts.models.people import Account, PairwiseSubject
 from accounts.models.plans import Catalogue, Feature, Plan, PlanEntitlement
 from accounts.models.subscriptions import BillingEvent, Subscription, SubscriptionEvent
@@ -13,6 +14,7 @@ __all__ = [
     "Invitation",
     "Organization",
     "OrganizationMember",
+    "Outbox",
     "PairwiseSubject",
     "Plan",
     "PlanEntitlement",

@@ -56,16 +56,33 @@ class OrganizationMember(models.Model):
         return str(self.account)
 
 
+class InvitationQuerySet(models.QuerySet["Invitation"]):
+    def open(self) -> "InvitationQuerySet":
+        """Those that can still be accepted."""
+        return self.filter(accepted_at=None, declined_at=None, withdrawn_at=None, expires_at__gt=clock.now())
+
+
 class Invitation(models.Model):
-    """An address that may join one family or organization; the token that proves it is stored as a hash."""
+    """An address that may join one family or organization.
+
+    It holds no secret: whoever signs in with the address, once that is proven, may answer. There is one row a group
+    and address; inviting again opens it anew.
+    """
 
     family = models.ForeignKey(Family, models.CASCADE, null=True, blank=True, related_name="invitations")
     organization = models.ForeignKey(Organization, models.CASCADE, null=True, blank=True, related_name="invitations")
-    email = models.EmailField()
-    digest = models.CharField(max_length=64, unique=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    email = models.EmailField("e-mail address", db_index=True)  # in lower case, as accounts have theirs
+    invited_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="invitations_sent"
+    )
+    created_at = models.DateTimeField()
+    mailed_at = models.DateTimeField()  # an address gets one mail an hour from one group
     expires_at = models.DateTimeField()
     accepted_at = models.DateTimeField(null=True, blank=True)
+    declined_at = models.DateTimeField(null=True, blank=True)
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+
+    objects = InvitationQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -73,12 +90,25 @@ class Invitation(models.Model):
                 condition=Q(family__isnull=True, organization__isnull=False)
                 | Q(family__isnull=False, organization__isnull=True),
                 name="an_invitation_is_to_one_group",
-            )
+            ),
+            models.UniqueConstraint(fields=["family", "email"], name="one_invitation_per_family_and_address"),
+            models.UniqueConstraint(
+                fields=["organization", "email"], name="one_invitation_per_organization_and_address"
+            ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.email} to {self.family or self.organization}"
+        return self.email
+
+    @property
+    def group(self) -> Family | Organization:
+        """What it invites to."""
+        group = self.family or self.organization
+        assert group is not None
+        return group
 
     @property
     def is_open(self) -> bool:
-        return self.accepted_at is None and self.expires_at > clock.now()
+        """Whether it can still be accepted."""
+        answered = self.accepted_at or self.declined_at or self.withdrawn_at
+        return answered is None and self.expires_at > clock.now()

@@ -1,23 +1,20 @@
-"""Who shares a plan: members of families and organizations, and invitations to them."""
+"""Who shares a plan: the members of families and organizations."""
 
 from collections.abc import Iterable
 from datetime import timedelta
 
+from django.conf import settings
 from django.db import transaction
 
 from accounts.models import Account, Family, FamilyMember, Invitation, Organization, OrganizationMember
 from devportal.lib import clock
 from devportal.lib.audit import Event, report
-from devportal.lib.credentials import digest, random_text
-
-INVITATION_LIFETIME = timedelta(days=7)
-TOKEN_LENGTH = 43
 
 Group = Family | Organization
 
 
-class BadInvitation(Exception):
-    """The invitation is unknown, used, expired, or somebody else's."""
+class NoMember(Exception):
+    """There is no such member, or none who may go this way."""
 
 
 @transaction.atomic
@@ -47,32 +44,31 @@ def set_members(group: Group, accounts: Iterable[Account]) -> None:
         add(group, account)
 
 
-def invite(group: Group, email: str) -> tuple[Invitation, str]:
-    """Return an invitation of `email` and its raw token, which is kept as a hash alone."""
-    raw = random_text(TOKEN_LENGTH)
-    row = Invitation.objects.create(
-        family=group if isinstance(group, Family) else None,
-        organization=group if isinstance(group, Organization) else None,
-        email=email.strip().lower(),
-        digest=digest(raw),
-        expires_at=clock.now() + INVITATION_LIFETIME,
-    )
-    return row, raw
+def key_of(group: Group) -> str:
+    """Return how the audit calls a group: by a key, which stays when an address or a name changes."""
+    return f"{'family' if isinstance(group, Family) else 'organization'}:{group.pk}"
 
 
 @transaction.atomic
-def accept(raw: str, account: Account) -> Group:
-    """Make the person with this token a member and return the group. Raises BadInvitation.
+def remove(member: FamilyMember, by: Account) -> None:
+    """Let the owner of a family put a member out of it: the plan is lost to them at once. Raises NoMember."""
+    if member.account_id == member.family.owner_id or by.pk != member.family.owner_id:
+        raise NoMember
+    member.delete()
+    report(Event("member.removed", by.pk, target=key_of(member.family), details={"account": member.account_id}))
 
-    It works once, and only for the address that was invited, once that is proven.
-    """
-    row = Invitation.objects.select_for_update().filter(digest=digest(raw)).first()
-    if row is None or not row.is_open or row.email != account.email or not account.email_verified:
-        raise BadInvitation
-    group = row.family or row.organization
-    assert group is not None
-    row.accepted_at = clock.now()
-    row.save(update_fields=["accepted_at"])
-    add(group, account)
-    report(Event("invitation.accepted", account.pk, target=str(group)))
-    return group
+
+@transaction.atomic
+def leave(group: Group, account: Account) -> None:
+    """Let a member go; its plan is lost to them at once. Raises NoMember, the owner of a family included."""
+    owns = isinstance(group, Family) and group.owner_id == account.pk
+    gone, _ = (0, {}) if owns else group.members.filter(account=account).delete()
+    if not gone:
+        raise NoMember
+    report(Event("member.left", account.pk, target=key_of(group)))
+
+
+def clear_invitations() -> int:
+    """Delete invitations that nobody can accept any more, OUTBOX_DAYS after their time; return how many went."""
+    old = clock.now() - timedelta(days=settings.OUTBOX_DAYS)
+    return Invitation.objects.filter(expires_at__lt=old).delete()[0]

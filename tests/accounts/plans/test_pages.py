@@ -1,6 +1,5 @@
-"""What people see: their plan page, the export; and the invitations that bring them into a group."""
+"""What people see: their plan page, the export."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,13 +7,11 @@ from django.test import Client as Browser
 
 from accounts.models import Account, Plan
 from accounts.plans import lifecycle, members, sources
-from accounts.plans.members import BadInvitation
 from accounts.sources import SourceFailed
 from tests.accounts.plans.making import TEST, ahead, family_of, make_plan, organization_of, subscribe
 from tests.factories import make_account
 
 pytestmark = pytest.mark.django_db
-Mover = Callable[[float], None]
 
 
 def page(browser: Browser) -> str:
@@ -129,35 +126,6 @@ def test_a_person_with_everything_can_be_deleted(person: Account, pro: Plan) -> 
     subscribe(family_of(person), pro)
     organization_of(person)
     person.delete()
-
-
-# --- Invitations ---
-
-
-def test_an_invitation_works_once_for_its_address(pro: Plan, later: Mover) -> None:
-    family, ada = family_of(make_account()), make_account("ada@example.com")
-    row, raw = members.invite(family, "Ada@example.com")
-    assert raw not in (row.digest, str(row))
-    with pytest.raises(BadInvitation):
-        members.accept(raw, make_account())
-    with pytest.raises(BadInvitation):
-        members.accept(raw + "x", ada)
-    assert members.accept(raw, ada) == family
-    assert ada.family_memberships.count() == 1
-    with pytest.raises(BadInvitation):
-        members.accept(raw, ada)
-
-
-def test_an_invitation_expires_and_needs_a_proven_address(later: Mover) -> None:
-    organization = organization_of()
-    unproven = make_account("grace@example.com", verified=False)
-    _, raw = members.invite(organization, unproven.email)
-    with pytest.raises(BadInvitation):
-        members.accept(raw, unproven)
-    _, raw = members.invite(organization, "ada@example.com")
-    later(8 * 24 * 3600)
-    with pytest.raises(BadInvitation):
-        members.accept(raw, make_account("ada@example.com"))
 
 
 def test_the_owner_stays_a_member() -> None:

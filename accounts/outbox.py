@@ -1,0 +1,70 @@
+"""Queues mail in the transaction that causes it; accounts/delivery.py sends it once that is committed."""
+
+import logging
+import unicodedata
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.validators import validate_email
+from django.db import transaction
+from django.template import Context
+from django.template.engine import Engine
+from kombu.exceptions import OperationalError
+
+from accounts.models import Outbox
+from accounts.tasks import send_mail
+from devportal.lib import clock
+from devportal.lib.credentials import random_text
+
+log = logging.getLogger(__name__)
+
+SUBJECT_LENGTH = 200
+
+
+def queue(to: str, template: str, context: dict[str, Any]) -> Outbox:
+    """Store a mail to one address: it is sent if the caller's transaction is committed, and only then.
+
+    `templates/mail/<template>_subject.txt` and `…_message.txt` see the context, `service_name`, and `site`, the address
+    of this service. Put no secret into the context. Raises ValidationError for what is no address.
+    """
+    validate_email(to)
+    known = {"service_name": settings.SERVICE_NAME, "site": settings.AUTH_URL}
+    subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + _one_line(
+        _render(f"mail/{template}_subject.txt", context | known)
+    )
+    now = clock.now()
+    row = Outbox.objects.create(
+        to=to,
+        subject=subject[:SUBJECT_LENGTH],
+        body=_printable(_render(f"mail/{template}_message.txt", context | known)).strip() + "\n",
+        message_id=f"<{random_text(22)}@{urlsplit(settings.AUTH_URL).hostname}>",
+        created_at=now,
+        not_before=now,
+    )
+    transaction.on_commit(partial(_announce, row.pk), robust=True)
+    return row
+
+
+def _render(template: str, context: dict[str, Any]) -> str:
+    # Plain text: a name with an ampersand stays as it is.
+    return Engine.get_default().get_template(template).render(Context(context, autoescape=False))
+
+
+def _printable(text: str) -> str:
+    """Drop control characters but line ends and tabs: some would end a header, others no database stores."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(letter for letter in text if letter in "\n\t" or unicodedata.category(letter) not in ("Cc", "Cs"))
+
+
+def _one_line(text: str) -> str:
+    return _printable(" ".join(text.split()))
+
+
+def _announce(pk: int) -> None:
+    """Have a worker send it now. Without a broker it waits for the periodic task; the request is done either way."""
+    try:
+        send_mail.apply_async((pk,), retry=False)
+    except OperationalError:
+        log.warning("Mail %d waits for the periodic task: the broker does not answer.", pk)

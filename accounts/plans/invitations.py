@@ -1,0 +1,166 @@
+"""Invitations to families and organizations.
+
+The mail says who invites and where to look, and nothing in it acts by being opened. Who signs in with the invited
+address, once that is proven, sees the invitation on the plan page and answers there.
+
+Whatever decides something first locks the group: of many answers and invitations at once each sees what the others did.
+"""
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+
+from accounts import outbox
+from accounts.models import Account, Family, Invitation
+from accounts.plans import members
+from accounts.plans.members import Group
+from devportal.lib import clock
+from devportal.lib.audit import Event, report
+
+MAIL_PAUSE = timedelta(hours=1)
+
+
+class NoInvitation(Exception):
+    """There is none of that number, or it is somebody else's."""
+
+
+class Refused(Exception):
+    """It can't be done; the argument says why, for people."""
+
+
+class TooMany(Refused):
+    """Too many invitations within an hour."""
+
+
+def _lock(group: Group) -> None:
+    """Make everybody else who decides about the group's people wait. Raises NoInvitation if it is gone."""
+    rows = type(group)._default_manager.select_for_update(no_key=True).filter(pk=group.pk)
+    if not rows.values_list("pk"):
+        raise NoInvitation
+
+
+def _to(group: Group) -> dict[str, Group]:
+    return {"family": group} if isinstance(group, Family) else {"organization": group}
+
+
+@transaction.atomic
+def invite(group: Group, email: str, by: Account) -> Invitation:
+    """Invite an address, or open its invitation anew, and mail it. Raises Refused.
+
+    Nothing tells whether the address has an account. Within an hour the same group mails an address once.
+    """
+    address = email.strip().lower()
+    _lock(group)
+    if group.members.filter(account__email=address).exists():
+        raise Refused(f"{address} is a member already.")
+    now = clock.now()
+    row = Invitation.objects.filter(**_to(group), email=address).first()
+    if isinstance(group, Family) and not (row and row.is_open):
+        _check_seats(group)
+    mails = row is None or row.mailed_at <= now - MAIL_PAUSE
+    if isinstance(group, Family) and mails:
+        _check_pace(group)
+    row = row or Invitation(**_to(group), email=address, created_at=now)
+    row.accepted_at = row.declined_at = row.withdrawn_at = None
+    row.invited_by = by
+    row.expires_at = now + timedelta(days=settings.INVITATION_DAYS)
+    row.mailed_at = now if mails else row.mailed_at
+    row.save()
+    if mails:
+        _mail(row, group, by)
+    _tell("sent", row, by)
+    return row
+
+
+def _check_seats(family: Family) -> None:
+    """Count each open invitation as a person: nobody is invited to a family that is full."""
+    if family.members.count() + family.invitations.open().count() >= settings.FAMILY_MEMBERS:
+        raise Refused(
+            f"A family has up to {settings.FAMILY_MEMBERS} people, those who are invited included. "
+            "Remove a member or withdraw an invitation first."
+        )
+
+
+def _check_pace(family: Family) -> None:
+    if family.invitations.filter(mailed_at__gt=clock.now() - MAIL_PAUSE).count() >= settings.INVITATIONS_PER_HOUR:
+        raise TooMany("These are many invitations within one hour. Please go on later.")
+
+
+def _mail(row: Invitation, group: Group, by: Account) -> None:
+    context = {"days": settings.INVITATION_DAYS, "expires_at": row.expires_at, "email": row.email}
+    if isinstance(group, Family):
+        # The proven address alone: a name is free text, and would make this a way to mail anything to anybody.
+        outbox.queue(row.email, "family_invitation", context | {"inviter": by.email})
+    else:
+        outbox.queue(row.email, "organization_invitation", context | {"organization": group.name})
+
+
+def _tell(what: str, row: Invitation, by: Account) -> None:
+    details = {"invitation": row.pk}
+    report(Event(f"invitation.{what}", by.pk, target=members.key_of(row.group), details=details))
+
+
+def _answerable(pk: int, account: Account) -> Invitation:
+    """Return the person's invitation with its group locked. Raises NoInvitation."""
+    mine = Invitation.objects.select_related("family", "organization").filter(email=account.email)
+    row = mine.filter(pk=pk).first() if account.email_verified else None
+    if row is None:
+        raise NoInvitation
+    _lock(row.group)
+    row = mine.filter(pk=pk).first()  # as it is now that nobody else decides
+    if row is None:
+        raise NoInvitation
+    return row
+
+
+def _is_member(group: Group, account: Account) -> bool:
+    return group.members.filter(account=account).exists()
+
+
+@transaction.atomic
+def accept(pk: int, account: Account) -> Group:
+    """Make the person a member of the group that invites them, and return it. Raises NoInvitation, Refused.
+
+    An impatient second click finds the first one's work done.
+    """
+    row = _answerable(pk, account)
+    group = row.group
+    if row.accepted_at is not None and _is_member(group, account):
+        return group
+    if not row.is_open:
+        raise Refused("That invitation is no longer open. Ask for a new one.")
+    joins = not _is_member(group, account)
+    if joins and isinstance(group, Family) and group.members.count() >= settings.FAMILY_MEMBERS:
+        raise Refused(f"That family is full: it has {settings.FAMILY_MEMBERS} people. Ask its owner for room.")
+    row.accepted_at = clock.now()
+    row.save(update_fields=["accepted_at"])
+    members.add(group, account)
+    _tell("accepted", row, account)
+    return group
+
+
+@transaction.atomic
+def decline(pk: int, account: Account) -> None:
+    """Turn an invitation down; one that is not open any more stays as it is. Raises NoInvitation."""
+    row = _answerable(pk, account)
+    if row.is_open:
+        row.declined_at = clock.now()
+        row.save(update_fields=["declined_at"])
+        _tell("declined", row, account)
+
+
+@transaction.atomic
+def withdraw(group: Group, pk: int, by: Account) -> Invitation:
+    """Take an open invitation back. Raises NoInvitation; Refused when it has been answered."""
+    _lock(group)
+    row = Invitation.objects.filter(**_to(group), pk=pk).first()
+    if row is None:
+        raise NoInvitation
+    if row.accepted_at is not None:
+        raise Refused(f"{row.email} has accepted already.")
+    if row.is_open:
+        row.withdrawn_at = clock.now()
+        row.save(update_fields=["withdrawn_at"])
+        _tell("withdrawn", row, by)
+    return row

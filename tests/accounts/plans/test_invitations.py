@@ -1,0 +1,325 @@
+"""Who may be invited, who may answer, and how often: the rules beneath the pages."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from accounts.models import Account, Family, Invitation, Organization, Outbox
+from accounts.plans import invitations, members
+from accounts.plans.invitations import NoInvitation, Refused, TooMany
+from accounts.plans.members import NoMember
+from accounts.tasks import clear_outbox
+from devportal.lib.audit import Event, happened
+from tests.accounts.plans.making import family_of, organization_of
+from tests.factories import make_account
+
+pytestmark = pytest.mark.django_db
+Mover = Callable[[float], None]
+HOUR, DAY = 3600, 24 * 3600
+
+
+@pytest.fixture
+def owner(db: None) -> Account:
+    return make_account("grace@example.com")
+
+
+@pytest.fixture
+def family(owner: Account) -> Family:
+    return family_of(owner)
+
+
+@pytest.fixture
+def events() -> Iterator[list[Event]]:
+    seen: list[Event] = []
+
+    def listen(event: Event, **kwargs: Any) -> None:
+        seen.append(event)
+
+    happened.connect(listen)
+    yield seen
+    happened.disconnect(listen)
+
+
+def people(group: Family | Organization) -> set[str]:
+    return {member.account.email for member in group.members.select_related("account")}
+
+
+def test_who_is_invited_and_accepts_is_a_member(family: Family, owner: Account, person: Account) -> None:
+    row = invitations.invite(family, " Ada@Example.COM ", owner)
+    assert people(family) == {"grace@example.com"}
+    assert invitations.accept(row.pk, person) == family
+    assert people(family) == {"grace@example.com", "ada@example.com"}
+
+
+def test_the_mail_says_who_and_where_and_holds_nothing_that_acts(family: Family, owner: Account) -> None:
+    row = invitations.invite(family, "ada@example.com", owner)
+    mail = Outbox.objects.get()
+    assert mail.to == "ada@example.com"
+    for words in ("grace@example.com", "http://localhost:8000/account/plan", "as ada@example.com", "7 days"):
+        assert words in mail.body
+    assert f"/{row.pk}" not in mail.body
+    assert mail.body.count("http") == 1
+
+
+def test_an_organization_is_named_and_its_operator_is_not(owner: Account, person: Account) -> None:
+    acme = organization_of(name="Acme & Sons")
+    row = invitations.invite(acme, person.email, owner)
+    mail = Outbox.objects.get()
+    assert "Acme & Sons offers you a seat" in mail.body
+    assert owner.email not in mail.body + mail.subject
+    assert invitations.accept(row.pk, person) == acme
+
+
+def test_a_name_can_say_nothing_in_the_mail(owner: Account, family: Family) -> None:
+    owner.given_name = "You won: https://evil.example"
+    owner.save()
+    invitations.invite(family, "ada@example.com", owner)
+    assert "evil" not in Outbox.objects.get().body
+
+
+# --- Who may answer ---
+
+
+def test_nobody_else_may_answer(family: Family, owner: Account, person: Account) -> None:
+    row = invitations.invite(family, person.email, owner)
+    for other in (make_account("eve@example.com"), owner):
+        with pytest.raises(NoInvitation):
+            invitations.accept(row.pk, other)
+        with pytest.raises(NoInvitation):
+            invitations.decline(row.pk, other)
+    assert people(family) == {owner.email}
+    assert row.is_open
+
+
+def test_an_address_that_is_not_proven_may_not_answer(family: Family, owner: Account) -> None:
+    unproven = make_account("ada@example.com", verified=False)
+    row = invitations.invite(family, unproven.email, owner)
+    with pytest.raises(NoInvitation):
+        invitations.accept(row.pk, unproven)
+    with pytest.raises(NoInvitation):
+        invitations.decline(row.pk, unproven)
+
+
+@pytest.mark.parametrize(
+    "lookalike",
+    [
+        "\N{CYRILLIC SMALL LETTER A}da@example.com",
+        "ada@ex\N{CYRILLIC SMALL LETTER A}mple.com",
+        "ada@example.com.evil.example",
+        "ada@xn--exmple-4nf.com",
+        "a.da@example.com",
+    ],
+)
+def test_a_lookalike_is_somebody_else(family: Family, owner: Account, person: Account, lookalike: str) -> None:
+    row = Invitation.objects.create(
+        family=family, email=lookalike, created_at=person.created_at, mailed_at=person.created_at,
+        expires_at=person.created_at.replace(year=2100),
+    )  # fmt: skip
+    with pytest.raises(NoInvitation):
+        invitations.accept(row.pk, person)
+
+
+def test_an_invitation_ends_after_seven_days(family: Family, owner: Account, person: Account, later: Mover) -> None:
+    row = invitations.invite(family, person.email, owner)
+    later(7 * DAY + 1)
+    with pytest.raises(Refused):
+        invitations.accept(row.pk, person)
+    invitations.invite(family, person.email, owner)
+    assert invitations.accept(row.pk, person) == family
+
+
+def test_accepting_twice_is_accepting_once(
+    family: Family, owner: Account, person: Account, events: list[Event]
+) -> None:
+    row = invitations.invite(family, person.email, owner)
+    assert invitations.accept(row.pk, person) == invitations.accept(row.pk, person)
+    assert family.members.count() == 2
+    assert [event.action for event in events] == ["invitation.sent", "invitation.accepted"]
+
+
+def test_an_invitation_does_not_bring_back_who_was_removed(family: Family, owner: Account, person: Account) -> None:
+    row = invitations.invite(family, person.email, owner)
+    invitations.accept(row.pk, person)
+    members.remove(family.members.get(account=person), owner)
+    with pytest.raises(Refused):
+        invitations.accept(row.pk, person)
+    assert people(family) == {owner.email}
+
+
+def test_declined_and_withdrawn_is_closed_until_the_next_invitation(
+    family: Family, owner: Account, person: Account, later: Mover
+) -> None:
+    row = invitations.invite(family, person.email, owner)
+    invitations.decline(row.pk, person)
+    invitations.decline(row.pk, person)
+    with pytest.raises(Refused):
+        invitations.accept(row.pk, person)
+    later(2 * HOUR)
+    assert invitations.invite(family, person.email, owner).pk == row.pk
+    invitations.withdraw(family, row.pk, owner)
+    with pytest.raises(Refused):
+        invitations.accept(row.pk, person)
+    invitations.invite(family, person.email, owner)
+    assert invitations.accept(row.pk, person) == family
+
+
+def test_what_was_accepted_cant_be_withdrawn_nor_another_groups_invitation(
+    family: Family, owner: Account, person: Account
+) -> None:
+    other = family_of(make_account())
+    row = invitations.invite(family, person.email, owner)
+    with pytest.raises(NoInvitation):
+        invitations.withdraw(other, row.pk, other.owner)
+    invitations.accept(row.pk, person)
+    with pytest.raises(Refused):
+        invitations.withdraw(family, row.pk, owner)
+
+
+# --- Who may be invited, and how often ---
+
+
+def test_a_member_is_told_apart_and_nobody_else_is(family: Family, owner: Account, person: Account) -> None:
+    members.add(family, person)
+    with pytest.raises(Refused, match="is a member already"):
+        invitations.invite(family, "ADA@example.com", owner)
+    with pytest.raises(Refused, match="is a member already"):
+        invitations.invite(family, owner.email, owner)
+    make_account("known@example.com")
+    for address in ("known@example.com", "unknown@example.com"):
+        assert invitations.invite(family, address, owner).is_open
+    known, unknown = Outbox.objects.order_by("pk")
+    assert known.body.replace("known@", "unknown@") == unknown.body
+
+
+def test_inviting_again_renews_without_a_second_mail_within_the_hour(
+    family: Family, owner: Account, later: Mover
+) -> None:
+    first = invitations.invite(family, "ada@example.com", owner)
+    later(HOUR / 2)
+    second = invitations.invite(family, "ADA@example.com", owner)
+    assert (second.pk, Outbox.objects.count()) == (first.pk, 1)
+    assert second.expires_at > first.expires_at
+    later(HOUR)
+    invitations.invite(family, "ada@example.com", owner)
+    assert Outbox.objects.count() == 2
+    assert Invitation.objects.count() == 1
+
+
+def test_withdrawing_and_inviting_again_mails_nobody_twice(family: Family, owner: Account) -> None:
+    for _ in range(3):
+        row = invitations.invite(family, "ada@example.com", owner)
+        invitations.withdraw(family, row.pk, owner)
+    assert Outbox.objects.count() == 1
+
+
+def test_invitations_count_as_people(family: Family, owner: Account, settings: Any, later: Mover) -> None:
+    settings.FAMILY_MEMBERS = 3
+    invitations.invite(family, "1@example.com", owner)
+    row = invitations.invite(family, "2@example.com", owner)
+    with pytest.raises(Refused, match="up to 3 people"):
+        invitations.invite(family, "3@example.com", owner)
+    invitations.invite(family, "2@example.com", owner)  # renewing takes no further place
+    invitations.withdraw(family, row.pk, owner)
+    invitations.invite(family, "3@example.com", owner)
+    later(8 * DAY)
+    invitations.invite(family, "4@example.com", owner)  # the others have expired
+
+
+def test_a_family_that_is_full_takes_nobody(family: Family, owner: Account, person: Account, settings: Any) -> None:
+    row = invitations.invite(family, person.email, owner)
+    settings.FAMILY_MEMBERS = 2
+    other = make_account()
+    members.add(family, other)
+    with pytest.raises(Refused, match="full"):
+        invitations.accept(row.pk, person)
+    assert family.members.count() == 2
+    members.leave(family, other)
+    assert invitations.accept(row.pk, person) == family
+
+
+def test_twenty_mails_an_hour(family: Family, owner: Account, settings: Any, later: Mover) -> None:
+    for number in range(20):
+        row = invitations.invite(family, f"{number}@example.com", owner)
+        invitations.withdraw(family, row.pk, owner)
+    with pytest.raises(TooMany):
+        invitations.invite(family, "one-more@example.com", owner)
+    later(HOUR + 1)
+    invitations.invite(family, "one-more@example.com", owner)
+
+
+def test_operators_may_invite_many(owner: Account) -> None:
+    acme = organization_of()
+    for number in range(30):
+        invitations.invite(acme, f"{number}@example.com", owner)
+    assert Outbox.objects.count() == 30
+
+
+# --- Going ---
+
+
+def test_the_owner_removes_members_and_stays(family: Family, owner: Account, person: Account) -> None:
+    members.add(family, person)
+    with pytest.raises(NoMember):
+        members.remove(family.members.get(account=person), person)
+    with pytest.raises(NoMember):
+        members.remove(family.members.get(account=owner), owner)
+    with pytest.raises(NoMember):
+        members.leave(family, owner)
+    members.remove(family.members.get(account=person), owner)
+    assert people(family) == {owner.email}
+
+
+def test_members_leave_once(family: Family, person: Account) -> None:
+    acme = organization_of(person)
+    members.add(family, person)
+    for group in (family, acme):
+        members.leave(group, person)
+        assert person.email not in people(group)
+        with pytest.raises(NoMember):
+            members.leave(group, person)
+
+
+def test_everything_is_reported_without_addresses(
+    family: Family, owner: Account, person: Account, events: list[Event]
+) -> None:
+    row = invitations.invite(family, person.email, owner)
+    invitations.withdraw(family, row.pk, owner)
+    invitations.invite(family, person.email, owner)
+    invitations.decline(row.pk, person)
+    invitations.invite(family, person.email, owner)
+    invitations.accept(row.pk, person)
+    members.leave(family, person)
+    members.add(family, person)
+    members.remove(family.members.get(account=person), owner)
+    assert [(event.action, event.actor) for event in events] == [
+        ("invitation.sent", owner.pk),
+        ("invitation.withdrawn", owner.pk),
+        ("invitation.sent", owner.pk),
+        ("invitation.declined", person.pk),
+        ("invitation.sent", owner.pk),
+        ("invitation.accepted", person.pk),
+        ("member.left", person.pk),
+        ("member.removed", owner.pk),
+    ]
+    assert {event.target for event in events} == {f"family:{family.pk}"}
+    assert "@" not in str(events)
+
+
+def test_old_invitations_are_forgotten(family: Family, owner: Account, later: Mover) -> None:
+    invitations.invite(family, "ada@example.com", owner)
+    later(36 * DAY)
+    clear_outbox()
+    assert Invitation.objects.exists()
+    later(2 * DAY)
+    clear_outbox()
+    assert not Invitation.objects.exists()
+
+
+def test_an_invitation_outlives_the_operator_and_not_the_family(owner: Account, family: Family) -> None:
+    operator = make_account()
+    invitations.invite(organization_of(), "ada@example.com", operator)
+    invitations.invite(family, "ada@example.com", owner)
+    operator.delete()
+    owner.delete()
+    assert Invitation.objects.get().invited_by is None
