@@ -24,6 +24,7 @@ urlpatterns = [
     path("account/2fa/", include("allauth.mfa.urls")),
     path("account/sessions/", include("allauth.usersessions.urls")),
     path("console/", include("devportal.console.urls")),
+    path("docs/", include("devportal.console.docs_urls")),
     path("admin/", admin.site.urls),
     path("favicon.ico", RedirectView.as_view(url=f"{settings.STATIC_URL}img/mark.svg")),
 ]

@@ -1,0 +1,50 @@
+"""The public docs (/docs/): for everybody, without signing in."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from devportal.console import snippets
+from devportal.console.documentation import errors, examples, facts
+from devportal.console.documentation.pages import SECTIONS, Page
+from oidc.models import Client
+
+
+@require_safe
+def page(request: HttpRequest, page: Page) -> HttpResponse:
+    """GET /docs/…: one page."""
+    template = "quick_start" if page.app_type else page.name
+    context = facts.facts() | facts.of_page(page.name) | examples.examples(page.name) | more(request, page)
+    return render(request, f"docs/{template}.html", context | {"page": page, "sections": SECTIONS})
+
+
+def more(request: HttpRequest, page: Page) -> dict[str, Any]:
+    """Return what the page shows beside facts and examples: code in the language asked for, or the errors."""
+    if page.app_type:
+        language = chosen_language(request, page.app_type)
+        app = snippets.App(page.app_type, examples.CLIENT_ID, snippets.SUGGESTED_REDIRECT_URI)
+        return {
+            "languages": snippets.LANGUAGES,
+            "language": language,
+            "blocks": snippets.blocks(app, language),
+            "redirect_uri": app.redirect_uri,
+            "placeholder": app.client_id,
+        }
+    if page.name == "api_key":
+        return {"blocks": snippets.key_blocks()}
+    if page.name == "errors":
+        return {
+            "api_errors": errors.api_errors(),
+            "authorization_errors": errors.authorization_errors(),
+            "token_errors": errors.token_errors(),
+        }
+    return {}
+
+
+def chosen_language(request: HttpRequest, app_type: str) -> str:
+    """Return the language of ?language=, or the one that apps of a type are mostly written in."""
+    asked = request.GET.get("language", "")
+    usual = "javascript" if app_type == Client.Type.SPA else "python"
+    return asked if asked in snippets.LANGUAGES else usual
