@@ -29,7 +29,7 @@ project_pages: list[URLPattern | URLResolver] = [
     path("clients/<str:client_id>/", include(client_pages)),
 ]
 
-urlpatterns = [
+urlpatterns: list[URLPattern | URLResolver] = [
     path("", unbuilt, name="home"),
     path("projects/new", unbuilt, name="project_new"),
     path("p/<slug:project_id>/", include(project_pages)),
