@@ -69,3 +69,14 @@ class ProfileForm(forms.ModelForm[Account]):
     def clean_picture(self) -> Any:
         upload = self.cleaned_data["picture"]
         return clean_picture(upload) if upload and "picture" in self.changed_data else upload
+
+
+class InvitationForm(forms.Form):
+    """The address of somebody whom the owner of a family invites."""
+
+    email = forms.EmailField(
+        label="E-mail address",
+        max_length=254,
+        help_text="They share your family's plan once they accept. The mail shows your address.",
+        widget=forms.EmailInput(attrs={"autocomplete": "off"}),
+    )

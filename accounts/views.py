@@ -16,9 +16,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts import data
 from accounts.forms import ProfileForm
 from accounts.models import Account, PairwiseSubject
-from accounts.plans.overview import overview
 from accounts.profile import picture_version
-from accounts.sources import SourceFailed
 
 PICTURE_MAX_AGE = 24 * 3600
 
@@ -36,19 +34,6 @@ def profile(request: HttpRequest) -> HttpResponse:
         messages.success(request, "Your profile is saved. Apps see the change when they next ask.")
         return HttpResponseRedirect(reverse("account_profile"))
     return render(request, "accounts/profile.html", {"form": form})
-
-
-@never_cache
-@login_required
-@require_safe
-def plan(request: HttpRequest) -> HttpResponse:
-    """GET /account/plan: what the person has and through whom, what it includes, and when it changes."""
-    assert isinstance(request.user, Account)
-    try:
-        found = overview(request.user)
-    except SourceFailed:
-        return render(request, "accounts/plan.html", {"plan": None}, status=502)
-    return render(request, "accounts/plan.html", {"plan": found})
 
 
 @never_cache

@@ -50,6 +50,8 @@ def invite(group: Group, email: str, by: Account) -> Invitation:
 
     Nothing tells whether the address has an account. Within an hour the same group mails an address once.
     """
+    if not by.email_verified:
+        raise Refused("Confirm your own e-mail address first: the mail says who invites.")
     address = email.strip().lower()
     _lock(group)
     if group.members.filter(account__email=address).exists():

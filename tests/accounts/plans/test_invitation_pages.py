@@ -1,0 +1,288 @@
+"""The plan page with invitations, a family and seats; and what each of its buttons does, for whom."""
+
+import re
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.db import connection
+from django.test import Client as Browser
+from django.test.utils import CaptureQueriesContext
+
+from accounts.models import Account, Family, Invitation, Plan
+from accounts.plans import invitations, members
+from tests.accounts.plans.making import family_of, organization_of, subscribe
+from tests.factories import PASSWORD, make_account
+
+pytestmark = pytest.mark.django_db
+Captured = Any
+
+
+def signed_in_as(account: Account) -> Browser:
+    browser = Browser()
+    response = browser.post("/account/login/", {"login": account.email, "password": PASSWORD})
+    assert response.status_code == 302, response.content
+    return browser
+
+
+@pytest.fixture
+def owner(db: None) -> Account:
+    return make_account("grace@example.com", given_name="Grace", family_name="Hopper")
+
+
+@pytest.fixture
+def family(owner: Account) -> Family:
+    return family_of(owner)
+
+
+@pytest.fixture
+def as_owner(owner: Account) -> Browser:
+    return signed_in_as(owner)
+
+
+@pytest.fixture
+def as_outsider(db: None) -> Browser:
+    return signed_in_as(make_account("eve@example.com"))
+
+
+def page(browser: Browser) -> str:
+    response = browser.get("/account/plan")
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def said(response: Any) -> str:
+    """What the plan page says after a step that leads there."""
+    assert response.redirect_chain == [("/account/plan", 302)]
+    (sentence,) = re.findall(r'<li class="alert alert--\w+">(.*?)</li>', response.content.decode())
+    return str(sentence)
+
+
+def step(browser: Browser, path: str, **values: str) -> str:
+    return said(browser.post(f"/account/plan/{path}", values, follow=True))
+
+
+# --- The whole way ---
+
+
+def test_the_way_of_an_invitation(
+    as_owner: Browser,
+    family: Family,
+    pro: Plan,
+    person: Account,
+    signed_in: Browser,
+    django_capture_on_commit_callbacks: Captured,
+) -> None:
+    subscribe(family, pro)
+    assert "No paid plan" in page(signed_in)
+    with django_capture_on_commit_callbacks(execute=True):
+        assert "ada@example.com is invited" in step(as_owner, "family/invite", email="Ada@Example.com")
+    assert [message.to for message in mail.outbox] == [["ada@example.com"]]
+    assert "Invited, open until" in page(as_owner)
+    row = Invitation.objects.get()
+    assert "grace@example.com invites you to their family" in page(signed_in)
+    assert "share its plan" in step(signed_in, f"invitations/{row.pk}/accept")
+    text = page(signed_in)
+    assert "invites you" not in text
+    assert text.count("The family of grace@example.com") == 2  # through whom, and in the list
+    assert "Ada Lovelace" in page(as_owner)
+    member = family.members.get(account=person)
+    question = as_owner.get(f"/account/plan/family/members/{member.pk}/remove").content.decode()
+    assert "at once" in question
+    assert "no longer in your family" in step(as_owner, f"family/members/{member.pk}/remove")
+    assert "No paid plan" in page(signed_in)
+
+
+def test_a_seat_is_offered_taken_and_given_back(signed_in: Browser, person: Account, pro: Plan) -> None:
+    acme = organization_of(name="Acme <b>")
+    subscribe(acme, pro)
+    row = invitations.invite(acme, person.email, make_account("op@example.com"))
+    text = page(signed_in)
+    assert "Acme &lt;b&gt; offers you a seat" in text
+    assert "op@example.com" not in text
+    step(signed_in, f"invitations/{row.pk}/accept")
+    assert "Your seat at Acme" in page(signed_in)
+    assert "at once" in signed_in.get(f"/account/plan/organizations/{acme.pk}/leave").content.decode()
+    assert "You have left Acme" in step(signed_in, f"organizations/{acme.pk}/leave")
+    assert "No paid plan" in page(signed_in)
+
+
+def test_declining(signed_in: Browser, person: Account, family: Family, owner: Account, as_owner: Browser) -> None:
+    row = invitations.invite(family, person.email, owner)
+    assert "declined" in step(signed_in, f"invitations/{row.pk}/decline")
+    assert "invites you" not in page(signed_in)
+    assert person.email not in page(as_owner)
+    assert "no longer open" in step(signed_in, f"invitations/{row.pk}/accept")
+
+
+def test_withdrawing(signed_in: Browser, person: Account, family: Family, owner: Account, as_owner: Browser) -> None:
+    row = invitations.invite(family, person.email, owner)
+    assert "withdrawn" in step(as_owner, f"family/invitations/{row.pk}/withdraw")
+    assert "invites you" not in page(signed_in)
+    assert "no longer open" in step(signed_in, f"invitations/{row.pk}/accept")
+
+
+def test_leaving_a_family(signed_in: Browser, person: Account, family: Family) -> None:
+    members.add(family, person)
+    assert "You have left the family of grace@example.com" in step(signed_in, f"families/{family.pk}/leave")
+    assert signed_in.post(f"/account/plan/families/{family.pk}/leave").status_code == 404
+
+
+# --- What the pages say ---
+
+
+def test_nothing_of_groups_where_there_are_none(signed_in: Browser) -> None:
+    text = page(signed_in)
+    for words in ("Your family", "Shared with you", "invites you", "<form class"):
+        assert words not in text
+
+
+def test_the_owner_is_first_and_has_no_button(as_owner: Browser, family: Family, person: Account) -> None:
+    members.add(family, person)
+    text = page(as_owner)
+    assert text.index("Grace Hopper") < text.index("Ada Lovelace")
+    assert text.count("/remove") == 1
+    assert "2 of 6 places taken" in text
+    assert "Shared with you" not in text
+
+
+def test_a_member_sees_neither_the_others_nor_who_is_invited(
+    signed_in: Browser, person: Account, family: Family, owner: Account
+) -> None:
+    members.add(family, person)
+    members.add(family, make_account("third@example.com"))
+    invitations.invite(family, "fourth@example.com", owner)
+    text = page(signed_in)
+    assert "third@example.com" not in text
+    assert "fourth@example.com" not in text
+
+
+def test_refusals_stand_beside_the_field(as_owner: Browser, family: Family, person: Account, settings: Any) -> None:
+    members.add(family, person)
+    for address, words in (
+        ("", "This field is required"),
+        ("nobody", "Enter a valid email address"),
+        ("ada@example.com", "ada@example.com is a member already"),
+    ):
+        response = as_owner.post("/account/plan/family/invite", {"email": address})
+        assert response.status_code == 200
+        assert words in response.content.decode()
+        assert 'aria-invalid="true"' in response.content.decode()
+    settings.FAMILY_MEMBERS = 2
+    assert "Your family is full" in page(as_owner)
+    response = as_owner.post("/account/plan/family/invite", {"email": "x@example.com"})
+    assert "up to 2 people" in response.content.decode()
+    assert not Invitation.objects.exists()
+
+
+def test_too_many_within_an_hour_is_a_429(as_owner: Browser, family: Family, settings: Any) -> None:
+    settings.INVITATIONS_PER_HOUR = 1
+    step(as_owner, "family/invite", email="1@example.com")
+    response = as_owner.post("/account/plan/family/invite", {"email": "2@example.com"})
+    assert (response.status_code, response["Retry-After"]) == (429, "60")
+    assert "many invitations" in response.content.decode()
+
+
+def test_known_and_unknown_addresses_look_the_same(as_owner: Browser, family: Family, person: Account) -> None:
+    known = step(as_owner, "family/invite", email=person.email)
+    unknown = step(as_owner, "family/invite", email="nobody@example.com")
+    assert known.replace(person.email, "nobody@example.com") == unknown
+
+
+def test_the_page_takes_ten_statements_at_most(as_owner: Browser, family: Family, owner: Account, pro: Plan) -> None:
+    subscribe(family, pro)
+    for number in range(3):
+        members.add(family, make_account())
+        members.add(family_of(make_account()), owner)
+        members.add(organization_of(name=f"Acme {number}"), owner)
+        invitations.invite(family_of(make_account()), owner.email, make_account())
+    invitations.invite(family, "x@example.com", owner)
+    page(as_owner)
+    with CaptureQueriesContext(connection) as captured:
+        page(as_owner)
+    assert len(captured) <= 10, [query["sql"] for query in captured]
+
+
+# --- Who may not ---
+
+STEPS = (
+    "invitations/{invitation}/accept",
+    "invitations/{invitation}/decline",
+    "family/invite",
+    "family/invitations/{invitation}/withdraw",
+    "family/members/{member}/remove",
+    "families/{family}/leave",
+    "organizations/{organization}/leave",
+)
+
+
+@pytest.fixture
+def paths(family: Family, owner: Account, person: Account) -> list[str]:
+    members.add(family, person)
+    keys = {
+        "invitation": invitations.invite(family, "invited@example.com", owner).pk,
+        "member": family.members.get(account=person).pk,
+        "family": family.pk,
+        "organization": organization_of(person).pk,
+    }
+    return [f"/account/plan/{path.format(**keys)}" for path in STEPS]
+
+
+def test_an_outsider_gets_404(as_outsider: Browser, paths: list[str], family: Family) -> None:
+    for path in paths:
+        assert as_outsider.post(path, {"email": "x@example.com"}).status_code == 404, path
+    assert family.members.count() == 2
+    assert Invitation.objects.get().is_open
+
+
+def test_a_member_is_an_outsider_to_what_is_the_owners(signed_in: Browser, paths: list[str], family: Family) -> None:
+    for path in paths[:5]:
+        assert signed_in.post(path, {"email": "x@example.com"}).status_code == 404, path
+    assert family.members.count() == 2
+
+
+def test_the_owner_stays(as_owner: Browser, family: Family, owner: Account) -> None:
+    own = family.members.get(account=owner)
+    for path in (f"family/members/{own.pk}/remove", f"families/{family.pk}/leave"):
+        assert as_owner.post(f"/account/plan/{path}").status_code == 404
+        assert as_owner.get(f"/account/plan/{path}").status_code == 404
+    assert family.members.count() == 1
+
+
+def test_what_is_not_there_is_404(as_owner: Browser, family: Family) -> None:
+    for path in STEPS:
+        if path != "family/invite":
+            for key in ("0", "9" * 30):
+                keys = dict.fromkeys(("invitation", "member", "family", "organization"), key)
+                assert as_owner.post(f"/account/plan/{path.format(**keys)}").status_code == 404, path
+
+
+def test_a_stranger_signs_in_first(client: Browser, paths: list[str]) -> None:
+    for path in paths:
+        response = client.post(path)
+        assert response.status_code == 302
+        assert response["Location"].startswith("/account/login/")
+
+
+def test_opening_an_address_does_nothing(as_owner: Browser, paths: list[str], family: Family) -> None:
+    for path in paths:
+        assert as_owner.get(path).status_code in (200, 302, 404), path
+    for path in paths[:4]:
+        assert as_owner.get(path)["Location"] == "/account/plan"
+    assert as_owner.put(paths[0]).status_code == 405
+    assert family.members.count() == 2
+    assert Invitation.objects.get().is_open
+
+
+def test_a_form_from_elsewhere_is_refused(owner: Account, paths: list[str], family: Family) -> None:
+    browser = Browser(enforce_csrf_checks=True)
+    browser.force_login(owner, backend="allauth.account.auth_backends.AuthenticationBackend")
+    for path in paths:
+        assert browser.post(path, {"email": "x@example.com"}).status_code == 403, path
+    assert family.members.count() == 2
+
+
+def test_where_plans_live_elsewhere_groups_mean_nothing(as_owner: Browser, paths: list[str], settings: Any) -> None:
+    settings.PLAN_SOURCE_URL = "https://billing.example.com/"
+    for path in paths:
+        assert as_owner.post(path, {"email": "x@example.com"}).status_code == 404
