@@ -229,6 +229,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-usage": {"task": "api.tasks.clear_usage", "schedule": 3600.0},
     "clear-request-log": {"task": "api.tasks.clear_request_log", "schedule": 3600.0},
     "clear-sign-in-log": {"task": "devportal.console.tasks.clear_sign_in_log", "schedule": 3600.0},
+    "forget-sent-forms": {"task": "devportal.console.tasks.forget_sent_forms", "schedule": 3600.0},
     "remove-deleted-projects": {"task": "oidc.tasks.remove_deleted_projects", "schedule": 3600.0},
     "advance-subscriptions": {"task": "accounts.tasks.advance_subscriptions", "schedule": 60.0},
     "send-waiting-mail": {"task": "accounts.tasks.send_waiting_mail", "schedule": 10.0},

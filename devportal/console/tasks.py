@@ -5,7 +5,7 @@ from datetime import timedelta
 from celery import shared_task
 from django.conf import settings
 
-from devportal.console.models import SignInEvent
+from devportal.console.models import SentForm, SignInEvent
 from devportal.lib import clock
 
 
@@ -13,4 +13,11 @@ from devportal.lib import clock
 def clear_sign_in_log() -> int:
     """Delete steps of sign-ins older than SIGN_IN_LOG_DAYS; return how many went."""
     gone, _ = SignInEvent.objects.filter(at__lt=clock.now() - timedelta(days=settings.SIGN_IN_LOG_DAYS)).delete()
+    return gone
+
+
+@shared_task
+def forget_sent_forms() -> int:
+    """Delete the tokens of forms that nobody sends again; return how many went."""
+    gone, _ = SentForm.objects.filter(at__lt=clock.now() - timedelta(days=1)).delete()
     return gone

@@ -1,4 +1,5 @@
 from devportal.console.models.audit import AuditEvent
+from devportal.console.models.forms import SentForm
 from devportal.console.models.signins import SignInEvent
 
-__all__ = ["AuditEvent", "SignInEvent"]
+__all__ = ["AuditEvent", "SentForm", "SignInEvent"]
