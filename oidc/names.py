@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 
 LONGEST = 100
+LONGEST_READING = 200  # what is beyond tells no names apart
 _SMALL_CAPITAL = "LATIN LETTER SMALL CAPITAL "
 # Digits and signs that people read as letters; the table has only those that look exactly alike.
 _READ_AS = str.maketrans("013457" + "8@$!|", "oleast" + "basll")
@@ -45,6 +46,11 @@ def skeletons(name: str) -> set[str]:
     # Once more: folding makes letters that have lookalikes of their own.
     folded = {_letters(reading).translate(_READ_AS) for reading in readings}
     return {"".join(filter(str.isalnum, reading)) for reading in folded}
+
+
+def reading(name: str) -> str:
+    """Return what `name` reads as, in one text: names that people confuse have the same; "" if nothing can be read."""
+    return min(skeleton.replace("i", "l") for skeleton in skeletons(name))[:LONGEST_READING]
 
 
 def check_name(name: str) -> None:

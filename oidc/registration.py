@@ -33,7 +33,8 @@ def _is_plain_http_elsewhere(uri: str) -> bool:
     return parts.scheme == "http" and parts.hostname not in LOOPBACK
 
 
-def _is_own(uri: str) -> bool:
+def is_own(uri: str) -> bool:
+    """Tell whether an address is one of this service."""
     return _host_and_port(uri) in {_host_and_port(settings.AUTH_URL), _host_and_port(settings.BASE_URL)}
 
 
@@ -58,7 +59,7 @@ FAULTS: tuple[tuple[Callable[[str], object], str], ...] = (
     (lambda uri: "@" in uri.partition("://")[2].partition("/")[0], "Remove the user name before @."),
     (lambda uri: not uri.startswith(("http://", "https://")) or _parts(uri) is None, "This is not a web address."),
     (_is_plain_http_elsewhere, "http is allowed only for localhost and 127.0.0.1."),
-    (_is_own, "This is an address of the service itself."),
+    (is_own, "This is an address of the service itself."),
 )
 
 

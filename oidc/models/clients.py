@@ -11,6 +11,7 @@ from oauthlib.oauth2.rfc6749.errors import MissingRedirectURIError
 
 from devportal.lib.credentials import random_text
 from oidc.models.projects import Project
+from oidc.names import LONGEST_READING, reading
 
 
 def new_client_id() -> str:
@@ -41,8 +42,22 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
     home_page_url = models.URLField(max_length=500, blank=True)
     privacy_policy_url = models.URLField(max_length=500, blank=True)
     terms_url = models.URLField(max_length=500, blank=True)
+    # `db_default`: while one version follows another, the one before inserts rows without these two.
+    support_address = models.EmailField(blank=True, default="", db_default="")
+    # What the name reads as, so that names which read alike are found by an index.
+    name_reading = models.CharField(
+        max_length=LONGEST_READING, blank=True, default="", db_default="", db_index=True, editable=False
+    )
 
     objects: ClassVar["models.Manager[Client]"] = ApplicationManager()
+
+    class Meta(AbstractApplication.Meta):  # type: ignore[misc]
+        indexes = [
+            # The newest verified apps: few among many.
+            models.Index(
+                fields=["-verified_at"], condition=models.Q(verified_at__isnull=False), name="verified_clients"
+            )
+        ]
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         # What the library reads is derived, so that it can't disagree with what we say.
@@ -50,6 +65,10 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
         self.authorization_grant_type = self.GRANT_AUTHORIZATION_CODE
         self.algorithm = self.RS256_ALGORITHM
         self.client_secret, self.hash_client_secret = "", False
+        fields = kwargs.get("update_fields")
+        if fields is None or "name" in fields:
+            self.name_reading = reading(self.name)
+            kwargs["update_fields"] = None if fields is None else {*fields, "name_reading"}
         super().save(*args, **kwargs)
 
     @property
@@ -65,6 +84,11 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
     @property
     def is_verified(self) -> bool:
         return self.verified_at is not None
+
+    @property
+    def shows_logo(self) -> bool:
+        """Whether people see the logo: after review only (specification 5.4)."""
+        return self.is_verified and bool(self.logo)
 
     @property
     def letter(self) -> str:

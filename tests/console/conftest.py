@@ -6,8 +6,9 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account
-from oidc.models import Project, ProjectMember
-from tests.factories import make_account, make_project
+from oidc.models import Client, Project, ProjectMember
+from tests.console.reviewing import make_reviewer
+from tests.factories import make_account, make_client, make_project
 
 Role = ProjectMember.Role
 
@@ -73,3 +74,14 @@ def as_viewer(viewer: Account, project: Project, browser_of: Callable[[Account],
 @pytest.fixture
 def as_outsider(outsider: Account, browser_of: Callable[[Account], Browser]) -> Browser:
     return browser_of(outsider)
+
+
+@pytest.fixture
+def app(project: Project) -> Client:
+    """A browser app of the project, as new as can be."""
+    return make_client(project, name="Orbit")
+
+
+@pytest.fixture
+def reviewer(db: None) -> Account:
+    return make_reviewer("rita@example.com")

@@ -1,5 +1,6 @@
 from devportal.console.models.audit import AuditEvent
 from devportal.console.models.forms import SentForm
+from devportal.console.models.reviews import AppReview, ReviewEntry
 from devportal.console.models.signins import SignInEvent
 
-__all__ = ["AuditEvent", "SentForm", "SignInEvent"]
+__all__ = ["AppReview", "AuditEvent", "ReviewEntry", "SentForm", "SignInEvent"]

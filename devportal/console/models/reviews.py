@@ -1,0 +1,136 @@
+"""App review: what a developer asks for, what came of it, and what was said on the way."""
+
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.db import models
+
+from oidc.models import Project
+
+
+class AppReviewManager(models.Manager["AppReview"]):
+    """Finds reviews for the desk."""
+
+    def waiting(self) -> "models.QuerySet[AppReview]":
+        """Return what waits for a reviewer, the oldest first; deleted projects ask for nothing."""
+        rows = self.filter(status__in=AppReview.FROZEN, client__project__deleted_at=None)
+        return rows.select_related("client__project", "assignee").order_by("submitted_at", "pk")
+
+
+class AppReview(models.Model):
+    """One round of review of an app; its steps are in `devportal/console/reviews/`.
+
+    `snapshot` is what is asked for: `name`, `logo` (a stored file, or ""), `home_page_url`, `privacy_policy_url`,
+    `terms_url`, `support_address`, `redirect_urls`, and `scopes` with a justification each. `baseline` is what was in
+    force when it was sent, {} for an app that was never approved.
+    """
+
+    class Status(models.TextChoices):
+        DRAFT = "draft", "Draft"
+        SUBMITTED = "submitted", "Submitted"
+        IN_REVIEW = "in_review", "In review"
+        CHANGES_REQUESTED = "changes_requested", "Changes requested"
+        APPROVED = "approved", "Approved"
+        REJECTED = "rejected", "Rejected"
+        WITHDRAWN = "withdrawn", "Withdrawn"
+
+    # Sent and not answered yet: nobody edits what a reviewer may be looking at.
+    FROZEN = (Status.SUBMITTED, Status.IN_REVIEW)
+    OPEN = (Status.DRAFT, *FROZEN, Status.CHANGES_REQUESTED)
+
+    client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="reviews")
+    number = models.PositiveIntegerField()  # 1, 2, … of its client
+    status = models.CharField(max_length=20, choices=Status.choices, default=Status.DRAFT)
+    # How often it was sent. A decision names the revision that it is about.
+    revision = models.PositiveIntegerField(default=0)
+    # Whether the app was verified when this was sent: a change, not a first review.
+    is_change = models.BooleanField(default=False)
+    snapshot: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
+    baseline: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
+    created_at = models.DateTimeField()
+    submitted_at = models.DateTimeField(null=True, blank=True)
+    submitted_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    assignee = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="assigned_reviews"
+    )
+    decided_at = models.DateTimeField(null=True, blank=True)
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    # Of each scope that was asked for: whether it is approved.
+    decisions: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
+    # Codes of reviews.REASONS, and what the reviewer added.
+    reasons: "models.JSONField[Any, Any]" = models.JSONField(default=list)
+    reason_text = models.TextField(blank=True)
+
+    objects: ClassVar[AppReviewManager] = AppReviewManager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["client", "number"], name="one_review_per_client_and_number"),
+            models.UniqueConstraint(
+                fields=["client"],
+                condition=models.Q(status__in=["draft", "submitted", "in_review", "changes_requested"]),
+                name="one_open_review_per_client",
+            ),
+        ]
+        indexes = [models.Index(fields=["status", "submitted_at"], name="reviews_by_age")]
+
+    def __str__(self) -> str:
+        return f"Review {self.number} of {self.snapshot.get('name') or self.client_id}"
+
+    @property
+    def is_open(self) -> bool:
+        return self.status in self.OPEN
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether it is with the reviewers."""
+        return self.status in self.FROZEN
+
+    @property
+    def label(self) -> str:
+        """What kind of work it is for the desk: "new", "changed" or "resubmitted"."""
+        if self.revision > 1:
+            return "resubmitted"
+        return "changed" if self.is_change else "new"
+
+
+class ReviewEntry(models.Model):
+    """One line of the timeline of an app, or of a whole project (`client` is null): a step, or something said."""
+
+    class Kind(models.TextChoices):
+        SUBMITTED = "submitted", "Submitted"
+        RESUBMITTED = "resubmitted", "Resubmitted"
+        WITHDRAWN = "withdrawn", "Withdrawn"
+        ASSIGNED = "assigned", "Assigned"
+        STARTED = "started", "Review started"
+        COMMENT = "comment", "Comment"
+        CHANGES_REQUESTED = "changes_requested", "Changes requested"
+        APPROVED = "approved", "Approved"
+        REJECTED = "rejected", "Rejected"
+        APPROVAL_WITHDRAWN = "approval_withdrawn", "Approval withdrawn"
+        SUSPENDED = "suspended", "Project suspended"
+        SUSPENSION_LIFTED = "suspension_lifted", "Suspension lifted"
+
+    class Side(models.TextChoices):
+        DEVELOPER = "developer", "Developer"
+        REVIEWER = "reviewer", "Reviewer"
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+")
+    client = models.ForeignKey(
+        settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, null=True, related_name="review_entries"
+    )
+    review = models.ForeignKey(AppReview, models.CASCADE, null=True, related_name="entries")
+    at = models.DateTimeField()
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    side = models.CharField(max_length=10, choices=Side.choices)
+    kind = models.CharField(max_length=20, choices=Kind.choices)
+    text = models.TextField(blank=True)
+    reasons: "models.JSONField[Any, Any]" = models.JSONField(default=list)
+    details: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
+
+    class Meta:
+        verbose_name_plural = "review entries"
+        indexes = [models.Index(fields=["project", "-id"], name="entries_of_a_project")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} at {self.at}"

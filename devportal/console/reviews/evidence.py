@@ -1,0 +1,91 @@
+"""What reviewers see beside a submission: how the app is used, and which others its name could be taken for."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from difflib import SequenceMatcher
+
+from api import usage
+from devportal.console.reviews.snapshots import working
+from devportal.lib import clock
+from oidc.branding import foreign_hosts
+from oidc.models import Client
+from oidc.names import reading
+
+DAYS = 30
+MOST_PEOPLE = 10_000  # counted no further
+# Bounds of the search for names that are alike. Equal readings and equal beginnings are found by an index among all
+# apps; only the newest verified ones, which are worth imitating, are compared letter by letter.
+MOST_EQUAL = 20
+MOST_BEGINNINGS = 200
+MOST_VERIFIED = 2000
+BEGINNING = 4  # letters
+ALIKE = 0.8
+
+
+@dataclass(frozen=True)
+class Similar:
+    """Another app, and how alike the names read: 1 is the same."""
+
+    client: Client
+    likeness: float
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of an app's use. `error_rate` is None without calls; `people_is_more`: counted no further."""
+
+    people: int
+    people_is_more: bool
+    calls: int
+    errors: int
+    error_rate: float | None
+    similar: list[Similar]
+    foreign_hosts: list[str]
+
+
+def evidence(client: Client) -> Evidence:
+    """Return what is known of an app, in a number of statements that grows with nothing."""
+    people = client.connections.order_by()[: MOST_PEOPLE + 1].count()
+    now = clock.now()
+    rows = usage.series(client.project, now - timedelta(days=DAYS), now, "status", client=client.client_id)
+    calls = sum(row["total_count"] for row in rows)
+    errors = sum(row["total_count"] for row in rows if row["status"] >= 400)
+    asked = working(client)
+    return Evidence(
+        people=min(people, MOST_PEOPLE),
+        people_is_more=people > MOST_PEOPLE,
+        calls=calls,
+        errors=errors,
+        error_rate=errors / calls if calls else None,
+        similar=similar_to(client, asked["name"]),
+        foreign_hosts=foreign_hosts(asked["home_page_url"], list(client.registered_redirect_uris)),
+    )
+
+
+def similar_to(client: Client, name: str) -> list[Similar]:
+    """Return apps of other projects whose names read like `name`, the most alike first."""
+    wanted = reading(name)
+    if not wanted:
+        return []
+    others = Client.objects.exclude(project=client.project_id)
+    found = [
+        others.filter(name_reading=wanted)[:MOST_EQUAL],
+        others.filter(name_reading__startswith=wanted[:BEGINNING])[:MOST_BEGINNINGS],
+        others.filter(verified_at__isnull=False).order_by("-verified_at")[:MOST_VERIFIED],
+    ]
+    readings = dict(pair for rows in found for pair in rows.values_list("pk", "name_reading"))
+    scores = {pk: _likeness(wanted, other) for pk, other in readings.items()}
+    best = sorted((pk for pk, score in scores.items() if score >= ALIKE), key=lambda pk: (-scores[pk], pk))[:MOST_EQUAL]
+    rows = Client.objects.select_related("project").in_bulk(best)
+    return [Similar(rows[pk], scores[pk]) for pk in best if pk in rows]
+
+
+def _likeness(one: str, other: str) -> float:
+    """Return how alike two readings are, 0 to 1; one inside the other counts as nearly the same."""
+    if one == other:
+        return 1.0
+    shorter, longer = sorted((one, other), key=len)
+    if len(shorter) >= BEGINNING and shorter in longer:
+        return 0.95
+    matcher = SequenceMatcher(None, one, other, autojunk=False)
+    return matcher.ratio() if matcher.real_quick_ratio() >= ALIKE and matcher.quick_ratio() >= ALIKE else 0.0

@@ -1,0 +1,144 @@
+"""Who may take which step of a review, from where, and where it leads: one table, and the check of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from accounts.models import Account
+from devportal.console.models import AppReview, ReviewEntry
+from oidc.models import Client, Project, ProjectMember
+
+Status = AppReview.Status
+Side = ReviewEntry.Side
+
+REVIEWERS = "reviewer"  # the group; an operator (superuser) reviews too
+_WITH_REVIEWERS = (Status.SUBMITTED, Status.IN_REVIEW, Status.CHANGES_REQUESTED)
+
+
+class IllegalStep(Exception):
+    """The review is not where this step starts from; the argument is a sentence for the reader."""
+
+
+class Incomplete(IllegalStep):
+    """Something is missing without which the step can't be taken; the argument says what."""
+
+
+class NotAllowed(Exception):
+    """The step is not for this person, wherever the review is; the argument is a sentence for the reader."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of one side or of both, the states it starts from, and the one it leads to (None: it stays)."""
+
+    sides: tuple[str, ...]
+    starts: tuple[str, ...]
+    ends: str | None = None
+
+
+STEPS: Mapping[str, Step] = {
+    "edit": Step((Side.DEVELOPER,), (Status.DRAFT, Status.CHANGES_REQUESTED)),
+    "start_over": Step((Side.DEVELOPER,), (Status.DRAFT, Status.CHANGES_REQUESTED)),
+    "submit": Step((Side.DEVELOPER,), (Status.DRAFT,), Status.SUBMITTED),
+    "resubmit": Step((Side.DEVELOPER,), (Status.CHANGES_REQUESTED,), Status.SUBMITTED),
+    "withdraw": Step((Side.DEVELOPER,), _WITH_REVIEWERS, Status.WITHDRAWN),
+    "answer": Step((Side.DEVELOPER, Side.REVIEWER), _WITH_REVIEWERS),
+    "assign": Step((Side.REVIEWER,), _WITH_REVIEWERS),
+    "start": Step((Side.REVIEWER,), (Status.SUBMITTED,), Status.IN_REVIEW),
+    "request_changes": Step((Side.REVIEWER,), (Status.IN_REVIEW,), Status.CHANGES_REQUESTED),
+    "approve": Step((Side.REVIEWER,), (Status.IN_REVIEW,), Status.APPROVED),
+    "reject": Step((Side.REVIEWER,), (Status.IN_REVIEW,), Status.REJECTED),
+}
+
+
+# --- Who stands on which side ---
+
+
+def may_review(account: Account) -> bool:
+    """Tell whether this person reviews apps at all."""
+    if not account.is_active or not account.is_staff:
+        return False
+    return account.is_superuser or account.groups.filter(name=REVIEWERS).exists()
+
+
+def side_of(account: Account, project: Project) -> str | None:
+    """Return the side on which somebody stands in a project's reviews, None for neither.
+
+    Members stand on the developers' side and never on the other, whatever else they are (security rule 14); a viewer
+    among them only reads.
+    """
+    if not account.is_active:
+        return None
+    role = ProjectMember.objects.filter(project=project, account=account).values_list("role", flat=True).first()
+    if role is not None:
+        return None if role == ProjectMember.Role.VIEWER else Side.DEVELOPER
+    return Side.REVIEWER if may_review(account) else None
+
+
+def may_decide(account: Account, project: Project) -> bool:
+    """Tell whether this person may take a reviewer's steps in this project."""
+    return side_of(account, project) == Side.REVIEWER
+
+
+def require_reviewer(account: Account, project: Project) -> None:
+    """Raise NotAllowed for anybody who may not decide on this project."""
+    if not may_decide(account, project):
+        raise NotAllowed("Only reviewers decide on this, and nobody on a project of their own.")
+
+
+def require_developer(account: Account, project: Project) -> None:
+    """Raise NotAllowed for anybody who may not edit this project's apps."""
+    if side_of(account, project) != Side.DEVELOPER:
+        raise NotAllowed("Only owners and developers of the project do this.")
+
+
+def steps_for(review: AppReview, account: Account) -> list[str]:
+    """Return the steps that this person may take now, in the order of STEPS."""
+    side = side_of(account, review.client.project)
+    return [name for name, step in STEPS.items() if side in step.sides and review.status in step.starts]
+
+
+# --- Taking a step ---
+
+
+def lock(client: Client) -> Client:
+    """Lock a client's row, before that of a review: every step waits here for the one before it."""
+    locked = Client.objects.select_for_update(no_key=True, of=("self",)).select_related("project").filter(pk=client.pk)
+    row = locked.first()
+    if row is None or row.project.is_deleted:
+        raise IllegalStep("This app is deleted.")
+    return row
+
+
+def begin(review: AppReview, actor: Account, name: str) -> tuple[AppReview, str]:
+    """Return the review, read anew and locked, and the actor's side, if the step may be taken.
+
+    Call it inside a transaction. Of two people at once, the second sees what the first did. Raises NotAllowed,
+    IllegalStep.
+    """
+    step = STEPS[name]
+    client = lock(Client(pk=review.client_id))
+    row = AppReview.objects.select_for_update(no_key=True).filter(pk=review.pk).first()
+    if row is None:
+        raise IllegalStep("This review is no longer there.")
+    row.client = client
+    side = side_of(actor, client.project)
+    if side is None or side not in step.sides:
+        who = "the project's owners and developers" if step.sides == (Side.DEVELOPER,) else "reviewers"
+        raise NotAllowed(f"Only {who} do this, and nobody decides on a project of their own.")
+    if row.status not in step.starts:
+        raise IllegalStep(_why_not(row, name))
+    return row, side
+
+
+def _why_not(review: AppReview, name: str) -> str:
+    if name in ("edit", "start_over") and review.is_frozen:
+        return "This is with the reviewers and can't be changed now. Withdraw it first; nothing you wrote is lost."
+    if name in ("approve", "reject", "request_changes") and review.status == Status.SUBMITTED:
+        return "Start the review first."
+    return f"This can't be done any more: the review is now “{Status(review.status).label.lower()}”."
+
+
+def require_revision(review: AppReview, seen: int) -> None:
+    """Refuse a decision on something else than what the reviewer saw. Raises IllegalStep."""
+    if review.revision != seen:
+        raise IllegalStep("The developer sent a new version after you opened this page; look at it first.")

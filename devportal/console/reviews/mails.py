@@ -1,0 +1,96 @@
+"""Mails about reviews: to the project's owners and developers, and to the reviewer who has the app."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.conf import settings
+from django.template import Context
+from django.template.engine import Engine
+from django.urls import reverse
+
+from accounts import outbox
+from devportal.console.models import AppReview, ReviewEntry
+from devportal.console.reviews.reasons import texts
+from oidc.models import Client, Project, ProjectMember
+from oidc.scopes import SCOPES
+
+Kind = ReviewEntry.Kind
+Side = ReviewEntry.Side
+Role = ProjectMember.Role
+
+# What the developers' side is told of, and what the assignee is; `assigned` is between reviewers.
+TO_DEVELOPERS = frozenset(Kind.values) - {Kind.ASSIGNED}
+TO_ASSIGNEE = frozenset({Kind.ASSIGNED, Kind.RESUBMITTED, Kind.WITHDRAWN, Kind.COMMENT})
+
+
+def tell(entry: ReviewEntry) -> None:
+    """Queue the mails of one step: they are sent if its transaction is committed."""
+    context = context_of(entry)
+    # What a developer says goes to the reviewer; their own team reads it in the console.
+    if entry.kind in TO_DEVELOPERS and not (entry.kind == Kind.COMMENT and entry.side == Side.DEVELOPER):
+        for address in developers_of(entry.project):
+            outbox.queue(address, f"review_{entry.kind}", context)
+    assignee = entry.review.assignee if entry.review else None
+    if entry.kind in TO_ASSIGNEE and assignee and assignee.is_active and assignee.pk != entry.author_id:
+        outbox.queue(assignee.email, f"desk_{entry.kind}", context | {"link": desk_url(entry.review)})
+
+
+def developers_of(project: Project) -> list[str]:
+    """Return the addresses of those who work on a project, owners and developers."""
+    members = ProjectMember.objects.filter(
+        project=project, role__in=[Role.OWNER, Role.DEVELOPER], account__is_active=True, account__email_verified=True
+    )
+    return list(members.order_by("pk").values_list("account__email", flat=True))
+
+
+def context_of(entry: ReviewEntry) -> dict[str, Any]:
+    """Return what the templates of mails see."""
+    return _context(entry.project, entry.client, entry.kind, entry.reasons, entry.text, entry.details)
+
+
+def _context(
+    project: Project, client: Client | None, kind: str, reasons: Iterable[str], text: str, details: dict[str, Any]
+) -> dict[str, Any]:
+    name = details.get("name") or (client.name if client else "")
+    scopes = details.get("scopes", {})
+    return {
+        "app": name,
+        "project": project.name,
+        "kind": kind,
+        "reasons": texts(reasons),
+        "text": text,
+        "approved": [SCOPES[scope].title for scope, yes in scopes.items() if yes and scope in SCOPES],
+        "refused": [SCOPES[scope].title for scope, yes in scopes.items() if not yes and scope in SCOPES],
+        "still_verified": details.get("still_verified", False),
+        "link": console_url(project, client),
+    }
+
+
+def console_url(project: Project, client: Client | None) -> str:
+    """Return the address of the page in the console where a developer goes on."""
+    if client is None:
+        return settings.AUTH_URL + reverse("console:project", args=[project.public_id])
+    return settings.AUTH_URL + reverse("console:review", args=[project.public_id, client.client_id])
+
+
+def desk_url(review: AppReview | None) -> str:
+    """Return the address of a review on the reviewers' desk."""
+    return f"{settings.AUTH_URL}{reverse('admin:index')}console/appreview/{review.pk if review else 0}/change/"
+
+
+def preview(
+    kind: str,
+    review: AppReview,
+    reasons: Iterable[str] = (),
+    text: str = "",
+    scopes: dict[str, bool] | None = None,
+) -> tuple[str, str]:
+    """Return subject and body of the mail that a decision would send to the developers."""
+    details = {"name": review.snapshot.get("name", ""), "scopes": scopes or {}}
+    context = _context(review.client.project, review.client, kind, reasons, text, details)
+    known = {"service_name": settings.SERVICE_NAME, "site": settings.AUTH_URL}
+    subject, body = (
+        Engine.get_default().get_template(f"mail/review_{kind}_{part}.txt").render(Context(known | context, False))
+        for part in ("subject", "message")
+    )
+    return " ".join(subject.split()), body.strip()

@@ -1,0 +1,72 @@
+"""The timeline of an app, and everybody's being told: an entry, an audit event and mails for each step."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from accounts.models import Account
+from devportal.console.models import AppReview, ReviewEntry
+from devportal.console.reviews import mails
+from devportal.console.reviews.machine import Incomplete
+from devportal.lib import clock
+from devportal.lib.audit import Event, report
+from oidc.models import Client, Project
+
+Kind = ReviewEntry.Kind
+Side = ReviewEntry.Side
+
+LONGEST_TEXT = 4000  # characters of a note, an answer or a justification
+MOST_SHOWN = 200
+
+
+def clean_text(text: str) -> str:
+    """Return what somebody wrote without the space around it and control characters. Raises Incomplete if too long."""
+    kept = "".join(letter for letter in text.replace("\r\n", "\n") if letter >= " " or letter in "\n\t").strip()
+    if len(kept) > LONGEST_TEXT:
+        raise Incomplete(f"Write at most {LONGEST_TEXT} characters.")
+    return kept.encode("utf-8", "replace").decode()  # a lone surrogate is no text
+
+
+def record(
+    kind: str,
+    side: str,
+    actor: Account,
+    project: Project,
+    client: Client | None = None,
+    review: AppReview | None = None,
+    *,
+    text: str = "",
+    reasons: Iterable[str] = (),
+    details: dict[str, Any] | None = None,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+) -> ReviewEntry:
+    """Add a step to the timeline and the audit trail, and queue its mails: all in the caller's transaction."""
+    entry = ReviewEntry.objects.create(
+        project=project,
+        client=client,
+        review=review,
+        at=clock.now(),
+        author=actor,
+        side=side,
+        kind=kind,
+        text=text,
+        reasons=list(reasons),
+        details=details or {},
+    )
+    told = {"side": side, **(details or {})}
+    if review is not None:
+        told |= {"review": review.number, "revision": review.revision}
+    if entry.reasons:
+        told["reasons"] = entry.reasons
+    target = client.client_id if client else project.public_id
+    report(Event(f"review.{kind}", actor.pk, project.public_id, target, told, before or {}, after or {}))
+    mails.tell(entry)
+    return entry
+
+
+def timeline(client: Client) -> list[ReviewEntry]:
+    """Return what happened in the reviews of an app and to its project, oldest first; the newest 200."""
+    rows = ReviewEntry.objects.filter(project=client.project_id, client=client) | ReviewEntry.objects.filter(
+        project=client.project_id, client=None
+    )
+    return list(rows.select_related("author", "review").order_by("-pk")[:MOST_SHOWN])[::-1]

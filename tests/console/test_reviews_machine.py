@@ -1,0 +1,326 @@
+"""Who may take which step of a review from where: every step, in every state, by everybody."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from accounts.models import Account
+from devportal.console import reviews
+from devportal.console.models import AppReview, AuditEvent, ReviewEntry
+from devportal.console.reviews import IllegalStep, Incomplete, NotAllowed
+from oidc.models import Client, Project, ProjectMember
+from tests.console.reviewing import (
+    BRANDING,
+    JUSTIFICATION,
+    REASON,
+    SCOPE,
+    Status,
+    decide,
+    fill,
+    fresh,
+    mails,
+    make_reviewer,
+    review_in,
+    sent,
+)
+from tests.factories import make_account
+
+pytestmark = pytest.mark.django_db
+Role = ProjectMember.Role
+
+# Takes the step as `actor` would from a page that was opened just before.
+TAKE: dict[str, Callable[[AppReview, Account], Any]] = {
+    "edit": lambda review, actor: reviews.save_branding(review.client, actor, {"name": "Orbit Two"}),
+    "start_over": lambda review, actor: reviews.start_over(review.client, actor),
+    "submit": lambda review, actor: reviews.submit(review.client, actor),
+    "resubmit": lambda review, actor: reviews.resubmit(review.client, actor),
+    "withdraw": reviews.withdraw,
+    "answer": lambda review, actor: reviews.answer(review, actor, "Here it is."),
+    "assign": lambda review, actor: reviews.assign(review, actor, actor),
+    "start": reviews.start,
+    "request_changes": lambda review, actor: reviews.request_changes(
+        review, actor, revision=review.revision, reasons=REASON
+    ),
+    "approve": lambda review, actor: reviews.approve(review, actor, revision=review.revision, scopes={SCOPE: True}),
+    "reject": lambda review, actor: reviews.reject(review, actor, revision=review.revision, reasons=REASON),
+}
+D, S, I, C = Status.DRAFT, Status.SUBMITTED, Status.IN_REVIEW, Status.CHANGES_REQUESTED  # noqa: E741
+A, R, W = Status.APPROVED, Status.REJECTED, Status.WITHDRAWN
+# From where a step leads, and to where, written down apart from the code. After the end of a review, editing and
+# sending begin a new one (NEXT).
+LEADS: dict[str, dict[str, str]] = {
+    "edit": {D: D, C: C},
+    "start_over": {D: D, C: C},
+    "submit": {D: S},
+    "resubmit": {C: S},
+    "withdraw": {S: W, I: W, C: W},
+    "answer": {S: S, I: I, C: C},
+    "assign": {S: S, I: I, C: C},
+    "start": {S: I},
+    "request_changes": {I: C},
+    "approve": {I: A},
+    "reject": {I: R},
+}
+NEXT = {"edit": D, "start_over": D, "submit": S}
+DEVELOPERS = {"edit", "start_over", "submit", "resubmit", "withdraw", "answer"}
+REVIEWERS = set(LEADS) - DEVELOPERS | {"answer"}
+MAY: dict[str, set[str]] = {
+    "owner": DEVELOPERS,
+    "developer": DEVELOPERS,
+    "viewer": set(),
+    "outsider": set(),
+    "reviewer": REVIEWERS,
+    "operator": REVIEWERS,
+    "reviewing owner": DEVELOPERS,
+    "reviewing developer": DEVELOPERS,
+    "reviewing viewer": set(),
+    "operator who is a viewer": set(),
+    "deactivated reviewer": set(),
+    "deactivated owner": set(),
+    "staff": set(),
+    "reviewer without staff": set(),
+}
+
+
+@pytest.fixture
+def actor_of(project: Project, owner: Account, developer: Account, viewer: Account, outsider: Account) -> Any:
+    """Return a person of each kind, made when asked for."""
+
+    def member(role: str, **fields: Any) -> Account:
+        account = make_reviewer(**fields)
+        ProjectMember.objects.create(project=project, account=account, role=role)
+        return account
+
+    make: dict[str, Callable[[], Account]] = {
+        "owner": lambda: owner,
+        "developer": lambda: developer,
+        "viewer": lambda: viewer,
+        "outsider": lambda: outsider,
+        "reviewer": make_reviewer,
+        "operator": lambda: make_account(is_staff=True, is_superuser=True),
+        "reviewing owner": lambda: member(Role.OWNER),
+        "reviewing developer": lambda: member(Role.DEVELOPER),
+        "reviewing viewer": lambda: member(Role.VIEWER),
+        "operator who is a viewer": lambda: member(Role.VIEWER, is_superuser=True),
+        "deactivated reviewer": lambda: make_reviewer(is_active=False),
+        "deactivated owner": lambda: member(Role.OWNER, is_active=False),
+        "staff": lambda: make_account(is_staff=True),
+        "reviewer without staff": lambda: _without_staff(make_reviewer()),
+    }
+    return lambda who: make[who]()
+
+
+def _without_staff(account: Account) -> Account:
+    Account.objects.filter(pk=account.pk).update(is_staff=False)
+    account.refresh_from_db()
+    return account
+
+
+def everything() -> tuple[Any, ...]:
+    """Return what a refused step must leave as it was."""
+    return (
+        list(AppReview.objects.order_by("pk").values()),
+        list(Client.objects.order_by("pk").values()),
+        ReviewEntry.objects.count(),
+        AuditEvent.objects.count(),
+        mails(),
+    )
+
+
+@pytest.mark.parametrize("who", MAY)
+@pytest.mark.parametrize("status", Status.values)
+def test_every_step_from_every_state(
+    who: str, status: str, app: Client, developer: Account, reviewer: Account, actor_of: Any
+) -> None:
+    actor = actor_of(who)
+    review = review_in(status, app, developer, reviewer)
+    before = everything()
+    for step, take in TAKE.items():
+        ends = LEADS[step].get(status)
+        if ends is None and not review.is_open:
+            ends = NEXT.get(step)
+        if step == "submit" and status == A:
+            ends = None  # nothing has changed since
+        if step not in MAY[who] or ends is None:
+            with pytest.raises(IllegalStep if step in MAY[who] else NotAllowed):
+                take(review, actor)
+            assert everything() == before, step
+            continue
+        take(review, actor)
+        newest = AppReview.objects.filter(client=app).order_by("-number").first()
+        assert newest is not None
+        assert newest.status == ends, step
+        assert AuditEvent.objects.count() > before[3] or step == "start_over", step
+        # Back to where this began, for the next step.
+        Client.objects.filter(pk=app.pk).update(verified_at=None, approved_scopes="", name="Orbit")
+        for rows in (ReviewEntry, AppReview, AuditEvent):
+            rows.objects.all().delete()
+        review = review_in(status, app, developer, reviewer)
+        before = everything()
+
+
+@pytest.mark.parametrize("who", MAY)
+@pytest.mark.parametrize("status", Status.values)
+def test_the_steps_that_are_offered_are_those_that_can_be_taken(
+    who: str, status: str, app: Client, developer: Account, reviewer: Account, actor_of: Any
+) -> None:
+    review = review_in(status, app, developer, reviewer)
+    offered = set(reviews.steps_for(review, actor_of(who)))
+    assert offered == {step for step in MAY[who] if status in LEADS[step]}
+
+
+@pytest.mark.parametrize("who", MAY)
+def test_who_may_suspend_and_withdraw_approvals(
+    who: str, app: Client, developer: Account, reviewer: Account, actor_of: Any
+) -> None:
+    decide(sent(app, developer), reviewer, Status.APPROVED)
+    actor, project = actor_of(who), app.project
+    steps: list[Callable[[], Any]] = [
+        lambda: reviews.withdraw_approval(app, actor, scopes=[SCOPE], reasons=["other"], text="Because."),
+        lambda: reviews.withdraw_approval(app, actor, reasons=["at_your_request"]),
+        lambda: reviews.suspend_project(project, actor, reasons=["harmful"]),
+        lambda: reviews.lift_suspension(project, actor),
+    ]
+    for step in steps:
+        if MAY[who] >= REVIEWERS:
+            step()
+            with pytest.raises(IllegalStep):
+                step()  # done already
+        else:
+            before = everything()
+            with pytest.raises(NotAllowed):
+                step()
+            assert everything() == before
+    project.refresh_from_db()
+    assert project.suspended_at is None
+
+
+# --- Details of the steps ---
+
+DECISIONS: list[Callable[..., AppReview]] = [reviews.reject, reviews.request_changes]
+
+
+def test_a_decision_on_what_was_not_seen_is_refused(app: Client, developer: Account, reviewer: Account) -> None:
+    review = decide(sent(app, developer), reviewer, Status.CHANGES_REQUESTED)
+    seen = review.revision
+    reviews.save_branding(app, developer, {"name": "Something else"})
+    review = reviews.start(reviews.resubmit(app, developer), reviewer)
+    with pytest.raises(IllegalStep, match="new version"):
+        reviews.approve(review, reviewer, revision=seen, scopes={SCOPE: True})
+    for decision in DECISIONS:
+        with pytest.raises(IllegalStep, match="new version"):
+            decision(review, reviewer, revision=seen, reasons=REASON)
+    assert not fresh(app).is_verified
+    reviews.approve(review, reviewer, revision=review.revision, scopes={SCOPE: True})
+    assert fresh(app).name == "Something else"
+
+
+def test_a_decision_needs_a_reason_from_the_list(app: Client, developer: Account, reviewer: Account) -> None:
+    review = reviews.start(sent(app, developer), reviewer)
+    for reasons, text in ([], ""), ([], "A note"), (["no_such"], ""), (["other"], " "), (["against_the_rules"], ""):
+        for decision in DECISIONS:
+            with pytest.raises(Incomplete):
+                decision(review, reviewer, revision=1, reasons=reasons, text=text)
+    with pytest.raises(Incomplete, match="4000"):
+        reviews.reject(review, reviewer, revision=1, reasons=REASON, text="x" * 4001)
+    review = reviews.reject(review, reviewer, revision=1, reasons=["other", *REASON, *REASON], text=" Why?\x00 ")
+    assert (review.reasons, review.reason_text) == ([*REASON, "other"], "Why?")
+
+
+def test_every_scope_is_decided_on(app: Client, developer: Account, reviewer: Account) -> None:
+    review = reviews.start(sent(app, developer), reviewer)
+    wrong: list[dict[str, bool]] = [{}, {SCOPE: True, "email": True}, {"email": True}]
+    for scopes in wrong:
+        with pytest.raises(Incomplete):
+            reviews.approve(review, reviewer, revision=1, scopes=scopes)
+
+
+def test_a_submission_needs_what_the_checklist_asks_for(app: Client, developer: Account) -> None:
+    with pytest.raises(Incomplete, match="home page"):
+        reviews.submit(app, developer)
+    assert not AppReview.objects.exists(), "a refused submission leaves no draft behind"
+    fill(app, developer)
+    for missing in ("home_page_url", "privacy_policy_url", "support_address"):
+        reviews.save_branding(app, developer, {missing: ""})
+        with pytest.raises(Incomplete):
+            reviews.submit(app, developer)
+        reviews.save_branding(app, developer, BRANDING)
+    reviews.request_scopes(app, developer, {SCOPE: "please"})
+    with pytest.raises(Incomplete, match="justification"):
+        reviews.submit(app, developer)
+    reviews.request_scopes(app, developer, {SCOPE: JUSTIFICATION})
+    Client.objects.filter(pk=app.pk).update(enabled=False)
+    with pytest.raises(Incomplete, match="turned on"):
+        reviews.submit(app, developer)
+    Client.objects.filter(pk=app.pk).update(enabled=True)
+    assert reviews.submit(app, developer).status == Status.SUBMITTED
+
+
+def test_what_was_withdrawn_or_rejected_is_where_the_next_draft_begins(
+    app: Client, developer: Account, reviewer: Account
+) -> None:
+    reviews.withdraw(sent(app, developer), developer)
+    draft = reviews.draft_of(app, developer)
+    assert (draft.number, draft.snapshot["scopes"]) == (2, {SCOPE: JUSTIFICATION})
+    decide(reviews.submit(app, developer), reviewer, Status.REJECTED)
+    draft = reviews.draft_of(app, developer)
+    assert (draft.number, draft.snapshot["scopes"]) == (3, {SCOPE: JUSTIFICATION})
+
+
+def test_nobody_sends_all_day(app: Client, developer: Account, later: Callable[[float], None]) -> None:
+    fill(app, developer)
+    for _ in range(10):
+        reviews.withdraw(reviews.submit(app, developer), developer)
+    with pytest.raises(IllegalStep, match="very often"):
+        reviews.submit(app, developer)
+    later(24 * 3600 + 1)
+    review = reviews.submit(app, developer)
+    for _ in range(20):
+        reviews.answer(review, developer, "And another thing.")
+    with pytest.raises(IllegalStep, match="many answers"):
+        reviews.answer(review, developer, "And another thing.")
+
+
+def test_an_assignee_is_a_reviewer_of_other_peoples_apps(app: Client, developer: Account, reviewer: Account) -> None:
+    review = sent(app, developer)
+    own = make_reviewer()
+    ProjectMember.objects.create(project=app.project, account=own, role=Role.VIEWER)
+    for nobody in (developer, own, make_account(), make_reviewer(is_active=False)):
+        with pytest.raises(NotAllowed):
+            reviews.assign(review, reviewer, nobody)
+    other = make_reviewer()
+    assert reviews.assign(review, reviewer, other).assignee == other
+    assert reviews.start(review, reviewer).assignee == other, "beginning takes it from nobody"
+    assert reviews.assign(review, reviewer, None).assignee is None
+
+
+def test_an_app_that_was_deleted_meanwhile(app: Client, developer: Account, reviewer: Account) -> None:
+    review = reviews.start(sent(app, developer), reviewer)
+    Project.objects.filter(pk=app.project_id).update(deleted_at=review.submitted_at)
+    assert not AppReview.objects.waiting().exists()
+    with pytest.raises(IllegalStep, match="deleted"):
+        reviews.approve(review, reviewer, revision=1, scopes={SCOPE: True})
+    Client.objects.filter(pk=app.pk).delete()
+    with pytest.raises(IllegalStep, match="deleted"):
+        reviews.approve(review, reviewer, revision=1, scopes={SCOPE: True})
+    with pytest.raises(IllegalStep, match="deleted"):
+        reviews.save_branding(app, developer, {"name": "Orbit"})
+
+
+def test_the_queue_is_by_age(
+    app: Client, developer: Account, reviewer: Account, later: Callable[[float], None]
+) -> None:
+    other = Client.objects.get(pk=app.pk)
+    other.pk, other.client_id = None, "op_client_other"
+    other.save()
+    first = sent(other, developer)
+    later(60)
+    second = sent(app, developer)
+    assert list(AppReview.objects.waiting()) == [first, second]
+    assert first.label == "new"
+    reviews.start(first, reviewer)
+    assert list(AppReview.objects.waiting()) == [first, second]
+    decide(AppReview.objects.get(pk=first.pk), reviewer, Status.CHANGES_REQUESTED)
+    assert list(AppReview.objects.waiting()) == [second]
+    assert reviews.resubmit(other, developer).label == "resubmitted"
