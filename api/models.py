@@ -33,14 +33,10 @@ LATENCY_EDGES_MS = (5, 10, 25, 50, 100, 250, 1000)
 LATENCY_FIELDS = (*(f"ms_{edge}" for edge in LATENCY_EDGES_MS), "ms_more")
 
 
-class UsageBucket(models.Model):
-    """How many calls of one kind one minute saw, and how long they took."""
+class Counted(models.Model):
+    """How many calls of one kind a stretch of time saw, and how long they took."""
 
-    minute = models.DateTimeField()
-    project = models.ForeignKey("oidc.Project", models.CASCADE, related_name="+")
-    # A key's public id, or "" for access tokens; a client's id, or "" for API keys.
-    credential = models.CharField(max_length=16, blank=True)
-    client = models.CharField(max_length=255, blank=True)
+    project = models.ForeignKey("oidc.Project", models.CASCADE, related_name="+", db_index=False)
     endpoint = models.CharField(max_length=32)
     status = models.PositiveSmallIntegerField()
     code = models.CharField(max_length=32, blank=True)  # of the error, "" for a success
@@ -55,15 +51,68 @@ class UsageBucket(models.Model):
     ms_more = models.PositiveIntegerField(default=0)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["project", "minute", "credential", "client", "endpoint", "status", "code"],
-                name="one_bucket_per_kind_and_minute",
-            )
-        ]
+        abstract = True
+
+
+class CountedByWhom(Counted):
+    """The same, parted by who called: a key's public id, or a client's id; the other is ""."""
+
+    credential = models.CharField(max_length=16, blank=True)
+    client = models.CharField(max_length=255, blank=True)
+
+    class Meta:
+        abstract = True
+
+
+def _one_row_each(moment: str, *who: str) -> list[models.BaseConstraint]:
+    fields = ["project", moment, *who, "endpoint", "status", "code"]
+    name = f"one_{'bucket' if who else 'total'}_per_kind_and_{moment}"
+    return [models.UniqueConstraint(fields=fields, name=name)]
+
+
+# Every call is counted in each of the four tables below, in one transaction: those of hours and days are there so that
+# a month of a busy project is read in milliseconds (api/buckets.py chooses).
+
+
+class UsageBucket(CountedByWhom):
+    """The calls of a minute."""
+
+    minute = models.DateTimeField()
+
+    class Meta:
+        constraints = _one_row_each("minute", "credential", "client")
 
     def __str__(self) -> str:
         return f"{self.count} of {self.endpoint} {self.status} at {self.minute}"
+
+
+class UsageHour(CountedByWhom):
+    """The calls of an hour."""
+
+    hour = models.DateTimeField()
+
+    class Meta:
+        constraints = _one_row_each("hour", "credential", "client")
+        indexes = [models.Index(fields=["project", "client", "hour"], name="hours_of_a_client")]
+
+
+class UsageDay(CountedByWhom):
+    """The calls of a day in UTC."""
+
+    day = models.DateTimeField()
+
+    class Meta:
+        constraints = _one_row_each("day", "credential", "client")
+        indexes = [models.Index(fields=["project", "client", "day"], name="days_of_a_client")]
+
+
+class UsageTotal(Counted):
+    """The calls of an hour, whoever made them."""
+
+    hour = models.DateTimeField()
+
+    class Meta:
+        constraints = _one_row_each("hour")
 
 
 class RequestLog(models.Model):

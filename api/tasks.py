@@ -5,8 +5,8 @@ from datetime import timedelta
 from celery import shared_task
 from django.conf import settings
 
-from api import usage
-from api.models import RequestLog, UsageBatch, UsageBucket
+from api import buckets, usage
+from api.models import RequestLog, UsageBatch
 from devportal.lib import clock
 
 KEEP_BATCH_IDS = timedelta(days=7)
@@ -22,9 +22,10 @@ def flush_usage() -> int:
 def clear_usage() -> int:
     """Delete counts older than USAGE_DAYS, and the ids of batches that can't come again; return how many rows went."""
     old = clock.now() - timedelta(days=settings.USAGE_DAYS)
-    buckets, _ = UsageBucket.objects.filter(minute__lt=old).delete()
+    # Whole days: what is left of one agrees in minutes, hours and days.
+    gone = buckets.clear(old.replace(hour=0, minute=0, second=0, microsecond=0))
     batches, _ = UsageBatch.objects.filter(written_at__lt=clock.now() - KEEP_BATCH_IDS).delete()
-    return buckets + batches
+    return gone + batches
 
 
 @shared_task

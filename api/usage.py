@@ -1,25 +1,31 @@
-"""How often what was called: counted beside the limits, written in batches with the logs, read as series."""
+"""How often what was called: counted beside the limits, and written in batches with the logs (api/buckets.py)."""
 
 import logging
-from collections import defaultdict
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from multiprocessing.util import Finalize
-from typing import Any
 
-from django.db import DatabaseError, connection, transaction
-from django.db.models import Sum
+from django.db import DatabaseError, transaction
 
-from api.models import LATENCY_EDGES_MS, LATENCY_FIELDS, ApiKey, UsageBatch, UsageBucket
+from api import buckets
+from api.buckets import Count, series
+from api.models import LATENCY_EDGES_MS, ApiKey, UsageBatch
 from devportal.lib import clock, journal
 from devportal.lib.counters import LocalCounters, counters
-from oidc.models import Project
+
+__all__ = ["Kind", "Whose", "flush", "flush_at_exit", "note", "series"]
 
 log = logging.getLogger(__name__)
 
 LAST_USED_EVERY = timedelta(hours=1)
 _SEPARATOR = "|"
+# What `note` writes, as wide as the columns: project, key, client, endpoint, status, code, minute, latency class.
+_FIELD = re.compile(
+    r"(\d{1,18})\|([!-{}~]{0,16})\|([!-{}~]{0,255})\|([!-{}~]{1,32})\|(\d{3})\|([!-{}~]{0,32})\|(\d{1,9})\|([0-7])",
+    re.ASCII,
+)
 
 
 @dataclass(frozen=True)
@@ -62,75 +68,54 @@ def flush() -> int:
     it was written is only forgotten.
     """
     written = 0
-    for holder, batch_id, counts in counters().drain():
+    for holder, batch_id, fields in counters().drain():
         try:
             with transaction.atomic():
                 _, is_new = UsageBatch.objects.get_or_create(batch_id=batch_id)
                 if is_new:
-                    calls = {field: count for field, count in counts.items() if not journal.is_entry(field)}
-                    _add(calls)
-                    journal.write(field for field in counts if journal.is_entry(field))
-                    written += sum(calls.values())
+                    written += _write(fields)
                 else:
                     log.info("The usage batch %s is written already.", batch_id)
         except Exception:
             if isinstance(holder, LocalCounters):
-                holder.give_back(counts)
+                holder.give_back(fields)
             raise
         holder.settle(batch_id)
     return written
 
 
-def _add(counts: dict[str, int]) -> None:
-    buckets: dict[tuple[str, ...], list[int]] = defaultdict(lambda: [0] * len(LATENCY_FIELDS))
-    for field, count in counts.items():
-        *place, latency = field.split(_SEPARATOR)
-        buckets[tuple(place)][int(latency)] += count
-    known = set(Project.objects.filter(pk__in={int(place[0]) for place in buckets}).values_list("pk", flat=True))
-    # In one order, so that two writers at once wait for each other and never deadlock.
-    rows = [(place, classes) for place, classes in sorted(buckets.items()) if int(place[0]) in known]
-    columns = ("project_id", "credential", "client", "endpoint", "status", "code", "minute", "count", *LATENCY_FIELDS)
-    table = UsageBucket._meta.db_table
-    added = ", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in ("count", *LATENCY_FIELDS))
-    # Not the ORM's upsert: that sets, and two writers have to add. PostgreSQL and SQLite share this statement.
-    sql = (
-        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(['%s'] * len(columns))}) "  # noqa: S608
-        f"ON CONFLICT (project_id, minute, credential, client, endpoint, status, code) DO UPDATE SET {added}"
-    )
-    with connection.cursor() as cursor:
-        for (project, credential, client, endpoint, status, code, minute), classes in rows:
-            moment = connection.ops.adapt_datetimefield_value(datetime.fromtimestamp(int(minute) * 60, UTC))
-            kind = (int(project), credential, client, endpoint, int(status), code, moment)
-            cursor.execute(sql, (*kind, sum(classes), *classes))
-    _note_keys_used(rows)
+def _write(fields: dict[str, int]) -> int:
+    """Write counts and log entries; return how many calls there were."""
+    entries = [field for field in fields if journal.is_entry(field)]
+    counts = [_count(field, fields[field]) for field in fields if not journal.is_entry(field)]
+    readable = [count for count in counts if count is not None]
+    _note_keys_used(buckets.add(readable))
+    journal.write(entries)
+    return sum(count.calls for count in readable)
 
 
-def _note_keys_used(rows: Iterable[tuple[tuple[str, ...], list[int]]]) -> None:
+def _count(field: str, calls: int) -> Count | None:
+    """Return what a field stands for; None for one that this version can't read, and that may not stop the others."""
+    found = _FIELD.fullmatch(field)
+    if found is None:
+        log.warning("A count that can't be read is left out: %.200r", field)
+        return None
+    project, credential, client, endpoint, status, code, minute, latency = found.groups()
+    return Count(int(project), credential, client, endpoint, int(status), code, int(minute), int(latency), calls)
+
+
+def _note_keys_used(counts: Iterable[Count]) -> None:
     """Set `last_used` of the keys that were used, at most once an hour each."""
     latest: dict[str, int] = {}
-    for (_, credential, _, _, _, _, minute), _ in rows:
-        if credential:
-            latest[credential] = max(latest.get(credential, 0), int(minute))
+    for count in counts:
+        if count.credential:
+            latest[count.credential] = max(latest.get(count.credential, 0), count.minute)
     for public_id, last_minute in sorted(latest.items()):
         moment = datetime.fromtimestamp(last_minute * 60, UTC)
         keys = ApiKey.objects.filter(public_id=public_id)
         (keys.filter(last_used_at=None) | keys.filter(last_used_at__lt=moment - LAST_USED_EVERY)).update(
             last_used_at=moment
         )
-
-
-def series(project: Project, since: datetime, until: datetime, *by: str, **only: Any) -> list[dict[str, Any]]:
-    """Return counts of a project's calls from `since` to before `until`, summed by the named columns, in their order.
-
-    Without a column there is one total.
-
-    `by` and `only` name columns of UsageBucket (`minute`, `status`, `endpoint`, `client`, `credential`, `code`).
-    """
-    rows = UsageBucket.objects.filter(project=project, minute__gte=since, minute__lt=until, **only)
-    sums = {f"total_{name}": Sum(name) for name in ("count", *LATENCY_FIELDS)}
-    if not by:
-        return [rows.aggregate(**sums)]
-    return list(rows.values(*by).annotate(**sums).order_by(*by))
 
 
 def flush_at_exit() -> None:

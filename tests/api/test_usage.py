@@ -188,14 +188,17 @@ def test_series_without_a_column_is_the_sum(key: Key, mid_minute: Mover) -> None
     assert row["total_count"] == 2
 
 
-def test_old_counts_are_cleared(key: Key, settings: Any, later: Mover) -> None:
+def test_old_counts_are_cleared_by_whole_days(key: Key, settings: Any, later: Mover) -> None:
     call(ME, key.raw)
     usage.flush()
     assert tasks.clear_usage() == 0
     later(8 * 24 * 3600)
     assert tasks.clear_usage() == 1  # the batch's id
-    later((settings.USAGE_DAYS - 8) * 24 * 3600 + 120)
-    assert tasks.clear_usage() == 1
+    later((settings.USAGE_DAYS - 8) * 24 * 3600)
+    # The day on which they end is kept whole, so that minutes, hours and days agree.
+    assert tasks.clear_usage() == 0
+    later(24 * 3600)
+    assert tasks.clear_usage() == 4
     assert not UsageBucket.objects.exists()
 
 

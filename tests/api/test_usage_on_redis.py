@@ -100,7 +100,7 @@ def test_two_that_drain_at_once_see_one_batch(key: Key, shared: Counters, redis_
         assert batch is not None
         _, is_new = UsageBatch.objects.get_or_create(batch_id=batch[0])
         if is_new:
-            usage._add(batch[1])
+            usage._write(batch[1])
         holder.settle(batch[0])
     assert total() == 2
     assert (first.drain(), second.drain()) == (None, None)

@@ -7,7 +7,7 @@ import pytest
 from django.db import DatabaseError, IntegrityError, connections, transaction
 
 from accounts.models import Account
-from api import usage
+from api import buckets, usage
 from api.models import UsageBatch, UsageBucket
 from devportal.lib.counters import Counters, LocalCounters, counters
 from tests.api.calls import ME, call
@@ -110,7 +110,7 @@ def test_what_was_in_the_process_is_kept_when_the_database_fails(key: Key, monke
         raise DatabaseError
 
     with monkeypatch.context() as patch:
-        patch.setattr(usage, "_add", fail)
+        patch.setattr(buckets, "add", fail)
         with pytest.raises(DatabaseError):
             usage.flush()
     call(ME, key.raw)
@@ -155,7 +155,7 @@ def test_two_writers_at_once_add_up() -> None:
                 assert batch is not None
                 with transaction.atomic():
                     UsageBatch.objects.create(batch_id=batch[0])
-                    usage._add(batch[1])
+                    usage._write(batch[1])
         finally:
             connections.close_all()
 

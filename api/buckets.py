@@ -1,0 +1,168 @@
+"""Where counts are kept: by minute, hour and day. Whatever is counted goes into all of them, in one transaction.
+
+So a reader takes the coarsest table that answers exactly, and a month of a busy project costs no more than an hour.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+from django.db import connection
+from django.db.models import Model, Q, QuerySet, Sum
+from django.db.models.functions import Trunc
+
+from api.models import LATENCY_FIELDS, Counted, UsageBucket, UsageDay, UsageHour, UsageTotal
+from oidc.models import Project
+
+ROWS_A_STATEMENT = 500
+_WHO = ("credential", "client")
+_KIND = ("endpoint", "status", "code")
+_TIMES = {"minute": 60, "hour": 3600, "day": 86400}
+_SUMS = {f"total_{name}": Sum(name) for name in ("count", *LATENCY_FIELDS)}
+
+
+@dataclass(frozen=True)
+class Level:
+    """One table of counts: the stretch of time that a row stands for, and whether it says who called."""
+
+    model: type[Counted]
+    time: str
+    by_whom: bool
+
+    @property
+    def seconds(self) -> int:
+        return _TIMES[self.time]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("project_id", self.time, *(_WHO if self.by_whom else ()), *_KIND)
+
+
+MINUTES = Level(UsageBucket, "minute", by_whom=True)
+HOURS = Level(UsageHour, "hour", by_whom=True)
+DAYS = Level(UsageDay, "day", by_whom=True)
+TOTALS = Level(UsageTotal, "hour", by_whom=False)
+# In one order, so that two writers at once wait for each other and never deadlock.
+LEVELS = (MINUTES, HOURS, DAYS, TOTALS)
+
+
+# --- Writing ---
+
+
+@dataclass(frozen=True)
+class Count:
+    """Calls of one kind, of one minute and one class of latency (its place among LATENCY_FIELDS)."""
+
+    project_id: int
+    credential: str
+    client: str
+    endpoint: str
+    status: int
+    code: str
+    minute: int  # since 1970
+    latency: int
+    calls: int
+
+
+def add(counts: Sequence[Count]) -> list[Count]:
+    """Add counts to what is there, and return those that were: a project that has gone takes its counts with it.
+
+    Call it inside a transaction.
+    """
+    wanted = {count.project_id for count in counts}
+    # One that goes at this moment makes the transaction fail, and the batch comes again.
+    known = set(Project.objects.filter(pk__in=wanted).values_list("pk", flat=True))
+    kept = [count for count in counts if count.project_id in known]
+    for level in LEVELS:
+        _add_to(level, kept)
+    return kept
+
+
+def _add_to(level: Level, counts: Iterable[Count]) -> None:
+    rows: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0] * len(LATENCY_FIELDS))
+    for count in counts:
+        start = count.minute * 60 // level.seconds * level.seconds
+        key = tuple(start if name == level.time else getattr(count, name) for name in level.columns)
+        rows[key][count.latency] += count.calls
+    table, sums = level.model._meta.db_table, ("count", *LATENCY_FIELDS)
+    columns = (*level.columns, *sums)
+    added = ", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in sums)
+    # Not the ORM's upsert: that sets, and two writers have to add. PostgreSQL and SQLite share this statement.
+    one = f"({', '.join(['%s'] * len(columns))})"
+    head = f"INSERT INTO {table} ({', '.join(columns)}) VALUES "  # noqa: S608  (names are our own)
+    tail = f" ON CONFLICT ({', '.join(level.columns)}) DO UPDATE SET {added}"
+    place_of_time = level.columns.index(level.time)
+    ordered = iter(sorted(rows.items()))
+    with connection.cursor() as cursor:
+        while batch := list(islice(ordered, ROWS_A_STATEMENT)):
+            values: list[Any] = []
+            for key, classes in batch:
+                moment = connection.ops.adapt_datetimefield_value(datetime.fromtimestamp(key[place_of_time], UTC))
+                values += [*key[:place_of_time], moment, *key[place_of_time + 1 :], sum(classes), *classes]
+            cursor.execute(f"{head}{', '.join([one] * len(batch))}{tail}", values)
+
+
+def clear(before: datetime) -> int:
+    """Delete counts of times before `before`, a midnight; return how many rows went."""
+    return sum(level.model._default_manager.filter(**{f"{level.time}__lt": before}).delete()[0] for level in LEVELS)
+
+
+# --- Reading ---
+
+
+def level_for(since: datetime, until: datetime, names: Iterable[str]) -> Level:
+    """Return the coarsest table that answers exactly for a stretch of time and the columns that are asked for."""
+    asked = set(names)
+    times = asked & set(_TIMES)
+    finest = min((_TIMES[name] for name in times), default=_TIMES["day"])
+    by_whom = bool(asked & set(_WHO))
+    for level in (DAYS, HOURS) if by_whom else (TOTALS,):
+        whole = all(moment.timestamp() % level.seconds == 0 for moment in (since, until))
+        if whole and level.seconds <= finest:
+            return level
+    return MINUTES
+
+
+def _rows(level: Level, project: Project, since: datetime, until: datetime, only: dict[str, Any]) -> "QuerySet[Any]":
+    span = {f"{level.time}__gte": since, f"{level.time}__lt": until}
+    return level.model._default_manager.filter(project=project, **span, **only)
+
+
+def series(project: Project, since: datetime, until: datetime, *by: str, **only: Any) -> list[dict[str, Any]]:
+    """Return counts of a project's calls from `since` to before `until`, summed by the named columns, in their order.
+
+    Without a column there is one total. `by` and `only` name columns: `status`, `endpoint`, `client`, `credential`,
+    `code`; `by` also `minute`, `hour` or `day`. Cheap are times that are whole hours or, by client or credential, whole
+    days; minutes are for hours, not for months.
+    """
+    level = level_for(since, until, [*by, *(name.partition("__")[0] for name in only)])
+    rows = _rows(level, project, since, until, only)
+    coarser = {name: Trunc(level.time, name, tzinfo=UTC) for name in by if name in _TIMES and name != level.time}
+    if not by:
+        return [rows.aggregate(**_SUMS)]
+    return list(rows.annotate(**coarser).values(*by).annotate(**_SUMS).order_by(*by))
+
+
+def busiest(
+    project: Project, since: datetime, until: datetime, column: str, most: int, **only: Any
+) -> list[dict[str, Any]]:
+    """Return the `most` keys or clients (`column`: "credential" or "client") with the most calls, the busiest first.
+
+    Beside the sums of `series` each has `errors`: how many of its calls were refused or failed.
+    """
+    level = level_for(since, until, [column])
+    rows = _rows(level, project, since, until, only).exclude(**{column: ""})
+    errors = Sum("count", filter=Q(status__gte=400), default=0)
+    found = rows.values(column).annotate(errors=errors, **_SUMS).order_by("-total_count", column)[:most]
+    return list(found)
+
+
+def stored(project: Project, since: datetime, until: datetime, **only: Any) -> "Iterator[tuple[Level, Model]]":
+    """Yield the rows of a stretch of time one by one, in the order of time, from the table that suits it."""
+    level = level_for(since, until, ["client"])
+    order = (level.time, *_WHO, *_KIND)
+    for row in _rows(level, project, since, until, only).order_by(*order).iterator(chunk_size=1000):
+        yield level, row
