@@ -11,7 +11,7 @@ from allauth.usersessions.models import UserSession
 from django.db import transaction
 from django.dispatch import Signal
 
-from accounts.models import Account
+from accounts.models import Account, Family, Outbox
 from accounts.plans import overview
 
 # `account`; a receiver returns {section name: data that JSON can hold}.
@@ -40,11 +40,26 @@ def export(account: Account) -> dict[str, Any]:
             for session in UserSession.objects.filter(user=account)
         ],
         "plan": overview.export(account),
+        "mails": _mails(account),
     }
     sections: list[tuple[Any, Any]] = list(exporting.send(sender=Account, account=account))
     for _, section in sections:
         document |= section
     return document
+
+
+def _mails(account: Account) -> list[dict[str, Any]]:
+    """Return what was mailed to the person, as long as it is kept; to whom an unproven address belongs is not known."""
+    if not account.email_verified:
+        return []
+    return [
+        {
+            "subject": mail.subject,
+            "queued_at": mail.created_at.isoformat(),
+            "sent_at": mail.sent_at.isoformat() if mail.sent_at else None,
+        }
+        for mail in Outbox.objects.filter(to=account.email).order_by("pk")
+    ]
 
 
 def deletion_blockers(account: Account) -> list[str]:
@@ -57,6 +72,8 @@ def delete(account: Account) -> None:
     """Delete a person. Everything that was given out in their name ends with them (receivers of pre_delete)."""
     storage, picture = account.picture.storage, account.picture.name
     with transaction.atomic():
+        # Who is joining the person's family just now comes before this, and is counted in, or finds it gone.
+        list(Family.objects.select_for_update().filter(owner=account))
         account.delete()
         if picture:
             transaction.on_commit(partial(storage.delete, picture))

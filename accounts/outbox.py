@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.core.validators import validate_email
 from django.db import transaction
 from django.template import Context
 from django.template.engine import Engine
@@ -17,6 +16,7 @@ from accounts.models import Outbox
 from accounts.tasks import send_mail
 from devportal.lib import clock
 from devportal.lib.credentials import random_text
+from devportal.lib.mail import check_address
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ def queue(to: str, template: str, context: dict[str, Any]) -> Outbox:
     `templates/mail/<template>_subject.txt` and `…_message.txt` see the context, `service_name`, and `site`, the address
     of this service. Put no secret into the context. Raises ValidationError for what is no address.
     """
-    validate_email(to)
+    check_address(to)
     known = {"service_name": settings.SERVICE_NAME, "site": settings.AUTH_URL}
     subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + _one_line(
         _render(f"mail/{template}_subject.txt", context | known)

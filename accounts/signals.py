@@ -5,10 +5,11 @@ from typing import Any
 from allauth.account.models import EmailAddress
 from allauth.account.signals import email_changed, email_confirmed
 from allauth.usersessions.models import UserSession
+from django.db.models import Q
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import Signal, receiver
 
-from accounts.models import Account, Feature, Plan, PlanEntitlement
+from accounts.models import Account, Feature, Invitation, Outbox, Plan, PlanEntitlement
 from accounts.plans import catalogue
 
 # Sent when a person may no longer use anything: `account` (deactivated, about to be deleted).
@@ -43,6 +44,17 @@ def end_sessions(sender: Any, account: Account, **kwargs: Any) -> None:
     """Sign the person out everywhere: a session that only slept would wake with the account."""
     for session in UserSession.objects.filter(user=account):
         session.end()
+
+
+@receiver(post_delete, sender=Account)
+def forget_the_address(sender: type[Account], instance: Account, **kwargs: Any) -> None:
+    """Delete what still names a deleted person's address: mails that are done with, and invitations they answered.
+
+    An open invitation is its sender's, and stands for whoever proves the address next.
+    """
+    Outbox.objects.filter(to=instance.email).exclude(sent_at=None, given_up_at=None).delete()
+    answered = ~Q(accepted_at=None) | ~Q(declined_at=None)
+    Invitation.objects.filter(answered, email=instance.email).delete()
 
 
 @receiver(post_save, sender=Account)

@@ -9,6 +9,7 @@ from django.core.cache import cache
 from django.test import Client as Browser
 
 from accounts.models import Account
+from accounts.plans import catalogue, sources
 from devportal.lib import clock
 from devportal.lib.counters import counters
 from oidc import keys
@@ -23,6 +24,8 @@ def fresh_process() -> None:
     cache.clear()
     counters.cache_clear()
     keys.forget()
+    catalogue.forget()
+    sources.forget()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 
-from accounts.models import Account, Subscription
+from accounts.models import Account, Invitation, Subscription
 from accounts.models.subscriptions import State
 from accounts.plans import resolve, sources
 
@@ -111,7 +111,31 @@ def export(account: Account) -> dict[str, Any]:
             {"name": member.organization.name, "joined_at": member.joined_at.isoformat()}
             for member in account.organization_memberships.select_related("organization")
         ],
+        "invitations_received": _received(account),
+        "invitations_sent": [
+            {"email": row.email, **_course(row)} for row in account.invitations_sent.filter(family__owner=account)
+        ],
     }
+
+
+def _received(account: Account) -> list[dict[str, Any]]:
+    if not account.email_verified:  # they may be somebody else's
+        return []
+    rows = Invitation.objects.filter(email=account.email).select_related("family__owner", "organization")
+    return [
+        {
+            "family_of": row.family.owner.email if row.family else None,
+            "organization": row.organization.name if row.organization else None,
+            **_course(row),
+        }
+        for row in rows.order_by("pk")
+    ]
+
+
+def _course(row: Invitation) -> dict[str, str | None]:
+    """What became of an invitation."""
+    moments = ("created_at", "expires_at", "accepted_at", "declined_at", "withdrawn_at")
+    return {name: at.isoformat() if (at := getattr(row, name)) else None for name in moments}
 
 
 def _subscription(row: Subscription) -> dict[str, Any]:

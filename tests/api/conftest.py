@@ -7,7 +7,6 @@ import pytest
 
 from accounts import sources
 from accounts.models import Account
-from accounts.plans import sources as plan_sources
 from api.models import ApiKey
 from devportal.lib import clock
 from devportal.lib.counters import Counters, counters
@@ -19,7 +18,7 @@ Mover = Callable[[float], None]  # of the service's clock, ahead by seconds
 
 @pytest.fixture(autouse=True)
 def fresh_counters() -> Iterator[None]:
-    """Forget what was counted, and where profiles and plans come from."""
+    """Forget what was counted, and where profiles come from."""
     _forget()
     yield
     _forget()
@@ -28,7 +27,6 @@ def fresh_counters() -> Iterator[None]:
 def _forget() -> None:
     counters.cache_clear()
     sources._sources = None
-    plan_sources.forget()
 
 
 @pytest.fixture

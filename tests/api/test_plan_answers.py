@@ -1,14 +1,14 @@
 """GET /v1/me/plan: golden answers, caching, statements."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from accounts.models import Account, Plan
-from accounts.plans import catalogue, sources
+from accounts.plans import sources
 from accounts.sources import SourceFailed
 from tests.accounts.plans.making import ahead, family_of, make_plan, organization_of, subscribe
 from tests.accounts.plans.shape import check_shape
@@ -21,15 +21,6 @@ pytestmark = pytest.mark.django_db
 GOLDEN = Path(__file__).parents[1] / "golden"
 Mover = Callable[[float], None]
 FAR = 10**7
-
-
-@pytest.fixture(autouse=True)
-def fresh_plans() -> Iterator[None]:
-    catalogue.forget()
-    sources.forget()
-    yield
-    catalogue.forget()
-    sources.forget()
 
 
 @pytest.fixture

@@ -1,22 +1,9 @@
 """A catalogue and people for the tests of plans."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from accounts.models import Plan
-from accounts.plans import catalogue, sources
 from tests.accounts.plans.making import make_plan
-
-
-@pytest.fixture(autouse=True)
-def fresh_plans() -> Iterator[None]:
-    """Forget what the process keeps of plans."""
-    catalogue.forget()
-    sources.forget()
-    yield
-    catalogue.forget()
-    sources.forget()
 
 
 @pytest.fixture

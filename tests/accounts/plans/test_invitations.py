@@ -1,10 +1,12 @@
 """Who may be invited, who may answer, and how often: the rules beneath the pages."""
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from accounts import data
 from accounts.models import Account, Family, Invitation, Organization, Outbox
 from accounts.plans import invitations, members
 from accounts.plans.invitations import NoInvitation, Refused, TooMany
@@ -323,3 +325,45 @@ def test_an_invitation_outlives_the_operator_and_not_the_family(owner: Account, 
     operator.delete()
     owner.delete()
     assert Invitation.objects.get().invited_by is None
+
+
+# --- What is theirs ---
+
+
+def test_the_export_holds_what_was_sent_and_received(
+    family: Family, owner: Account, person: Account, later: Mover
+) -> None:
+    row = invitations.invite(family, person.email, owner)
+    invitations.invite(organization_of(name="Acme"), person.email, make_account("op@example.com"))
+    invitations.accept(row.pk, person)
+    received = data.export(person)
+    to_family, to_acme = received["plan"]["invitations_received"]
+    assert (to_family["family_of"], to_family["organization"]) == ("grace@example.com", None)
+    assert to_family["accepted_at"] is not None
+    assert (to_acme["organization"], to_acme["accepted_at"]) == ("Acme", None)
+    assert [mail["subject"] for mail in received["mails"]] == [
+        "[Openport] An invitation to a family",
+        "[Openport] An invitation to Acme",
+    ]
+    assert "op@example.com" not in json.dumps(received)
+    sent = data.export(owner)["plan"]["invitations_sent"]
+    assert [invitation["email"] for invitation in sent] == ["ada@example.com"]
+
+
+def test_an_export_holds_nothing_that_came_to_an_unproven_address(family: Family, owner: Account) -> None:
+    invitations.invite(family, "ada@example.com", owner)
+    export = data.export(make_account("ada@example.com", verified=False))
+    assert export["plan"]["invitations_received"] == export["mails"] == []
+
+
+def test_who_is_deleted_is_forgotten_and_an_open_invitation_stands(
+    family: Family, owner: Account, person: Account
+) -> None:
+    other = family_of(make_account())
+    invitations.accept(invitations.invite(family, person.email, owner).pk, person)
+    invitations.invite(other, person.email, other.owner)
+    sent, waiting = Outbox.objects.order_by("pk")
+    sent.note_sent()
+    data.delete(person)
+    assert Invitation.objects.get().family == other
+    assert Outbox.objects.get() == waiting
