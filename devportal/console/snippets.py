@@ -24,6 +24,8 @@ ANSWER_NOTE = (
     "Open the address in a browser and sign in. The browser ends up at your redirect URL, where nothing listens yet. "
     "Run this, paste what the address bar shows, and press Enter."
 )
+AT_THE_APP = "Open the address that the terminal shows. After the sign-in it shows there who you are."
+AT_THE_SERVICE = "Sign in at the address that the terminal shows. It shows there afterwards who you are."
 # C0 and C1: in a terminal they would act as keys.
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -43,10 +45,10 @@ class App:
 
 @dataclass(frozen=True)
 class Block:
-    """One piece of code. With `file` it is to be saved under that name, else to be pasted into a terminal."""
+    """One step. With `file` its code is to be saved under that name, else to be pasted into a terminal."""
 
     title: str
-    code: str
+    code: str = ""
     file: str = ""
     note: str = ""
     is_install: bool = False
@@ -91,6 +93,12 @@ def runs_here(uri: str) -> bool:
     """Tell whether a program on the developer's machine can listen at `uri` without a certificate."""
     parts = urlsplit(uri)
     return parts.scheme == "http" and parts.hostname in LOOPBACK
+
+
+def chosen_language(asked: str, app_type: str) -> str:
+    """Return the language that was asked for, or the one that apps of a type are mostly written in."""
+    usual = "javascript" if app_type == Client.Type.SPA else "python"
+    return asked if asked in LANGUAGES else usual
 
 
 def blocks(app: App, language: str) -> list[Block]:
@@ -163,6 +171,7 @@ def _python(app: App) -> list[Block]:
         Block("Install the libraries", "python3 -m pip install authlib requests", is_install=True),
         Block("Save the app", _render(template, python_string, app), file="sign_in.py"),
         Block("Run it", "python3 sign_in.py"),
+        Block("Sign in", note=AT_THE_APP if app.has_secret else AT_THE_SERVICE),
     ]
 
 
@@ -174,6 +183,7 @@ def _javascript(app: App) -> list[Block]:
             Block("Save its script", _render("javascript_spa_app", javascript_string, app), file="app.js"),
             Block("Save a server for it", _render("javascript_spa_server", javascript_string, app), file="server.mjs"),
             Block("Run it", "node server.mjs"),
+            Block("Sign in", note="Open the address that the terminal shows, and press the button."),
         ]
     template = "javascript_web" if app.has_secret else "javascript_native"
     return [
@@ -181,6 +191,7 @@ def _javascript(app: App) -> list[Block]:
         Block("Install the library", "npm install openid-client@6", is_install=True),
         Block("Save the app", _render(template, javascript_string, app), file="sign-in.mjs"),
         Block("Run it", "node sign-in.mjs"),
+        Block("Sign in", note=AT_THE_APP if app.has_secret else AT_THE_SERVICE),
     ]
 
 

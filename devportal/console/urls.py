@@ -2,6 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
+from devportal.console.views.quick_start import quick_start
 from devportal.console.views.unbuilt import unbuilt
 
 app_name = "console"
@@ -9,7 +10,7 @@ app_name = "console"
 client_pages: list[URLPattern] = [
     path("", unbuilt, name="client_settings"),
     path("secrets", unbuilt, name="client_secrets"),
-    path("quick-start", unbuilt, name="quick_start"),
+    path("quick-start", quick_start, name="quick_start"),
     path("sign-ins", unbuilt, name="sign_ins"),
     path("playground", unbuilt, name="playground"),
     path("review", unbuilt, name="review"),

@@ -19,10 +19,17 @@ from devportal.console.documentation.pages import PAGES
 from oidc.authorize import PROMPTS
 from oidc.errors import DESCRIPTIONS
 from oidc.scopes import SCOPES
+from tests.factories import make_client
 from tests.oidc.test_code_exchange import error_of
 from tests.relying_party import RelyingParty, basic, claims_of
 
 NAMES = list(PAGES)
+
+
+@pytest.fixture
+def party(signed_in: Browser) -> RelyingParty:
+    """A browser app, and the browser of a person who is signed in."""
+    return RelyingParty(make_client(), signed_in)
 
 
 def path_of(name: str) -> str:
@@ -197,15 +204,15 @@ def token_refusals(app: RelyingParty, web_app: RelyingParty) -> Iterator[tuple[i
         yield error_of(app.exchange("unknown"))
 
 
-def test_every_error_of_the_token_endpoint_is_listed(app: RelyingParty, web_app: RelyingParty) -> None:
-    seen = set(token_refusals(app, web_app))
+def test_every_error_of_the_token_endpoint_is_listed(party: RelyingParty, web_app: RelyingParty) -> None:
+    seen = set(token_refusals(party, web_app))
     assert {code for _, code in seen} == set(errors.TOKEN_HELP)
     for status, code in seen:
         assert status == errors.TOKEN_HELP[code][0] or (code, status) == ("temporarily_unavailable", 503)
 
 
-def test_every_claim_of_a_token_is_explained(app: RelyingParty) -> None:
-    tokens = app.tokens()
+def test_every_claim_of_a_token_is_explained(party: RelyingParty) -> None:
+    tokens = party.tokens()
     assert set(claims_of(tokens["id_token"])) <= set(claims.ID_TOKEN)
     assert set(claims_of(tokens["access_token"])) == set(claims.ACCESS_TOKEN)
 

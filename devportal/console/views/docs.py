@@ -9,7 +9,6 @@ from django.views.decorators.http import require_safe
 from devportal.console import snippets
 from devportal.console.documentation import errors, examples, facts
 from devportal.console.documentation.pages import SECTIONS, Page
-from oidc.models import Client
 
 
 @require_safe
@@ -23,7 +22,7 @@ def page(request: HttpRequest, page: Page) -> HttpResponse:
 def more(request: HttpRequest, page: Page) -> dict[str, Any]:
     """Return what the page shows beside facts and examples: code in the language asked for, or the errors."""
     if page.app_type:
-        language = chosen_language(request, page.app_type)
+        language = snippets.chosen_language(request.GET.get("language", ""), page.app_type)
         app = snippets.App(page.app_type, examples.CLIENT_ID, snippets.SUGGESTED_REDIRECT_URI)
         return {
             "languages": snippets.LANGUAGES,
@@ -41,10 +40,3 @@ def more(request: HttpRequest, page: Page) -> dict[str, Any]:
             "token_errors": errors.token_errors(),
         }
     return {}
-
-
-def chosen_language(request: HttpRequest, app_type: str) -> str:
-    """Return the language of ?language=, or the one that apps of a type are mostly written in."""
-    asked = request.GET.get("language", "")
-    usual = "javascript" if app_type == Client.Type.SPA else "python"
-    return asked if asked in snippets.LANGUAGES else usual
