@@ -3,7 +3,7 @@
 `machine.py` holds who may do what from where; `developers.py` and `reviewers.py` are the steps of the two sides.
 """
 
-from devportal.console.reviews.checklist import Item, checklist
+from devportal.console.reviews.completeness import Item, checklist
 from devportal.console.reviews.developers import (
     answer,
     draft_of,
@@ -15,7 +15,7 @@ from devportal.console.reviews.developers import (
     submit,
     withdraw,
 )
-from devportal.console.reviews.evidence import Evidence, Similar, evidence
+from devportal.console.reviews.facts import Evidence, Similar, evidence
 from devportal.console.reviews.machine import (
     STEPS,
     IllegalStep,

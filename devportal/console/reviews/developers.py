@@ -11,7 +11,7 @@ from django.db import transaction
 from accounts.models import Account
 from devportal.console.models import AppReview, ReviewEntry
 from devportal.console.reviews import logos
-from devportal.console.reviews.checklist import missing
+from devportal.console.reviews.completeness import missing
 from devportal.console.reviews.machine import (
     IllegalStep,
     Incomplete,

@@ -59,11 +59,16 @@ def _context(
         "kind": kind,
         "reasons": texts(reasons),
         "text": text,
-        "approved": [SCOPES[scope].title for scope, yes in scopes.items() if yes and scope in SCOPES],
-        "refused": [SCOPES[scope].title for scope, yes in scopes.items() if not yes and scope in SCOPES],
+        "approved": [_shown(scope) for scope, yes in scopes.items() if yes],
+        "refused": [_shown(scope) for scope, yes in scopes.items() if not yes],
         "still_verified": details.get("still_verified", False),
         "link": console_url(project, client),
     }
+
+
+def _shown(scope: str) -> str:
+    known = SCOPES.get(scope)
+    return f"{scope}: “{known.title}”" if known else scope
 
 
 def console_url(project: Project, client: Client | None) -> str:
