@@ -110,7 +110,7 @@ def invite(request: HttpRequest, account: Account) -> HttpResponse:
             form.add_error("email", str(refused))
             status = 429 if isinstance(refused, TooMany) else 200
         else:
-            return _done(request, f"{row.email} is invited, and finds the invitation in a mail and on this page.")
+            return _done(request, f"{row.email} is invited. A mail says where to answer.")
     response = _page(request, account, form, status)
     if status == 429:
         response["Retry-After"] = str(RETRY_SECONDS)

@@ -217,17 +217,22 @@ def _database() -> Iterator[dict[str, str]]:
 
 
 def as_toml(sections: dict[str, list[dict[str, Any]]], above: str = "") -> str:
-    """Return lists of tables as TOML. Of values it knows texts, numbers, booleans and lists of those."""
+    """Return lists of tables as TOML. Of values it knows texts, numbers, booleans, lists and tables."""
     lines = []
     for name, tables in sections.items():
         for table in tables:
             nested = {key: value for key, value in table.items() if _holds_tables(value)}
             plain = {key: value for key, value in table.items() if key not in nested}
             lines.append(f"[[{above}{name}]]")
-            # A basic string, a list of them and a boolean look in TOML as they do in JSON.
-            lines += [f"{key} = {json.dumps(value)}" for key, value in plain.items()]
+            lines += [f"{key} = {_as_toml(value)}" for key, value in plain.items()]
             lines.append(as_toml(nested, f"{above}{name}."))
     return "\n".join(lines)
+
+
+def _as_toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_as_toml(held)}" for key, held in value.items()) + "}"
+    return json.dumps(value)  # a basic string, a list of them and a boolean look in TOML as they do in JSON
 
 
 def _holds_tables(value: Any) -> bool:
