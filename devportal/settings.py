@@ -215,7 +215,7 @@ SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 
-CELERY_BROKER_URL: str = env.str("BROKER_URL", "") or REDIS_URL
+CELERY_BROKER_URL: str = env.str("BROKER_URL", "") or REDIS_URL or "memory://localhost/"
 # A request that queues a task waits at most this long for a broker that is gone (default: for ever).
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 1.0, "socket_timeout": 3.0, "max_retries": 0}
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker outlives any outage of the broker
