@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import django_stubs_ext
 import environ
 
+from devportal.lib.admin import theme
 from devportal.lib.bootstrap import embedded_secret
 
 django_stubs_ext.monkeypatch()  # makes ModelAdmin[Account] and its like mean something at run time
@@ -107,7 +108,8 @@ INSTALLED_APPS = [
     "api",
     "oidc",
     "accounts",
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "devportal.lib.admin.apps.ServiceAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -148,6 +150,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = True
+FORMAT_MODULE_PATH = "devportal.lib.formats"
 USE_TZ = True
 
 TEMPLATES: list[dict[str, Any]] = [
@@ -287,7 +290,10 @@ CSRF_FAILURE_VIEW = "devportal.lib.error_pages.csrf_failure"
 # --- People (django-allauth) -----------------------------------------------------------------------------
 
 AUTH_USER_MODEL = "accounts.Account"
-AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTHENTICATION_BACKENDS = [
+    "allauth.account.auth_backends.AuthenticationBackend",
+    "devportal.console.roles.RoleBackend",  # what operators and reviewers may do in the admin; signs nobody in
+]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
@@ -341,10 +347,10 @@ OAUTH2_PROVIDER: dict[str, Any] = {
     "OAUTH2_VALIDATOR_CLASS": "oidc.validator.Validator",
     "SCOPES_BACKEND_CLASS": "oidc.scopes.ScopesBackend",
     "APPLICATION_ADMIN_CLASS": "oidc.admin.ClientAdmin",
-    "GRANT_ADMIN_CLASS": "oidc.admin.CredentialAdmin",
+    "GRANT_ADMIN_CLASS": "oidc.admin.Unshown",
     "ACCESS_TOKEN_ADMIN_CLASS": "oidc.admin.CredentialAdmin",
     "REFRESH_TOKEN_ADMIN_CLASS": "oidc.admin.CredentialAdmin",
-    "ID_TOKEN_ADMIN_CLASS": "oidc.admin.CredentialAdmin",
+    "ID_TOKEN_ADMIN_CLASS": "oidc.admin.Unshown",
     "OIDC_ENABLED": True,
     "OIDC_ISS_ENDPOINT": ISSUER,
     # The library asks only whether there is a key here; the keys themselves are rows (oidc/keys.py).
@@ -408,6 +414,10 @@ BILLING_SECRET: str = env.str("BILLING_SECRET", "")
 
 # What each worker process sets up for itself (devportal/wsgi.py).
 WORKER_STARTS = ["api.usage.flush_at_exit", "devportal.lib.connections.check_only_rested"]
+
+# --- The admin (django-unfold) ---------------------------------------------------------------------------
+
+UNFOLD = theme.unfold(SERVICE_NAME)
 
 # --- Checks and logs -------------------------------------------------------------------------------------
 

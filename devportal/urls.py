@@ -1,7 +1,6 @@
 """Everything that is mounted."""
 
 from allauth.account.decorators import secure_admin_login
-from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path
@@ -11,8 +10,6 @@ from devportal.console.views.front import home
 
 # Admin sign-in goes through the same pages and second factor as everybody's.
 admin.autodiscover()
-# allauth's list of second factors would show their data: a secret, encrypted or not, is never rendered.
-admin.site.unregister(Authenticator)
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
 urlpatterns = [

@@ -1,59 +1,287 @@
-"""Operators' view of the sign-in service. No secret and no token is ever rendered."""
+"""Operators' view of the sign-in service. No secret, no token and no digest of one is ever rendered."""
 
+from datetime import datetime
 from typing import Any
 
+from django import forms
+from django.conf import settings
 from django.contrib import admin
+from django.core.exceptions import ValidationError
+from django.db.models import Q
 from django.http import HttpRequest
+from django.utils.html import format_html_join
+from unfold.widgets import UnfoldAdminTextInputWidget
 
-from oidc.models import Project
+from accounts.models import Account
+from devportal.lib.admin.acts import Act, ActForm, Reason, Refused
+from devportal.lib.admin.pages import ReadOnly
+from oidc import keys, names, projects, switches
+from oidc.models import Client, Connection, Project, SigningKey
 
-
-class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Rows that only the service itself writes."""
-
-    show_full_result_count = False
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+MOST_MEMBERS = 50
 
 
-class ClientAdmin(ReadOnly):
-    """Apps."""
-
-    list_display = ("name", "client_id", "type", "project", "enabled", "verified_at")
-    list_select_related = ("project",)
-    search_fields = ("name", "client_id")
-    fields = (
-        "name",
-        "client_id",
-        "type",
-        "project",
-        "enabled",
-        "first_party",
-        "verified_at",
-        "approved_scopes",
-    )
+class Unshown(admin.ModelAdmin[Any]):
+    """For the library's tables that nobody needs to see: the admin's site shows no page that is none of ours."""
 
 
-class CredentialAdmin(ReadOnly):
-    """Codes and tokens: that they exist and until when, never what they are."""
+def _actor(request: HttpRequest) -> Account:
+    assert isinstance(request.user, Account)
+    return request.user
 
-    list_display = ("pk", "expires")
-    fields = ("expires",)
 
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return False
+# --- Projects ---
+
+
+class NameForm(ActForm):
+    name = forms.CharField(max_length=names.LONGEST, widget=UnfoldAdminTextInputWidget, validators=[names.check_name])
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial = {"name": self.row.name}
+
+
+def _rename(request: HttpRequest, project: Project, form: Any) -> str:
+    try:
+        projects.rename(project, form.cleaned_data["name"], _actor(request))
+    except ValidationError as error:
+        raise Refused(" ".join(error.messages)) from error
+    return "The project is renamed."
+
+
+def _suspend(request: HttpRequest, project: Project, form: Any) -> str:
+    switches.suspend_project(project, _actor(request), form.cleaned_data["reason"])
+    return "The project is suspended. It counts everywhere within 30 seconds."
+
+
+def _lift(request: HttpRequest, project: Project, form: Any) -> str:
+    switches.lift_suspension(project, _actor(request), form.cleaned_data["reason"])
+    return "The suspension is lifted. It counts everywhere within 30 seconds."
 
 
 @admin.register(Project)
-class ProjectAdmin(ReadOnly):
-    """Projects."""
+class ProjectAdmin(ReadOnly[Project]):
+    """Projects: what they are called, who works on them, and whether they may go on."""
 
-    list_display = ("name", "public_id", "suspended_at", "created_at")
-    search_fields = ("name", "public_id")
+    list_display = ("name", "public_id", "suspended_at", "deleted_at", "created_at")
+    search_help_text = "Beginning of the name, or a whole public id"
+    fields = ("name", "public_id", "members", "suspended_at", "deleted_at", "created_at")
+    readonly_fields = ("members",)
+    leads_to = (
+        ("Clients", "oidc_client", "project"),
+        ("API keys", "api_apikey", "project"),
+        ("Request log", "api_requestlog", "project"),
+    )
+    acts = (
+        Act(
+            "rename",
+            "Rename",
+            "The new name shows at once, to the project's members and wherever the project is named.",
+            _rename,
+            form=NameForm,
+            icon="edit",
+        ),
+        Act(
+            "suspend",
+            "Suspend",
+            "Within 30 seconds nobody can sign in to the project's apps: people see a page that says so, tokens can't "
+            "be had or renewed, and API calls are refused with project_suspended. Nothing is deleted; lifting the "
+            "suspension brings everything back. The reason stands in the project's activity, for its members to read.",
+            _suspend,
+            form=Reason,
+            is_open=lambda request, row: not row.is_suspended,
+            icon="pause_circle",
+            is_dangerous=True,
+        ),
+        Act(
+            "lift",
+            "Lift the suspension",
+            "Within 30 seconds the project's apps work again, with the tokens that they have.",
+            _lift,
+            form=Reason,
+            is_open=lambda request, row: row.is_suspended,
+            icon="play_circle",
+        ),
+    )
+
+    def find(self, term: str) -> Q:
+        return Q(public_id=term) if term.startswith("prj_") else Q(name__startswith=term)
+
+    def audit_target(self, row: Project) -> str:
+        return row.public_id
+
+    @admin.display(description="members")
+    def members(self, project: Project) -> str:
+        rows = project.members.select_related("account").order_by("pk")[:MOST_MEMBERS]
+        return format_html_join("", "<div>{} ({})</div>", ((row.account.email, row.role) for row in rows))
+
+
+# --- Clients ---
+
+
+def _day(moment: datetime | None) -> str:
+    return f"{moment:%Y-%m-%d}" if moment else "never"
+
+
+def _turn_off(request: HttpRequest, client: Client, form: Any) -> str:
+    switches.turn_client(client, False, _actor(request), form.cleaned_data["reason"])
+    return "The client is off. It counts everywhere within 30 seconds."
+
+
+def _turn_on(request: HttpRequest, client: Client, form: Any) -> str:
+    switches.turn_client(client, True, _actor(request))
+    return "The client is on. It counts everywhere within 30 seconds."
+
+
+class ClientAdmin(ReadOnly[Client]):
+    """Apps. What they are called and what they look like is reviewed, and not edited here."""
+
+    list_display = ("name", "client_id", "type", "project", "enabled", "is_verified", "first_party")
+    list_select_related = ("project",)
+    search_help_text = "Beginning of the name, or a whole client id"
+    narrowed_by = ("project",)
+    fields = (
+        "name", "client_id", "type", "project", "enabled", "first_party", "verified_at", "approved_scopes",
+        "redirect_uris", "post_logout_redirect_uris", "home_page_url", "privacy_policy_url", "terms_url",
+        "secrets", "created",
+    )  # fmt: skip
+    readonly_fields = ("secrets",)
+    leads_to = (
+        ("Connections", "oidc_connection", "client"),
+        ("Access tokens", "oidc_accesstoken", "application"),
+        ("Refresh tokens", "oidc_refreshtoken", "application"),
+        ("Sign-in log", "console_signinevent", "client"),
+    )
+    acts = (
+        Act(
+            "off",
+            "Turn off",
+            "Within 30 seconds nobody can sign in to this app, and its tokens stop working. The project's developers "
+            "can turn it on again: to stop them too, suspend the project.",
+            _turn_off,
+            form=Reason,
+            is_open=lambda request, row: row.enabled,
+            icon="toggle_off",
+            is_dangerous=True,
+        ),
+        Act(
+            "on",
+            "Turn on",
+            "Within 30 seconds people can sign in to this app again, and the tokens that it has work again.",
+            _turn_on,
+            is_open=lambda request, row: not row.enabled,
+            icon="toggle_on",
+        ),
+    )
+
+    def find(self, term: str) -> Q:
+        if term.startswith(settings.CLIENT_ID_PREFIX):
+            return Q(client_id=term)
+        # What the name reads as has an index, and finds lookalikes too.
+        return Q(name_reading__startswith=names.reading(term))
+
+    def audit_target(self, row: Client) -> str:
+        return str(row.client_id)
+
+    @admin.display(description="verified", boolean=True)
+    def is_verified(self, client: Client) -> bool:
+        return client.is_verified
+
+    @admin.display(description="live secrets")
+    def secrets(self, client: Client) -> str:
+        rows = client.secrets.filter(ended_at=None).order_by("pk")
+        lines = ((row.last_four, _day(row.created_at), _day(row.last_used_at)) for row in rows)
+        return format_html_join("", "<div>…{}, made {}, last used {}</div>", lines) or "none"
+
+
+# --- What people allowed, and what came of it ---
+
+
+@admin.register(Connection)
+class ConnectionAdmin(ReadOnly[Connection]):
+    """Which person allowed which app what."""
+
+    list_display = ("account", "client", "scopes", "first_authorized_at", "last_authorized_at", "removed_at")
+    list_select_related = ("account", "client")
+    search_help_text = "A person's whole e-mail address, or a whole client id"
+    narrowed_by = ("account", "client")
+    fields = ("account", "client", "scopes", "first_authorized_at", "last_authorized_at", "removed_at")
+
+    def find(self, term: str) -> Q:
+        return Q(account__email=term.lower()) if "@" in term else Q(client__client_id=term)
+
+
+class CredentialAdmin(ReadOnly[Any]):
+    """Access and refresh tokens: whose, for what and until when. Never what they are."""
+
+    list_display = ("pk", "user", "application", "scope", "expires", "is_ended")
+    list_select_related = ("user", "application", "family")
+    search_help_text = "A person's whole e-mail address"
+    narrowed_by = ("user", "application")
+    fields = ("user", "application", "created", "expires", "is_ended")
+    readonly_fields = ("is_ended",)
+
+    def find(self, term: str) -> Q:
+        return Q(user__email=term.lower())
+
+    @admin.display(description="ended", boolean=True)
+    def is_ended(self, row: Any) -> bool:
+        return row.family.revoked_at is not None or getattr(row, "revoked", None) is not None
+
+    @admin.display(description="scope")
+    def scope(self, row: Any) -> str:
+        return str(row.family.scope)
+
+
+# --- Signing keys ---
+
+
+def _publish(request: HttpRequest, row: None, form: Any) -> str:
+    if not keys.publish_next(_actor(request).pk):
+        raise Refused("A next key is published already.")
+    return "A next key is published. It signs by itself when the active key has reached its age, or when you let it."
+
+
+def _activate(request: HttpRequest, row: None, form: Any) -> str:
+    if not keys.activate_next(_actor(request).pk):
+        raise Refused("There is no next key.")
+    return "The next key signs from now on, and the one before is retired."
+
+
+def _next_exists() -> bool:
+    return SigningKey.objects.filter(state=SigningKey.State.NEXT).exists()
+
+
+@admin.register(SigningKey)
+class SigningKeyAdmin(ReadOnly[SigningKey]):
+    """Signing keys. The private part is never rendered, encrypted or not."""
+
+    is_long = False
+    list_display = ("kid", "state", "created_at", "activated_at", "retired_at")
+    fields = ("kid", "state", "public_jwk", "created_at", "activated_at", "retired_at")
+    list_acts = (
+        Act(
+            "publish",
+            "Publish a next key",
+            "Makes a key and publishes it, so that apps can know it before it signs. Rotation does this by itself "
+            "every 90 days; do it here to rotate sooner. Nothing changes for anybody yet.",
+            _publish,
+            is_open=lambda request, row: not _next_exists(),
+            icon="add",
+        ),
+        Act(
+            "rotate",
+            "Let the next key sign",
+            "The next key signs from now on and the active one is retired; it stays published as long as anything "
+            "that it signed may be valid. An app that keeps keys, and read them before the next one was published, "
+            "refuses new tokens until it reads them again: wait two hours after publishing, unless the active key "
+            "has leaked.",
+            _activate,
+            is_open=lambda request, row: _next_exists(),
+            icon="autorenew",
+            is_dangerous=True,
+        ),
+    )
+
+    def audit_target(self, row: SigningKey) -> str:
+        return row.kid

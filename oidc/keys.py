@@ -164,23 +164,45 @@ def rotate(*, now: bool = False) -> str:
     is due. With `now`, a published next key signs at once, however young (after a leak), and a missing one is
     published. Safe to run twice at once: the row locks and the unique constraints let one through.
     """
-    # The lock first: what another rotation did meanwhile is seen only by a statement that begins after it.
-    list(SigningKey.objects.select_for_update(no_key=True).filter(state=SigningKey.State.ACTIVE))
-    active = SigningKey.objects.filter(state=SigningKey.State.ACTIVE).first()
-    following = SigningKey.objects.filter(state=SigningKey.State.NEXT).first()
+    active, following = _locked()
     ahead = timedelta(seconds=settings.SIGNING_KEY_PUBLISH_AHEAD_SECONDS)
     moment = clock.now()
     if following is not None:
         due = active is None or active.activated_at is None or moment >= _expiry(active)
         if now or (due and following.created_at + ahead <= moment):
-            return _activate(following, active, moment)
+            _activate(following, active)
+            return "activated"
         return "waiting"
     if now or active is None or active.activated_at is None or moment >= _expiry(active) - 2 * ahead:
-        row = _create(SigningKey.State.NEXT)
-        transaction.on_commit(reload)  # parsed here, where the key was made, and not in the next request
-        report(Event("signing_key.published", target=row.kid))
+        _publish()
         return "published"
     return "waiting"
+
+
+@transaction.atomic
+def publish_next(actor: int) -> bool:
+    """Publish a next key, because somebody says so; False if there is one. It never goes on to let it sign."""
+    _, following = _locked()
+    if following is None:
+        _publish(actor)
+    return following is None
+
+
+@transaction.atomic
+def activate_next(actor: int) -> bool:
+    """Let the next key sign, however young it is, because somebody says so; False if there is none."""
+    active, following = _locked()
+    if following is not None:
+        _activate(following, active, actor)
+    return following is not None
+
+
+def _locked() -> tuple[SigningKey | None, SigningKey | None]:
+    """Return the active and the next key; keys rotate one at a time."""
+    # The lock first: what another rotation did meanwhile is seen only by a statement that begins after it.
+    list(SigningKey.objects.select_for_update(no_key=True).filter(state=SigningKey.State.ACTIVE))
+    active = SigningKey.objects.filter(state=SigningKey.State.ACTIVE).first()
+    return active, SigningKey.objects.filter(state=SigningKey.State.NEXT).first()
 
 
 def _expiry(active: SigningKey) -> datetime:
@@ -188,12 +210,18 @@ def _expiry(active: SigningKey) -> datetime:
     return active.activated_at + timedelta(seconds=settings.SIGNING_KEY_LIFETIME_SECONDS)
 
 
-def _activate(following: SigningKey, active: SigningKey | None, moment: datetime) -> str:
+def _publish(actor: int | None = None) -> None:
+    row = _create(SigningKey.State.NEXT)
+    transaction.on_commit(reload)  # parsed here, where the key was made, and not in the next request
+    report(Event("signing_key.published", actor, target=row.kid))
+
+
+def _activate(following: SigningKey, active: SigningKey | None, actor: int | None = None) -> None:
+    moment = clock.now()
     if active is not None:
         active.state, active.retired_at = SigningKey.State.RETIRED, moment
         active.save(update_fields=["state", "retired_at"])
     following.state, following.activated_at = SigningKey.State.ACTIVE, moment
     following.save(update_fields=["state", "activated_at"])
-    report(Event("signing_key.activated", target=following.kid))
+    report(Event("signing_key.activated", actor, target=following.kid))
     transaction.on_commit(reload)
-    return "activated"

@@ -2,37 +2,42 @@
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin
+from django.db.models import Q
 from django.http import HttpRequest
+from unfold.admin import TabularInline
+from unfold.widgets import UnfoldAdminEmailInputWidget
 
-from accounts.models import Family, FamilyMember, Organization, OrganizationMember
-from accounts.plans import members
-from devportal.lib.long_lists import BoundedPaginator
+from accounts.models import Account, Family, FamilyMember, Invitation, Organization, OrganizationMember
+from accounts.plans import invitations, members
+from devportal.lib.admin.acts import Act, ActForm, Refused
+from devportal.lib.admin.pages import Page, ReadOnly
 
 
-class FamilyMemberInline(admin.TabularInline[FamilyMember, Family]):
+class FamilyMemberInline(TabularInline, admin.TabularInline[FamilyMember, Family]):  # type: ignore[misc]
     model = FamilyMember
-    raw_id_fields = ("account",)
-    extra = 1
-
-
-class OrganizationMemberInline(admin.TabularInline[OrganizationMember, Organization]):
-    model = OrganizationMember
-    raw_id_fields = ("account",)
+    autocomplete_fields = ("account",)
     extra = 1
 
 
 @admin.register(Family)
-class FamilyAdmin(admin.ModelAdmin[Family]):
+class FamilyAdmin(Page[Family]):
     """Families. The owner is a member in any case."""
 
     list_display = ("owner", "created_at")
     list_select_related = ("owner",)
-    search_fields = ("owner__email__exact",)
-    raw_id_fields = ("owner",)
+    search_help_text = "The owner's whole e-mail address"
+    autocomplete_fields = ("owner",)
     inlines = (FamilyMemberInline,)
-    show_full_result_count = False
-    paginator = BoundedPaginator
+    leads_to = (("Subscription", "accounts_subscription", "family"),)
+
+    def find(self, term: str) -> Q:
+        return Q(owner__email=term.lower())
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        # A family is called after its owner, also in fields that offer families.
+        return super().get_queryset(request).select_related("owner")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Family | None = None) -> tuple[str, ...]:
         return ("owner",) if obj else ()
@@ -41,13 +46,109 @@ class FamilyAdmin(admin.ModelAdmin[Family]):
         super().save_related(request, form, formsets, change)
         members.add(form.instance, form.instance.owner)
 
+    def deletion_consequence(self, row: Family) -> str:
+        return "Its members lose the family's plan at once, and its open invitations end. Their accounts stay."
+
+
+class AddressForm(ActForm):
+    email = forms.EmailField(label="E-mail address", widget=UnfoldAdminEmailInputWidget)
+
+
+def _invite(request: HttpRequest, organization: Organization, form: Any) -> str:
+    assert isinstance(request.user, Account)
+    try:
+        row = invitations.invite(organization, form.cleaned_data["email"], request.user)
+    except invitations.Refused as error:
+        raise Refused(str(error)) from error
+    return f"{row.email} is invited."
+
 
 @admin.register(Organization)
-class OrganizationAdmin(admin.ModelAdmin[Organization]):
+class OrganizationAdmin(Page[Organization]):
     """Organizations and their seats."""
 
     list_display = ("name", "created_at")
-    search_fields = ("name",)
-    inlines = (OrganizationMemberInline,)
-    show_full_result_count = False
-    paginator = BoundedPaginator
+    search_help_text = "Beginning of the name"
+    leads_to = (
+        ("Members", "accounts_organizationmember", "organization"),
+        ("Invitations", "accounts_invitation", "organization"),
+        ("Subscription", "accounts_subscription", "organization"),
+    )
+    acts = (
+        Act(
+            "invite",
+            "Invite",
+            "The address gets a mail that says where to look. Whoever proves the address and accepts gets a seat. "
+            "The mail does not say who invited.",
+            _invite,
+            form=AddressForm,
+            icon="mail",
+        ),
+    )
+
+    def find(self, term: str) -> Q:
+        return Q(name__startswith=term)
+
+    def deletion_consequence(self, row: Organization) -> str:
+        return "Its members lose their seats at once, and its open invitations end. Their accounts stay."
+
+
+@admin.register(OrganizationMember)
+class OrganizationMemberAdmin(Page[OrganizationMember]):
+    """Seats: a list of their own, for an organization may have very many."""
+
+    list_display = ("account", "organization", "joined_at")
+    list_select_related = ("account", "organization")
+    search_help_text = "A person's whole e-mail address"
+    narrowed_by = ("organization", "account")
+    autocomplete_fields = ("account", "organization")
+
+    def find(self, term: str) -> Q:
+        return Q(account__email=term.lower())
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False  # a seat is given or taken back
+
+    def deletion_consequence(self, row: OrganizationMember) -> str:
+        return "They lose the organization's plan at once. Their account stays."
+
+
+def _withdraw(request: HttpRequest, row: Invitation, form: Any) -> str:
+    assert isinstance(request.user, Account)
+    try:
+        invitations.withdraw(row.group, row.pk, request.user)
+    except invitations.Refused as error:
+        raise Refused(str(error)) from error
+    return "The invitation is withdrawn."
+
+
+@admin.register(Invitation)
+class InvitationAdmin(ReadOnly[Invitation]):
+    """Who is invited to which organization or family, and what came of it."""
+
+    list_display = ("email", "to", "created_at", "expires_at", "accepted_at", "declined_at", "withdrawn_at")
+    list_select_related = ("family__owner", "organization")
+    search_help_text = "A whole e-mail address"
+    narrowed_by = ("organization", "family")
+    fields = (
+        "email", "to", "invited_by", "created_at", "mailed_at", "expires_at",
+        "accepted_at", "declined_at", "withdrawn_at",
+    )  # fmt: skip
+    readonly_fields = ("to",)
+    acts = (
+        Act(
+            "withdraw",
+            "Withdraw",
+            "It can't be accepted any more, at once. Nobody is mailed.",
+            _withdraw,
+            is_open=lambda request, row: row.is_open,
+            icon="undo",
+        ),
+    )
+
+    def find(self, term: str) -> Q:
+        return Q(email=term.lower())
+
+    @admin.display(description="to")
+    def to(self, row: Invitation) -> str:
+        return str(row.group)

@@ -1,22 +1,190 @@
-"""Operators' view of people."""
+"""Operators' view of people. Passwords and second factors are never shown, and never set by anybody else."""
 
+import json
+from typing import Any
+
+from allauth.account.models import EmailAddress
+from django import forms
 from django.contrib import admin
-from django.http import HttpRequest
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
-from accounts.models import Account
-from devportal.lib.long_lists import BoundedPaginator
+from accounts import data
+from accounts.models import Account, PairwiseSubject
+from accounts.roles import ROLES, roles_of, set_roles
+from devportal.lib.admin.acts import Act, ActForm, Reason, Refused
+from devportal.lib.admin.pages import Page
+from devportal.lib.audit import Event, report
+
+# A `sub` is longer than what anybody types of a name.
+SHORTEST_SUB = 20
+
+
+def target_of(account: Account) -> str:
+    """Return under which name the audit knows a person: no address, so that a deletion leaves none behind."""
+    return f"account:{account.pk}"
+
+
+def _note(action: str, request: HttpRequest, account: Account, **fields: Any) -> None:
+    report(Event(action, request.user.pk, target=target_of(account), **fields))
+
+
+def _set_active(request: HttpRequest, account: Account, is_active: bool, **details: Any) -> None:
+    account.is_active = is_active
+    account.save(update_fields=["is_active"])
+    action = "account.activated" if is_active else "account.deactivated"
+    _note(
+        action, request, account, details=details, before={"is_active": not is_active}, after={"is_active": is_active}
+    )
+
+
+def _deactivate(request: HttpRequest, account: Account, form: Any) -> str:
+    _set_active(request, account, False, reason=form.cleaned_data["reason"])
+    return "They can't sign in any more, and what was given out in their name has ended."
+
+
+def _activate(request: HttpRequest, account: Account, form: Any) -> str:
+    _set_active(request, account, True)
+    return "They can sign in again. What ended stays ended: apps have to ask them anew."
+
+
+def _export(request: HttpRequest, account: Account, form: Any) -> HttpResponse:
+    document = json.dumps(data.export(account), indent=2, ensure_ascii=False)
+    _note("account.exported", request, account)
+    response = HttpResponse(document, content_type="application/json")
+    response["Content-Disposition"] = f'attachment; filename="account-{account.pk}.json"'
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _delete(request: HttpRequest, account: Account, form: Any) -> str:
+    blockers = data.deletion_blockers(account)
+    if blockers:
+        raise Refused(f"Not deleted. What its owner would be told: {' '.join(blockers)}")
+    _note("account.deleted", request, account, details={"reason": form.cleaned_data["reason"]})
+    data.delete(account)
+    return "The account is deleted."
+
+
+class RolesForm(ActForm):
+    roles = forms.MultipleChoiceField(
+        choices=[(role, role) for role in ROLES], required=False, widget=UnfoldAdminCheckboxSelectMultipleWidget
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial = {"roles": sorted(roles_of(self.row))}
+
+
+def _give_roles(request: HttpRequest, account: Account, form: Any) -> str:
+    before, after = sorted(roles_of(account)), sorted(form.cleaned_data["roles"])
+    set_roles(account, after)
+    _note("account.roles_changed", request, account, before={"roles": before}, after={"roles": after})
+    return f"Roles: {', '.join(after) or 'none'}."
+
+
+def _is_for_me(request: HttpRequest, account: Account) -> bool:
+    """Nobody locks themselves out, and only a superuser touches another one."""
+    assert isinstance(request.user, Account)
+    return account.pk != request.user.pk and (request.user.is_superuser or not account.is_superuser)
 
 
 @admin.register(Account)
-class AccountAdmin(admin.ModelAdmin[Account]):
-    """People: who they are and whether they may sign in. Passwords and second factors are never shown."""
+class AccountAdmin(Page[Account]):
+    """People: who they are and whether they may sign in."""
 
-    list_display = ("email", "given_name", "family_name", "email_verified", "is_active")
-    search_fields = ("email",)
-    fields = ("email", "given_name", "family_name", "email_verified", "is_active", "created_at", "last_login")
-    readonly_fields = ("email", "email_verified", "created_at", "last_login")
-    show_full_result_count = False
-    paginator = BoundedPaginator
+    list_display = ("email", "full_name", "email_verified", "is_active", "is_staff", "created_at")
+    search_help_text = "Beginning of an e-mail address, or a whole sub"
+    fields = (
+        "email", "email_verified", "other_addresses", "given_name", "family_name",
+        "is_active", "roles", "created_at", "last_login",
+    )  # fmt: skip
+    readonly_fields = (
+        "email", "email_verified", "other_addresses", "is_active", "roles", "created_at", "last_login",
+    )  # fmt: skip
+    private_fields = ("given_name", "family_name")
+    leads_to = (
+        ("Subscription", "accounts_subscription", "account"),
+        ("Connections", "oidc_connection", "account"),
+        ("API keys", "api_apikey", "owner"),
+        ("Access tokens", "oidc_accesstoken", "user"),
+        ("What they did", "console_auditevent", "actor"),
+    )
+    acts = (
+        Act(
+            "deactivate",
+            "Deactivate",
+            "They are signed out everywhere at once, and every code, token and API key in their name stops working. "
+            "They can't sign in until somebody activates the account again; their data stays.",
+            _deactivate,
+            form=Reason,
+            is_open=lambda request, row: row.is_active and _is_for_me(request, row),
+            icon="block",
+        ),
+        Act(
+            "activate",
+            "Activate",
+            "They can sign in again, with the password and the second factors that they had.",
+            _activate,
+            is_open=lambda request, row: not row.is_active and _is_for_me(request, row),
+            icon="check_circle",
+        ),
+        Act(
+            "export",
+            "Export",
+            "Downloads everything that the service keeps about this person and that is theirs to have, as JSON. "
+            "That somebody did so stands in the audit.",
+            _export,
+            icon="download",
+        ),
+        Act(
+            "roles",
+            "Roles",
+            "A reviewer decides on apps; an operator does the rest. Either may open the admin, at once; who loses "
+            "both can't open it any more. A superuser becomes an ordinary person with these roles.",
+            _give_roles,
+            form=RolesForm,
+            is_open=lambda request, row: request.user.is_superuser and _is_for_me(request, row),
+            icon="badge",
+        ),
+        Act(
+            "delete",
+            "Delete",
+            "The account, its addresses, sessions, second factors, photo and subscription are deleted at once and for "
+            "good, and every credential in its name ends. Apps keep what they already received. The audit keeps what "
+            "was done, without the name. This can't be undone.",
+            _delete,
+            form=Reason,
+            is_open=_is_for_me,
+            icon="delete",
+            is_dangerous=True,
+        ),
+    )
+
+    def find(self, term: str) -> Q:
+        if "@" not in term and len(term) >= SHORTEST_SUB:
+            return Q(pk__in=PairwiseSubject.objects.filter(sub=term).values("account"))
+        return Q(email__startswith=term.lower())
+
+    def audit_target(self, row: Any) -> str:
+        return target_of(row)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Account | None = None) -> bool:
+        return False  # an act, which names what ends
+
+    @admin.display(description="name")
+    def full_name(self, account: Account) -> str:
+        return account.full_name
+
+    @admin.display(description="other addresses")
+    def other_addresses(self, account: Account) -> str:
+        rows = EmailAddress.objects.filter(user=account).exclude(email=account.email)[:20]
+        return ", ".join(f"{row.email} ({'proven' if row.verified else 'not proven'})" for row in rows) or "none"
+
+    @admin.display(description="roles")
+    def roles(self, account: Account) -> str:
+        return "superuser" if account.is_superuser else ", ".join(sorted(roles_of(account))) or "none"

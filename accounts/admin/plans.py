@@ -1,50 +1,62 @@
 """Operators' pages of what is sold."""
 
-from typing import Any
-
 from django.contrib import admin
+from django.db.models import Q
 from django.http import HttpRequest
+from unfold.admin import TabularInline
 
 from accounts.models import Feature, Plan, PlanEntitlement
+from devportal.lib.admin.pages import Page
 
 
-class EntitlementInline(admin.TabularInline[PlanEntitlement, Plan]):
+class EntitlementInline(TabularInline, admin.TabularInline[PlanEntitlement, Plan]):  # type: ignore[misc]
     """What the plan says of each feature; one that is not listed is denied."""
 
     model = PlanEntitlement
-    raw_id_fields = ("feature",)
+    autocomplete_fields = ("feature",)
+    ordering = ("feature__name",)
     extra = 1
+    # DATA_UPLOAD_MAX_NUMBER_FIELDS bounds what one form may send.
+    per_page = 20
 
 
 @admin.register(Plan)
-class PlanAdmin(admin.ModelAdmin[Plan]):
+class PlanAdmin(Page[Plan]):
     """Plans. The id stays: apps know the plan by it."""
 
+    is_long = False
     list_display = ("plan_id", "display_name", "rank", "cache_max_age")
-    search_fields = ("plan_id", "display_name")
+    search_help_text = "Beginning of the id"
     ordering = ("-rank", "plan_id")
+    fields = ("plan_id", "display_name", "rank", "apps", "cache_max_age")
     inlines = (EntitlementInline,)
-    show_full_result_count = False
+    leads_to = (("Subscriptions", "accounts_subscription", "plan"),)
+
+    def find(self, term: str) -> Q:
+        return Q(plan_id__startswith=term)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Plan | None = None) -> tuple[str, ...]:
         return ("plan_id",) if obj else ()
 
     def has_delete_permission(self, request: HttpRequest, obj: Plan | None = None) -> bool:
-        # Asked before the page that would list everything that hangs on the plan.
         in_use = obj is not None and obj.subscriptions.exists()
         return not in_use and super().has_delete_permission(request, obj)
 
-    def get_actions(self, request: HttpRequest) -> Any:
-        actions = super().get_actions(request)
-        actions.pop("delete_selected", None)
-        return actions
+    def deletion_consequence(self, row: Plan) -> str:
+        return "Nobody has this plan. It can't be given any more, from now on."
 
 
 @admin.register(Feature)
-class FeatureAdmin(admin.ModelAdmin[Feature]):
+class FeatureAdmin(Page[Feature]):
     """The features that every answer lists."""
 
+    is_long = False
     list_display = ("name", "unit")
-    search_fields = ("name",)
+    search_help_text = "Beginning of the name"
     ordering = ("name",)
-    show_full_result_count = False
+
+    def find(self, term: str) -> Q:
+        return Q(name__startswith=term)
+
+    def deletion_consequence(self, row: Feature) -> str:
+        return "Every plan loses what it says of this feature, and no answer lists it any more, from the next call on."

@@ -5,16 +5,19 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path, reverse
+from unfold.admin import TabularInline
+from unfold.widgets import UnfoldAdminTextInputWidget
 
-from accounts.models import Account, Subscription, SubscriptionEvent
+from accounts.models import Account, Family, Organization, Subscription, SubscriptionEvent
 from accounts.models.subscriptions import State
 from accounts.plans import lifecycle
 from accounts.plans.lifecycle import BEGINNINGS, LAPSED, STEPS, By, IllegalStep
 from devportal.lib import clock
-from devportal.lib.long_lists import BoundedPaginator
+from devportal.lib.admin.pages import Page
 
 _HOLDERS = ("account", "family", "organization")
 _DATES = ("trial_end", "period_end", "read_only_until")
@@ -24,22 +27,26 @@ class StepForm(forms.Form):
     """One step, and the dates that come with it. A date that is left empty stays as it is."""
 
     to = forms.ChoiceField(choices=State.choices, widget=forms.HiddenInput, required=False)
-    trial_end = forms.DateTimeField(required=False, help_text="UTC, such as 2031-01-01 12:00")
-    period_end = forms.DateTimeField(required=False)
-    read_only_until = forms.DateTimeField(required=False)
-    note = forms.CharField(max_length=500, required=False)
+    trial_end = forms.DateTimeField(
+        required=False, help_text="UTC, such as 2031-01-01 12:00", widget=UnfoldAdminTextInputWidget
+    )
+    period_end = forms.DateTimeField(required=False, widget=UnfoldAdminTextInputWidget)
+    read_only_until = forms.DateTimeField(required=False, widget=UnfoldAdminTextInputWidget)
+    note = forms.CharField(max_length=500, required=False, widget=UnfoldAdminTextInputWidget)
 
     def details(self) -> dict[str, Any]:
         return {name: self.cleaned_data[name] for name in _DATES if self.cleaned_data[name] is not None}
 
 
-class HistoryInline(admin.TabularInline[SubscriptionEvent, Subscription]):
+class HistoryInline(TabularInline, admin.TabularInline[SubscriptionEvent, Subscription]):  # type: ignore[misc]
     """Every step, and who or what took it."""
 
     model = SubscriptionEvent
     verbose_name_plural = "history"
     fields = readonly_fields = ("at", "from_state", "to_state", "by", "note")
+    ordering = ("-at", "-pk")
     extra = 0
+    per_page = 20
     can_delete = False
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -50,20 +57,26 @@ class HistoryInline(admin.TabularInline[SubscriptionEvent, Subscription]):
 
 
 @admin.register(Subscription)
-class SubscriptionAdmin(admin.ModelAdmin[Subscription]):
+class SubscriptionAdmin(Page[Subscription]):
     """Subscriptions. Once one is there, it changes by the life of subscriptions alone."""
 
     list_display = ("holder", "plan", "state", "state_now", "trial_end", "period_end", "read_only_until")
     list_filter = ("state", "plan")
     list_select_related = ("account", "family__owner", "organization", "plan")
-    search_fields = ("account__email__exact", "family__owner__email__exact", "organization__name__exact")
+    search_help_text = "A whole e-mail address, or an organization's whole name"
+    narrowed_by = _HOLDERS
     fields = (*_HOLDERS, "plan", "state", *_DATES, "addons")
-    raw_id_fields = _HOLDERS
+    autocomplete_fields = (*_HOLDERS, "plan")
     inlines = (HistoryInline,)
-    actions = None
-    show_full_result_count = False
-    paginator = BoundedPaginator
     change_form_template = "admin/accounts/subscription_change.html"
+
+    def find(self, term: str) -> Q:
+        # Keys first: a condition across several joined tables would read all subscriptions.
+        if "@" not in term:
+            return Q(organization__in=list(Organization.objects.filter(name=term).values_list("pk", flat=True)))
+        accounts = list(Account.objects.filter(email=term.lower()).values_list("pk", flat=True))
+        families = list(Family.objects.filter(owner__in=accounts).values_list("pk", flat=True))
+        return Q(account__in=accounts) | Q(family__in=families)
 
     @admin.display(description="state now")
     def state_now(self, subscription: Subscription) -> str:

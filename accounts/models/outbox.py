@@ -89,3 +89,8 @@ class Outbox(models.Model):
         reason = " ".join(f"{type(error).__name__}: {error}".replace("\x00", "").split())
         mine = Outbox.objects.waiting().filter(pk=self.pk, attempts=self.attempts)
         mine.update(not_before=now + pause, last_error=reason[:500], given_up_at=given_up_at)
+
+    def try_again(self) -> bool:
+        """Let it be sent at once though it waits or was given up; False when it was sent."""
+        unsent = Outbox.objects.filter(pk=self.pk, sent_at=None)
+        return bool(unsent.update(not_before=clock.now(), given_up_at=None))

@@ -54,6 +54,10 @@ class Account(AbstractBaseUser, PermissionsMixin):
         """The name as one text: given name, then family name; empty when neither is known."""
         return f"{self.given_name} {self.family_name or ''}".strip()
 
+    def get_full_name(self) -> str:
+        """What Django's admin calls the person by."""
+        return self.full_name
+
 
 class PairwiseSubject(models.Model):
     """The id by which one sector knows one person (OpenID Connect Core 8.1).

@@ -114,7 +114,7 @@ def _record(subscription: Subscription, from_state: str, by: By, moment: datetim
     )
     details = {"from": from_state, "to": to_state, "by": by.name}
     actor = by.actor.pk if by.actor else None
-    report(Event("subscription.changed", actor, target=str(subscription.pk), details=details))
+    report(Event("subscription.changed", actor, target=f"subscription:{subscription.pk}", details=details))
 
 
 def _catch_up(subscription: Subscription, moment: datetime) -> bool:

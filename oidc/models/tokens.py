@@ -39,6 +39,9 @@ class AccessToken(AbstractAccessToken):  # type: ignore[misc]
     class Meta:
         indexes = [models.Index(fields=["expires"], name="access_tokens_by_expiry")]
 
+    def __str__(self) -> str:
+        return f"Access token {self.pk}"
+
 
 class RefreshToken(AbstractRefreshToken):  # type: ignore[misc]
     """A refresh token's checksum. `revoked` is the moment it was superseded by the next of its family."""
@@ -55,6 +58,9 @@ class RefreshToken(AbstractRefreshToken):  # type: ignore[misc]
             models.UniqueConstraint(fields=["token_checksum"], name="one_row_per_refresh_token")
         ]
         indexes = [models.Index(fields=["expires"], name="refresh_tokens_by_expiry")]
+
+    def __str__(self) -> str:
+        return f"Refresh token {self.pk}"
 
 
 class IDToken(AbstractIDToken):  # type: ignore[misc]

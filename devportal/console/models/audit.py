@@ -30,6 +30,7 @@ class AuditEvent(models.Model):
         indexes = [
             models.Index(fields=["project", "-id"], name="audit_of_a_project"),
             models.Index(fields=["request_id"], name="audit_by_request_id"),
+            models.Index(fields=["target", "-id"], name="audit_of_a_target"),
         ]
 
     def __str__(self) -> str:

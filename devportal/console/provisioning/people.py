@@ -4,16 +4,14 @@ from pathlib import Path
 from typing import Any
 
 from allauth.account.models import EmailAddress
-from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
 from accounts.models import Account
 from accounts.profile import clean_picture
+from accounts.roles import ROLES, set_roles
 from devportal.console.provisioning.reading import BadFile, Table
 from devportal.console.provisioning.subscriptions import apply_subscription, read_subscription
-
-ROLES = ("reviewer", "operator")
 
 
 def apply_person(table: Table, folder: Path) -> dict[str, Any]:
@@ -46,7 +44,7 @@ def apply_person(table: Table, folder: Path) -> dict[str, Any]:
             user=account, email=email, defaults={"verified": verified, "primary": True}
         )
     if "roles" in table:
-        _set_roles(account, roles)
+        set_roles(account, roles)
     apply_subscription(subscription, account)
     return {"email": email, "password": password}
 
@@ -64,12 +62,3 @@ def _set_picture(account: Account, table: Table, file: Path) -> None:
         raise BadFile(f"{table.at('picture')}: can't be read: {error.strerror}") from error
     except ValidationError as error:
         raise BadFile(f"{table.at('picture')}: {' '.join(error.messages)}") from error
-
-
-def _set_roles(account: Account, roles: list[str]) -> None:
-    """Give exactly these roles: both open the admin; an operator may do everything there."""
-    account.groups.remove(*Group.objects.filter(name__in=ROLES))
-    account.groups.add(*(Group.objects.get_or_create(name=role)[0] for role in roles))
-    account.is_staff = bool(roles)
-    account.is_superuser = "operator" in roles
-    account.save(update_fields=["is_staff", "is_superuser"])

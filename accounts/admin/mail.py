@@ -1,0 +1,44 @@
+"""Operators' view of the mail that waits to be sent, and of what became of it."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q
+from django.http import HttpRequest
+
+from accounts.models import Outbox
+from devportal.lib.admin.acts import Act, Refused
+from devportal.lib.admin.pages import ReadOnly
+from devportal.lib.audit import Event, report
+
+
+def _try_again(request: HttpRequest, mail: Outbox, form: Any) -> str:
+    if not mail.try_again():
+        raise Refused("It was sent meanwhile.")
+    report(Event("mail.tried_again", request.user.pk, target=f"mail:{mail.pk}"))
+    return "The mail is sent within some seconds, if the mail server takes it."
+
+
+@admin.register(Outbox)
+class OutboxAdmin(ReadOnly[Outbox]):
+    """Mails."""
+
+    list_display = ("to", "subject", "created_at", "sent_at", "attempts", "given_up_at", "last_error")
+    search_help_text = "A whole e-mail address"
+    acts = (
+        Act(
+            "retry",
+            "Try again",
+            "The mail is handed to the mail server again, within some seconds. If that fails too, a mail that is "
+            "older than three days is given up at once.",
+            _try_again,
+            is_open=lambda request, row: row.sent_at is None,
+            icon="replay",
+        ),
+    )
+
+    def find(self, term: str) -> Q:
+        return Q(to=term.lower())
+
+    def audit_target(self, row: Outbox) -> str:
+        return f"mail:{row.pk}"

@@ -1,0 +1,46 @@
+"""Who may open the admin, and as what. A role is a group; a superuser has both.
+
+What each role may do there is said by the floor that knows all models (devportal/console/roles.py).
+"""
+
+from collections.abc import Iterable
+
+from django.contrib.auth.models import Group
+from django.db import transaction
+
+from accounts.models import Account
+
+REVIEWER, OPERATOR = "reviewer", "operator"
+ROLES = (REVIEWER, OPERATOR)
+
+
+def roles_of(account: Account) -> frozenset[str]:
+    """Return the roles of somebody who may open the admin; asked once for each instance."""
+    if not (account.is_active and account.is_staff):
+        return frozenset()
+    if account.is_superuser:
+        return frozenset(ROLES)
+    known: frozenset[str] | None = getattr(account, "_roles", None)
+    if known is None:
+        known = frozenset(account.groups.filter(name__in=ROLES).values_list("name", flat=True))
+        account._roles = known  # type: ignore[attr-defined]
+    return known
+
+
+def is_reviewer(account: Account) -> bool:
+    return REVIEWER in roles_of(account)
+
+
+def is_operator(account: Account) -> bool:
+    return OPERATOR in roles_of(account)
+
+
+@transaction.atomic
+def set_roles(account: Account, roles: Iterable[str]) -> None:
+    """Give exactly these roles, and with them the admin; with none, it is closed."""
+    wanted = set(roles)
+    account.groups.remove(*Group.objects.filter(name__in=ROLES))
+    account.groups.add(*(Group.objects.get_or_create(name=role)[0] for role in sorted(wanted)))
+    account.is_staff, account.is_superuser = bool(wanted), False
+    account.save(update_fields=["is_staff", "is_superuser"])
+    account.__dict__.pop("_roles", None)

@@ -1,0 +1,73 @@
+"""Operators' view of the developer API. A key is told by its public id and last four characters, never by more."""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.db.models import Q
+from django.http import HttpRequest
+
+from accounts.models import Account
+from api import keys
+from api.models import ApiKey, RequestLog
+from devportal.lib.admin.acts import Act
+from devportal.lib.admin.pages import ReadOnly
+
+
+def _revoke(request: HttpRequest, key: ApiKey, form: Any) -> str:
+    assert isinstance(request.user, Account)
+    keys.revoke(key, request.user)
+    return "The key is revoked. It counts everywhere within 30 seconds."
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(ReadOnly[ApiKey]):
+    """API keys."""
+
+    list_display = ("name", "shown", "owner", "project", "created_at", "last_used_at", "expires_at", "revoked_at")
+    list_select_related = ("owner", "project")
+    search_help_text = "A key's whole public id, or its owner's whole e-mail address"
+    narrowed_by = ("project", "owner")
+    fields = (
+        "name", "shown", "owner", "project", "permissions", "created_at", "last_used_at", "expires_at", "revoked_at",
+    )  # fmt: skip
+    readonly_fields = ("shown",)
+    acts = (
+        Act(
+            "revoke",
+            "Revoke",
+            "Within 30 seconds calls with this key are refused with invalid_api_key. It can't be brought back; its "
+            "owner can make another one.",
+            _revoke,
+            is_open=lambda request, row: row.revoked_at is None,
+            icon="key_off",
+            is_dangerous=True,
+        ),
+    )
+
+    def find(self, term: str) -> Q:
+        return Q(owner__email=term.lower()) if "@" in term else Q(public_id=term.removeprefix(settings.API_KEY_PREFIX))
+
+    def audit_target(self, row: ApiKey) -> str:
+        return row.public_id
+
+    @admin.display(description="key")
+    def shown(self, key: ApiKey) -> str:
+        return f"{settings.API_KEY_PREFIX}{key.public_id}…{key.last_four}"
+
+
+@admin.register(RequestLog)
+class RequestLogAdmin(ReadOnly[RequestLog]):
+    """Calls to the developer API."""
+
+    list_display = ("at", "method", "path", "status", "code", "milliseconds", "project", "caller", "request_id")
+    list_select_related = ("project",)
+    search_help_text = "A whole request id, or a project's whole public id"
+    narrowed_by = ("project",)
+
+    def find(self, term: str) -> Q:
+        return Q(project__public_id=term) if term.startswith("prj_") else Q(request_id=term)
+
+    @admin.display(description="key or client")
+    def caller(self, row: RequestLog) -> str:
+        return row.credential or row.client

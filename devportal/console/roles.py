@@ -1,0 +1,66 @@
+"""What each role may do in the admin, as Django's permissions.
+
+They are written here and not in the database, so that an upgrade brings what is new, and no row is left behind.
+"""
+
+from typing import Any
+
+from django.contrib.auth.backends import BaseBackend
+
+from accounts.models import Account
+from accounts.roles import OPERATOR, REVIEWER, roles_of
+
+_MAY: dict[str, dict[str, str]] = {
+    REVIEWER: {},
+    OPERATOR: {
+        "accounts.account": "view change",
+        "accounts.family": "view add change delete",
+        "accounts.familymember": "view add change delete",
+        "accounts.organization": "view add change delete",
+        "accounts.organizationmember": "view add change delete",
+        "accounts.invitation": "view change",
+        "accounts.plan": "view add change delete",
+        "accounts.planentitlement": "view add change delete",
+        "accounts.feature": "view add change delete",
+        "accounts.subscription": "view add change",
+        "accounts.subscriptionevent": "view",
+        "accounts.outbox": "view change",
+        "oidc.project": "view change",
+        "oidc.projectmember": "view",
+        "oidc.client": "view change",
+        "oidc.connection": "view",
+        "oidc.accesstoken": "view",
+        "oidc.refreshtoken": "view",
+        "oidc.signingkey": "view change",
+        "api.apikey": "view change",
+        "api.requestlog": "view",
+        "console.auditevent": "view",
+        "console.signinevent": "view",
+    },
+}
+
+
+def _permissions(models: dict[str, str]) -> frozenset[str]:
+    return frozenset(
+        f"{app}.{verb}_{name}"
+        for app, name, verbs in ((*model.split("."), verbs) for model, verbs in models.items())
+        for verb in verbs.split()
+    )
+
+
+PERMISSIONS = {role: _permissions(models) for role, models in _MAY.items()}
+
+
+class RoleBackend(BaseBackend):
+    """Answers what a person's roles allow; it signs nobody in."""
+
+    def get_all_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
+        if not isinstance(user_obj, Account):
+            return set()
+        return {permission for role in roles_of(user_obj) for permission in PERMISSIONS[role]}
+
+    def has_perm(self, user_obj: Any, perm: str, obj: Any = None) -> bool:
+        return isinstance(user_obj, Account) and any(perm in PERMISSIONS[role] for role in roles_of(user_obj))
+
+    def has_module_perms(self, user_obj: Any, app_label: str) -> bool:
+        return any(permission.startswith(f"{app_label}.") for permission in self.get_all_permissions(user_obj))

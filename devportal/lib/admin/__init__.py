@@ -1,0 +1,1 @@
+"""What every page of the admin shares, whatever floor its model stands on."""

@@ -1,0 +1,50 @@
+"""What a form of the admin changed, as the audit keeps it: each field before and after."""
+
+from typing import Any
+
+from devportal.lib.audit import Event
+
+LONGEST = 500
+
+
+def event(action: str, page: Any, actor: int, row: Any, fields: Any = None) -> Event:
+    """Return the event of a change that somebody made in the admin; `fields` is what changes() returned."""
+    before, after = fields or ({}, {})
+    kind = page.opts.model_name
+    project = page.audit_project(row)
+    return Event(action, actor, project, page.audit_target(row), {"kind": kind}, before=before, after=after)
+
+
+def changes(form: Any, formsets: Any, private: tuple[str, ...] = ()) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Return the fields before and after, of a form and of the rows below it; None when nothing changed.
+
+    Of the `private` fields of the form it says that they changed, without what they hold.
+    """
+    before: dict[str, Any] = {}
+    after: dict[str, Any] = {}
+    _compare(form, form.changed_data, "", before, after)
+    for name in set(private) & set(after):
+        before[name], after[name] = "", "(changed)"
+    for formset in formsets or []:
+        kind = formset.model._meta.model_name
+        for row in formset.new_objects:
+            after[f"{kind} {row.pk}"] = plain(row)
+        for row in formset.deleted_objects:
+            before[f"{kind} {row}"] = plain(row)
+        for row, names in formset.changed_objects:
+            of_row = next(form for form in formset.initial_forms if form.instance == row)
+            _compare(of_row, names, f"{kind} {row.pk} ", before, after)
+    return (before, after) if before or after else None
+
+
+def _compare(form: Any, names: list[str], prefix: str, before: dict[str, Any], after: dict[str, Any]) -> None:
+    for name in names:
+        before[prefix + name] = plain(form.initial.get(name))
+        after[prefix + name] = plain(form.cleaned_data.get(name))
+
+
+def plain(value: Any) -> Any:
+    """Return what JSON can hold, and no more of a long text than one can read."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return str(value)[:LONGEST]

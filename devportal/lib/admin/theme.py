@@ -1,0 +1,110 @@
+"""The look of the admin and what stands in its sidebar: the settings of django-unfold.
+
+Colours are those of static/css/site.css, as ramps. Read by the settings, so nothing here imports a model.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest
+from django.templatetags.static import static
+from django.urls import reverse_lazy
+
+_NEUTRAL = {
+    "50": "#f6f6f3", "100": "#f1f2ee", "200": "#dfe0da", "300": "#c5c8c6", "400": "#a9b0b8", "500": "#666c75",
+    "600": "#555b64", "700": "#3c4249", "800": "#2c3137", "900": "#1b1e22", "950": "#131518",
+}  # fmt: skip
+_ACCENT = {
+    "50": "#f0f7f9", "100": "#e2eff2", "200": "#c4dfe5", "300": "#a8dbe7", "400": "#86cbdb", "500": "#5fb0c2",
+    "600": "#12586a", "700": "#0c4150", "800": "#0a3540", "900": "#1c353c", "950": "#08242c",
+}  # fmt: skip
+
+# Group, then title, model and icon of each list. A list is there for whoever may view its model.
+_LISTS: list[tuple[str, list[tuple[str, str, str]]]] = [
+    (
+        "People",
+        [
+            ("People", "accounts_account", "person"),
+            ("Families", "accounts_family", "family_restroom"),
+            ("Organizations", "accounts_organization", "corporate_fare"),
+            ("Seats", "accounts_organizationmember", "event_seat"),
+            ("Invitations", "accounts_invitation", "outgoing_mail"),
+        ],
+    ),
+    (
+        "Plans",
+        [
+            ("Subscriptions", "accounts_subscription", "card_membership"),
+            ("Plans", "accounts_plan", "sell"),
+            ("Features", "accounts_feature", "checklist"),
+        ],
+    ),
+    (
+        "Projects & apps",
+        [
+            ("Projects", "oidc_project", "folder"),
+            ("Clients", "oidc_client", "apps"),
+            ("Connections", "oidc_connection", "link"),
+            ("Access tokens", "oidc_accesstoken", "token"),
+            ("Refresh tokens", "oidc_refreshtoken", "autorenew"),
+        ],
+    ),
+    (
+        "Keys",
+        [
+            ("API keys", "api_apikey", "key"),
+            ("Signing keys", "oidc_signingkey", "signature"),
+        ],
+    ),
+    (
+        "Audit",
+        [
+            ("Audit trail", "console_auditevent", "history"),
+            ("Sign-in log", "console_signinevent", "login"),
+            ("Request log", "api_requestlog", "http"),
+            ("Mail", "accounts_outbox", "mail"),
+        ],
+    ),
+]
+
+
+def may_view(model: str) -> Callable[[HttpRequest], bool]:
+    """Return the question whether somebody may view a model, named as in the admin's addresses."""
+    app, _, name = model.partition("_")
+    permission = f"{app}.view_{name}"
+    return lambda request: request.user.has_perm(permission)
+
+
+def _navigation() -> list[dict[str, Any]]:
+    return [
+        {
+            "title": group,
+            "items": [
+                {
+                    "title": title,
+                    "icon": icon,
+                    "link": reverse_lazy(f"admin:{model}_changelist"),
+                    "permission": may_view(model),
+                }
+                for title, model, icon in lists
+            ],
+        }
+        for group, lists in _LISTS
+    ]
+
+
+def unfold(service_name: str) -> dict[str, Any]:
+    """Return the setting UNFOLD."""
+    return {
+        "SITE_TITLE": f"{service_name} admin",
+        "SITE_HEADER": service_name,
+        "SITE_URL": "/",
+        "SITE_ICON": lambda request: static("img/mark.svg"),
+        "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("img/mark.svg")}],
+        "SHOW_HISTORY": False,
+        "SHOW_VIEW_ON_SITE": False,
+        "BORDER_RADIUS": "6px",
+        "COLORS": {"base": _NEUTRAL, "primary": _ACCENT},
+        "STYLES": [lambda request: static("css/admin.css")],
+        "SIDEBAR": {"navigation": _navigation()},
+    }

@@ -1,0 +1,60 @@
+"""Walking through the admin as somebody would: every link of every page, and the addresses that no page links to."""
+
+import html
+import re
+from dataclasses import dataclass
+from urllib.parse import urljoin, urlsplit
+
+from django.contrib import admin
+from django.test import Client as Browser
+
+_LINK = re.compile(r'(?:href|hx-get)="([^"#]+)')
+# More pages than the admin has: a walk that finds more goes in a circle.
+MOST_PAGES = 800
+
+
+@dataclass(frozen=True)
+class Page:
+    url: str
+    status: int
+    text: str
+
+
+def unlinked() -> list[str]:
+    """Addresses of every registered model, for the first of its rows, whether a page links to them or not."""
+    found = ["/admin/", "/admin/search/?s=a&page=x", "/admin/password_change/", "/admin/jsi18n/"]
+    for model, page in admin.site._registry.items():
+        base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        found += [base, f"{base}?q=a", f"{base}?q=a@example.com", f"{base}?q=prj_x", f"{base}add/"]
+        row = model._default_manager.order_by("-pk").first()
+        pk = row.pk if row else 1
+        found += [f"{base}{pk}/{end}" for end in ("change/", "history/", "delete/")]
+        found += [f"{base}{pk}/do/{act.name}/" for act in page.acts]  # type: ignore[attr-defined]
+        found += [f"{base}do/{act.name}/" for act in page.list_acts]  # type: ignore[attr-defined]
+        for field in model._meta.fields:
+            if field.remote_field:
+                source = f"app_label={model._meta.app_label}&model_name={model._meta.model_name}"
+                found.append(f"/admin/autocomplete/?{source}&field_name={field.name}&term=")
+    return found
+
+
+def crawl(browser: Browser) -> list[Page]:
+    """GET every admin page that can be found."""
+    waiting, seen, pages = unlinked(), set(), []
+    while waiting:
+        url = waiting.pop(0)
+        if url in seen:
+            continue
+        seen.add(url)
+        assert len(seen) < MOST_PAGES, "the walk goes on and on"
+        response = browser.get(url)
+        text = "" if response.streaming else response.content.decode()
+        pages.append(Page(url, response.status_code, text))
+        links = [urljoin(url, html.unescape(link)) for link in _LINK.findall(text)]
+        if "Location" in response:
+            links.append(urljoin(url, response["Location"]))
+        for link in links:
+            parts = urlsplit(link)
+            if parts.path.startswith("/admin/"):
+                waiting.append(parts._replace(scheme="", netloc="", fragment="").geturl())
+    return pages
