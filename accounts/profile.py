@@ -6,16 +6,15 @@ import io
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.core.files.base import ContentFile
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ImageOps
 
 from accounts.models import Account
+from devportal.lib import images
 from devportal.lib.credentials import random_text
 
 PICTURE_PIXELS = 512
 PICTURE_MAX_PIXELS = 40_000_000  # what an upload may unpack to; a phone's photo has about 12 million
-_FORMATS = ("JPEG", "PNG", "WEBP", "GIF")
 
 
 @dataclass(frozen=True)
@@ -64,19 +63,7 @@ def clean_picture(upload: io.BufferedIOBase) -> ContentFile[bytes]:
 
     Raises ValidationError for anything but a JPEG, PNG, WebP or GIF of a reasonable size.
     """
-    data = upload.read(settings.PICTURE_MAX_BYTES + 1)
-    if len(data) > settings.PICTURE_MAX_BYTES:
-        raise ValidationError(f"The picture may have at most {settings.PICTURE_MAX_BYTES // 1024 // 1024} MB.")
-    try:
-        with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
-            if image.width * image.height > PICTURE_MAX_PIXELS:
-                raise ValidationError("The picture has too many pixels; make it smaller and try again.")
-            pixels = ImageOps.fit(
-                ImageOps.exif_transpose(image).convert("RGB"),
-                (min(PICTURE_PIXELS, image.width), min(PICTURE_PIXELS, image.height)),
-            )
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise ValidationError("This is not a picture that can be read; use a JPEG, PNG, WebP or GIF.") from error
-    encoded = io.BytesIO()
-    pixels.save(encoded, "WEBP", quality=85)
-    return ContentFile(encoded.getvalue(), name=f"{random_text(32)}.webp")
+    pixels = images.read(upload, what="picture", max_bytes=settings.PICTURE_MAX_BYTES, max_pixels=PICTURE_MAX_PIXELS)
+    side = (min(PICTURE_PIXELS, pixels.width), min(PICTURE_PIXELS, pixels.height))
+    square = ImageOps.fit(pixels.convert("RGB"), side)
+    return ContentFile(images.webp(square, quality=85), name=f"{random_text(32)}.webp")

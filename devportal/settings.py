@@ -99,6 +99,7 @@ OUTBOX_DAYS: int = env.int("OUTBOX_DAYS", 30)
 INVITATION_DAYS: int = env.int("INVITATION_DAYS", 7)
 INVITATIONS_PER_HOUR: int = env.int("INVITATIONS_PER_HOUR", 20)  # of one family, by its owner
 FAMILY_MEMBERS: int = env.int("FAMILY_MEMBERS", 6)  # its owner included
+LOGO_MAX_BYTES: int = env.int("LOGO_MAX_BYTES", 1024 * 1024)  # of an app's logo, as uploaded
 PICTURE_MAX_BYTES: int = env.int("PICTURE_MAX_BYTES", 5 * 1024 * 1024)
 
 # --- Apps and middleware ---------------------------------------------------------------------------------

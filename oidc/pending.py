@@ -17,6 +17,7 @@ from django.urls import reverse
 
 from devportal.lib import clock
 from oidc.clients import find_client
+from oidc.logos import public_address
 from oidc.models import Client
 from oidc.parameters import Parameters, parse
 
@@ -120,7 +121,7 @@ def card(client: Client) -> dict[str, Any]:
     return {
         "name": client.name,
         "letter": client.letter,
-        "logo_url": None,
+        "logo_url": public_address(client),
         "verified": client.is_verified or client.first_party,
         "domain": client.domain,
         "home_page_url": client.home_page_url,

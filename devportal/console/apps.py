@@ -9,4 +9,6 @@ class ConsoleConfig(AppConfig):
     verbose_name = "Developer console"
 
     def ready(self) -> None:
-        import_module("devportal.console.audit")  # connects its receivers
+        # What connects receivers is nowhere else sure to be imported.
+        for receivers in ("audit", "reviews.logos"):
+            import_module(f"devportal.console.{receivers}")

@@ -3,11 +3,15 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.db import transaction
+from django.db.models.signals import post_delete
+from django.dispatch import receiver
 
+from devportal.console.models import AppReview
 from oidc.models import Client
 
 FOLDER = "logos/"
@@ -29,8 +33,22 @@ def kept(logo: ContentFile[bytes] | None) -> Iterator[str]:
 
 def forget_unused(client: Client, name: str) -> None:
     """Once the transaction is committed, delete a logo that neither the app nor any of its reviews names."""
+    _forget(client.pk, name)
+
+
+def _forget(client_id: int, name: str | None) -> None:
     if name:
-        transaction.on_commit(partial(_delete_if_unused, client.pk, name), robust=True)
+        transaction.on_commit(partial(_delete_if_unused, client_id, name), robust=True)
+
+
+@receiver(post_delete, sender=AppReview)
+def review_deleted(sender: Any, instance: AppReview, **kwargs: Any) -> None:
+    _forget(instance.client_id, instance.snapshot.get("logo"))
+
+
+@receiver(post_delete, sender=Client)
+def client_deleted(sender: Any, instance: Client, **kwargs: Any) -> None:
+    _forget(instance.pk, instance.logo.name)
 
 
 def _delete_if_unused(client_id: int, name: str) -> None:

@@ -1,0 +1,37 @@
+"""GET /logos/<client id>/<version>.webp: the logo of a reviewed app."""
+
+import hmac
+
+from django.core.files.base import File
+from django.core.files.storage import default_storage
+from django.http import FileResponse, Http404, HttpRequest
+from django.views.decorators.http import require_safe
+
+from oidc import logos
+from oidc.clients import find_client
+
+MAX_AGE = 3600  # seconds; an approval that is withdrawn ends the address at once, copies of it after this
+
+
+def send_file(name: str) -> FileResponse:
+    """Answer with a stored logo. Raises Http404 for one that is not there."""
+    try:
+        file: File[bytes] = default_storage.open(name, "rb")
+    except FileNotFoundError as error:  # a backup without its files
+        raise Http404 from error
+    return FileResponse(file, content_type="image/webp")
+
+
+@require_safe
+def logo(request: HttpRequest, client_id: str, version: str) -> FileResponse:
+    """Serve a logo to anybody once its app is reviewed; until then there is nothing here (security rule 13)."""
+    client = find_client(client_id)
+    if client is None or not client.shows_logo or client.project.is_deleted:
+        raise Http404
+    name = client.logo.name or ""
+    if not hmac.compare_digest(version.encode(), logos.version(name).encode()):
+        raise Http404
+    response = send_file(name)
+    response["Cache-Control"] = f"public, max-age={MAX_AGE}"
+    response["Cross-Origin-Resource-Policy"] = "cross-origin"
+    return response
