@@ -68,12 +68,21 @@ def deletion_blockers(account: Account) -> list[str]:
     return [sentence for _, sentences in answers for sentence in sentences]
 
 
+class StillNeeded(Exception):
+    """Something has to be done before the account can be deleted."""
+
+
 def delete(account: Account) -> None:
-    """Delete a person. Everything that was given out in their name ends with them (receivers of pre_delete)."""
+    """Delete a person. Everything that was given out in their name ends with them (receivers of pre_delete).
+
+    Raises StillNeeded: what stood in nobody's way when the page was shown may do so now.
+    """
     storage, picture = account.picture.storage, account.picture.name
     with transaction.atomic():
         # Who is joining the person's family just now comes before this, and is counted in, or finds it gone.
         list(Family.objects.select_for_update().filter(owner=account))
+        if deletion_blockers(account):
+            raise StillNeeded
         account.delete()
         if picture:
             transaction.on_commit(partial(storage.delete, picture))

@@ -59,7 +59,10 @@ def delete(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and not blockers:
         account = Account.objects.get(pk=request.user.pk)
         logout(request)
-        data.delete(account)
+        try:
+            data.delete(account)
+        except data.StillNeeded:  # since this moment: whoever signs in again reads what
+            return HttpResponseRedirect(reverse("account_delete"))
         return HttpResponseRedirect(reverse("signed_out"))
     return render(request, "accounts/delete.html", {"blockers": blockers})
 

@@ -82,7 +82,7 @@ def _by_key(raw: str) -> Caller:
     if row is None or not matches(raw, row.digest):
         raise ApiError("invalid_api_key", "This API key is unknown.")
     expired = row.expires_at is not None and row.expires_at <= clock.now()
-    if row.revoked_at is not None or expired or not row.owner.is_active:
+    if row.revoked_at is not None or expired or not row.owner.is_active or row.project.is_deleted:
         error = ApiError("invalid_api_key", "This API key is revoked or expired.")
         raise Refused(error, row.project_id, key=row.public_id)
     if row.project.is_suspended:
@@ -101,7 +101,8 @@ def _by_token(raw: str) -> Caller:
         raise ApiError("invalid_token", "The access token is invalid or expired.")
     connection = row.family.connection
     client, project = connection.client, connection.client.project
-    if row.expires <= clock.now() or client.first_party or not client.enabled or not tokens.is_given(row.family):
+    is_dead = row.expires <= clock.now() or project.is_deleted or not tokens.is_given(row.family)
+    if is_dead or client.first_party or not client.enabled:
         error = ApiError("invalid_token", "The access token is expired, its access was removed, or its app is off.")
         raise Refused(error, project.pk, client=client.client_id)
     if project.is_suspended:

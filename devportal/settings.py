@@ -94,10 +94,11 @@ PROJECT_RESTORE_DAYS: int = env.int("PROJECT_RESTORE_DAYS", 30)
 PROJECTS_PER_PERSON: int = env.int("PROJECTS_PER_PERSON", 50)
 CLIENTS_PER_PROJECT: int = env.int("CLIENTS_PER_PROJECT", 1000)
 KEYS_PER_PROJECT: int = env.int("KEYS_PER_PROJECT", 200)
+MEMBERS_PER_PROJECT: int = env.int("MEMBERS_PER_PROJECT", 100)  # those who are invited included
 PROJECT_INVITATION_DAYS: int = env.int("PROJECT_INVITATION_DAYS", 7)
 OUTBOX_DAYS: int = env.int("OUTBOX_DAYS", 30)
 INVITATION_DAYS: int = env.int("INVITATION_DAYS", 7)
-INVITATIONS_PER_HOUR: int = env.int("INVITATIONS_PER_HOUR", 20)  # of one family, by its owner
+INVITATIONS_PER_HOUR: int = env.int("INVITATIONS_PER_HOUR", 20)  # of one family or project
 FAMILY_MEMBERS: int = env.int("FAMILY_MEMBERS", 6)  # its owner included
 LOGO_MAX_BYTES: int = env.int("LOGO_MAX_BYTES", 1024 * 1024)  # of an app's logo, as uploaded
 PICTURE_MAX_BYTES: int = env.int("PICTURE_MAX_BYTES", 5 * 1024 * 1024)
@@ -234,6 +235,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-request-log": {"task": "api.tasks.clear_request_log", "schedule": 3600.0},
     "clear-sign-in-log": {"task": "devportal.console.tasks.clear_sign_in_log", "schedule": 3600.0},
     "forget-sent-forms": {"task": "devportal.console.tasks.forget_sent_forms", "schedule": 3600.0},
+    "clear-project-invitations": {"task": "oidc.tasks.clear_invitations", "schedule": 3600.0},
     "remove-deleted-projects": {"task": "oidc.tasks.remove_deleted_projects", "schedule": 3600.0},
     "advance-subscriptions": {"task": "accounts.tasks.advance_subscriptions", "schedule": 60.0},
     "send-waiting-mail": {"task": "accounts.tasks.send_waiting_mail", "schedule": 10.0},

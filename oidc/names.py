@@ -15,6 +15,10 @@ from django.core.exceptions import ValidationError
 LONGEST = 100
 LONGEST_READING = 200  # what is beyond tells no names apart
 _SMALL_CAPITAL = "LATIN LETTER SMALL CAPITAL "
+# Letters and signs that look like nothing (as NFKD leaves them).
+_BLANK = "\u115f\u1160\u2800"
+# Letters after one of these are read backwards, or in another order: no skeleton tells what people see.
+_TURNS = "\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 # Digits and signs that people read as letters; the table has only those that look exactly alike.
 _READ_AS = str.maketrans("013457" + "8@$!|", "oleast" + "basll")
 
@@ -57,8 +61,17 @@ def check_name(name: str) -> None:
     """Refuse a name that is empty, too long, or holds the service's own. Raises ValidationError for its reader."""
     if not name.strip() or len(name) > LONGEST:
         raise ValidationError(f"A name has 1 to {LONGEST} characters.")
-    if any(unicodedata.category(character) in ("Cc", "Cs", "Co") for character in name):
+    if any(unicodedata.category(character) in ("Cc", "Cs", "Co", "Zl", "Zp") for character in name):
         raise ValidationError("A name holds no control characters.")
+    if not _shows_something(name):
+        raise ValidationError("A name needs something that can be seen.")
     own = skeletons(settings.SERVICE_NAME)
     if any(reserved and reserved in reading for reserved in own for reading in skeletons(name)):
         raise ValidationError(f"A name can't contain “{settings.SERVICE_NAME}”, or anything that looks like it.")
+    if any(character in _TURNS for character in name):
+        raise ValidationError("A name can't turn the direction of writing.")
+
+
+def _shows_something(name: str) -> bool:
+    decomposed = unicodedata.normalize("NFKD", name)
+    return any(unicodedata.category(letter)[0] in "LNPS" and letter not in _BLANK for letter in decomposed)

@@ -11,7 +11,8 @@ from accounts.data import blocking_deletion, exporting
 from accounts.models import Account
 from accounts.signals import access_ended
 from devportal.lib import clock
-from oidc.models import Connection, Family, ProjectMember
+from oidc.invitations import invitations_for
+from oidc.models import Connection, Family, Project, ProjectInvitation, ProjectMember
 
 
 @receiver(access_ended)
@@ -39,15 +40,44 @@ def export_connections(sender: Any, account: Account, **kwargs: Any) -> dict[str
     }
 
 
+@receiver(exporting)
+def export_projects(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
+    """Return which projects the person works on, and which they are invited to, for their own export."""
+    rows = ProjectMember.objects.filter(account=account).select_related("project").order_by("pk")
+    return {
+        "projects": [
+            {
+                "project": row.project.name,
+                "id": row.project.public_id,
+                "role": row.role,
+                "since": row.created_at.isoformat(),
+                "deleted_at": row.project.deleted_at.isoformat() if row.project.deleted_at else None,
+            }
+            for row in rows
+        ],
+        "project_invitations": [
+            {"project": row.project.name, "role": row.role, "expires_at": row.expires_at.isoformat()}
+            for row in invitations_for(account)
+        ],
+    }
+
+
 @receiver(blocking_deletion)
 def keep_the_last_owner(sender: Any, account: Account, **kwargs: Any) -> list[str]:
-    """A project is never left without an owner."""
+    """A project is never left without an owner who can act; a deleted one needs none.
+
+    Inside the transaction that deletes the account, the projects stay locked until its end: whoever leaves one of them
+    at the same moment comes after.
+    """
     owner = ProjectMember.Role.OWNER
-    others = ProjectMember.objects.filter(project=OuterRef("project"), role=owner).exclude(account=account)
-    alone = ProjectMember.objects.filter(account=account, role=owner).exclude(Exists(others))
+    live = ProjectMember.objects.filter(account=account, role=owner, project__deleted_at=None)
+    with transaction.atomic():
+        list(Project.objects.select_for_update(no_key=True).filter(pk__in=live.values("project")).order_by("pk"))
+        others = ProjectMember.objects.filter(project=OuterRef("project"), role=owner, account__is_active=True)
+        alone = list(live.exclude(Exists(others.exclude(account=account))).select_related("project").order_by("pk"))
     return [
         f"You are the only owner of the project {member.project.name}: hand it over or delete it first."
-        for member in alone.select_related("project")
+        for member in alone
     ]
 
 
@@ -57,3 +87,4 @@ def forget_person(sender: Any, instance: Account, **kwargs: Any) -> None:
     with transaction.atomic():
         end_everything(sender, instance)
         Connection.objects.filter(account=instance).update(scopes="", removed_at=clock.now())
+        ProjectInvitation.objects.filter(email=instance.email).delete()

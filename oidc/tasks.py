@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from devportal.lib import clock
-from oidc import keys, projects
+from oidc import invitations, keys, projects
 from oidc.models import AccessToken, AuthorizationCode, Family, Project, RefreshToken
 
 log = logging.getLogger(__name__)
@@ -46,10 +46,14 @@ def clear_expired() -> int:
 def remove_deleted_projects() -> int:
     """Delete for good the projects whose time to be restored is over; return how many went."""
     over = clock.now() - timedelta(days=settings.PROJECT_RESTORE_DAYS)
-    rows = list(Project.objects.filter(deleted_at__lt=over))
-    for project in rows:
-        projects.remove_for_good(project)
-    return len(rows)
+    rows = list(Project.objects.filter(deleted_at__lt=over).order_by("deleted_at"))
+    return sum(projects.remove_for_good(project) for project in rows)
+
+
+@shared_task
+def clear_invitations() -> int:
+    """Delete invitations to projects that were answered or ran out some time ago; return how many went."""
+    return invitations.clear()
 
 
 def _delete(

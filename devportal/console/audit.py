@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from allauth.account.models import EmailAddress
+from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 
 from accounts.models import Account
@@ -40,4 +42,15 @@ def _add_to_trail(event: Event) -> None:
         before=event.before,
         after=event.after,
         details=event.details,
+        person_id=event.person,
     )
+
+
+@receiver(pre_delete, sender=Account)
+def forget_person(sender: Any, instance: Account, **kwargs: Any) -> None:
+    """Before an account goes: the trail keeps what was done, and names nobody who did it or to whom it was done."""
+    AuditEvent.objects.filter(actor=instance).update(actor_email="", ip=None)
+    AuditEvent.objects.filter(person=instance).update(target="")
+    # Invitations name an address, whoever has it.
+    addresses = {instance.email, *EmailAddress.objects.filter(user=instance).values_list("email", flat=True)}
+    AuditEvent.objects.filter(target__in=addresses, action__startswith="invitation.").update(target="")

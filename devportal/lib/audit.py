@@ -13,7 +13,8 @@ class Event:
     """Something that happened: never with a secret in it.
 
     `actor` is an account's primary key, or None when the service itself or an app acted; `project` and `target` are
-    public ids. `before` and `after` hold the fields that changed, by name.
+    public ids. `before` and `after` hold the fields that changed, by name. Where `target` is somebody's address,
+    `person` is their account's primary key, if there is one: what names a person goes with their account.
     """
 
     action: str
@@ -23,6 +24,7 @@ class Event:
     details: dict[str, Any] = field(default_factory=dict)
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
+    person: int | None = None
 
 
 def report(event: Event) -> None:

@@ -67,6 +67,9 @@ class ProjectInvitation(models.Model):
     invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
+    mailed_at = models.DateTimeField()
+    # Accepted, declined or withdrawn. The row stays for a while: mails are counted by it, and a second click finds it.
+    ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [
@@ -78,4 +81,4 @@ class ProjectInvitation(models.Model):
 
     @property
     def is_open(self) -> bool:
-        return self.expires_at > clock.now()
+        return self.ended_at is None and self.expires_at > clock.now()

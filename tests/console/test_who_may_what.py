@@ -11,7 +11,7 @@ from django.urls import URLPattern, URLResolver, reverse
 
 from accounts.models import Account
 from devportal.console import urls
-from oidc import projects
+from oidc import invitations
 from oidc.models import Project, ProjectMember
 from tests.factories import make_account, make_key, make_project, make_web_client
 
@@ -91,7 +91,7 @@ def things_of(project: Project, owner: Account) -> dict[str, Any]:
         "secret_id": client.secrets.get().pk,
         "key_id": key.public_id,
         "member_id": ProjectMember.objects.get(project=project, account=owner).pk,
-        "invitation_id": projects.invite(project, "ines@example.com", "viewer", owner).pk,
+        "invitation_id": invitations.invite(project, "ines@example.com", "viewer", owner).pk,
     }
 
 

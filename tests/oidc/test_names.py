@@ -79,7 +79,24 @@ def test_an_innocent_name_is_not(name: str) -> None:
     check_name(name)
 
 
-@pytest.mark.parametrize("name", ["", "   ", "x" * 101, "a\x00b", "a\nb", "\ud800"])
+UNREADABLE = [
+    "",
+    "   ",
+    "x" * 101,
+    "a\x00b",
+    "a\nb",
+    "a\u2028b",
+    "\ud800",
+    "\u200b",  # a space of no width
+    "\u3164",  # a letter that is blank
+    "\u2800",  # a sign that is blank
+    "\u0301",  # a mark with nothing below it
+    "\u202etropnepo",  # reads as the service's name, from its end
+    "\u2067notes\u2069",
+]
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
 def test_what_is_no_name(name: str) -> None:
     with pytest.raises(ValidationError):
         check_name(name)

@@ -9,8 +9,8 @@ from django.db import models
 class AuditEvent(models.Model):
     """One thing that somebody, or the service itself, did. Rows are added and never changed.
 
-    `actor_email` is kept beside the account, so that the trail still reads when an account goes; deleting a person
-    empties it.
+    `actor_email` says who it was under the address of that day. Deleting a person empties it, and `target` where that
+    is their address.
     """
 
     at = models.DateTimeField()
@@ -22,6 +22,8 @@ class AuditEvent(models.Model):
     # A public id, not a key: the trail outlives what it tells of.
     project = models.CharField(max_length=32, blank=True)
     target = models.CharField(max_length=255, blank=True)
+    # Whose address `target` is, where it is one and somebody's.
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     before: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
     after: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
     details: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
