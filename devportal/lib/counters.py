@@ -5,87 +5,35 @@ embedded environment the same is done in the process. A Redis that is down or sl
 counts in the process take over: bounded, local, and logged.
 """
 
+import contextlib
 import functools
-import hashlib
 import logging
 import threading
 import time
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from itertools import islice
 
 import redis
 from django.conf import settings
 
 from devportal.lib import clock
 from devportal.lib.credentials import random_text
+from devportal.lib.shared_counters import RedisCounters
+from devportal.lib.windows import WINDOW_SECONDS, Limit, Parcel, Verdict, verdict
+
+__all__ = ["Counters", "Limit", "LocalCounters", "RedisCounters", "Verdict", "counters"]
 
 log = logging.getLogger(__name__)
 
-WINDOW_SECONDS = 60
 LOCAL_COUNTERS = 10_000
-REDIS_TIMEOUT_SECONDS = 0.05
 # How long a Redis that failed is not asked again: a call waits at most once in that time.
 REDIS_PAUSE_SECONDS = 1.0
-_USAGE = "usage"
+# What the process counted by itself goes along in pieces once Redis is back.
+FIELDS_A_TRIP = 200
 # How a field begins that is no count but an entry of a log; beyond MOST_FIELDS (the script says it too) it is dropped.
 LOG_ENTRY = "log|"
 MOST_FIELDS = 200_000
-
-
-@dataclass(frozen=True)
-class Limit:
-    """At most `most` in a window, counted under `key`."""
-
-    key: str
-    most: int
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether a request is within all its limits; `limit` and `remaining` are the tightest one's."""
-
-    allowed: bool
-    limit: int
-    remaining: int
-    reset: int  # seconds until the window ends, 1 to 60
-
-
-# KEYS: one counter a limit, then the usage hash. ARGV: the number of limits, each limit's most, then field and count
-# pairs of finished usage. Counts first, so that a refused request uses up nothing. Log entries, which are each a field
-# of their own, stop at a bound: while nobody writes them down, counting goes on.
-_SCRIPT = """
-local moment = tonumber(redis.call('TIME')[1])
-local left = 60 - moment % 60
-local limits = tonumber(ARGV[1])
-local allowed = 1
-local counts = {}
-for i = 1, limits do
-  local key = KEYS[i] .. ':' .. math.floor(moment / 60)
-  counts[i] = tonumber(redis.call('GET', key) or '0')
-  if counts[i] >= tonumber(ARGV[1 + i]) then allowed = 0 end
-end
-if allowed == 1 then
-  for i = 1, limits do
-    local key = KEYS[i] .. ':' .. math.floor(moment / 60)
-    counts[i] = redis.call('INCR', key)
-    if counts[i] == 1 then redis.call('EXPIRE', key, 120) end
-  end
-end
-for i = 2 + limits, #ARGV, 2 do
-  if string.sub(ARGV[i], 1, 4) ~= 'log|' or redis.call('HLEN', KEYS[#KEYS]) < 200000 then
-    redis.call('HINCRBY', KEYS[#KEYS], ARGV[i], ARGV[i + 1])
-  end
-end
-return {allowed, left, unpack(counts)}
-"""
-
-
-def _verdict(allowed: bool, left: int, limits: Sequence[Limit], counts: Sequence[int]) -> Verdict:
-    tightest = min(zip(limits, counts, strict=True), key=lambda pair: pair[0].most - pair[1])
-    limit, count = tightest
-    return Verdict(allowed, limit.most, max(limit.most - count, 0), min(max(left, 1), WINDOW_SECONDS))
 
 
 class LocalCounters:
@@ -111,12 +59,17 @@ class LocalCounters:
                     self._counts.move_to_end((limit.key, window))  # the busy are forgotten last
                 while len(self._counts) > LOCAL_COUNTERS:
                     self._counts.popitem(last=False)
-        return _verdict(allowed, WINDOW_SECONDS - moment % WINDOW_SECONDS, limits, counts)
+        return verdict(allowed, WINDOW_SECONDS - moment % WINDOW_SECONDS, limits, counts)
 
     @property
     def fields(self) -> int:
         """How many different things wait to be written."""
         return len(self._usage)
+
+    def take_some(self, most: int) -> dict[str, int]:
+        """Take out of what was finished as many fields as that."""
+        with self._lock:
+            return {field: self._usage.pop(field) for field in list(islice(self._usage, most))}
 
     def drain(self) -> tuple[str, dict[str, int]] | None:
         """Return what was finished since the last time under a batch id, None when there is nothing."""
@@ -133,46 +86,6 @@ class LocalCounters:
         """Forget a batch that is written; here it is gone already."""
 
 
-class RedisCounters:
-    """Counters that all workers share."""
-
-    def __init__(self, url: str) -> None:
-        self._client = redis.Redis.from_url(
-            url, socket_timeout=REDIS_TIMEOUT_SECONDS, socket_connect_timeout=REDIS_TIMEOUT_SECONDS
-        )
-        self._sha = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()  # the name Redis gives it
-
-    def take(self, limits: Sequence[Limit], finished: Mapping[str, int]) -> Verdict:
-        """Count a request under all its limits, unless one of them is used up; keep what was finished."""
-        pairs = [part for field, count in finished.items() for part in (field, count)]
-        names = [*(f"limit:{limit.key}" for limit in limits), _USAGE]
-        arguments = [len(names), *names, len(limits), *(limit.most for limit in limits), *pairs]
-        client: Any = self._client
-        try:
-            answer = client.execute_command("EVALSHA", self._sha, *arguments)
-        except redis.exceptions.NoScriptError:  # a Redis that was restarted or flushed
-            answer = client.execute_command("EVAL", _SCRIPT, *arguments)
-        allowed, left, *counts = answer
-        return _verdict(bool(allowed), left, limits, counts)
-
-    def drain(self) -> tuple[str, dict[str, int]] | None:
-        """Return a batch of what was finished: one that was left behind by a crash, or what has come since."""
-        client: Any = self._client
-        waiting = sorted(client.scan_iter(match=f"{_USAGE}:batch:*", count=1000))
-        name = waiting[0].decode() if waiting else f"{_USAGE}:batch:{random_text(22)}"
-        if not waiting:
-            try:
-                client.rename(_USAGE, name)
-            except redis.ResponseError:  # no such key: nothing was finished
-                return None
-        counts = {field.decode(): int(count) for field, count in client.hgetall(name).items()}
-        return name.rpartition(":")[2], counts
-
-    def settle(self, batch_id: str) -> None:
-        """Forget a batch that is written."""
-        self._client.delete(f"{_USAGE}:batch:{batch_id}")
-
-
 class Counters:
     """What callers use: the shared counters, or the process's own while those do not answer."""
 
@@ -183,6 +96,8 @@ class Counters:
         self._not_before = 0.0
         self._lock = threading.Lock()
         self._finished: Counter[str] = Counter()
+        # Sent, and no answer heard: the shared counters may have them or not.
+        self._doubtful: deque[Parcel] = deque()
 
     def finished(self, field: str) -> None:
         """Note what a finished call left; it travels with the next request's round trip."""
@@ -197,13 +112,42 @@ class Counters:
 
     def take(self, limits: Sequence[Limit]) -> Verdict:
         """Count a request. Never raises: limits survive the loss of their store."""
-        finished = self._take_finished()
         if self.shared is not None and time.monotonic() >= self._not_before:
+            parcel = self._next_parcel()
             try:
-                return self.shared.take(limits, finished)
-            except redis.RedisError:
+                return self.shared.take(limits, parcel.fields, parcel.id)
+            except redis.RedisError as error:
+                self._take_back(parcel, in_doubt=isinstance(error, redis.TimeoutError))
                 self._note_failure()
-        return self.local.take(limits, finished)
+        return self.local.take(limits, self._take_finished())
+
+    def _next_parcel(self) -> Parcel:
+        """Return what goes along: what may have been lost on the way, else what has been finished since."""
+        with contextlib.suppress(IndexError):
+            return self._doubtful.popleft()
+        finished = self._take_finished()
+        if self.local.fields:  # counted while the shared ones did not answer
+            finished.update(self.local.take_some(FIELDS_A_TRIP))
+        return Parcel(random_text(16) if finished else "", finished)
+
+    def _take_back(self, parcel: Parcel, in_doubt: bool) -> None:
+        if in_doubt and parcel.fields:
+            self._doubtful.append(parcel)
+        else:
+            self.local.give_back(parcel.fields)
+
+    def _settle_doubtful(self) -> None:
+        """Send again what an answer was not heard of; while nobody answers, it stays with this process."""
+        answers = self.shared is not None
+        while self._doubtful:
+            parcel = self._doubtful.popleft()
+            try:
+                if answers and self.shared is not None:
+                    self.shared.keep(parcel)
+                    continue
+            except redis.RedisError:
+                answers = False
+            self.local.give_back(parcel.fields)
 
     def _note_failure(self) -> None:
         self.failures += 1
@@ -212,6 +156,7 @@ class Counters:
 
     def drain(self) -> "list[tuple[LocalCounters | RedisCounters, str, dict[str, int]]]":
         """Return the batches of usage that wait to be written, with the counters that hold them."""
+        self._settle_doubtful()
         self.local.give_back(self._take_finished())
         batches: list[tuple[LocalCounters | RedisCounters, str, dict[str, int]]] = []
         if local := self.local.drain():

@@ -236,7 +236,6 @@ def road(clean: str) -> Iterator[Any]:
         yield road
 
 
-@pytest.mark.xfail(strict=True, reason="an answer that comes too late was a success: both sides keep the count")
 def test_what_a_late_redis_has_counted_is_not_counted_again(
     key: Key, clean: str, road: Any, use: Callable[[str], Counters]
 ) -> None:

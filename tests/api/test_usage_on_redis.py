@@ -1,6 +1,7 @@
 """Usage that waits in Redis: batches, writers that crash, writers that meet."""
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -8,9 +9,13 @@ import redis
 
 from api import usage
 from api.models import UsageBatch, UsageBucket
+from devportal.lib import counters as counting
+from devportal.lib import shared_counters
 from devportal.lib.counters import Counters, Limit, RedisCounters
+from devportal.lib.windows import Parcel
 from tests.api.calls import ME, call
 from tests.api.conftest import Key
+from tests.api.stores import slow_road, stopped
 
 pytestmark = pytest.mark.redis
 
@@ -144,3 +149,105 @@ def test_a_flush_without_redis_keeps_what_is_there(key: Key, shared: Counters, r
     shared.shared = here
     assert usage.flush() == 2
     assert total() == 3
+
+
+# --- What was on its way when an answer did not come ---
+
+
+def usage_on(store: Any) -> int:
+    """Return how much usage Redis holds, batches that are being written included."""
+    names = [*store.scan_iter("usage*")]
+    return sum(int(number) for name in names for number in store.hvals(name))
+
+
+def test_a_parcel_that_comes_again_counts_once(redis_url: str, store: Any) -> None:
+    shared = RedisCounters(redis_url)
+    for _ in range(3):
+        shared.take([Limit("a", 10)], {"f": 2}, "one")
+        shared.keep(Parcel("one", {"f": 2}))
+    shared.keep(Parcel("two", {"f": 2}))
+    assert usage_on(store) == 4
+    # Remembered for a while, and not for ever.
+    assert 0 < store.ttl("parcel:one") <= 120
+
+
+def test_a_late_answer_is_asked_for_again_by_the_next_call(key: Key, redis_url: str, store: Any) -> None:
+    with slow_road(redis_url) as road:
+        made = Counters(RedisCounters(road.url))
+        made.finished("f")
+        road.delay = 0.3
+        assert made.take([Limit("a", 10)]).allowed
+        road.delay = 0.0
+        time.sleep(max(0.4, counting.REDIS_PAUSE_SECONDS))
+        made.finished("f")
+        for _ in range(3):
+            assert made.take([Limit("a", 10)]).allowed
+    assert made.failures == 1
+    assert usage_on(store) == 2
+    assert made.local.fields == 0
+
+
+def test_what_a_stopped_redis_takes_up_later_counts_once(redis_url: str, store: Any) -> None:
+    made = Counters(RedisCounters(redis_url))
+    made.take([Limit("a", 10)])
+    made.finished("f")
+    with stopped(redis_url):
+        assert made.take([Limit("a", 10)]).allowed
+    # It runs again, and answers what it was asked while it stood still.
+    time.sleep(counting.REDIS_PAUSE_SECONDS)
+    made.take([Limit("a", 10)])
+    assert usage_on(store) == 1
+    assert made.local.fields == 0
+
+
+def test_what_was_counted_without_redis_travels_when_it_is_back(
+    redis_url: str, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A worker of its own never drains: what it holds must not wait until it stops.
+    monkeypatch.setattr(counting, "FIELDS_A_TRIP", 4)
+    made = Counters(RedisCounters("redis://127.0.0.1:1/0"))
+    for number in range(10):
+        made.finished(f"f{number}")
+        made.take([Limit("a", 100)])
+    assert made.local.fields > 0
+    made.shared = RedisCounters(redis_url)
+    made._not_before = 0
+    for _ in range(4):
+        made.take([Limit("a", 100)])
+    assert made.local.fields == 0
+    assert usage_on(store) == 10
+
+
+def test_a_parcel_in_doubt_is_written_here_when_nobody_answers(redis_url: str, store: Any) -> None:
+    made = Counters(RedisCounters(redis_url))
+    made.take([Limit("a", 10)])
+    made.finished("f")
+    with stopped(redis_url):
+        made.take([Limit("a", 10)])
+        made.shared = RedisCounters("redis://127.0.0.1:1/0")
+        assert [counts for _, _, counts in made.drain()] == [{"f": 1}]
+
+
+def test_a_large_batch_is_drained_however_long_redis_takes(
+    redis_url: str, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with slow_road(redis_url) as road:
+        made = RedisCounters(road.url)
+        made.take([Limit("a", 10)], {"f": 1})
+        road.delay = 3 * shared_counters.REDIS_TIMEOUT_SECONDS
+        batch = made.drain()
+        assert batch is not None
+        assert batch[1] == {"f": 1}
+        made.settle(batch[0])
+    assert not [*store.scan_iter("usage*"), *store.scan_iter("batches")]
+
+
+def test_log_entries_stop_at_a_bound_and_counts_go_on(redis_url: str, store: Any) -> None:
+    store.hset("usage", mapping={f"x{n}": 1 for n in range(200_000)})
+    shared = RedisCounters(redis_url)
+    shared.take([Limit("a", 10)], {"log|entry": 1, "f": 1})
+    assert store.hget("usage", "log|entry") is None
+    assert store.hget("usage", "f") == b"1"
+    store.hdel("usage", "x1", "x2")
+    shared.take([Limit("a", 10)], {"log|entry": 1})
+    assert store.hget("usage", "log|entry") == b"1"
