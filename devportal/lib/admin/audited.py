@@ -39,8 +39,9 @@ def changes(form: Any, formsets: Any, private: tuple[str, ...] = ()) -> tuple[di
 
 def _compare(form: Any, names: list[str], prefix: str, before: dict[str, Any], after: dict[str, Any]) -> None:
     for name in names:
-        before[prefix + name] = plain(form.initial.get(name))
-        after[prefix + name] = plain(form.cleaned_data.get(name))
+        was, now = form.initial.get(name), form.cleaned_data.get(name)
+        if str(was) != str(now):  # a form takes some fields for changed that only look different
+            before[prefix + name], after[prefix + name] = plain(was), plain(now)
 
 
 def plain(value: Any) -> Any:
