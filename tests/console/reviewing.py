@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from django.contrib.auth.models import Group
-
 from accounts.models import Account, Outbox
+from accounts.roles import set_roles
 from devportal.console import reviews
 from devportal.console.models import AppReview
 from oidc.models import Client
@@ -25,8 +24,15 @@ REASON = ["justification_vague"]
 
 def make_reviewer(email: str | None = None, **fields: Any) -> Account:
     """Return a reviewer, as `provision` makes them."""
-    account = make_account(email, is_staff=True, **fields)
-    account.groups.add(Group.objects.get_or_create(name="reviewer")[0])
+    account = make_account(email, **fields)
+    set_roles(account, ["reviewer"])
+    return account
+
+
+def make_operator() -> Account:
+    """Return an operator, as `provision` makes them."""
+    account = make_account()
+    set_roles(account, ["operator"])
     return account
 
 

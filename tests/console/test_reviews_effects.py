@@ -289,7 +289,7 @@ def test_the_trail_says_who_did_what(app: Client, developer: Account, reviewer: 
     reviews.answer(review, developer, "Every one of them.")
     decide(reviews.resubmit(app, developer), reviewer, Status.APPROVED)
     reviews.suspend_project(app.project, reviewer, reasons=["unsafe"])
-    rows = AuditEvent.objects.filter(action__startswith="review.").order_by("pk")
+    rows = AuditEvent.objects.order_by("pk")
     assert [(row.action, row.actor_email) for row in rows] == [
         ("review.edited", developer.email),
         ("review.submitted", developer.email),
@@ -299,7 +299,7 @@ def test_the_trail_says_who_did_what(app: Client, developer: Account, reviewer: 
         ("review.resubmitted", developer.email),
         ("review.started", reviewer.email),
         ("review.approved", reviewer.email),
-        ("review.suspended", reviewer.email),
+        ("project.suspended", reviewer.email),
     ]
     assert {row.project for row in rows} == {app.project.public_id}
     decision = rows.get(action="review.approved")

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Account
-from api.models import UsageBucket
+from api.buckets import Count, add
 from devportal.console import reviews
 from devportal.console.reviews.facts import DAYS
 from devportal.lib import clock
@@ -21,15 +21,8 @@ pytestmark = pytest.mark.django_db
 
 
 def calls(client: Client, status: int, count: int, days_ago: int = 1) -> None:
-    UsageBucket.objects.create(
-        project=client.project,
-        client=client.client_id,
-        credential="",
-        endpoint="me",
-        status=status,
-        count=count,
-        minute=clock.now() - timedelta(days=days_ago, minutes=status),
-    )
+    minute = int((clock.now() - timedelta(days=days_ago)).timestamp()) // 60
+    add([Count(client.project_id, "", client.client_id, "me", status, "", minute, 0, count)])
 
 
 def test_people_and_errors_of_the_last_month(app: Client, monkeypatch: pytest.MonkeyPatch) -> None:

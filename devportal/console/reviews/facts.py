@@ -11,7 +11,7 @@ from oidc.branding import foreign_hosts
 from oidc.models import Client
 from oidc.names import reading
 
-DAYS = 30
+DAYS = 30  # in UTC, today among them
 MOST_PEOPLE = 10_000  # counted no further
 # Bounds of the search for names that are alike. Equal readings and equal beginnings are found by an index among all
 # apps; only the newest verified ones, which are worth imitating, are compared letter by letter.
@@ -46,8 +46,10 @@ class Evidence:
 def evidence(client: Client) -> Evidence:
     """Return what is known of an app, in a number of statements that grows with nothing."""
     people = client.connections.order_by()[: MOST_PEOPLE + 1].count()
-    now = clock.now()
-    rows = usage.series(client.project, now - timedelta(days=DAYS), now, "status", client=client.client_id)
+    # Whole days are read from a table of their own, 30 rows a status however much was called.
+    tomorrow = clock.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    since = tomorrow - timedelta(days=DAYS)
+    rows = usage.series(client.project, since, tomorrow, "status", client=client.client_id)
     calls = sum(row["total_count"] for row in rows)
     errors = sum(row["total_count"] for row in rows if row["status"] >= 400)
     asked = working(client)

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from accounts.models import Account
+from accounts.roles import is_operator, is_reviewer
 from devportal.console.models import AppReview, ReviewEntry
 from oidc.models import Client, Project, ProjectMember
 
 Status = AppReview.Status
 Side = ReviewEntry.Side
 
-REVIEWERS = "reviewer"  # the group; an operator (superuser) reviews too
 _WITH_REVIEWERS = (Status.SUBMITTED, Status.IN_REVIEW, Status.CHANGES_REQUESTED)
 
 
@@ -54,10 +54,8 @@ STEPS: Mapping[str, Step] = {
 
 
 def may_review(account: Account) -> bool:
-    """Tell whether this person reviews apps at all."""
-    if not account.is_active or not account.is_staff:
-        return False
-    return account.is_superuser or account.groups.filter(name=REVIEWERS).exists()
+    """Tell whether this person reviews apps at all; a superuser does."""
+    return is_reviewer(account)
 
 
 def side_of(account: Account, project: Project) -> str | None:
@@ -83,6 +81,13 @@ def require_reviewer(account: Account, project: Project) -> None:
     """Raise NotAllowed for anybody who may not decide on this project."""
     if not may_decide(account, project):
         raise NotAllowed("Only reviewers decide on this, and nobody on a project of their own.")
+
+
+def require_keeper(account: Account, project: Project) -> None:
+    """Raise NotAllowed for anybody who may not suspend this project: reviewers and operators may, no member of it."""
+    is_member = ProjectMember.objects.filter(project=project, account=account).exists()
+    if is_member or not (is_reviewer(account) or is_operator(account)):
+        raise NotAllowed("Only reviewers and operators do this, and nobody to a project of their own.")
 
 
 def require_developer(account: Account, project: Project) -> None:

@@ -18,6 +18,7 @@ from devportal.console.reviews.machine import (
     begin,
     lock,
     may_decide,
+    require_keeper,
     require_reviewer,
     require_revision,
 )
@@ -166,7 +167,7 @@ def withdraw_approval(
 
 def _locked(project: Project, actor: Account) -> Project:
     row = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
-    require_reviewer(actor, row)
+    require_keeper(actor, row)
     return row
 
 
@@ -182,7 +183,8 @@ def suspend_project(project: Project, actor: Account, *, reasons: Iterable[str],
         raise IllegalStep("This project is suspended already.")
     row.suspended_at = clock.now()
     row.save(update_fields=["suspended_at"])
-    record(Kind.SUSPENDED, Side.REVIEWER, actor, row, reasons=codes, text=note)
+    change: dict[str, Any] = {"before": {"suspended": False}, "after": {"suspended": True}}
+    record(Kind.SUSPENDED, Side.REVIEWER, actor, row, reasons=codes, text=note, **change)
     return row
 
 
@@ -195,5 +197,6 @@ def lift_suspension(project: Project, actor: Account, *, text: str = "") -> Proj
         raise IllegalStep("This project is not suspended.")
     row.suspended_at = None
     row.save(update_fields=["suspended_at"])
-    record(Kind.SUSPENSION_LIFTED, Side.REVIEWER, actor, row, text=note)
+    change: dict[str, Any] = {"before": {"suspended": True}, "after": {"suspended": False}}
+    record(Kind.SUSPENSION_LIFTED, Side.REVIEWER, actor, row, text=note, **change)
     return row

@@ -14,6 +14,8 @@ from oidc.models import Client, Project
 Kind = ReviewEntry.Kind
 Side = ReviewEntry.Side
 
+# What is done to a project has the names that it has wherever it is done.
+ACTIONS: dict[str, str] = {Kind.SUSPENDED: "project.suspended", Kind.SUSPENSION_LIFTED: "project.suspension_lifted"}
 LONGEST_TEXT = 4000  # characters of a note, an answer or a justification
 MOST_SHOWN = 200
 
@@ -58,8 +60,9 @@ def record(
         told |= {"review": review.number, "revision": review.revision}
     if entry.reasons:
         told["reasons"] = entry.reasons
-    target = client.client_id if client else project.public_id
-    report(Event(f"review.{kind}", actor.pk, project.public_id, target, told, before or {}, after or {}))
+    target = client.client_id if client else ""
+    action = ACTIONS.get(kind, f"review.{kind}")
+    report(Event(action, actor.pk, project.public_id, target, told, before or {}, after or {}))
     mails.tell(entry)
     return entry
 
