@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from oauthlib.uri_validate import is_absolute_uri
 
 LOOPBACK = ("localhost", "127.0.0.1")
+PLAYGROUND_PATH = "/console/playground/callback"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 LONGEST = 2000  # characters
 
@@ -31,6 +32,14 @@ def _parts(uri: str) -> SplitResult | None:
 def _is_plain_http_elsewhere(uri: str) -> bool:
     parts = urlsplit(uri)
     return parts.scheme == "http" and parts.hostname not in LOOPBACK
+
+
+def playground_redirect_uri() -> str:
+    """Return the one address of the service itself that a client may register, with exactly these characters.
+
+    What arrives there is read only by whoever asked for it, in the same session (devportal/console/playground/).
+    """
+    return f"{settings.AUTH_URL}{PLAYGROUND_PATH}"
 
 
 def is_own(uri: str) -> bool:
@@ -59,7 +68,7 @@ FAULTS: tuple[tuple[Callable[[str], object], str], ...] = (
     (lambda uri: "@" in uri.partition("://")[2].partition("/")[0], "Remove the user name before @."),
     (lambda uri: not uri.startswith(("http://", "https://")) or _parts(uri) is None, "This is not a web address."),
     (_is_plain_http_elsewhere, "http is allowed only for localhost and 127.0.0.1."),
-    (is_own, "This is an address of the service itself."),
+    (lambda uri: is_own(uri) and uri != playground_redirect_uri(), "This is an address of the service itself."),
 )
 
 

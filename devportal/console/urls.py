@@ -2,6 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
+from devportal.console.views import playground
 from devportal.console.views.quick_start import quick_start
 from devportal.console.views.unbuilt import unbuilt
 
@@ -12,7 +13,11 @@ client_pages: list[URLPattern] = [
     path("secrets", unbuilt, name="client_secrets"),
     path("quick-start", quick_start, name="quick_start"),
     path("sign-ins", unbuilt, name="sign_ins"),
-    path("playground", unbuilt, name="playground"),
+    path("playground", playground.playground, name="playground"),
+    path("playground/address", playground.playground_address, name="playground_address"),
+    path("playground/begin", playground.playground_begin, name="playground_begin"),
+    path("playground/exchange", playground.playground_exchange, name="playground_exchange"),
+    path("playground/end", playground.playground_end, name="playground_end"),
     path("review", unbuilt, name="review"),
 ]
 
@@ -33,5 +38,6 @@ project_pages: list[URLPattern | URLResolver] = [
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", unbuilt, name="home"),
     path("projects/new", unbuilt, name="project_new"),
+    path("playground/callback", playground.playground_callback, name="playground_callback"),
     path("p/<slug:project_id>/", include(project_pages)),
 ]

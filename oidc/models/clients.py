@@ -12,6 +12,7 @@ from oauthlib.oauth2.rfc6749.errors import MissingRedirectURIError
 from devportal.lib.credentials import random_text
 from oidc.models.projects import Project
 from oidc.names import LONGEST_READING, reading
+from oidc.registration import playground_redirect_uri
 
 
 def new_client_id() -> str:
@@ -97,8 +98,9 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
 
     @property
     def domain(self) -> str:
-        """The host of the home page, or of the first redirect URL."""
-        first = next(iter(self.registered_redirect_uris), "")
+        """The host of the home page, or of the first redirect URL; never the service's own."""
+        own = playground_redirect_uri()
+        first = next((uri for uri in self.registered_redirect_uris if uri != own), "")
         return urlsplit(self.home_page_url or first).hostname or ""
 
     @cached_property

@@ -61,7 +61,13 @@ TABLE: dict[str, Row] = {
     #
     # Quick start and playground
     "quick_start": reading(),
-    "playground": UNBUILT,
+    "playground": Row("302 404 403 200 200", "302 405 405 405 405"),
+    "playground_address": Row("302 405 405 405 405", "302 404 403 302 302"),
+    "playground_begin": Row("302 405 405 405 405", "302 404 403 302 302"),
+    "playground_exchange": Row("302 405 405 405 405", "302 404 403 302 302"),
+    "playground_end": Row("302 405 405 405 405", "302 404 403 302 302"),
+    # It sends nobody to sign in: its address holds a code.
+    "playground_callback": Row("400 400 400 400 400", "405 405 405 405 405"),
     #
     # Branding and review
     "review": UNBUILT,

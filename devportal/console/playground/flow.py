@@ -1,0 +1,99 @@
+"""What the playground does, step by step: its address, the request, the exchange, the calls, the end."""
+
+from dataclasses import dataclass, field
+
+from django.db import transaction
+
+from accounts.models import Account
+from devportal.console.playground import calls, explaining, runs
+from devportal.console.playground.calls import Exchange
+from devportal.console.playground.explaining import Explained
+from devportal.console.playground.runs import Run, Session
+from devportal.lib.audit import Event, changes, report
+from oidc import scopes
+from oidc.models import Client
+from oidc.registration import playground_redirect_uri
+
+PROMPTS = {
+    "": "left out: pages appear where they are needed",
+    "consent": "consent: the consent page in any case",
+    "login": "login: sign in again",
+    "none": "none: no page, ever",
+}
+# What the request's parameters are for.
+PARAMETERS = {
+    "response_type": "you want a code",
+    "client_id": "this client",
+    "redirect_uri": "where the answer goes; registered on the client, character for character",
+    "scope": "what you ask for",
+    "state": "random; has to come back as it is",
+    "nonce": "random; has to come back in the ID token",
+    "code_challenge": "SHA-256 of a secret, the verifier, which is shown when the code is exchanged",
+    "code_challenge_method": "how the challenge was made",
+    "prompt": "which pages you want to be shown",
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of an exchange: its request and answer, and if it was good, what the tokens say and open."""
+
+    exchange: Exchange
+    tokens: list[Explained] = field(default_factory=list)
+    refresh_token: str = ""
+    granted: list[str] = field(default_factory=list)
+    calls: list[Exchange] = field(default_factory=list)
+
+
+def is_open(client: Client) -> bool:
+    """Tell whether the playground's address is registered on a client."""
+    return client.redirect_uri_allowed(playground_redirect_uri())
+
+
+def set_open(client: Client, actor: Account, wanted: bool) -> None:
+    """Register the playground's address on a client, or take it away. Raises ValidationError."""
+    address = playground_redirect_uri()
+    with transaction.atomic():
+        row = Client.objects.select_for_update(no_key=True, of=("self",)).select_related("project").get(pk=client.pk)
+        others = [uri for uri in row.registered_redirect_uris if uri != address]
+        # At the end: the first address stands for the app on the consent page.
+        redirects = [*others, address] if wanted else others
+        before, row.redirect_uris = row.redirect_uris.split(), " ".join(redirects)
+        row.save(update_fields=["redirect_uris", "updated"])
+        was, now = changes({"redirect_uris": before}, {"redirect_uris": redirects})
+        if now:
+            project = row.project.public_id
+            report(Event("client.changed", actor.pk, project, row.client_id, before=was, after=now))
+
+
+def choose_scopes(client: Client, asked: list[str]) -> list[str]:
+    """Return what of `asked` the client may ask for, with openid, in the usual order."""
+    allowed = scopes.allowed_for(client)
+    return scopes.join({scopes.OPENID, *(name for name in asked if name in allowed)}).split()
+
+
+def exchange(session: Session, run: Run, client: Client, secret: str) -> Result:
+    """Exchange the run's code, take the tokens apart, and call the API with them. Nothing of them is kept."""
+    sent = calls.exchange_code(run.form(), client.client_id, secret if client.has_secret else "")
+    if not sent.is_good:
+        return Result(sent)
+    answer = sent.answer
+    runs.note_tokens(session, run, answer["access_token"])
+    granted = scopes.split(answer["scope"])
+    return Result(
+        sent,
+        [
+            explaining.id_token(answer["id_token"], client.client_id, run.nonce, answer["access_token"]),
+            explaining.access_token(answer["access_token"]),
+        ],
+        answer.get("refresh_token", ""),
+        granted,
+        [calls.get(path, answer["access_token"]) for path in paths_for(granted)],
+    )
+
+
+def paths_for(granted: list[str]) -> list[str]:
+    """Return the endpoints that a token with these scopes opens."""
+    opened = set(granted)
+    me = ["/v1/me"] if opened & {"email", "profile"} else []
+    return [*me, "/v1/me/plan"] if "account.read" in opened else me

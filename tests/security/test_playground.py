@@ -1,0 +1,340 @@
+"""The playground under misuse: nobody reads an answer that is not theirs, and nothing redirects anywhere new."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.test import Client as Browser
+from django.test import override_settings
+
+from accounts.models import Account
+from oidc.models import Client, Project, ProjectMember
+from oidc.registration import check_redirect_uri, playground_redirect_uri
+from tests.console.playing import CALLBACK, Playground, parameters_of, tokens_on
+from tests.factories import make_account, make_client, make_project, make_web_client
+from tests.relying_party import RelyingParty, sign_in
+
+Role = ProjectMember.Role
+
+
+@pytest.fixture
+def developer(db: None) -> Account:
+    return make_account("dan@example.com")
+
+
+@pytest.fixture
+def project(developer: Account) -> Project:
+    return make_project(developer)
+
+
+@pytest.fixture
+def spa(project: Project, developer: Account) -> Playground:
+    return Playground(make_client(project), sign_in(Browser(), developer)).open()
+
+
+def is_turned_away(response: Any, *hidden: str) -> bool:
+    """Tell whether an answer got the page that says so, without anything of the answer on it."""
+    page = response.content.decode()
+    return (
+        response.status_code == 400
+        and "No test is waiting" in page
+        and "Location" not in response
+        and not any(text in page for text in hidden)
+    )
+
+
+def stage(playground: Playground) -> str:
+    found: str = playground.run["stage"]
+    return found
+
+
+# --- The address ---
+
+VARIANTS = [
+    "{own}/",
+    "{own}?",
+    "{own}?next=https://evil.example.com",
+    "{own}#",
+    "{own}/..",
+    "{own}%00",
+    "{own}evil",
+    "{own};x",
+    "{base}/console/playground/Callback",
+    "{base}/console//playground/callback",
+    "{base}/console/./playground/callback",
+    "{base}/x/../console/playground/callback",
+    "{base}//console/playground/callback",
+    "{base}/console/playground",
+    "{base}/console/playground/",
+    "{base}/",
+    "{base}/connect/authorize",
+    "{base}/account/login/?next=/",
+    "HTTP://localhost:8000/console/playground/callback",
+    "http://LOCALHOST:8000/console/playground/callback",
+    "http://a@localhost:8000/console/playground/callback",
+]
+
+
+def test_the_playgrounds_address_may_be_registered_and_no_other_of_the_service() -> None:
+    check_redirect_uri(playground_redirect_uri())
+    for variant in VARIANTS:
+        uri = variant.format(own=playground_redirect_uri(), base=settings.AUTH_URL)
+        with pytest.raises(ValidationError):
+            check_redirect_uri(uri)
+
+
+@override_settings(AUTH_URL="https://login.example.com", BASE_URL="https://api.example.com")
+def test_it_is_on_the_host_of_the_sign_in_service_alone() -> None:
+    check_redirect_uri("https://login.example.com/console/playground/callback")
+    for other in ("https://api.example.com", "http://login.example.com", "https://login.example.com:443"):
+        with pytest.raises(ValidationError):
+            check_redirect_uri(f"{other}/console/playground/callback")
+
+
+def test_a_client_without_it_redirects_nobody_there(project: Project, developer: Account) -> None:
+    party = RelyingParty(make_client(project), sign_in(Browser(), developer), redirect_uri=playground_redirect_uri())
+    response = party.authorize()
+    assert response.status_code == 400
+    assert "Location" not in response
+
+
+def test_a_client_from_which_it_was_taken_gives_no_code(spa: Playground) -> None:
+    url = spa.begin("email")
+    spa.post("address", wanted="no")
+    response = spa.browser.get(f"/connect/authorize?{urlencode(parameters_of(url))}")
+    assert response.status_code == 400
+    assert "Location" not in response
+
+
+# --- Answers that are not this session's ---
+
+
+def test_an_answer_without_a_run_is_turned_away(spa: Playground) -> None:
+    query = {"code": "SecretCode1", "state": "SecretState1", "iss": settings.ISSUER}
+    for browser in (Browser(), spa.browser, sign_in(Browser(), make_account())):
+        response = browser.get(CALLBACK, query)
+        assert is_turned_away(response, "SecretCode1", "SecretState1")
+        assert response["Referrer-Policy"] == "no-referrer"
+        assert "no-store" in response["Cache-Control"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"state": "another"},
+        {"state": ""},
+        {"state": None},
+        {"state": ["{state}", "{state}"]},
+        {"state": ["another", "{state}"]},
+        {"state": ["{state}", "another"]},
+        {"state": "{state}\x00"},
+        {"state": " {state}"},
+        {"iss": None},
+        {"iss": "https://evil.example.com/"},
+        {"iss": "http://localhost:8000"},
+        {"code": ["{code}", "other"]},
+        {"code": "{code}\x00"},
+        {"code": b"\xff"},
+    ],
+)
+def test_an_answer_that_is_changed_is_turned_away(spa: Playground, change: dict[str, Any]) -> None:
+    answer = parameters_of(spa.sign_in(spa.begin("email")))
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, list):
+            return [filled(one) for one in value]
+        return value.format(**answer) if isinstance(value, str) else value
+
+    changed = {name: filled(value) for name, value in (answer | change).items() if value is not None}
+    response = spa.browser.get(f"{CALLBACK}?{urlencode(changed, doseq=True)}")
+    assert response.status_code == 400
+    assert answer["code"] not in response.content.decode()
+    assert stage(spa) == "begun"
+    # The run still takes its own answer.
+    assert spa.browser.get(CALLBACK, answer).status_code == 302
+
+
+def test_somebody_else_s_browser_can_do_nothing_with_an_answer(spa: Playground) -> None:
+    """Whoever gets hold of the address that a developer came back to has neither the run nor its verifier."""
+    answer = parameters_of(spa.sign_in(spa.begin("email")))
+    thief = sign_in(Browser(), make_account())
+    assert is_turned_away(thief.get(CALLBACK, answer), answer["code"])
+    party = RelyingParty(spa.client, thief, redirect_uri=playground_redirect_uri())
+    assert party.exchange(answer["code"]).json()["error"] == "invalid_grant"
+
+
+def test_a_run_does_not_outlive_a_change_of_account(spa: Playground) -> None:
+    answer = parameters_of(spa.sign_in(spa.begin("email")))
+    colleague = make_account()
+    ProjectMember.objects.create(project=spa.client.project, account=colleague, role=Role.DEVELOPER)
+    spa.browser.post("/account/logout/")
+    sign_in(spa.browser, colleague)
+    assert is_turned_away(spa.browser.get(CALLBACK, answer), answer["code"])
+
+
+def test_a_run_in_the_session_counts_for_its_own_person_only(spa: Playground) -> None:
+    answer = parameters_of(spa.sign_in(spa.begin("email")))
+    session = spa.browser.session
+    session["playground"] |= {"account": make_account().pk}
+    session.save()
+    assert is_turned_away(spa.browser.get(CALLBACK, answer), answer["code"])
+
+
+def test_a_second_answer_is_turned_away_and_the_first_may_be_loaded_again(spa: Playground) -> None:
+    answer = parameters_of(spa.sign_in(spa.begin("email")))
+    assert spa.browser.get(CALLBACK, answer).status_code == 302
+    assert spa.browser.get(CALLBACK, answer).status_code == 302
+    assert is_turned_away(spa.browser.get(CALLBACK, answer | {"code": "AnotherCode9"}), "AnotherCode9")
+    error = {"error": "access_denied", "state": answer["state"], "iss": answer["iss"]}
+    assert is_turned_away(spa.browser.get(CALLBACK, error))
+    assert spa.exchange().context["result"].exchange.status == 200
+    assert is_turned_away(spa.browser.get(CALLBACK, answer | {"code": "another"}))
+
+
+def test_somebody_elses_code_in_ones_own_answer_is_worth_nothing(spa: Playground) -> None:
+    """A code that was issued to another app, or with another challenge, can't be slipped in."""
+    state = parameters_of(spa.begin("email"))["state"]
+    attacker = sign_in(Browser(), make_account("mallory@example.com"))
+    theirs = make_client(redirect_uris=playground_redirect_uri())
+    code = RelyingParty(theirs, attacker, redirect_uri=playground_redirect_uri()).code()
+    assert spa.browser.get(CALLBACK, {"code": code, "state": state, "iss": settings.ISSUER}).status_code == 302
+    assert spa.exchange().context["result"].exchange.error == "invalid_grant"
+
+    state = parameters_of(spa.begin("email"))["state"]
+    code = RelyingParty(spa.client, attacker, redirect_uri=playground_redirect_uri()).code(state=state)
+    assert spa.browser.get(CALLBACK, {"code": code, "state": state, "iss": settings.ISSUER}).status_code == 302
+    result = spa.exchange().context["result"]
+    assert result.exchange.error == "invalid_grant"
+    assert result.tokens == []
+
+
+def test_a_run_is_exchanged_at_its_own_client_only(spa: Playground, project: Project) -> None:
+    spa.go("email")
+    neighbour = Playground(make_client(project), spa.browser).open()
+    page = neighbour.page()
+    assert page.context["run"] is None
+    assert neighbour.exchange().status_code == 302
+    assert spa.exchange().context["result"].exchange.status == 200
+
+
+def test_who_may_no_longer_use_it_gets_no_tokens(spa: Playground) -> None:
+    once = spa.go("email").context["once"]
+    membership = ProjectMember.objects.filter(project=spa.client.project)
+    make_owner = ProjectMember(project=spa.client.project, account=make_account(), role=Role.OWNER)
+    make_owner.save()
+    membership.exclude(pk=make_owner.pk).update(role=Role.VIEWER)
+    assert spa.exchange(once=once).status_code == 403
+    membership.exclude(pk=make_owner.pk).delete()
+    assert spa.exchange(once=once).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["address", "begin", "exchange", "end"])
+def test_an_outsider_changes_nothing(spa: Playground, name: str) -> None:
+    spa.go("email")
+    stranger = Playground(spa.client, sign_in(Browser(), make_account()))
+    assert stranger.post(name, wanted="no").status_code == 404
+    assert Client.objects.get(pk=spa.client.pk).redirect_uri_allowed(playground_redirect_uri())
+    assert stage(spa) == "answered"
+
+
+@pytest.mark.parametrize("name", ["address", "begin", "exchange", "end"])
+def test_forms_of_other_sites_change_nothing(spa: Playground, name: str) -> None:
+    strict = Browser(enforce_csrf_checks=True)
+    strict.cookies = spa.browser.cookies
+    assert strict.post(spa.path(f"playground_{name}"), {"wanted": "no"}).status_code == 403
+
+
+def test_a_member_sees_no_tokens_of_a_person_who_was_lured(spa: Playground, developer: Account) -> None:
+    """A developer sends somebody an authorization URL of a run of their own: the answer ends in that browser."""
+    url = spa.begin("email")
+    victim = Playground(spa.client, sign_in(Browser(), make_account("vic@example.com")))
+    location = victim.sign_in(url)
+    code = parameters_of(location)["code"]
+    assert is_turned_away(victim.arrive(location), code)
+    assert stage(spa) == "begun"
+
+
+def test_whose_tokens_they_are(spa: Playground, developer: Account) -> None:
+    spa.go("email")
+    assert developer.email in spa.exchange().context["result"].calls[0].body
+
+
+# --- Where it leads ---
+
+
+def test_no_parameter_leads_elsewhere(spa: Playground) -> None:
+    evil = "https://evil.example.com/"
+    for name in ("next", "redirect_uri", "return_to", "url", "continue"):
+        answer = parameters_of(spa.sign_in(spa.begin("email"))) | {name: evil}
+        assert spa.browser.get(CALLBACK, answer)["Location"] == spa.path()
+        response = spa.browser.get(CALLBACK, {name: evil})
+        assert is_turned_away(response, evil)
+    response = spa.browser.post(spa.path("playground_begin"), {"next": evil, "scope": "email"})
+    assert response["Location"] == spa.path()
+
+
+def test_a_code_never_travels_to_the_sign_in_page(spa: Playground) -> None:
+    answer = parameters_of(spa.sign_in(spa.begin("email")))
+    spa.browser.post("/account/logout/")
+    response = spa.browser.get(CALLBACK, answer)
+    assert response.status_code == 400
+    assert answer["code"] not in str(response.headers)
+    unproven = make_account(verified=False)
+    browser = Browser()
+    browser.force_login(unproven)
+    assert answer["code"] not in browser.get(CALLBACK, answer)["Location"]
+
+
+@pytest.mark.parametrize("method", ["post", "put", "delete", "head", "options"])
+def test_answers_by_other_methods_are_refused(spa: Playground, method: str) -> None:
+    answer = parameters_of(spa.sign_in(spa.begin("email")))
+    assert getattr(spa.browser, method)(f"{CALLBACK}?{urlencode(answer)}").status_code == 405
+    assert stage(spa) == "begun"
+
+
+# --- Odd input ---
+
+ODD = ["\x00", "a\x00b", "\ud7ff", "🦊" * 50, "a" * 100_000, "\r\nSet-Cookie: x=y", "%00", "'\"<>", "\u202e", " "]
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_odd_input_is_no_fault(text: str, project: Project, developer: Account) -> None:
+    client, _ = make_web_client(project)
+    playground = Playground(client, sign_in(Browser(), developer)).open()
+    assert playground.post("address", wanted=text).status_code in (302, 400)
+    playground.open()
+    assert playground.post("begin", scope=[text], prompt=text).status_code in (302, 400)
+    playground.go("email")
+    assert playground.exchange(text).status_code in (200, 400)
+    assert playground.exchange("x", once=text).status_code in (302, 400)
+    for name in ("code", "state", "iss", "error", "error_description"):
+        assert playground.browser.get(CALLBACK, {name: text}).status_code == 400
+
+
+def test_what_an_answer_says_is_shown_as_text(spa: Playground) -> None:
+    state = parameters_of(spa.begin("email"))["state"]
+    script = "<script>alert(1)</script>"
+    answer = {"error": script, "error_description": script * 100, "state": state, "iss": settings.ISSUER}
+    assert spa.browser.get(CALLBACK, answer).status_code == 302
+    page = spa.page()
+    assert page.status_code == 200
+    assert script not in page.content.decode()
+    assert len(spa.run["error_description"]) == 500
+
+
+def test_wrong_secrets_count_at_the_developers_own_address(
+    project: Project, developer: Account, settings: Any, later: Callable[[float], None]
+) -> None:
+    """Guesses through the playground are guesses at the token endpoint: limited, by the address they come from."""
+    settings.FAILURES_PER_MINUTE = 3
+    client, secret = make_web_client(project)
+    playground = Playground(client, sign_in(Browser(REMOTE_ADDR="203.0.113.9"), developer)).open()
+    playground.go("email")
+    errors = [playground.exchange("wrong").context["result"].exchange.status for _ in range(5)]
+    assert errors == [401, 401, 401, 429, 429]
+    elsewhere = RelyingParty(client, playground.browser, "wrong")
+    assert elsewhere.exchange("x").status_code == 401
+    assert tokens_on(playground.exchange(secret))["access_token"]
