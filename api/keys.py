@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
@@ -17,7 +18,7 @@ from devportal.lib import clock
 from devportal.lib.audit import Event, report
 from devportal.lib.credentials import digest, random_text
 from oidc.models import Project, ProjectMember
-from oidc.projects import project_ended
+from oidc.projects import Gone, TooMany, lock, project_ended
 
 PERMISSIONS = ("account.read",)
 PUBLIC_ID_LENGTH = 12
@@ -46,19 +47,49 @@ def create_key(
     public_id = random_text(PUBLIC_ID_LENGTH)
     unchecked = f"{settings.API_KEY_PREFIX}{public_id}_{random_text(SECRET_LENGTH)}"
     raw = unchecked + checksum_of(unchecked)
-    row = ApiKey.objects.create(
-        project=project,
-        owner=owner,
-        subject=subject_for(owner, project.public_id),
-        public_id=public_id,
-        digest=digest(raw),
-        last_four=raw[-4:],
-        name=name,
-        permissions=" ".join(permissions),
-        expires_at=expires_at,
-    )
-    report(Event("api_key.created", owner.pk, project.public_id, public_id, {"permissions": permissions}))
+    with transaction.atomic():
+        row = ApiKey.objects.create(
+            project=project,
+            owner=owner,
+            subject=subject_for(owner, project.public_id),
+            public_id=public_id,
+            digest=digest(raw),
+            last_four=raw[-4:],
+            name=name,
+            permissions=" ".join(permissions),
+            expires_at=expires_at,
+        )
+        _report("api_key.created", row, owner, after=_shown(row))
     return row, raw
+
+
+def create_key_for_member(
+    project: Project, owner: Account, name: str, permissions: list[str], expires_at: datetime | None = None
+) -> tuple[ApiKey, str]:
+    """Return a fresh key of a member of `project`, as `create_key` does.
+
+    Raises TooMany beyond KEYS_PER_PROJECT live keys, Gone when the owner is no member (any more).
+    """
+    with transaction.atomic():
+        # With the project locked nobody leaves it meanwhile, and the count is exact.
+        lock(project.pk)
+        if not ProjectMember.objects.filter(project=project, account=owner).exists():
+            raise Gone
+        live = ApiKey.objects.filter(project=project, revoked_at=None).exclude(expires_at__lte=clock.now())
+        if live.count() >= settings.KEYS_PER_PROJECT:
+            most = settings.KEYS_PER_PROJECT
+            raise TooMany(f"This project has {most} live keys, which is as many as it may have. Revoke one first.")
+        return create_key(project, owner, name, permissions, expires_at)
+
+
+def _shown(key: ApiKey) -> dict[str, Any]:
+    """Return what the trail keeps of a key."""
+    expires_at = key.expires_at.isoformat() if key.expires_at else None
+    return {"name": key.name, "permissions": key.permissions.split(), "expires_at": expires_at}
+
+
+def _report(action: str, key: ApiKey, actor: Account | None, **fields: Any) -> None:
+    report(Event(action, actor.pk if actor else None, key.project.public_id, key.public_id, **fields))
 
 
 def looks_like_key(raw: str) -> bool:
@@ -76,9 +107,9 @@ def public_id_of(raw: str) -> str | None:
 
 def revoke(key: ApiKey, actor: Account | None = None) -> None:
     """End a key; it counts everywhere at the next call."""
-    ended = ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=clock.now())
-    if ended:
-        report(Event("api_key.revoked", actor.pk if actor else None, key.project.public_id, key.public_id))
+    with transaction.atomic():
+        if ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=clock.now()):
+            _report("api_key.revoked", key, actor, before=_shown(key))
 
 
 @receiver(post_delete, sender=ProjectMember)

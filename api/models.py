@@ -3,6 +3,8 @@
 from django.conf import settings
 from django.db import models
 
+from devportal.lib import clock
+
 
 class ApiKey(models.Model):
     """A key with which its owner's programs read the owner's own account, as one project knows it.
@@ -26,6 +28,13 @@ class ApiKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} (…{self.last_four})"
+
+    @property
+    def state(self) -> str:
+        """Whether the key works: live, expired or revoked."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at is not None and self.expires_at <= clock.now() else "live"
 
 
 # Upper edges of the latency classes, in milliseconds; what takes longer falls into the last class.

@@ -278,7 +278,9 @@ def consented(attempt: Attempt) -> Consent | None:
     return Consent(attempt.client, attempt.scopes, missing)
 
 
-CHECKS: tuple[Callable[[Attempt], Outcome | None], ...] = (
+Check = Callable[[Attempt], Outcome | None]
+
+CHECKS: tuple[Check, ...] = (
     known_client,
     registered_redirect_uri,
     client_is_on,

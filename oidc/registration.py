@@ -1,6 +1,7 @@
 """Which addresses a client may register (specification 2.7); the sentences are for its developer to read."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
@@ -11,6 +12,7 @@ LOOPBACK = ("localhost", "127.0.0.1")
 PLAYGROUND_PATH = "/console/playground/callback"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 LONGEST = 2000  # characters
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")  # what stands before it in `localhost:3000` is no scheme
 
 
 def check_redirect_uri(uri: str) -> None:
@@ -27,6 +29,10 @@ def _parts(uri: str) -> SplitResult | None:
         return parts if parts.hostname and parts.port != 0 and is_absolute_uri(uri) else None
     except ValueError:  # a port beyond 65535, a bracket without its fellow
         return None
+
+
+def _has_custom_scheme(uri: str) -> bool:
+    return _SCHEME.match(uri) is not None and not uri.startswith(("http:/", "https:/"))
 
 
 def _is_plain_http_elsewhere(uri: str) -> bool:
@@ -62,14 +68,29 @@ FAULTS: tuple[tuple[Callable[[str], object], str], ...] = (
     (lambda uri: "*" in uri, "Wildcards are not supported: add each address."),
     (lambda uri: "#" in uri, "Remove the part after #."),
     (
-        lambda uri: "://" in uri and not uri.startswith(("http://", "https://")),
-        "Custom schemes are not accepted; use an https link that your app claims.",
+        lambda uri: uri.lower().startswith(("http:", "https:")) and not uri.startswith(("http:", "https:")),
+        "Write the scheme in lower case: addresses are compared letter by letter.",
     ),
+    (_has_custom_scheme, "Custom schemes are not accepted; use an https link that your app claims."),
     (lambda uri: "@" in uri.partition("://")[2].partition("/")[0], "Remove the user name before @."),
-    (lambda uri: not uri.startswith(("http://", "https://")) or _parts(uri) is None, "This is not a web address."),
+    (
+        lambda uri: not uri.startswith(("http://", "https://")) or _parts(uri) is None,
+        "This is not a web address: it has to look like https://app.example.com/callback.",
+    ),
     (_is_plain_http_elsewhere, "http is allowed only for localhost and 127.0.0.1."),
     (lambda uri: is_own(uri) and uri != playground_redirect_uri(), "This is an address of the service itself."),
 )
+
+
+def notes_on(uri: str, others: Collection[str]) -> list[str]:
+    """Return what the developer should know of an address that may be registered, beside the `others` of its list."""
+    notes = []
+    if any(uri.rstrip("/") == other.rstrip("/") for other in others if other != uri):
+        notes.append("Differs from another entry only by a trailing slash; both are kept.")
+    parts = urlsplit(uri)
+    if parts.hostname in LOOPBACK and parts.port is None:
+        notes.append("Sign-in needs the exact port: add each one that your app may use.")
+    return notes
 
 
 def first_difference(sent: str, registered: Sequence[str]) -> str:

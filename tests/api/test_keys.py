@@ -15,11 +15,15 @@ from hypothesis import strategies as st
 from accounts.models import Account, PairwiseSubject
 from api import keys
 from api.models import ApiKey
+from devportal.console.models import AuditEvent
 from devportal.lib import clock
+from oidc import projects
 from oidc.models import Project, ProjectMember
+from oidc.projects import Gone, TooMany
 from tests.api.calls import ME, call, refusal
 from tests.api.conftest import Key
 from tests.factories import make_account, make_key, make_project
+from tests.oidc.test_concurrency import at_once
 
 DEAD = (401, "invalid_api_key")
 Queries = Callable[[int], Any]
@@ -213,3 +217,68 @@ def test_only_account_read_opens_anything_to_a_key(permissions: list[str], perso
 
 def test_it_is_no_credential_of_the_sign_in_service(key: Key) -> None:
     assert call("/connect/userinfo", key.raw).status_code == 401
+
+
+# --- For a member ---
+
+
+def test_a_member_gets_a_key_and_others_do_not(person: Account) -> None:
+    project = make_project(person)
+    row, raw = keys.create_key_for_member(project, person, "Report", ["account.read"])
+    assert (row.owner, row.name, row.state) == (person, "Report", "live")
+    assert call(ME, raw).status_code == 200
+    with pytest.raises(Gone):
+        keys.create_key_for_member(project, make_account(), "Report", [])
+    projects.delete(project, person)
+    with pytest.raises(Gone):
+        keys.create_key_for_member(project, person, "Report", [])
+
+
+def test_a_project_has_so_many_live_keys_and_no_more(person: Account, settings: Any) -> None:
+    settings.KEYS_PER_PROJECT = 2
+    project = make_project(person)
+    keys.create_key_for_member(project, person, "Over", [], clock.now() - timedelta(seconds=1))
+    first, _ = keys.create_key_for_member(project, person, "One", [], clock.now() + timedelta(days=1))
+    keys.create_key_for_member(project, person, "Two", [])
+    with pytest.raises(TooMany, match="has 2 live keys"):
+        keys.create_key_for_member(project, person, "Three", [])
+    keys.revoke(first, person)
+    keys.create_key_for_member(project, person, "Three", [])
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_the_number_of_keys_is_exact_when_ten_come_at_once(settings: Any) -> None:
+    settings.KEYS_PER_PROJECT = 3
+    account = make_account()
+    project = make_project(account)
+
+    def make(number: int) -> bool:
+        try:
+            keys.create_key_for_member(project, account, f"Key {number}", [])
+        except TooMany:
+            return False
+        return True
+
+    assert sum(at_once(10, make)) == ApiKey.objects.count() == 3
+
+
+def test_the_state_of_a_key(person: Account, later: Callable[[float], None]) -> None:
+    row, _ = make_key(owner=person, expires_at=clock.now() + timedelta(hours=1))
+    assert row.state == "live"
+    later(3601)
+    assert row.state == "expired"
+    keys.revoke(row)
+    row.refresh_from_db()
+    assert row.state == "revoked"
+
+
+def test_the_trail_is_told_of_a_key_and_never_what_it_is(person: Account) -> None:
+    row, raw = make_key(owner=person)
+    keys.revoke(row, person)
+    keys.revoke(row, person)
+    made, revoked = AuditEvent.objects.filter(target=row.public_id).order_by("pk")
+    shown = {"name": "A script", "permissions": ["account.read"], "expires_at": None}
+    assert (made.action, made.actor, made.after) == ("api_key.created", person, shown)
+    assert (revoked.action, revoked.actor, revoked.before) == ("api_key.revoked", person, shown)
+    assert raw[20:] not in str([made.__dict__, revoked.__dict__])

@@ -3,7 +3,7 @@
 import pytest
 from django.core.exceptions import ValidationError
 
-from oidc.registration import check_redirect_uri
+from oidc.registration import check_redirect_uri, notes_on
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,12 @@ def test_good_addresses(uri: str) -> None:
         ("https://app.example.com/#done", "Remove the part after #."),
         ("https://*.example.com/callback", "Wildcards are not supported"),
         ("myapp://callback", "Custom schemes are not accepted"),
+        ("com.example.app:/oauth2redirect", "Custom schemes are not accepted"),
+        ("HTTPS://app.example.com/", "Write the scheme in lower case"),
+        ("localhost:3000/callback", "not a web address"),
+        ("app.example.com/callback", "not a web address"),
+        ("https:app.example.com", "not a web address"),
+        ("data:text/html,hello", "not a web address"),
         ("javascript:alert(1)", "not a web address"),
         ("https://user@app.example.com/", "Remove the user name"),
         ("https://app.example.com:99999/", "not a web address"),
@@ -45,3 +51,24 @@ def test_good_addresses(uri: str) -> None:
 def test_bad_addresses(uri: str, reason: str) -> None:
     with pytest.raises(ValidationError, match=reason):
         check_redirect_uri(uri)
+
+
+SLASH = "Differs from another entry only by a trailing slash; both are kept."
+PORT = "Sign-in needs the exact port: add each one that your app may use."
+
+
+@pytest.mark.parametrize(
+    ("uri", "others", "notes"),
+    [
+        ("https://app.example.com/", ["https://app.example.com"], [SLASH]),
+        ("https://app.example.com/cb", ["https://app.example.com/cb/", "https://app.example.com/cb"], [SLASH]),
+        ("https://app.example.com/cb", ["https://app.example.com/cb"], []),
+        ("https://app.example.com/cb", ["https://app.example.com/CB"], []),
+        ("http://localhost/callback", [], [PORT]),
+        ("http://127.0.0.1/", ["http://127.0.0.1"], [SLASH, PORT]),
+        ("http://localhost:3000/callback", [], []),
+        ("https://app.example.com/cb", [], []),
+    ],
+)
+def test_what_to_know_of_a_good_address(uri: str, others: list[str], notes: list[str]) -> None:
+    assert notes_on(uri, others) == notes
