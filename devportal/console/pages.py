@@ -5,7 +5,7 @@ from functools import wraps
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods
 from accounts.models import Account
 from devportal.console.access import Seat
 from oidc.models import Client
+from oidc.projects import Gone
 
 View = Callable[..., HttpResponse]
 
@@ -26,7 +27,10 @@ def console_page(*methods: str) -> Callable[[View], View]:
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             if isinstance(request.user, Account) and not request.user.email_verified:
                 return HttpResponseRedirect(reverse("account_email"))
-            return view(request, *args, **kwargs)
+            try:
+                return view(request, *args, **kwargs)
+            except Gone as gone:  # somebody else was faster: as if it had been looked for a moment later
+                raise Http404 from gone
 
         allowed: Sequence[str] = methods or ("GET", "HEAD")
         return never_cache(login_required(require_http_methods(list(allowed))(guarded)))

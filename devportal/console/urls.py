@@ -2,15 +2,21 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from devportal.console.views import playground
+from devportal.console.views import checks, client_secrets, client_settings, clients, keys, playground
 from devportal.console.views.quick_start import quick_start
 from devportal.console.views.unbuilt import unbuilt
 
 app_name = "console"
 
 client_pages: list[URLPattern] = [
-    path("", unbuilt, name="client_settings"),
-    path("secrets", unbuilt, name="client_secrets"),
+    path("", client_settings.client_settings, name="client_settings"),
+    path("tester", client_settings.client_tester, name="client_tester"),
+    path("switch", client_settings.client_switch, name="client_switch"),
+    path("type", client_settings.client_type, name="client_type"),
+    path("delete", client_settings.client_delete, name="client_delete"),
+    path("secrets", client_secrets.client_secrets, name="client_secrets"),
+    path("secrets/new", client_secrets.client_secret_new, name="client_secret_new"),
+    path("secrets/<int:secret_id>/end", client_secrets.client_secret_end, name="client_secret_end"),
     path("quick-start", quick_start, name="quick_start"),
     path("sign-ins", unbuilt, name="sign_ins"),
     path("playground", playground.playground, name="playground"),
@@ -29,14 +35,18 @@ project_pages: list[URLPattern | URLResolver] = [
     path("usage", unbuilt, name="usage"),
     path("requests", unbuilt, name="requests"),
     path("people", unbuilt, name="people"),
-    path("keys", unbuilt, name="keys"),
-    path("clients", unbuilt, name="clients"),
-    path("clients/new", unbuilt, name="client_new"),
+    path("keys", keys.keys, name="keys"),
+    path("keys/new", keys.key_new, name="key_new"),
+    path("keys/<str:key_id>/revoke", keys.key_revoke, name="key_revoke"),
+    path("clients", clients.clients, name="clients"),
+    path("clients/new", clients.client_new, name="client_new"),
     path("clients/<str:client_id>/", include(client_pages)),
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", unbuilt, name="home"),
+    path("check/name", checks.check_name, name="check_name"),
+    path("check/addresses", checks.check_addresses, name="check_addresses"),
     path("projects/new", unbuilt, name="project_new"),
     path("playground/callback", playground.playground_callback, name="playground_callback"),
     path("p/<slug:project_id>/", include(project_pages)),

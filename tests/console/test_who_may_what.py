@@ -31,6 +31,11 @@ def reading(post: str = "302 405 405 405 405") -> Row:
     return Row("302 404 200 200 200", post)
 
 
+def writing(post: str, get: str = "302 404 403 200 200") -> Row:
+    """Return the row of a page that developers and owners have."""
+    return Row(get, post)
+
+
 # Somebody who is not signed in is sent to sign in; so is, to their address, who has not proven it.
 # What is not built yet is there for nobody.
 UNBUILT = Row("404 404 404 404 404", "404 404 404 404 404")
@@ -46,13 +51,25 @@ TABLE: dict[str, Row] = {
     "people": UNBUILT,
     #
     # Clients
-    "clients": UNBUILT,
-    "client_new": UNBUILT,
-    "client_settings": UNBUILT,
-    "client_secrets": UNBUILT,
+    "clients": reading(),
+    "client_new": writing("302 404 403 200 200"),
+    "client_settings": reading("302 404 403 200 200"),
+    "client_tester": reading("302 404 200 200 200"),
+    "client_switch": writing("302 404 403 302 302", get="302 405 405 405 405"),
+    "client_type": writing("302 404 403 200 200"),
+    "client_delete": writing("302 404 403 200 200"),
+    "client_secrets": reading(),
+    "client_secret_new": writing("302 404 403 302 302", get="302 405 405 405 405"),
+    "client_secret_end": writing("302 404 403 200 200"),
+    # Asked while somebody types; it tells nothing of any project.
+    "check_name": Row("302 405 405 405 405", "302 200 200 200 200"),
+    "check_addresses": Row("302 405 405 405 405", "302 200 200 200 200"),
     #
     # Keys
-    "keys": UNBUILT,
+    "keys": reading(),
+    "key_new": writing("302 404 403 200 200"),
+    # The owner's own key: a developer revokes their own, an owner any.
+    "key_revoke": Row("302 404 403 403 200", "302 404 403 403 302"),
     #
     # Usage and logs
     "usage": UNBUILT,

@@ -1,0 +1,63 @@
+"""Forms of API keys."""
+
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from django import forms
+
+from api.keys import PERMISSIONS
+from devportal.lib import clock
+from oidc.scopes import SCOPES
+
+FURTHEST_DAYS = 3650
+PERMISSION_TITLES = {name: SCOPES[name].title for name in PERMISSIONS}
+
+
+class NewKeyForm(forms.Form):
+    """A key that is about to be made."""
+
+    name = forms.CharField(
+        label="Name",
+        max_length=100,
+        error_messages={"required": "Give the key a name, so that you will know it again."},
+        help_text="What it is for, for example “nightly report”. Only members of your project read it.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    permissions = forms.MultipleChoiceField(
+        label="Permissions",
+        required=False,
+        choices=[(name, name) for name in PERMISSIONS],
+        initial=list(PERMISSIONS),
+        error_messages={"invalid_choice": "This is no permission of a key.", "invalid_list": "Tick what it may do."},
+    )
+    expires_on = forms.DateField(
+        label="Last day",
+        required=False,
+        input_formats=["%Y-%m-%d"],
+        error_messages={"invalid": "Write the day as 2031-12-24, or leave this empty."},
+        help_text="The key works until the end of this day, UTC. Empty: until it is revoked.",
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+    )
+
+    def clean_expires_on(self) -> date | None:
+        day: date | None = self.cleaned_data["expires_on"]
+        if day is None:
+            return None
+        today = clock.now().astimezone(UTC).date()
+        if day < today:
+            raise forms.ValidationError("This day is over: choose today or a later one.")
+        if day > today + timedelta(days=FURTHEST_DAYS):
+            raise forms.ValidationError("Choose a day within the next ten years, or leave this empty.")
+        return day
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """The moment at which the key ends: that at which its last day does, in UTC."""
+        day: date | None = self.cleaned_data["expires_on"]
+        return datetime.combine(day + timedelta(days=1), time.min, UTC) if day else None
+
+    @property
+    def permission_rows(self) -> list[dict[str, Any]]:
+        """The permissions to draw: name, what it opens, whether it is ticked."""
+        ticked = self["permissions"].value() or []
+        return [{"name": name, "title": title, "on": name in ticked} for name, title in PERMISSION_TITLES.items()]

@@ -1,0 +1,52 @@
+"""The panel that shows a secret, once: what it says, and the file that the browser makes of it."""
+
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+
+from api.models import ApiKey
+from devportal.console.access import Seat
+from devportal.console.pages import show_secret
+from oidc.models import Client
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A secret with what its page says; it is never stored, logged, or sent a second time."""
+
+    title: str
+    what: str  # "client secret", as the page calls it
+    raw: str
+    env: str  # the lines of a .env file
+    done_url: str
+    command: str = ""  # that tries it in a terminal
+
+
+def show_client_secret(request: HttpRequest, seat: Seat, client: Client, raw: str, title: str) -> HttpResponse:
+    """Answer with a client's new secret."""
+    lines = {
+        "ISSUER": f"{settings.AUTH_URL}/",
+        "CLIENT_ID": client.client_id,
+        "CLIENT_SECRET": raw,
+        "REDIRECT_URI": next(iter(client.registered_redirect_uris), ""),
+    }
+    done = reverse("console:quick_start", args=[seat.project.public_id, client.client_id])
+    panel = Panel(title, "client secret", raw, _env(lines), done)
+    return show_secret(request, "console/secret_once.html", seat, client, panel=panel)
+
+
+def show_key(request: HttpRequest, seat: Seat, key: ApiKey, raw: str) -> HttpResponse:
+    """Answer with a new API key."""
+    done = reverse("console:keys", args=[seat.project.public_id])
+    command = (
+        f"""export API_KEY='{raw}'\ncurl -sS -H "Authorization: Bearer $API_KEY" {settings.BASE_URL}/v1/me; echo"""
+    )
+    panel = Panel(f"{key.name} is made", "API key", raw, _env({"API_KEY": raw}), done, command)
+    return show_secret(request, "console/secret_once.html", seat, panel=panel)
+
+
+def _env(lines: dict[str, str]) -> str:
+    # Quoted, since an address may hold what a shell reads as something else; none of them holds a quote.
+    return "".join(f"{name}='{value}'\n" for name, value in lines.items())

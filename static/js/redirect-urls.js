@@ -1,0 +1,131 @@
+// Rows of addresses: adds and removes rows, and says while somebody types what the server would say of each.
+// `data-addresses` on the fieldset holds the address to ask. Without this script the form does the same when sent.
+(function () {
+  "use strict";
+
+  const PAUSE = 350; // milliseconds without a key before the server is asked
+
+  function line(text, kind) {
+    const element = document.createElement("p");
+    element.className = "addresses__" + kind;
+    element.textContent = text;
+    return element;
+  }
+
+  function inputOf(row) {
+    return row.querySelector("input");
+  }
+
+  function say(row, entry) {
+    const lines = entry.notes.map(function (note) {
+      return line(note, "note");
+    });
+    if (entry.error) {
+      lines.unshift(line(entry.error, "error"));
+      inputOf(row).setAttribute("aria-invalid", "true");
+    } else {
+      inputOf(row).removeAttribute("aria-invalid");
+    }
+    const place = row.querySelector("[data-says]");
+    const text = entry.error + entry.notes.join();
+    // A reader speaks what is new, not what stands there already.
+    if (place.dataset.said !== text) {
+      place.dataset.said = text;
+      place.replaceChildren(...lines);
+    }
+  }
+
+  function setUp(fieldset) {
+    const list = fieldset.querySelector("[data-rows]");
+    const token = fieldset.form.elements.csrfmiddlewaretoken.value;
+    let timer = 0;
+    let asked = 0;
+
+    function rows() {
+      return Array.from(list.children);
+    }
+
+    function ask() {
+      const number = ++asked;
+      const body = new URLSearchParams();
+      const shown = rows();
+      shown.forEach(function (row) {
+        body.append("address", inputOf(row).value);
+      });
+      fetch(fieldset.dataset.addresses, { method: "POST", headers: { "X-CSRFToken": token }, body: body })
+        .then(function (response) {
+          return response.json();
+        })
+        .then(function (answer) {
+          // Answers may overtake each other, and rows may have gone meanwhile.
+          if (number === asked && shown.length === list.children.length) {
+            shown.forEach(function (row, place) {
+              say(row, answer.entries[place]);
+            });
+          }
+        })
+        .catch(function () {
+          // The form itself is checked when it is sent.
+        });
+    }
+
+    function askSoon() {
+      window.clearTimeout(timer);
+      timer = window.setTimeout(ask, PAUSE);
+    }
+
+    function number(row, place) {
+      const input = inputOf(row);
+      const says = row.querySelector("[data-says]");
+      const label = input.dataset.noun + " " + (place + 1);
+      input.id = "id_" + input.name + "_" + (place + 1);
+      input.setAttribute("aria-label", label);
+      says.id = input.id + "_says";
+      input.setAttribute("aria-describedby", says.id);
+      row.querySelector("[data-remove]").setAttribute("aria-label", "Remove " + label);
+    }
+
+    function showRemovals() {
+      rows().forEach(function (row) {
+        row.querySelector("[data-remove]").hidden = false;
+      });
+    }
+
+    function add() {
+      const row = list.lastElementChild.cloneNode(true);
+      inputOf(row).value = "";
+      say(row, { error: "", notes: [] });
+      list.append(row);
+      rows().forEach(number);
+      inputOf(row).focus();
+    }
+
+    function remove(row) {
+      const place = rows().indexOf(row);
+      if (list.children.length === 1) {
+        inputOf(row).value = "";
+      } else {
+        row.remove();
+        rows().forEach(number);
+      }
+      inputOf(rows()[Math.min(place, list.children.length - 1)]).focus();
+      askSoon();
+    }
+
+    list.addEventListener("input", askSoon);
+    list.addEventListener("click", function (event) {
+      const button = event.target.closest("[data-remove]");
+      if (button) {
+        remove(button.closest("li"));
+      }
+    });
+    fieldset.querySelector("[data-more]").addEventListener("click", function (event) {
+      event.preventDefault();
+      add();
+    });
+    fieldset.querySelector("[data-more]").firstChild.textContent = "Add a row";
+    showRemovals();
+  }
+
+  document.querySelectorAll("fieldset[data-addresses]").forEach(setUp);
+})();
