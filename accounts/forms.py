@@ -11,7 +11,6 @@ from django.db import transaction
 
 from accounts.models import Account
 from accounts.profile import clean_picture
-from devportal.lib.mail import check_address
 
 
 class LoginForm(allauth_forms.LoginForm):  # type: ignore[misc]
@@ -81,8 +80,3 @@ class InvitationForm(forms.Form):
         help_text="They share your family's plan once they accept. The mail shows your address.",
         widget=forms.EmailInput(attrs={"autocomplete": "off"}),
     )
-
-    def clean_email(self) -> str:
-        address: str = self.cleaned_data["email"].lower()
-        check_address(address)
-        return address

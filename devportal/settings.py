@@ -451,5 +451,7 @@ LOGGING: dict[str, Any] = {
         # Below INFO these two print codes, tokens and secrets.
         "oauthlib": {"level": "INFO"},
         "oauth2_provider": {"level": "INFO"},
+        # A line for each task that went well, twice every ten seconds; what fails is an error.
+        "celery.app.trace": {"level": "WARNING"},
     },
 }

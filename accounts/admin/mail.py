@@ -14,7 +14,7 @@ from devportal.lib.audit import Event, report
 
 def _try_again(request: HttpRequest, mail: Outbox, form: Any) -> str:
     if not mail.try_again():
-        raise Refused("It was sent meanwhile.")
+        raise Refused("It was sent meanwhile, or is being sent now.")
     report(Event("mail.tried_again", request.user.pk, target=f"mail:{mail.pk}"))
     return "The mail is sent within some seconds, if the mail server takes it."
 
@@ -32,7 +32,7 @@ class OutboxAdmin(ReadOnly[Outbox]):
             "The mail is handed to the mail server again, within some seconds. If that fails too, a mail that is "
             "older than three days is given up at once.",
             _try_again,
-            is_open=lambda request, row: row.sent_at is None,
+            is_open=lambda request, row: row.sent_at is None and bool(row.last_error),
             icon="replay",
         ),
     )

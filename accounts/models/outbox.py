@@ -40,7 +40,7 @@ class Outbox(models.Model):
     attempts = models.PositiveIntegerField(default=0)
     sent_at = models.DateTimeField(null=True, blank=True)
     given_up_at = models.DateTimeField(null=True, blank=True)
-    last_error = models.TextField(blank=True)
+    last_error = models.TextField(blank=True)  # of the last attempt; empty while it is being sent
 
     objects = OutboxQuerySet.as_manager()
 
@@ -69,7 +69,7 @@ class Outbox(models.Model):
         mine = Outbox.objects.waiting().filter(pk=self.pk, attempts=self.attempts)
         self.attempts += 1
         self.not_before = clock.now() + CLAIM
-        return bool(mine.update(attempts=self.attempts, not_before=self.not_before))
+        return bool(mine.update(attempts=self.attempts, not_before=self.not_before, last_error=""))
 
     def message(self) -> EmailMessage:
         """Return the mail as it is handed to the mail server, the same at each attempt but for its date."""
@@ -91,6 +91,6 @@ class Outbox(models.Model):
         mine.update(not_before=now + pause, last_error=reason[:500], given_up_at=given_up_at)
 
     def try_again(self) -> bool:
-        """Let it be sent at once though it waits or was given up; False when it was sent."""
-        unsent = Outbox.objects.filter(pk=self.pk, sent_at=None)
-        return bool(unsent.update(not_before=clock.now(), given_up_at=None))
+        """Let a mail that failed be sent at once, given up or not; False when it was sent, or is being sent."""
+        failed = Outbox.objects.filter(pk=self.pk, sent_at=None).exclude(last_error="")
+        return bool(failed.update(not_before=clock.now(), given_up_at=None))

@@ -9,6 +9,7 @@ Whatever decides something first locks the group: of many answers and invitation
 from datetime import timedelta
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from accounts import outbox
@@ -17,6 +18,7 @@ from accounts.plans import members
 from accounts.plans.members import Group
 from devportal.lib import clock
 from devportal.lib.audit import Event, report
+from devportal.lib.mail import check_address
 
 MAIL_PAUSE = timedelta(hours=1)
 
@@ -52,7 +54,7 @@ def invite(group: Group, email: str, by: Account) -> Invitation:
     """
     if not by.email_verified:
         raise Refused("Confirm your own e-mail address first: the mail says who invites.")
-    address = email.strip().lower()
+    address = _mailable(email)
     _lock(group)
     if group.members.filter(account__email=address).exists():
         raise Refused(f"{address} is a member already.")
@@ -73,6 +75,16 @@ def invite(group: Group, email: str, by: Account) -> Invitation:
         _mail(row, group, by)
     _tell("sent", row, by)
     return row
+
+
+def _mailable(email: str) -> str:
+    """Return the address as accounts have theirs. Raises Refused for one that mail can't be sent to."""
+    address = email.strip().lower()
+    try:
+        check_address(address)
+    except ValidationError as error:
+        raise Refused(" ".join(error.messages)) from error
+    return address
 
 
 def _check_seats(family: Family) -> None:

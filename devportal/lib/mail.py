@@ -12,6 +12,8 @@ from django.core.validators import validate_email
 from devportal.lib import clock
 from devportal.lib.credentials import random_text
 
+LONGEST_ADDRESS = 254  # RFC 5321 4.5.3.1.3, without the angle brackets
+
 
 def check_address(address: str) -> None:
     """Raise ValidationError unless a mail can be put together for `address`.
@@ -20,6 +22,8 @@ def check_address(address: str) -> None:
     5.4), and the few letters beyond ASCII that fold into one.
     """
     validate_email(address)
+    if len(address) > LONGEST_ADDRESS:
+        raise ValidationError(f"An address has at most {LONGEST_ADDRESS} characters.")
     local, _, domain = address.rpartition("@")
     try:
         domain.encode("idna")

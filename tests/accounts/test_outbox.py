@@ -188,6 +188,34 @@ def test_after_three_days_it_is_given_up_and_says_why(server: type[MailServer], 
     assert delivery.send(row.pk) is False
 
 
+def test_an_operator_has_it_tried_again(server: type[MailServer], later: Mover) -> None:
+    row = queue()
+    server.error = ConnectionRefusedError("nobody there")
+    later(4 * DAY)
+    delivery.send_waiting()
+    assert Outbox.objects.exclude(given_up_at=None).exists()
+    server.error = None
+    assert row.try_again() is True
+    assert delivery.send_waiting() == 1
+    assert row.try_again() is False
+
+
+def test_what_is_being_sent_is_not_tried_again(server: type[MailServer]) -> None:
+    row = queue()
+    server.error = ConnectionRefusedError("nobody there")
+    delivery.send_waiting()
+    assert row.try_again() is True
+
+    def slowly(self: MailServer, messages: list[EmailMessage]) -> int:
+        assert row.try_again() is False
+        assert delivery.send_waiting() == 0
+        return EmailBackend.send_messages(self, messages)
+
+    server.send_messages = slowly  # type: ignore[method-assign]
+    assert delivery.send_waiting() == 1
+    assert len(mail.outbox) == 1
+
+
 def test_a_mail_that_is_refused_does_not_hold_up_the_others(server: type[MailServer]) -> None:
     first, second = queue("1@example.com"), queue("2@example.com")
     refusal = smtplib.SMTPRecipientsRefused({first.to: (550, b"no")})
