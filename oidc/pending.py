@@ -127,6 +127,7 @@ def card(client: Client) -> dict[str, Any]:
         "home_page_url": client.home_page_url,
         "privacy_policy_url": client.privacy_policy_url,
         "terms_url": client.terms_url,
+        "support_address": client.support_address,
     }
 
 

@@ -2,20 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from devportal.console.views import (
-    activity,
-    checks,
-    client_secrets,
-    client_settings,
-    clients,
-    home,
-    keys,
-    members,
-    people,
-    playground,
-    project_settings,
-    projects,
-)
+from devportal.console.views import checks, client_secrets, client_settings, clients, keys, playground, review
 from devportal.console.views.quick_start import quick_start
 from devportal.console.views.unbuilt import unbuilt
 
@@ -37,25 +24,19 @@ client_pages: list[URLPattern] = [
     path("playground/begin", playground.playground_begin, name="playground_begin"),
     path("playground/exchange", playground.playground_exchange, name="playground_exchange"),
     path("playground/end", playground.playground_end, name="playground_end"),
-    path("review", unbuilt, name="review"),
+    path("review", review.review, name="review"),
+    path("review/preview/<int:number>", review.review_preview, name="review_preview"),
+    path("review/logo/<slug:version>.webp", review.review_logo, name="review_logo"),
 ]
 
 project_pages: list[URLPattern | URLResolver] = [
-    path("", projects.project, name="project"),
-    path("settings", project_settings.project_settings, name="project_settings"),
-    path("transfer", project_settings.project_transfer, name="project_transfer"),
-    path("leave", project_settings.project_leave, name="project_leave"),
-    path("delete", project_settings.project_delete, name="project_delete"),
-    path("restore", project_settings.project_restore, name="project_restore"),
-    path("members", members.members, name="members"),
-    path("members/<int:member_id>", members.member, name="member"),
-    path("members/<int:member_id>/remove", members.member_remove, name="member_remove"),
-    path("invitations/<int:invitation_id>/renew", members.invitation_renew, name="invitation_renew"),
-    path("invitations/<int:invitation_id>/withdraw", members.invitation_withdraw, name="invitation_withdraw"),
-    path("activity", activity.activity, name="activity"),
+    path("", unbuilt, name="project"),
+    path("settings", unbuilt, name="project_settings"),
+    path("members", unbuilt, name="members"),
+    path("activity", unbuilt, name="activity"),
     path("usage", unbuilt, name="usage"),
     path("requests", unbuilt, name="requests"),
-    path("people", people.people, name="people"),
+    path("people", unbuilt, name="people"),
     path("keys", keys.keys, name="keys"),
     path("keys/new", keys.key_new, name="key_new"),
     path("keys/<str:key_id>/revoke", keys.key_revoke, name="key_revoke"),
@@ -65,11 +46,10 @@ project_pages: list[URLPattern | URLResolver] = [
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("", home.home, name="home"),
-    path("invitations/<int:invitation_id>", home.invitation, name="invitation"),
+    path("", unbuilt, name="home"),
     path("check/name", checks.check_name, name="check_name"),
     path("check/addresses", checks.check_addresses, name="check_addresses"),
-    path("projects/new", projects.project_new, name="project_new"),
+    path("projects/new", unbuilt, name="project_new"),
     path("playground/callback", playground.playground_callback, name="playground_callback"),
     path("p/<slug:project_id>/", include(project_pages)),
 ]

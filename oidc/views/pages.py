@@ -1,5 +1,6 @@
 """The pages that people see on their way to an app."""
 
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -46,22 +47,30 @@ def consent(request: HttpRequest, attempt: Attempt, asked: Consent, waiting: Pen
     origin = origin_of(attempt.redirect_uri)
     request.form_action_origins = [origin]  # type: ignore[attr-defined]
     known_before = asked.missing != frozenset(asked.scopes)
-    context = {
-        "client": card(asked.client),
-        "account": attempt.account,
+    new = asked.missing if known_before else ()
+    context = question(card(asked.client), attempt.account, asked.scopes, new, attempt.redirect_uri)
+    context["reference"] = pending.reference_to(request, waiting)
+    return render(request, "oidc/consent.html", context)
+
+
+def question(
+    app: dict[str, Any], account: Account, asked: Iterable[str], new: Collection[str], redirect_uri: str | None
+) -> dict[str, Any]:
+    """Return what oidc/partials/consent_question.html shows: an app, by its card, asks a person for scopes."""
+    return {
+        "client": app,
+        "account": account,
         "accesses": [
             {
                 "scope": name,
                 "title": scopes.SCOPES[name].title,
-                "value": value_shown(name, attempt.account),
-                "is_new": known_before and name in asked.missing,
+                "value": value_shown(name, account),
+                "is_new": name in new,
             }
-            for name in asked.scopes
+            for name in asked
         ],
-        "return_host": origin.partition("://")[2],
-        "reference": pending.reference_to(request, waiting),
+        "return_host": origin_of(redirect_uri).partition("://")[2],
     }
-    return render(request, "oidc/consent.html", context)
 
 
 def value_shown(scope: str, account: Account) -> str:

@@ -85,10 +85,9 @@
       row.querySelector("[data-remove]").setAttribute("aria-label", "Remove " + label);
     }
 
-    // There is nothing to remove from an empty row, which does not count.
     function showRemovals() {
       rows().forEach(function (row) {
-        row.querySelector("[data-remove]").hidden = !inputOf(row).value;
+        row.querySelector("[data-remove]").hidden = false;
       });
     }
 
@@ -98,7 +97,6 @@
       say(row, { error: "", notes: [] });
       list.append(row);
       rows().forEach(number);
-      showRemovals();
       inputOf(row).focus();
     }
 
@@ -110,15 +108,11 @@
         row.remove();
         rows().forEach(number);
       }
-      showRemovals();
       inputOf(rows()[Math.min(place, list.children.length - 1)]).focus();
       askSoon();
     }
 
-    list.addEventListener("input", function () {
-      showRemovals();
-      askSoon();
-    });
+    list.addEventListener("input", askSoon);
     list.addEventListener("click", function (event) {
       const button = event.target.closest("[data-remove]");
       if (button) {

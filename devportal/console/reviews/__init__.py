@@ -11,6 +11,7 @@ from devportal.console.reviews.developers import (
     resubmit,
     save,
     save_branding,
+    send,
     start_over,
     submit,
     withdraw,
@@ -44,6 +45,7 @@ from devportal.console.reviews.snapshots import (
     last_approved,
     open_review,
     working,
+    working_in,
 )
 from devportal.console.reviews.thread import timeline
 
@@ -79,6 +81,7 @@ __all__ = [
     "resubmit",
     "save",
     "save_branding",
+    "send",
     "start",
     "start_over",
     "steps_for",
@@ -88,4 +91,5 @@ __all__ = [
     "withdraw",
     "withdraw_approval",
     "working",
+    "working_in",
 ]

@@ -65,12 +65,25 @@ def _of_the_app(client: Client, asked: Snapshot) -> list[Item]:
     unexplained = [name for name, text in asked["scopes"].items() if len(text.strip()) < LEAST_JUSTIFICATION]
     more = f"Say more about {', '.join(unexplained)}." if unexplained else "What needs it, and what is done with it."
     justified = [Item("justifications", "A justification for each scope", not unexplained, True, more)]
-    has_url, is_new = bool(asked["redirect_urls"]), changes_anything(client, asked)
+    news = (
+        []
+        if not client.is_verified
+        else [
+            Item(
+                "something_new",
+                "Something to review",
+                changes_anything(client, asked),
+                True,
+                "Other than what is approved.",
+            )
+        ]
+    )
+    has_url = bool(asked["redirect_urls"])
     return [
         *(justified if asked["scopes"] else []),
         Item("redirect_urls", "A redirect URL", has_url, True, "Without one nobody can sign in.", settings),
         Item("turned_on", "The app is turned on", client.is_on, True, "Reviewers sign in to it.", settings),
-        Item("something_new", "Something to review", is_new, True, "What is here is what was approved."),
+        *news,
     ]
 
 

@@ -175,6 +175,13 @@ def _send(review: AppReview, actor: Account, step: str, kind: str, text: str) ->
     return review
 
 
+def send(client: Client, actor: Account, text: str = "") -> AppReview:
+    """Submit or resubmit, whichever it is time for. Raises Incomplete, NotAllowed, IllegalStep."""
+    review = open_review(client)
+    again = review is not None and review.status == Status.CHANGES_REQUESTED
+    return resubmit(client, actor, text) if again else submit(client, actor, text)
+
+
 @transaction.atomic
 def withdraw(review: AppReview, actor: Account) -> AppReview:
     """Take a submission back; what was written stays for the next one. Raises NotAllowed, IllegalStep."""

@@ -10,8 +10,10 @@ from django.core.files.storage import default_storage
 from django.db import transaction
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
+from django.urls import reverse
 
 from devportal.console.models import AppReview
+from oidc.logos import version
 from oidc.models import Client
 
 FOLDER = "logos/"
@@ -29,6 +31,19 @@ def kept(logo: ContentFile[bytes] | None) -> Iterator[str]:
     except BaseException:
         default_storage.delete(name)
         raise
+
+
+def address(client: Client, name: str) -> str:
+    """Return the path at which members and reviewers find a logo of an app, approved or not; "" without one."""
+    if not name:
+        return ""
+    return reverse("console:review_logo", args=[client.project.public_id, client.client_id, version(name)])
+
+
+def find(client: Client, wanted: str) -> str | None:
+    """Return the name of the logo with this version among those that the app or one of its reviews has."""
+    names = {client.logo.name, *AppReview.objects.filter(client=client).values_list("snapshot__logo", flat=True)}
+    return next((name for name in names if name and version(name) == wanted), None)
 
 
 def forget_unused(client: Client, name: str) -> None:

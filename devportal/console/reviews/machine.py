@@ -58,6 +58,11 @@ def may_review(account: Account) -> bool:
     return is_reviewer(account)
 
 
+def is_member(account: Account, project: Project) -> bool:
+    """Tell whether this person has any role in the project."""
+    return ProjectMember.objects.filter(project=project, account=account).exists()
+
+
 def side_of(account: Account, project: Project) -> str | None:
     """Return the side on which somebody stands in a project's reviews, None for neither.
 
@@ -85,8 +90,7 @@ def require_reviewer(account: Account, project: Project) -> None:
 
 def require_keeper(account: Account, project: Project) -> None:
     """Raise NotAllowed for anybody who may not suspend this project: reviewers and operators may, no member of it."""
-    is_member = ProjectMember.objects.filter(project=project, account=account).exists()
-    if is_member or not (is_reviewer(account) or is_operator(account)):
+    if is_member(account, project) or not (is_reviewer(account) or is_operator(account)):
         raise NotAllowed("Only reviewers and operators do this, and nobody to a project of their own.")
 
 
@@ -137,7 +141,9 @@ def begin(review: AppReview, actor: Account, name: str) -> tuple[AppReview, str]
 
 def _why_not(review: AppReview, name: str) -> str:
     if name in ("edit", "start_over") and review.is_frozen:
-        return "This is with the reviewers and can't be changed now. Withdraw it first; nothing you wrote is lost."
+        return (
+            "This is with the reviewers and can't be changed now. Withdraw it first; what you sent stays for next time."
+        )
     if name in ("approve", "reject", "request_changes") and review.status == Status.SUBMITTED:
         return "Start the review first."
     return f"This can't be done any more: the review is now “{Status(review.status).label.lower()}”."

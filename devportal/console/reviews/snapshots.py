@@ -35,22 +35,35 @@ def last_approved(client: Client) -> AppReview | None:
     return AppReview.objects.filter(client=client, status=Status.APPROVED).order_by("-number").first()
 
 
-def in_force(client: Client) -> Snapshot:
-    """Return what holds now: the client's own values, and the scopes that it has been approved for."""
-    approved = last_approved(client) if client.approved_scopes else None
-    justifications = approved.snapshot.get("scopes", {}) if approved else {}
-    scopes = client.approved_scopes.split()
+def own_values(client: Client) -> Snapshot:
+    """Return what people see of the app now: a snapshot's fields but the scopes."""
     return {
         **{field: getattr(client, field) for field in FIELDS},
         "logo": client.logo.name or "",
         "redirect_urls": list(client.registered_redirect_uris),
-        "scopes": {scope: justifications.get(scope, "") for scope in REVIEWED_SCOPES if scope in scopes},
     }
+
+
+def in_force(client: Client) -> Snapshot:
+    """Return what holds now: the client's own values, and the scopes that it has been approved for."""
+    approved = last_approved(client) if client.approved_scopes else None
+    justifications = approved.snapshot.get("scopes", {}) if approved else {}
+    return own_values(client) | {"scopes": {scope: justifications.get(scope, "") for scope in approved_scopes(client)}}
+
+
+def approved_scopes(client: Client) -> list[str]:
+    """Return the scopes beyond the basic ones that the app may ask people for now."""
+    approved = client.approved_scopes.split()
+    return [scope for scope in REVIEWED_SCOPES if scope in approved]
 
 
 def working(client: Client) -> Snapshot:
     """Return what the developer has before them: what is under way, or what a new draft would begin with."""
-    review = open_review(client)
+    return working_in(client, open_review(client))
+
+
+def working_in(client: Client, review: AppReview | None) -> Snapshot:
+    """Return what `working` does, for who has the open review at hand."""
     if review is None:
         return beginning(client)
     if review.is_frozen:
@@ -102,7 +115,7 @@ def changes_anything(client: Client, snapshot: Snapshot) -> bool:
     """Tell whether there is something to review: always, until the app is verified."""
     if not client.is_verified:
         return True
-    now = in_force(client)
-    return any(snapshot.get(field) != now[field] for field in LABELS if field not in ("redirect_urls", "scopes")) or (
-        set(snapshot.get("scopes", {})) != set(now["scopes"])
-    )
+    now = own_values(client)
+    if any(snapshot.get(field) != value for field, value in now.items() if field != "redirect_urls"):
+        return True
+    return set(snapshot.get("scopes", {})) != set(approved_scopes(client))
