@@ -30,21 +30,28 @@ def queue(to: str, template: str, context: dict[str, Any]) -> Outbox:
     of this service. Put no secret into the context. Raises ValidationError for what is no address.
     """
     check_address(to)
-    known = {"service_name": settings.SERVICE_NAME, "site": settings.AUTH_URL}
-    subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + _one_line(
-        _render(f"mail/{template}_subject.txt", context | known)
-    )
+    subject, body = compose(template, context)
     now = clock.now()
     row = Outbox.objects.create(
         to=to,
-        subject=subject[:SUBJECT_LENGTH],
-        body=_printable(_render(f"mail/{template}_message.txt", context | known)).strip() + "\n",
+        subject=subject,
+        body=body,
         message_id=f"<{random_text(22)}@{urlsplit(settings.AUTH_URL).hostname}>",
         created_at=now,
         not_before=now,
     )
     transaction.on_commit(partial(_announce, row.pk), robust=True)
     return row
+
+
+def compose(template: str, context: dict[str, Any]) -> tuple[str, str]:
+    """Return subject and body of a mail, as `queue` stores them."""
+    known = {"service_name": settings.SERVICE_NAME, "site": settings.AUTH_URL}
+    subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + _one_line(
+        _render(f"mail/{template}_subject.txt", context | known)
+    )
+    body = _printable(_render(f"mail/{template}_message.txt", context | known)).strip() + "\n"
+    return subject[:SUBJECT_LENGTH], body
 
 
 def _render(template: str, context: dict[str, Any]) -> str:

@@ -3,22 +3,17 @@
 from datetime import datetime
 from typing import Any
 
-from django import forms
 from django.conf import settings
 from django.contrib import admin
-from django.core.exceptions import ValidationError
 from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.html import format_html_join
-from unfold.widgets import UnfoldAdminTextInputWidget
 
 from accounts.models import Account
-from devportal.lib.admin.acts import Act, ActForm, Reason, Refused
+from devportal.lib.admin.acts import Act, Reason, Refused
 from devportal.lib.admin.pages import ReadOnly
-from oidc import keys, names, projects, switches
-from oidc.models import Client, Connection, Project, SigningKey
-
-MOST_MEMBERS = 50
+from oidc import keys, names, switches
+from oidc.models import Client, Connection, SigningKey
 
 
 class Unshown(admin.ModelAdmin[Any]):
@@ -28,92 +23,6 @@ class Unshown(admin.ModelAdmin[Any]):
 def _actor(request: HttpRequest) -> Account:
     assert isinstance(request.user, Account)
     return request.user
-
-
-# --- Projects ---
-
-
-class NameForm(ActForm):
-    name = forms.CharField(max_length=names.LONGEST, widget=UnfoldAdminTextInputWidget, validators=[names.check_name])
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.initial = {"name": self.row.name}
-
-
-def _rename(request: HttpRequest, project: Project, form: Any) -> str:
-    try:
-        projects.rename(project, form.cleaned_data["name"], _actor(request))
-    except ValidationError as error:
-        raise Refused(" ".join(error.messages)) from error
-    return "The project is renamed."
-
-
-def _suspend(request: HttpRequest, project: Project, form: Any) -> str:
-    switches.suspend_project(project, _actor(request), form.cleaned_data["reason"])
-    return "The project is suspended. It counts everywhere within 30 seconds."
-
-
-def _lift(request: HttpRequest, project: Project, form: Any) -> str:
-    switches.lift_suspension(project, _actor(request), form.cleaned_data["reason"])
-    return "The suspension is lifted. It counts everywhere within 30 seconds."
-
-
-@admin.register(Project)
-class ProjectAdmin(ReadOnly[Project]):
-    """Projects: what they are called, who works on them, and whether they may go on."""
-
-    list_display = ("name", "public_id", "suspended_at", "deleted_at", "created_at")
-    search_help_text = "Beginning of the name, or a whole public id"
-    fields = ("name", "public_id", "members", "suspended_at", "deleted_at", "created_at")
-    readonly_fields = ("members",)
-    leads_to = (
-        ("Clients", "oidc_client", "project"),
-        ("API keys", "api_apikey", "project"),
-        ("Request log", "api_requestlog", "project"),
-    )
-    acts = (
-        Act(
-            "rename",
-            "Rename",
-            "The new name shows at once, to the project's members and wherever the project is named.",
-            _rename,
-            form=NameForm,
-            icon="edit",
-        ),
-        Act(
-            "suspend",
-            "Suspend",
-            "Within 30 seconds nobody can sign in to the project's apps: people see a page that says so, tokens can't "
-            "be had or renewed, and API calls are refused with project_suspended. Nothing is deleted; lifting the "
-            "suspension brings everything back. The reason stands in the project's activity, for its members to read.",
-            _suspend,
-            form=Reason,
-            is_open=lambda request, row: not row.is_suspended,
-            icon="pause_circle",
-            is_dangerous=True,
-        ),
-        Act(
-            "lift",
-            "Lift the suspension",
-            "Within 30 seconds the project's apps work again, with the tokens that they have.",
-            _lift,
-            form=Reason,
-            is_open=lambda request, row: row.is_suspended,
-            icon="play_circle",
-        ),
-    )
-
-    def find(self, term: str) -> Q:
-        return Q(public_id=term) if term.startswith("prj_") else Q(name__startswith=term)
-
-    def audit_target(self, row: Project) -> str:
-        return row.public_id
-
-    @admin.display(description="members")
-    def members(self, project: Project) -> str:
-        rows = project.members.select_related("account").order_by("pk")[:MOST_MEMBERS]
-        return format_html_join("", "<div>{} ({})</div>", ((row.account.email, row.role) for row in rows))
 
 
 # --- Clients ---

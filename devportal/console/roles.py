@@ -11,7 +11,7 @@ from accounts.models import Account
 from accounts.roles import OPERATOR, REVIEWER, roles_of
 
 _MAY: dict[str, dict[str, str]] = {
-    REVIEWER: {},
+    REVIEWER: {"console.appreview": "view change"},
     OPERATOR: {
         "accounts.account": "view change",
         "accounts.family": "view add change delete",

@@ -4,8 +4,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
-from django.template import Context
-from django.template.engine import Engine
 from django.urls import reverse
 
 from accounts import outbox
@@ -92,10 +90,16 @@ def preview(
 ) -> tuple[str, str]:
     """Return subject and body of the mail that a decision would send to the developers."""
     details = {"name": review.snapshot.get("name", ""), "scopes": scopes or {}}
-    context = _context(review.client.project, review.client, kind, reasons, text, details)
-    known = {"service_name": settings.SERVICE_NAME, "site": settings.AUTH_URL}
-    subject, body = (
-        Engine.get_default().get_template(f"mail/review_{kind}_{part}.txt").render(Context(known | context, False))
-        for part in ("subject", "message")
-    )
-    return " ".join(subject.split()), body.strip()
+    return preview_of(kind, review.client.project, review.client, reasons, text, details)
+
+
+def preview_of(
+    kind: str,
+    project: Project,
+    client: Client | None = None,
+    reasons: Iterable[str] = (),
+    text: str = "",
+    details: dict[str, Any] | None = None,
+) -> tuple[str, str]:
+    """Return subject and body of the mail that a step outside of a review would send to the developers."""
+    return outbox.compose(f"review_{kind}", _context(project, client, kind, reasons, text, details or {}))

@@ -42,7 +42,8 @@ class Act:
     """One thing that can be done with a row.
 
     `do` gets the request, the row and the valid form. It returns what to say when it is done, or an answer of its
-    own such as a download; it raises Refused when it can't be done.
+    own such as a download; it raises Refused when it can't be done. With a `preview` it takes two steps: what the
+    form would bring about is shown, and done once that is confirmed.
     """
 
     name: str
@@ -53,6 +54,8 @@ class Act:
     # Whose has_…_permission is asked: who may not do this to the row doesn't see the button either.
     permission: str = "act"
     is_open: Callable[[HttpRequest, Any], bool] = _always
+    # What is sent by it, as (heading, text) pairs: shown before it is done, with the form's answers fixed.
+    preview: Callable[[HttpRequest, Any, Any], list[tuple[str, str]]] | None = None
     icon: str = ""
     template: str = "admin/act.html"
     is_dangerous: bool = False

@@ -135,8 +135,11 @@ class Page(ModelAdmin, admin.ModelAdmin[Row]):  # type: ignore[misc]  # the libr
             messages.error(request, f"“{act.label}” is not possible now: this page shows how things are.")
             return redirect(self._page_of(row))
         form = act.form(request.POST if request.method == "POST" else None, request=request, row=row)
-        if request.method == "POST" and form.is_valid():
-            return self._do(request, act, row, form)
+        preview = None
+        if request.method == "POST" and form.is_valid() and "edit" not in request.POST:
+            if act.preview is None or "confirm" in request.POST:
+                return self._do(request, act, row, form)
+            preview = act.preview(request, row, form)
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
@@ -145,6 +148,8 @@ class Page(ModelAdmin, admin.ModelAdmin[Row]):  # type: ignore[misc]  # the libr
             "act": act,
             "consequence": act.consequence_for(row),
             "form": form,
+            "preview": preview,
+            "has_preview": act.preview is not None,
             "back_url": self._page_of(row),
         }
         return TemplateResponse(request, act.template, context)

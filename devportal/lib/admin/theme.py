@@ -21,6 +21,7 @@ _ACCENT = {
 
 # Group, then title, model and icon of each list. A list is there for whoever may view its model.
 _LISTS: list[tuple[str, list[tuple[str, str, str]]]] = [
+    ("Review", [("Review queue", "console_appreview", "rate_review")]),
     (
         "People",
         [

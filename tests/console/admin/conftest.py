@@ -11,9 +11,11 @@ from accounts.models import Account, Feature, Organization, Plan, PlanEntitlemen
 from accounts.plans import invitations, lifecycle, members
 from accounts.roles import set_roles
 from api.models import ApiKey, RequestLog
+from devportal.console import reviews
 from devportal.console.models import AuditEvent, SignInEvent
 from devportal.lib import clock
 from oidc.models import Client, Connection, Project, ProjectMember, RefreshToken
+from tests.console.reviewing import fill
 from tests.factories import make_access_token, make_account, make_key, make_project, make_web_client
 from tests.relying_party import RelyingParty, sign_in
 
@@ -82,6 +84,8 @@ def world(client: Browser, person: Account) -> World:
     invitations.invite(organization, "new@example.com", person)
     for holder in (person, members.make_family(person), organization):
         lifecycle.begin(holder, "Active", lifecycle.By("test"), plan=plan)
+    fill(web, person, name="Beacon")
+    reviews.submit(web, person)
     RequestLog.objects.create(
         project=project, at=clock.now(), method="GET", path="/v1/me", status=200, milliseconds=3, request_id="r" * 20
     )

@@ -1,5 +1,6 @@
 """What operators do with projects, clients, keys, mails and plans, and that the audit has it."""
 
+import html
 from typing import Any
 
 import pytest
@@ -35,18 +36,35 @@ def test_a_suspended_project_stops_until_it_is_lifted(as_operator: Browser, oper
     app = RelyingParty(world.client, sign_in(Browser(), world.person))
     path = f"oidc/project/{world.project.pk}/do"
     assert "30 seconds" in as_operator.get(f"/admin/{path}/suspend/").content.decode()
-    press(as_operator, f"{path}/suspend", reason="Spam")
+    form = {"reasons": ["harmful"], "text": "It mines coins."}
+    seen = press(as_operator, f"{path}/suspend", **form)
+    assert app.authorize().status_code == 302, "the mail was shown, and nothing done"
+    press(as_operator, f"{path}/suspend", **form, confirm="1")
     assert app.authorize().status_code == 403
+    mail = Outbox.objects.order_by("-pk")[0]
+    assert mail.to == world.person.email
+    assert html.escape(mail.body.strip(), quote=True) in seen
     event = last_event()
-    assert (event.action, event.actor, event.project) == ("project.suspended", operator, world.project.public_id)
-    assert (event.before, event.after, event.details) == ({"suspended": False}, {"suspended": True}, {"reason": "Spam"})
-    press(as_operator, f"{path}/suspend", reason="Spam")
-    assert AuditEvent.objects.filter(action="project.suspended").count() == 1
-    press(as_operator, f"{path}/lift", reason="They stopped")
+    assert (event.actor, event.project) == (operator, world.project.public_id)
+    assert event.details["reasons"] == ["harmful"]
+    before = AuditEvent.objects.count()
+    assert "not possible now" in press(as_operator, f"{path}/suspend", **form, confirm="1")
+    assert AuditEvent.objects.count() == before
+    press(as_operator, f"{path}/lift", text="They stopped.", confirm="1")
+    assert app.authorize().status_code == 302
+    assert last_event().actor == operator
+
+
+def test_an_operator_does_not_suspend_a_project_of_their_own(
+    as_operator: Browser, operator: Account, world: World
+) -> None:
+    world.project.members.create(account=operator, role="viewer")
+    form = {"reasons": ["harmful"], "text": "x", "confirm": "1"}
+    assert "nobody to a project of their own" in press(
+        as_operator, f"oidc/project/{world.project.pk}/do/suspend", **form
+    )
     world.project.refresh_from_db()
     assert not world.project.is_suspended
-    assert last_event().action == "project.suspension_lifted"
-    assert app.authorize().status_code == 302
 
 
 @pytest.mark.parametrize(

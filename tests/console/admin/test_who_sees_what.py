@@ -10,7 +10,7 @@ from tests.console.admin.conftest import World
 from tests.console.admin.crawling import unlinked
 
 # What reviewers see; their desk.
-REVIEWING: set[str] = set()
+REVIEWING = {"console.appreview"}
 
 
 def models_seen(browser: Browser) -> set[str]:

@@ -1,0 +1,147 @@
+"""The forms of a reviewer's decisions: catalogue reasons, scope by scope, and a note to the developers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminRadioSelectWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
+)
+
+from accounts.models import Account
+from accounts.roles import REVIEWER
+from devportal.console import reviews
+from devportal.console.reviews import Incomplete
+from devportal.console.reviews.reasons import Reason, require
+from devportal.console.reviews.thread import LONGEST_TEXT, clean_text
+from devportal.lib.admin.acts import ActForm
+from oidc.scopes import SCOPES
+
+EVERYTHING = "everything"
+APPROVE, REFUSE = "approve", "refuse"
+
+
+def _note(label: str, *, required: bool = False) -> forms.CharField:
+    widget = UnfoldAdminTextareaWidget({"rows": 5})
+    return forms.CharField(label=label, max_length=LONGEST_TEXT, required=required, widget=widget)
+
+
+class NoteForm(ActForm):
+    """A note that the developers read."""
+
+    text = _note("Note", required=True)
+
+    def clean_text(self) -> str:
+        return clean_text(self.cleaned_data["text"])
+
+
+class OptionalNoteForm(NoteForm):
+    text = _note("Note to the developers (optional)")
+
+
+class SeenForm(OptionalNoteForm):
+    """A form that decides on a submission: on what was on the page, and not on what came since."""
+
+    revision = forms.IntegerField(widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["revision"] = self.row.revision
+
+
+def _reasons(table: Mapping[str, Reason]) -> forms.MultipleChoiceField:
+    choices = [(reason.code, reason.title) for reason in table.values()]
+    return forms.MultipleChoiceField(label="Reasons", choices=choices, widget=UnfoldAdminCheckboxSelectMultipleWidget)
+
+
+class _NeedsReasons(OptionalNoteForm):
+    table: Mapping[str, Reason]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if "reasons" in cleaned and "text" in cleaned:
+            try:
+                cleaned["reasons"] = require(cleaned["reasons"], cleaned["text"], self.table)
+            except Incomplete as error:
+                raise ValidationError(str(error)) from error
+        return cleaned
+
+
+class RefusalForm(_NeedsReasons, SeenForm):
+    """Why changes are requested, or an app is rejected."""
+
+    table = reviews.REASONS
+    reasons = _reasons(reviews.REASONS)
+    field_order = ("reasons", "text")
+
+
+class SuspensionForm(_NeedsReasons):
+    """Why a project is suspended."""
+
+    table = reviews.SUSPENSION_REASONS
+    reasons = _reasons(reviews.SUSPENSION_REASONS)
+    field_order: tuple[str, ...] = ("reasons", "text")
+
+
+class WithdrawalForm(SuspensionForm):
+    """Which approval is taken back, and why."""
+
+    what = forms.MultipleChoiceField(widget=UnfoldAdminCheckboxSelectMultipleWidget, label="What is withdrawn")
+    field_order = ("what", "reasons", "text")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        held = [(scope, f"{scope} alone: {title_of(scope)}") for scope in self.row.client.approved_scopes.split()]
+        everything = (EVERYTHING, "Everything: the app becomes one that has not been reviewed")
+        choices = [*([everything] if self.row.client.is_verified else []), *held]
+        self.fields["what"].choices = choices  # type: ignore[attr-defined]
+
+    @property
+    def scopes(self) -> list[str] | None:
+        """The scopes that are withdrawn; None stands for everything."""
+        what: list[str] = self.cleaned_data["what"]
+        return None if EVERYTHING in what else what
+
+
+class ApprovalForm(SeenForm):
+    """A decision on each scope that is asked for; none is made beforehand."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for scope, justification in self.row.snapshot.get("scopes", {}).items():
+            self.fields[f"scope_{scope}"] = forms.ChoiceField(
+                label=f"{scope}: {title_of(scope)}",
+                help_text=f"“{justification}”" if justification else "",
+                choices=[(APPROVE, "Approve"), (REFUSE, "Refuse")],
+                widget=UnfoldAdminRadioSelectWidget,
+            )
+        self.order_fields([*(name for name in self.fields if name.startswith("scope_")), "text"])
+
+    @property
+    def scopes(self) -> dict[str, bool]:
+        """Each scope that was asked for on the page, and whether it is approved."""
+        decided = {name: value for name, value in self.cleaned_data.items() if name.startswith("scope_")}
+        return {name.removeprefix("scope_"): value == APPROVE for name, value in decided.items()}
+
+
+class AssigneeForm(ActForm):
+    """To whom a review is given: any reviewer, or nobody."""
+
+    assignee = forms.ModelChoiceField(
+        queryset=Account.objects.none(), required=False, empty_label="Nobody", widget=UnfoldAdminSelectWidget
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        staff = Account.objects.filter(groups__name=REVIEWER, is_active=True, is_staff=True).order_by("email")
+        self.fields["assignee"].queryset = staff  # type: ignore[attr-defined]
+        self.initial["assignee"] = self.row.assignee_id
+
+
+def title_of(scope: str) -> str:
+    """Return what people read of a scope; one that is gone has no words left."""
+    return SCOPES[scope].title if scope in SCOPES else scope

@@ -1,0 +1,112 @@
+"""What the page of one review shows: what changed, what is known of the app, what was said and decided."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.urls import NoReverseMatch, reverse
+
+from devportal.console import reviews
+from devportal.console.admin.forms import title_of
+from devportal.console.models import AppReview
+
+MOST_EARLIER = 20
+_PAGES = ("home_page_url", "privacy_policy_url", "terms_url")
+
+
+def context(review: AppReview) -> dict[str, Any]:
+    """Return what the template `admin/console/review.html` sees of a review."""
+    client = review.client
+    earlier = client.reviews.exclude(pk=review.pk).exclude(status=AppReview.Status.DRAFT)
+    return {
+        "title": str(review),
+        "review": review,
+        "client": client,
+        "project": client.project,
+        "differences": [_difference(review, row) for row in reviews.differences(review)],
+        "asked": [_asked(review, field, label) for field, label in reviews.LABELS.items() if field != "scopes"],
+        "scopes": _scopes(review),
+        "evidence": _evidence(reviews.evidence(client)),
+        "earlier": _titled(earlier.select_related("decided_by").order_by("-number")[:MOST_EARLIER]),
+        "entries": _titled(reviews.timeline(client)),
+        "preview_url": _preview_url(review),
+    }
+
+
+def logo_name(review: AppReview, which: str) -> str:
+    """Return the stored logo of what is asked for ("asked") or of what was in force ("before"); "" for none."""
+    snapshot = review.baseline if which == "before" else review.snapshot
+    return str(snapshot.get("logo") or "")
+
+
+def _logo_url(review: AppReview, which: str) -> str:
+    return reverse("admin:console_appreview_logo", args=[review.pk, which]) if logo_name(review, which) else ""
+
+
+def _lines(value: Any) -> list[str]:
+    """Return a value of a snapshot as the lines that a reviewer compares."""
+    if isinstance(value, dict):
+        return [f"{scope}: {justification}" for scope, justification in value.items()]
+    return [str(line) for line in value] if isinstance(value, list) else [str(value)] if value else []
+
+
+def _difference(review: AppReview, row: reviews.Difference) -> dict[str, Any]:
+    if row.field == "logo":
+        logos = {"before": _logo_url(review, "before"), "after": _logo_url(review, "asked")}
+        return {"label": row.label, "is_logo": True, **logos}
+    return {"label": row.label, "before": _lines(row.before), "after": _lines(row.after)}
+
+
+def _asked(review: AppReview, field: str, label: str) -> dict[str, Any]:
+    value = review.snapshot.get(field)
+    # The addresses were checked when they were written down; a link is made of nothing else than the web's.
+    is_link = field in _PAGES and str(value).startswith(("https://", "http://"))
+    logo = _logo_url(review, "asked") if field == "logo" else ""
+    return {
+        "label": label,
+        "logo": logo,
+        "link": value if is_link else "",
+        "lines": [] if field == "logo" or is_link else _lines(value),
+    }
+
+
+def _scopes(review: AppReview) -> list[dict[str, Any]]:
+    held = review.client.approved_scopes.split()
+    return [
+        {
+            "name": scope,
+            "title": title_of(scope),
+            "justification": justification,
+            "is_held": scope in held,
+            "decision": review.decisions.get(scope),
+        }
+        for scope, justification in review.snapshot.get("scopes", {}).items()
+    ]
+
+
+def _evidence(found: reviews.Evidence) -> dict[str, Any]:
+    return {
+        "people": f"{found.people} or more" if found.people_is_more else str(found.people),
+        "calls": found.calls,
+        "errors": found.errors,
+        "error_percent": f"{100 * (found.error_rate or 0):.1f}",
+        "foreign_hosts": found.foreign_hosts,
+        "similar": [(other.client, round(100 * other.likeness)) for other in found.similar],
+    }
+
+
+def _titled(rows: Iterable[Any]) -> list[Any]:
+    """Give each row the titles of its reasons, for reviewers to read."""
+    known = {**reviews.SUSPENSION_REASONS, **reviews.REASONS}
+    listed = list(rows)
+    for row in listed:
+        row.reason_titles = [known[code].title if code in known else code for code in row.reasons]
+    return listed
+
+
+def _preview_url(review: AppReview) -> str:
+    """Return where the consent page is shown as a person would see it."""
+    client = review.client
+    try:
+        return reverse("console:review_preview", args=[client.project.public_id, client.client_id, review.number])
+    except NoReverseMatch:
+        return ""
