@@ -86,7 +86,7 @@ def flush() -> int:
 
 def _write(fields: dict[str, int]) -> int:
     """Write counts and log entries; return how many calls there were."""
-    entries = [field for field in fields if journal.is_entry(field)]
+    entries = {field: times for field, times in fields.items() if journal.is_entry(field)}
     counts = [_count(field, fields[field]) for field in fields if not journal.is_entry(field)]
     readable = [count for count in counts if count is not None]
     _note_keys_used(buckets.add(readable))

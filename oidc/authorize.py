@@ -256,7 +256,7 @@ def room_for_one_more(attempt: Attempt) -> Full | None:
     if not consent.is_full_for(attempt.account, attempt.client):
         return None
     if attempt.silent:
-        raise SignInError("consent_required")
+        raise SignInError("consent_required", reason="The app has as many people as it may have before its review.")
     return Full(attempt.client)
 
 

@@ -14,6 +14,7 @@ from django.db.models import Q
 from accounts import outbox
 from accounts.models import Account
 from devportal.lib import clock
+from devportal.lib.mail import check_address
 from oidc.models import Project, ProjectInvitation, ProjectMember
 from oidc.projects import Gone, TooMany, check_room, lock, tell
 
@@ -35,11 +36,13 @@ class AlreadyMember(Exception):
 
 @transaction.atomic
 def invite(project: Project, email: str, role: str, actor: Account) -> ProjectInvitation:
-    """Invite an address, or renew its invitation, and mail it. Raises AlreadyMember, TooMany, Gone.
+    """Invite an address, or renew its invitation, and mail it.
 
-    One project mails one address once an hour; between mails a renewal still counts.
+    One project mails one address once an hour; between mails a renewal still counts. Raises AlreadyMember, TooMany,
+    Gone; ValidationError for an address that can't be mailed.
     """
     address, now = email.strip().lower(), clock.now()
+    check_address(address)
     row = lock(project.pk, actor)
     if row.members.filter(account__email=address).exists():
         raise AlreadyMember

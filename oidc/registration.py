@@ -130,7 +130,8 @@ def _cut(uri: str) -> tuple[str, ...]:
     rest, _, fragment = rest.partition("#")
     rest, _, query = rest.partition("?")
     authority, slash, path = rest.partition("/")
-    host, colon, port = authority.rpartition(":")
+    # What stands before an @ is never taken for a host: it may be a password.
+    host, colon, port = ("", "", "") if "@" in authority else authority.rpartition(":")
     return scheme, host if colon else authority, port if colon else "", slash + path, query, fragment
 
 

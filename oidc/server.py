@@ -13,6 +13,7 @@ from oauthlib.common import urlencode
 from oauthlib.oauth2.rfc6749 import errors
 from oauthlib.openid import Server as OpenIDServer
 
+from oidc import reporting
 from oidc.parameters import read_form
 from oidc.scopes import OPENID
 
@@ -80,6 +81,7 @@ def require_challenge(request: Any) -> dict[str, Any]:
 def require_well_formed_verifier(request: Any) -> None:
     """Refuse a verifier that no client may make, even if its hash fits."""
     if not CODE_VERIFIER.fullmatch(request.code_verifier or ""):
+        reporting.because("The code_verifier must have 43 to 128 characters, of A-Z, a-z, 0-9 and -._~ only.")
         raise errors.InvalidGrantError(request=request)
 
 

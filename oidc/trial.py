@@ -25,13 +25,19 @@ LONGEST = 16_000  # characters; few browsers send more
 class Step:
     """One check: whether it passed (None: it was not reached), and the exact reason if it did not.
 
-    `error` is the code that the app would be sent; "" where the person would see a page and the app nothing.
+    `error` is the code that the app would be sent; "" where the person would see a page and the app nothing. Neither
+    happens (`is_answered` is False) when what was pasted would not reach sign-in as a request of this client.
     """
 
     title: str
     passed: bool | None
     reason: str = ""
     error: str = ""
+    is_answered: bool = False
+
+
+class _NotARequest(Exception):
+    """What was pasted would not come to sign-in as a request of the client."""
 
 
 @dataclass
@@ -54,17 +60,14 @@ def try_request(client: Client, text: str) -> list[Step]:
             continue
         try:
             check(trial)
+        except _NotARequest as refusal:
+            steps.append(Step(title, False, str(refusal)))
         except SignInError as error:
             sent = error.code if error.may_redirect else ""
-            steps.append(Step(title, False, error.reason or error.public_description, sent))
+            steps.append(Step(title, False, error.reason or error.public_description, sent, is_answered=True))
         else:
             steps.append(Step(title, True))
     return steps
-
-
-def _refuse(reason: str) -> SignInError:
-    """Return a refusal that ends on a page."""
-    return SignInError("invalid_request", reason, may_redirect=False)
 
 
 # --- What only a pasted text has to be asked ---
@@ -74,22 +77,22 @@ def _at_the_right_address(trial: Trial) -> None:
     address, query = _cut(trial.text)
     expected = f"{settings.AUTH_URL}{reverse('authorize')}"
     if address not in ("", expected):
-        raise _refuse(f"Sign-in begins at {expected}, and nowhere else.")
+        raise _NotARequest(f"Sign-in begins at {expected}, and nowhere else.")
     if not query:
-        raise _refuse("There are no parameters: paste the whole address, or what follows its question mark.")
+        raise _NotARequest("There are no parameters: paste the whole address, or what follows its question mark.")
 
 
 def _readable(trial: Trial) -> None:
     try:
         trial.attempt.parameters = parse(_cut(trial.text)[1])
     except Unreadable as error:
-        raise _refuse(str(error)) from error
+        raise _NotARequest(str(error)) from error
 
 
 def _of_this_client(trial: Trial) -> None:
     sent = trial.attempt.parameters.get("client_id")
     if sent and sent != trial.client.client_id:
-        raise _refuse(f"The id of this client is {trial.client.client_id}; another one was sent.")
+        raise _NotARequest(f"The id of this client is {trial.client.client_id}; another one was sent.")
 
 
 def _cut(text: str) -> tuple[str, str]:
@@ -112,7 +115,8 @@ def _as_endpoint(check: authorize.Check) -> Callable[[Trial], None]:
     def run(trial: Trial) -> None:
         if isinstance(check(trial.attempt), Unavailable):
             off = not trial.attempt.client.enabled
-            raise _refuse("The client is turned off." if off else "The project is suspended.")
+            reason = "The client is turned off." if off else "The project is suspended."
+            raise SignInError("invalid_request", reason, may_redirect=False)
 
     return run
 

@@ -142,6 +142,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         if scopes.OFFLINE not in tokens.live_scopes(request.family):
             token.pop("refresh_token", None)
         if not tokens.keep(request.consumed, token["access_token"], token.get("refresh_token"), token["scope"]):
+            reporting.because("Another request with the same code or refresh token came first.")
             raise errors.InvalidGrantError(request=request)
 
     def finalize_id_token(self, id_token: dict[str, Any], token: Any, token_handler: Any, request: Any) -> str:

@@ -30,13 +30,14 @@ def record(sender: Any, event: Event, **kwargs: Any) -> None:
 
 def _add_to_trail(event: Event) -> None:
     email = Account.objects.filter(pk=event.actor).values_list("email", flat=True).first() if event.actor else None
+    came_from = client_ip.current()  # "" outside of a request: the service itself, or a command
     AuditEvent.objects.create(
         at=clock.now(),
         action=event.action,
         actor_id=event.actor,
         actor_email=email or "",
-        ip=client_ip.current() or None,
-        request_id=request_id.current(),
+        ip=came_from or None,
+        request_id=request_id.current() if came_from else "",
         project=event.project or "",
         target=event.target[:255],
         before=event.before,

@@ -1,5 +1,6 @@
 """The panel that shows a secret, once: what it says, and the file that the browser makes of it."""
 
+import shlex
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -20,6 +21,7 @@ class Panel:
     what: str  # "client secret", as the page calls it
     raw: str
     env: str  # the lines of a .env file
+    file_name: str  # under which a browser keeps them; one that begins with a dot would be changed
     done_url: str
     command: str = ""  # that tries it in a terminal
 
@@ -33,7 +35,7 @@ def show_client_secret(request: HttpRequest, seat: Seat, client: Client, raw: st
         "REDIRECT_URI": next(iter(client.registered_redirect_uris), ""),
     }
     done = reverse("console:quick_start", args=[seat.project.public_id, client.client_id])
-    panel = Panel(title, "client secret", raw, _env(lines), done)
+    panel = Panel(title, "client secret", raw, _env(lines), "client.env", done)
     return show_secret(request, "console/secret_once.html", seat, client, panel=panel)
 
 
@@ -43,10 +45,10 @@ def show_key(request: HttpRequest, seat: Seat, key: ApiKey, raw: str) -> HttpRes
     command = (
         f"""export API_KEY='{raw}'\ncurl -sS -H "Authorization: Bearer $API_KEY" {settings.BASE_URL}/v1/me; echo"""
     )
-    panel = Panel(f"{key.name} is made", "API key", raw, _env({"API_KEY": raw}), done, command)
+    panel = Panel(f"{key.name} is made", "API key", raw, _env({"API_KEY": raw}), "api-key.env", done, command)
     return show_secret(request, "console/secret_once.html", seat, panel=panel)
 
 
 def _env(lines: dict[str, str]) -> str:
-    # Quoted, since an address may hold what a shell reads as something else; none of them holds a quote.
-    return "".join(f"{name}='{value}'\n" for name, value in lines.items())
+    # Quoted only where a shell would read something else: not every reader of such files takes the quotes away.
+    return "".join(f"{name}={shlex.quote(value)}\n" for name, value in lines.items())

@@ -2,7 +2,21 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from devportal.console.views import checks, client_secrets, client_settings, clients, keys, playground, review
+from devportal.console.views import (
+    activity,
+    checks,
+    client_secrets,
+    client_settings,
+    clients,
+    home,
+    keys,
+    members,
+    people,
+    playground,
+    project_settings,
+    projects,
+    review,
+)
 from devportal.console.views.quick_start import quick_start
 from devportal.console.views.unbuilt import unbuilt
 
@@ -30,13 +44,21 @@ client_pages: list[URLPattern] = [
 ]
 
 project_pages: list[URLPattern | URLResolver] = [
-    path("", unbuilt, name="project"),
-    path("settings", unbuilt, name="project_settings"),
-    path("members", unbuilt, name="members"),
-    path("activity", unbuilt, name="activity"),
+    path("", projects.project, name="project"),
+    path("settings", project_settings.project_settings, name="project_settings"),
+    path("transfer", project_settings.project_transfer, name="project_transfer"),
+    path("leave", project_settings.project_leave, name="project_leave"),
+    path("delete", project_settings.project_delete, name="project_delete"),
+    path("restore", project_settings.project_restore, name="project_restore"),
+    path("members", members.members, name="members"),
+    path("members/<int:member_id>", members.member, name="member"),
+    path("members/<int:member_id>/remove", members.member_remove, name="member_remove"),
+    path("invitations/<int:invitation_id>/renew", members.invitation_renew, name="invitation_renew"),
+    path("invitations/<int:invitation_id>/withdraw", members.invitation_withdraw, name="invitation_withdraw"),
+    path("activity", activity.activity, name="activity"),
     path("usage", unbuilt, name="usage"),
     path("requests", unbuilt, name="requests"),
-    path("people", unbuilt, name="people"),
+    path("people", people.people, name="people"),
     path("keys", keys.keys, name="keys"),
     path("keys/new", keys.key_new, name="key_new"),
     path("keys/<str:key_id>/revoke", keys.key_revoke, name="key_revoke"),
@@ -46,10 +68,11 @@ project_pages: list[URLPattern | URLResolver] = [
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("", unbuilt, name="home"),
+    path("", home.home, name="home"),
+    path("invitations/<int:invitation_id>", home.invitation, name="invitation"),
     path("check/name", checks.check_name, name="check_name"),
     path("check/addresses", checks.check_addresses, name="check_addresses"),
-    path("projects/new", unbuilt, name="project_new"),
+    path("projects/new", projects.project_new, name="project_new"),
     path("playground/callback", playground.playground_callback, name="playground_callback"),
     path("p/<slug:project_id>/", include(project_pages)),
 ]

@@ -41,6 +41,11 @@ def remember(request: HttpRequest) -> None:
     _request.set(request)
 
 
+def forget() -> None:
+    """Forget the request: what follows on this thread is outside of one."""
+    _request.set(None)
+
+
 def current() -> str:
     """Return the address that the request being answered came from, "" outside of one."""
     request = _request.get()

@@ -11,7 +11,7 @@ from devportal.lib import request_id
 _JWT = re.compile(r"eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,4}")
 _NAMED = re.compile(
     r"(?i)\b(code|code_verifier|client_secret|refresh_token|access_token|id_token|id_token_hint|password|token)"
-    r"(['\"]?\s*[=:,]\s*['\"]?)([^\s&'\",}]{6,})"
+    r"(['\"]?\s*[=:,]\s*['\"]?)(?!\[)([^\s&'\",}”]{6,})"
 )
 _SPOKEN = re.compile(r"(?i)\b((?:refresh|access) token|code|verifier) [A-Za-z0-9._~-]{20,}")
 _BASIC = re.compile(r"(?i)\b(basic|bearer)\s+[A-Za-z0-9._~+/=-]{6,}")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from contextvars import ContextVar
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from devportal.lib import client_ip
@@ -19,6 +20,13 @@ def current() -> str:
     return _current.get()
 
 
+def is_acceptable(given: str) -> bool:
+    """Tell whether an id that came along may be used: it goes into logs, so it is no credential that strayed."""
+    if any(prefix in given for prefix in (settings.API_KEY_PREFIX, settings.CLIENT_SECRET_PREFIX, "eyJ")):
+        return False
+    return _WELL_FORMED.fullmatch(given) is not None
+
+
 class RequestIdMiddleware:
     """Takes over a well-formed id from a proxy in front, else makes one; answers with it."""
 
@@ -27,7 +35,7 @@ class RequestIdMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         given = request.headers.get(HEADER, "")
-        request_id = given if _WELL_FORMED.fullmatch(given) else random_text(20)
+        request_id = given if is_acceptable(given) else random_text(20)
         # Never reset: Django logs an answer's status after the last middleware has returned.
         _current.set(request_id)
         client_ip.remember(request)

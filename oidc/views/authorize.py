@@ -21,6 +21,7 @@ from devportal.lib.limits import Limited
 from oidc import authorize, limits, pending, reporting
 from oidc.authorize import Attempt, Consent, Full, Issue, Login, Outcome, Refuse, Unavailable
 from oidc.errors import AppFull, ConsentMissing, SignInError
+from oidc.models import Client
 from oidc.parameters import Parameters, Unreadable, read_encoded_form, read_query
 from oidc.pending import Pending
 from oidc.views import pages
@@ -80,7 +81,7 @@ class Decided(OAuthLibMixin):  # type: ignore[misc]
             missing = frozenset(attempt.scopes)
             return self.answer(request, attempt, Consent(attempt.client, attempt.scopes, missing))
         except OAuthToolkitError as error:
-            return redirect_back(request, attempt, SignInError(error.oauthlib_error.error))
+            return self.answer(request, attempt, Refuse(SignInError(error.oauthlib_error.error)))
         pending.answered(request.session, attempt.pending.key)
         reporting.tell("signed_in", attempt.client, reporting.AUTHORIZE, redirect_uri=attempt.redirect_uri)
         return answer_app(request, attempt, {"code": decided.code})
@@ -93,11 +94,17 @@ def tell_outcome(attempt: Attempt, outcome: Outcome) -> None:
             word = "cancelled" if error.code == "access_denied" else "refused"
             tell_refusal(attempt, error.code, error.reason or error.public_description, word)
         case Unavailable(client):
-            off = "The project is suspended." if client.enabled else "The client is turned off."
-            tell_refusal(attempt, "unavailable", off)
+            tell_refusal(attempt, "unavailable", why_off(client))
         case Full():
             most = settings.UNVERIFIED_APP_PEOPLE
             tell_refusal(attempt, "app_full", f"{most} people use this app, and it has not been reviewed.")
+
+
+def why_off(client: Client) -> str:
+    """Return why nobody can sign in to a client."""
+    if not client.enabled:
+        return "The client is turned off."
+    return "The project is deleted." if client.project.is_deleted else "The project is suspended."
 
 
 def tell_refusal(attempt: Attempt, error: str, reason: str, outcome: str = "refused") -> None:

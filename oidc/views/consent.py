@@ -13,7 +13,7 @@ from oidc import authorize, pending
 from oidc.authorize import Login, Refuse, Unavailable
 from oidc.errors import SignInError
 from oidc.views import pages
-from oidc.views.authorize import Decided, look_at, sign_in_url
+from oidc.views.authorize import Decided, look_at, sign_in_url, tell_refusal
 
 
 @method_decorator([never_cache, login_required], name="dispatch")
@@ -36,6 +36,7 @@ class ConsentView(Decided, View):
         try:
             outcome = authorize.decide(attempt)
         except SignInError as error:
+            tell_refusal(attempt, error.code, error.reason or error.public_description)
             return pages.error(request, error)
         if not allowed and not isinstance(outcome, Unavailable):
             outcome = Refuse(SignInError("access_denied"))

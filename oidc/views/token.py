@@ -61,10 +61,13 @@ def answered(request: HttpRequest, answer: Callable[[], HttpResponse]) -> HttpRe
 
 
 def tell_of_refusal(endpoint: str, body: str, status: int, redirect_uri: str = "") -> None:
-    """Have the client's sign-in log say why a request was refused, if it came from a client that is known."""
-    client_id = reporting.reported_client()
-    if status < 400 or not client_id:
+    """Have the client's sign-in log say why a request was refused.
+
+    A client that is not known takes the same way, so that nobody can tell by the time; its entry is dropped later.
+    """
+    if status < 400:
         return
+    client_id = reporting.reported_client()
     refused = json.loads(body)
     error = refused.get("error", "")
     # What oauthlib itself refuses with this code is a verifier that does not fit.

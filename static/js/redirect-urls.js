@@ -85,9 +85,10 @@
       row.querySelector("[data-remove]").setAttribute("aria-label", "Remove " + label);
     }
 
+    // There is nothing to remove from an empty row, which does not count.
     function showRemovals() {
       rows().forEach(function (row) {
-        row.querySelector("[data-remove]").hidden = false;
+        row.querySelector("[data-remove]").hidden = !inputOf(row).value;
       });
     }
 
@@ -97,6 +98,7 @@
       say(row, { error: "", notes: [] });
       list.append(row);
       rows().forEach(number);
+      showRemovals();
       inputOf(row).focus();
     }
 
@@ -108,11 +110,15 @@
         row.remove();
         rows().forEach(number);
       }
+      showRemovals();
       inputOf(rows()[Math.min(place, list.children.length - 1)]).focus();
       askSoon();
     }
 
-    list.addEventListener("input", askSoon);
+    list.addEventListener("input", function () {
+      showRemovals();
+      askSoon();
+    });
     list.addEventListener("click", function (event) {
       const button = event.target.closest("[data-remove]");
       if (button) {

@@ -99,3 +99,29 @@ def test_a_stop_in_the_middle_of_calls_counts_each_that_was_answered(service: Se
     assert answered >= 50
     # The one on its way at the end may have been counted and not answered.
     assert counted(service)[200] - answered in (0, 1)
+
+
+def test_a_clean_stop_loses_no_log_entry(service: Service) -> None:
+    key = key_of(service)
+    call(service, key, 9)
+    # One refusal of a sign-in, in its client's log, beside them.
+    sql = "SELECT (SELECT count(*) FROM api_requestlog), (SELECT count(*) FROM console_signinevent)"
+    declared = service.provision(
+        projects=[
+            {
+                "name": "P",
+                "owner": "ada@example.com",
+                "clients": [{"name": "A", "type": "spa", "redirect_uris": ["https://app.example.com/"]}],
+            }
+        ]
+    )
+    client_id = declared["projects"][0]["clients"][0]["client_id"]
+    address = f"{service.address}/connect/authorize?client_id={client_id}&redirect_uri=https://elsewhere.example.com/"
+    assert httpx.get(address).status_code == 400
+    assert service.stop() == 0
+    if url := service.settings.get("DATABASE_URL"):
+        with psycopg.connect(url) as connection:
+            assert connection.execute(sql.encode()).fetchall() == [(9, 1)]
+    else:
+        with sqlite3.connect(service.home / "db.sqlite3") as connection:
+            assert connection.execute(sql).fetchall() == [(9, 1)]

@@ -1,6 +1,5 @@
 """The quick starts, run as their pages show them: the code is taken from the page and pasted into a terminal."""
 
-import importlib.metadata
 import json
 import re
 import shutil
@@ -15,6 +14,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.clients.person import PASSWORD, Forms, Person
+from tests.clients.quick_start import save, start
 from tests.clients.terminal import Code, Shown, Terminal
 from tests.services import keeper
 from tests.services.chromium import Chromium
@@ -90,42 +90,6 @@ def started(live_service: Service) -> Iterator[Started]:
         yield Started(live_service, browser, project["id"], found, project["api_keys"][0]["key"])
 
 
-def save(blocks: list[Shown], folder: Path) -> list[str]:
-    """Save what is to be saved, and return what is to be pasted into a terminal, without installing anything."""
-    commands = []
-    for block in blocks:
-        if block.file:
-            (folder / block.file).write_text(f"{block.code}\n", encoding="utf-8")
-        elif block.code.startswith(("python3 -m pip install ", "npm install ")):
-            check_installable(block.code)
-        else:
-            commands.append(block.code)
-    return commands
-
-
-def check_installable(command: str) -> None:
-    """Check that what the page installs is what the tests have, so that it runs with that."""
-    words = command.split()
-    if words[0] == "npm":
-        lock = json.loads((Path(__file__).parent / "package-lock.json").read_text())
-        for package in words[2:]:
-            name, _, major = package.rpartition("@")
-            assert lock["packages"][f"node_modules/{name}"]["version"].startswith(f"{major}.")
-    else:
-        assert all(importlib.metadata.version(package) for package in words[4:])
-
-
-def start(terminal: Terminal, commands: list[str], client: dict[str, Any]) -> list[str]:
-    """Hand over the secret, if the client has one, and run the rest up to its first question."""
-    if client["client_secret"]:
-        assert "CLIENT_SECRET" in commands[0]
-        terminal.type(commands[0])
-        terminal.type(client["client_secret"])
-        commands = commands[1:]
-    terminal.type(commands[0])
-    return commands[1:]
-
-
 # --- curl ---
 
 
@@ -135,7 +99,7 @@ def test_curl_from_the_sign_in_request_to_a_refresh(started: Started, kind: str,
     client, ada = started.clients[kind], Person(started.service, ADA)
     commands = save(started.blocks(kind, "curl"), tmp_path)
     with Terminal(tmp_path) as terminal:
-        answer, exchange, call, refresh = start(terminal, commands, client)
+        answer, exchange, call, refresh = start(terminal, commands, client["client_secret"])
         url = terminal.expect(r"(?m)^(http\S+/connect/authorize\?\S+)$")[1]
         arrived_at = ada.go(url)
         assert arrived_at.startswith(f"{client['redirect_uris'][0]}?code=")
@@ -161,7 +125,7 @@ def test_curl_says_when_an_answer_is_not_ours(started: Started, tmp_path: Path) 
     client = started.clients["native"]
     commands = save(started.blocks("native", "curl"), tmp_path)
     with Terminal(tmp_path) as terminal:
-        answer, exchange, *_ = start(terminal, commands, client)
+        answer, exchange, *_ = start(terminal, commands, client["client_secret"])
         terminal.type(answer)
         terminal.type(f"{client['redirect_uris'][0]}?code=made-up&state=another")
         terminal.type(exchange)
@@ -215,7 +179,7 @@ def sign_in_at_the_app(started: Started, commands: list[str], folder: Path) -> N
     """Run a web app, sign in where it says, and see that it knows who it was."""
     client, ada = started.clients["web"], Person(started.service, ADA)
     with Terminal(folder) as terminal:
-        assert start(terminal, commands, client) == []
+        assert start(terminal, commands, client["client_secret"]) == []
         origin = terminal.expect(r"Open (http://localhost:\d+)/")[1]
         arrived_at = ada.go(f"{origin}/")
         assert httpx.get(arrived_at).status_code == 400, "another browser"
@@ -234,7 +198,7 @@ def sign_in_from_the_terminal(started: Started, kind: str, commands: list[str], 
     """Run an installed app, sign in in a browser, and see that it knows who it was."""
     client, ada = started.clients[kind], Person(started.service, ADA)
     with Terminal(folder) as terminal:
-        assert start(terminal, commands, client) == []
+        assert start(terminal, commands, client["client_secret"]) == []
         go = terminal.expect(r"(http\S+/connect/authorize\?\S+)")[1]
         arrived_at = ada.go(go)
         redirect_uri = client["redirect_uris"][0]
@@ -289,6 +253,6 @@ def test_a_browser_app_in_javascript(started: Started, node_folder: Path, browse
         return page.inner_text("#me")
 
     with Terminal(node_folder) as terminal:
-        assert start(terminal, commands, started.clients["spa"]) == []
+        assert start(terminal, commands, None) == []
         origin = terminal.expect(r"Open (http://localhost:\d+)/")[1]
         assert ADA in browser.visit(steps)

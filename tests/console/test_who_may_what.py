@@ -36,19 +36,35 @@ def writing(post: str, get: str = "302 404 403 200 200") -> Row:
     return Row(get, post)
 
 
+def owning(post: str, get: str = "302 404 403 403 200") -> Row:
+    """Return the row of a page that owners alone have."""
+    return Row(get, post)
+
+
 # Somebody who is not signed in is sent to sign in; so is, to their address, who has not proven it.
 # What is not built yet is there for nobody.
 UNBUILT = Row("404 404 404 404 404", "404 404 404 404 404")
 
 TABLE: dict[str, Row] = {
     # Home and projects
-    "home": UNBUILT,
-    "project_new": UNBUILT,
-    "project": UNBUILT,
-    "project_settings": UNBUILT,
-    "members": UNBUILT,
-    "activity": UNBUILT,
-    "people": UNBUILT,
+    "home": Row("302 200 200 200 200", "302 405 405 405 405"),
+    "project_new": Row("302 200 200 200 200", "302 200 200 200 200"),
+    # To somebody else's invitation everybody gets the same as to none.
+    "invitation": Row("302 405 405 405 405", "302 302 302 302 302"),
+    "project": reading(),
+    "project_settings": reading("302 404 403 403 200"),
+    "project_transfer": owning("302 404 403 403 200"),
+    # The only owner is sent back, to hand the project over first.
+    "project_leave": reading("302 404 302 302 302"),
+    "project_delete": owning("302 404 403 403 200"),
+    "project_restore": owning("302 404 403 403 302", get="302 405 405 405 405"),
+    "members": reading("302 404 403 403 200"),
+    "member": owning("302 404 403 403 200"),
+    "member_remove": owning("302 404 403 403 302", get="302 405 405 405 405"),
+    "invitation_renew": owning("302 404 403 403 302", get="302 405 405 405 405"),
+    "invitation_withdraw": owning("302 404 403 403 302", get="302 405 405 405 405"),
+    "activity": reading(),
+    "people": reading(),
     #
     # Clients
     "clients": reading(),

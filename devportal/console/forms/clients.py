@@ -102,7 +102,7 @@ class TesterForm(forms.Form):
     url = forms.CharField(
         label="Authorization URL",
         max_length=trial.LONGEST,
-        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false", "autocomplete": "off"}),
+        widget=forms.Textarea(attrs={"rows": 5, "class": "code", "spellcheck": "false", "autocomplete": "off"}),
         error_messages={"required": "Paste an authorization URL."},
         help_text="The address to which your app sends people, or what follows its question mark. Nothing is fetched.",
     )

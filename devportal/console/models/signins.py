@@ -5,7 +5,7 @@ from django.db import models
 
 
 class SignInEvent(models.Model):
-    """One step of a sign-in, as the client's developer may see it: no credential and no personal data in it."""
+    """One step of a sign-in, as a developer may see it: no credential and no personal data in it (signins.py)."""
 
     class Outcome(models.TextChoices):
         SIGNED_IN = "signed_in", "Signed in"
@@ -18,7 +18,7 @@ class SignInEvent(models.Model):
     outcome = models.CharField(max_length=10, choices=Outcome.choices)
     error = models.CharField(max_length=40, blank=True)
     reason = models.TextField(blank=True)
-    redirect_uri = models.TextField(blank=True)  # as received
+    redirect_uri = models.TextField(blank=True)  # as received, without what looks like a secret
     request_id = models.CharField(max_length=64)
 
     class Meta:

@@ -1,0 +1,84 @@
+"""How many people use an app, and whether it is full: numbers alone, nobody is named."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import TruncDay
+
+from devportal.console.charts import Band, Bars
+from devportal.lib import clock
+from oidc.models import Client, Connection, Project, ProjectMember
+
+TREND_DAYS = 30
+# From this share of the cap on, developers are warned.
+NEAR = 0.8
+
+
+def clients_with_people(clients: "QuerySet[Client]") -> "QuerySet[Client]":
+    """Return clients with `people`, whom the cap counts, and `people_now`, who have not removed the app.
+
+    The cap counts whoever ever authorized the app, the project's owners apart (oidc/consent.py).
+    """
+    owner = ProjectMember.objects.filter(
+        project=OuterRef("project"), account=OuterRef("connections__account"), role=ProjectMember.Role.OWNER
+    )
+    counted: QuerySet[Client] = clients.annotate(
+        people=Count("connections", filter=~Exists(owner)),
+        people_now=Count("connections", filter=Q(connections__removed_at=None, connections__account__isnull=False)),
+    )
+    return counted
+
+
+@dataclass(frozen=True)
+class Fullness:
+    """How far an app is from its cap; `cap` is None for one that has none."""
+
+    client: Client
+    people: int
+    people_now: int
+    cap: int | None
+
+    @property
+    def share(self) -> int:
+        """How much of the cap is taken, in per cent."""
+        return min(100, self.people * 100 // self.cap) if self.cap else 0
+
+    @property
+    def is_full(self) -> bool:
+        return self.cap is not None and self.people >= self.cap
+
+    @property
+    def is_near(self) -> bool:
+        return self.cap is not None and self.people >= self.cap * NEAR
+
+
+def fullness(client: Client) -> Fullness:
+    """Return how full one of `clients_with_people` is."""
+    has_cap = not (client.is_verified or client.first_party)
+    people, now = getattr(client, "people", 0), getattr(client, "people_now", 0)
+    return Fullness(client, people, now, settings.UNVERIFIED_APP_PEOPLE if has_cap else None)
+
+
+def nearly_full(projects: Iterable[int]) -> list[Fullness]:
+    """Return the apps of these projects, by key, that are full or near it."""
+    capped = Client.objects.filter(project__in=list(projects), verified_at=None, first_party=False)
+    near = clients_with_people(capped).filter(people__gte=settings.UNVERIFIED_APP_PEOPLE * NEAR)
+    return [fullness(client) for client in near.order_by("-people", "pk")]
+
+
+def trend(project: Project) -> Bars:
+    """Return how many people each of the last 30 days brought, today included: first authorizations of any app."""
+    today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    starts = list(_days(today - timedelta(days=TREND_DAYS - 1)))
+    new = Connection.objects.filter(client__project=project, first_authorized_at__gte=starts[0])
+    rows = new.annotate(day=TruncDay("first_authorized_at")).values_list("day").annotate(count=Count("pk")).order_by()
+    counts = dict(rows)
+    band = Band("New authorizations", "plain", [counts.get(day, 0) for day in starts])
+    return Bars("people", "New authorizations a day", starts, timedelta(days=1), [band])
+
+
+def _days(first: datetime) -> Iterator[datetime]:
+    return (first + timedelta(days=number) for number in range(TREND_DAYS))
