@@ -202,3 +202,17 @@ def test_the_demo_is_such_a_file() -> None:
     call_command("provision", "deploy/demo.toml", "--json", stdout=out)
     clients = json.loads(out.getvalue())["projects"][0]["clients"]
     assert [client["type"] for client in clients] == ["web", "spa", "native"]
+
+
+def test_a_name_that_several_have_names_none(tmp_path: Path) -> None:
+    """The console lets clients, and keys, of one project share a name: which one is meant can't be told."""
+    provision(tmp_path, FILE + KEY)
+    client, key = Client.objects.get(name="Live"), ApiKey.objects.get()
+    twin = Client.objects.create(project=client.project, name="Live", type="native", client_id="op_client_twin")
+    with pytest.raises(CommandError, match="several clients of the project have this name"):
+        provision(tmp_path, FILE + KEY)
+    twin.delete()
+    key.pk, key.public_id = None, "anotherkeyid"
+    key.save()
+    with pytest.raises(CommandError, match="several keys of the project have this name"):
+        provision(tmp_path, FILE + KEY)

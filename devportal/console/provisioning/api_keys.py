@@ -21,7 +21,10 @@ def apply_key(table: Table, project: Project, rotate: bool) -> dict[str, Any]:
     if not ProjectMember.objects.filter(project=project, account=owner).exists():
         raise BadFile(f"{table.at('owner')}: {owner.email} is no member of the project")
 
-    existing = ApiKey.objects.filter(project=project, name=name, revoked_at=None).first()
+    found = list(ApiKey.objects.filter(project=project, name=name, revoked_at=None)[:2])
+    if len(found) > 1:
+        raise BadFile(f"{table.at('name')}: several keys of the project have this name; revoke all but one first")
+    existing = found[0] if found else None
     raw = None
     if existing is None or rotate or existing.owner_id != owner.pk:
         if existing is not None:

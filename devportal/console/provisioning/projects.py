@@ -91,9 +91,17 @@ def _check_approvable(scope: str) -> None:
         raise ValidationError(f"must be one of {', '.join(APPROVABLE)}")
 
 
+def _client_named(table: Table, project: Project, name: str) -> Client | None:
+    """Return the client of this name. Raises BadFile for two: in the console several may share one."""
+    found = list(Client.objects.filter(project=project, name=name)[:2])
+    if len(found) > 1:
+        raise BadFile(f"{table.at('name')}: several clients of the project have this name; rename all but one first")
+    return found[0] if found else None
+
+
 def _apply_client(table: Table, project: Project, rotate_secrets: bool) -> dict[str, Any]:
     declared = _read_client(table)
-    client = Client.objects.filter(project=project, name=declared.name).first()
+    client = _client_named(table, project, declared.name)
     is_new = client is None
     if client is None:
         client = Client(project=project, name=declared.name, type=declared.kind, client_id=new_client_id())
