@@ -11,6 +11,7 @@ from django.test import Client as Browser
 from django.test import override_settings
 
 from accounts.models import Account
+from devportal.console.playground import calls
 from oidc.models import Client, Project, ProjectMember
 from oidc.registration import check_redirect_uri, playground_redirect_uri
 from tests.console.playing import CALLBACK, Playground, parameters_of, tokens_on
@@ -338,3 +339,19 @@ def test_wrong_secrets_count_at_the_developers_own_address(
     elsewhere = RelyingParty(client, playground.browser, "wrong")
     assert elsewhere.exchange("x").status_code == 401
     assert tokens_on(playground.exchange(secret))["access_token"]
+
+
+@pytest.mark.parametrize("proxies", [[], ["10.0.0.0/8"]])
+def test_behind_https_its_calls_are_https_and_not_redirected(proxies: list[str], settings: Any, db: None) -> None:
+    settings.AUTH_URL = settings.BASE_URL = "https://login.example.com"
+    settings.ALLOWED_HOSTS = ["login.example.com"]
+    settings.SECURE_SSL_REDIRECT = True
+    settings.TRUSTED_PROXIES = proxies
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if proxies else None
+    calls._handler.cache_clear()
+    try:
+        assert calls.get("/v1/me", "nonsense").error == "invalid_token"
+        form = {"grant_type": "authorization_code", "code": "x", "redirect_uri": "x", "code_verifier": "x" * 43}
+        assert calls.exchange_code(form, "nobody", "").error == "invalid_client"
+    finally:
+        calls._handler.cache_clear()

@@ -6,6 +6,7 @@ from inside. No address that anybody typed is ever called.
 
 import functools
 import json
+from collections.abc import Callable
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,8 @@ from urllib.parse import urlencode
 
 import httpx
 from django.conf import settings
-from django.core.handlers.wsgi import WSGIHandler
+from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
+from django.http import HttpResponse
 
 from devportal.lib import client_ip
 
@@ -71,14 +73,25 @@ class Exchange:
 
 
 @functools.cache
-def _application() -> WSGIHandler:
+def _handler() -> WSGIHandler:
     return WSGIHandler()
+
+
+def _application(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+    """Answer a request within another one: all the middleware, but not the signals of a request.
+
+    With these Django looks after database connections, which belong to the request outside.
+    """
+    response = _handler().get_response(WSGIRequest(environ))
+    assert isinstance(response, HttpResponse)  # what programs call is never streamed
+    start_response(f"{response.status_code} {response.reason_phrase}", list(response.items()))
+    return [response.content]
 
 
 def _send(request: httpx.Request) -> httpx.Response:
     """Have the service answer, as it would answer the developer's own machine: their address is what limits count."""
     peer = client_ip.current() or "127.0.0.1"
-    transport = httpx.WSGITransport(app=_application(), raise_app_exceptions=False, remote_addr=peer)
+    transport = httpx.WSGITransport(app=_application, raise_app_exceptions=False, remote_addr=peer)
     with httpx.Client(transport=transport) as client:
         # What belongs to the request being answered (its id, its address) stays as it is.
         return copy_context().run(client.send, request)

@@ -1,0 +1,50 @@
+"""The playground in a real browser, against a running service: forms, redirects and calls within the process."""
+
+import json
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.steps import sign_in
+from tests.browser.watch import Watch
+from tests.clients.person import PASSWORD
+from tests.services.chromium import Chromium
+from tests.services.service import Service
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+DANA = "dana.plays@example.com"
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_developer_sees_a_whole_sign_in(live_service: Service, browser: Chromium, scripts: bool) -> None:
+    client = {"name": f"Played {scripts}", "type": "web", "redirect_uris": ["https://app.example.com/cb"]}
+    declared = live_service.provision(
+        people=[{"email": DANA, "password": PASSWORD, "given_name": "Dana"}],
+        projects=[{"name": f"Played {scripts}", "owner": DANA, "clients": [client]}],
+    )
+    project = declared["projects"][0]
+    made = project["clients"][0]
+    path = f"{live_service.address}/console/p/{project['id']}/clients/{made['client_id']}/playground"
+
+    def steps(page: Page) -> None:
+        watch = Watch(page.context)
+        page.goto(path)
+        sign_in(page, DANA, PASSWORD)
+        page.goto(path)
+        page.get_by_role("button", name="address to this client").click()
+        page.get_by_label("offline_access").check()
+        page.get_by_role("button", name="Make the request").click()
+        page.get_by_role("link", name="Go there and sign in").click()
+        page.click("button[value=allow]")
+        page.wait_for_url(path)
+        page.fill("#client_secret", made["client_secret"])
+        page.get_by_role("button", name="Exchange the code").click()
+        said = page.locator("#call-1-answer").inner_text()
+        assert json.loads(said[said.index("{") :])["email"] == DANA
+        expect(page.get_by_text("fails", exact=True)).to_have_count(0)
+        page.get_by_role("button", name="End this test").click()
+        expect(page.get_by_text("The test has ended")).to_be_visible()
+        watch.check()
+
+    browser.visit(steps, java_script_enabled=scripts)
