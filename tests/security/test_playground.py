@@ -7,11 +7,14 @@ from urllib.parse import urlencode
 import pytest
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.http import HttpResponse
 from django.test import Client as Browser
-from django.test import override_settings
+from django.test import RequestFactory, override_settings
 
 from accounts.models import Account
 from devportal.console.playground import calls
+from devportal.lib import client_ip, request_id
+from devportal.lib.request_id import RequestIdMiddleware
 from oidc.models import Client, Project, ProjectMember
 from oidc.registration import check_redirect_uri, playground_redirect_uri
 from tests.console.playing import CALLBACK, Playground, parameters_of, tokens_on
@@ -355,3 +358,11 @@ def test_behind_https_its_calls_are_https_and_not_redirected(proxies: list[str],
         assert calls.exchange_code(form, "nobody", "").error == "invalid_client"
     finally:
         calls._handler.cache_clear()
+
+
+def test_a_call_leaves_the_request_around_it_as_it_was(rf: RequestFactory, db: None) -> None:
+    outer = rf.get("/console/", REMOTE_ADDR="203.0.113.9")
+    RequestIdMiddleware(lambda request: HttpResponse())(outer)
+    before = request_id.current()
+    calls.get("/v1/me", "nonsense")
+    assert (request_id.current(), client_ip.current()) == (before, "203.0.113.9")

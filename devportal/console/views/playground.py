@@ -153,6 +153,4 @@ def _page(
     if result is not None:
         context["exchange_help"] = TOKEN_HELP.get(result.exchange.error, (0, None))[1]
         context["calls"] = [(call, API_HELP.get(call.error)) for call in result.calls]
-    response = show(request, "console/playground.html", seat, client, status=status, **(context | more))
-    response["Cache-Control"] = "no-store"  # tokens may be on it
-    return response
+    return show(request, "console/playground.html", seat, client, status=status, **(context | more))
