@@ -288,6 +288,17 @@ def test_the_address_is_added_at_the_end_and_taken_away(project: Project, at_key
     assert added.actor_email == "dan@example.com"
 
 
+def test_what_the_list_of_addresses_does_not_take_is_said(project: Project, at_keyboard: Browser) -> None:
+    full = make_client(project, redirect_uris=" ".join(f"{APP}/{number}" for number in range(50)))
+    playground = Playground(full, at_keyboard).open()
+    assert "at most 50 of these addresses" in text(playground.page())
+    only = make_client(project, redirect_uris=playground_redirect_uri())
+    playground = Playground(only, at_keyboard)
+    playground.post("address", wanted="no")
+    assert "Add at least one address" in text(playground.page())
+    assert Client.objects.get(pk=only.pk).redirect_uris == playground_redirect_uri()
+
+
 def test_without_the_address_no_test_begins(project: Project, at_keyboard: Browser) -> None:
     playground = Playground(make_client(project), at_keyboard)
     playground.post("begin", scope=["email"])

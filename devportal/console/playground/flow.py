@@ -9,9 +9,10 @@ from devportal.console.playground import calls, explaining, runs
 from devportal.console.playground.calls import Exchange
 from devportal.console.playground.explaining import Explained
 from devportal.console.playground.runs import Run, Session
-from devportal.lib.audit import Event, changes, report
 from oidc import scopes
+from oidc.client_settings import update_settings
 from oidc.models import Client
+from oidc.projects import Gone
 from oidc.registration import playground_redirect_uri
 
 PROMPTS = {
@@ -51,19 +52,17 @@ def is_open(client: Client) -> bool:
 
 
 def set_open(client: Client, actor: Account, wanted: bool) -> None:
-    """Register the playground's address on a client, or take it away. Raises ValidationError."""
+    """Register the playground's address on a client, or take it away. Raises ValidationError, Gone."""
     address = playground_redirect_uri()
     with transaction.atomic():
-        row = Client.objects.select_for_update(no_key=True, of=("self",)).select_related("project").get(pk=client.pk)
+        row = Client.objects.select_for_update(no_key=True).filter(pk=client.pk).first()
+        if row is None:
+            raise Gone
+        row.project = client.project
         others = [uri for uri in row.registered_redirect_uris if uri != address]
         # At the end: the first address stands for the app on the consent page.
         redirects = [*others, address] if wanted else others
-        before, row.redirect_uris = row.redirect_uris.split(), " ".join(redirects)
-        row.save(update_fields=["redirect_uris", "updated"])
-        was, now = changes({"redirect_uris": before}, {"redirect_uris": redirects})
-        if now:
-            project = row.project.public_id
-            report(Event("client.changed", actor.pk, project, row.client_id, before=was, after=now))
+        update_settings(row, actor, redirects, row.registered_post_logout_redirect_uris)
 
 
 def choose_scopes(client: Client, asked: list[str]) -> list[str]:
