@@ -11,10 +11,10 @@ from itertools import islice
 from typing import Any
 
 from django.db import connection
-from django.db.models import Model, Q, QuerySet, Sum
+from django.db.models import Q, QuerySet, Sum
 from django.db.models.functions import Trunc
 
-from api.models import LATENCY_FIELDS, Counted, UsageBucket, UsageDay, UsageHour, UsageTotal
+from api.models import LATENCY_FIELDS, Counted, CountedByWhom, UsageBucket, UsageDay, UsageHour, UsageTotal
 from oidc.models import Project
 
 ROWS_A_STATEMENT = 500
@@ -160,9 +160,11 @@ def busiest(
     return list(found)
 
 
-def stored(project: Project, since: datetime, until: datetime, **only: Any) -> "Iterator[tuple[Level, Model]]":
-    """Yield the rows of a stretch of time one by one, in the order of time, from the table that suits it."""
-    level = level_for(since, until, ["client"])
+def stored(
+    project: Project, since: datetime, until: datetime, unit: str, **only: Any
+) -> "Iterator[tuple[datetime, CountedByWhom]]":
+    """Yield what is stored by minute, hour or day (`unit`), each row with its time, in the order of time."""
+    level = next(level for level in LEVELS if level.by_whom and level.time == unit)
     order = (level.time, *_WHO, *_KIND)
     for row in _rows(level, project, since, until, only).order_by(*order).iterator(chunk_size=1000):
-        yield level, row
+        yield getattr(row, level.time), row

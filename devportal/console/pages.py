@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -16,7 +17,7 @@ from devportal.console.access import Seat
 from oidc.models import Client
 from oidc.projects import Gone
 
-View = Callable[..., HttpResponse]
+View = Callable[..., HttpResponseBase]
 
 
 def console_page(*methods: str) -> Callable[[View], View]:
@@ -24,7 +25,7 @@ def console_page(*methods: str) -> Callable[[View], View]:
 
     def decorate(view: View) -> View:
         @wraps(view)
-        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             if isinstance(request.user, Account) and not request.user.email_verified:
                 return HttpResponseRedirect(reverse("account_email"))
             try:

@@ -16,6 +16,7 @@ from devportal.console.views import (
     project_settings,
     projects,
     review,
+    usage,
 )
 from devportal.console.views.quick_start import quick_start
 from devportal.console.views.unbuilt import unbuilt
@@ -56,7 +57,8 @@ project_pages: list[URLPattern | URLResolver] = [
     path("invitations/<int:invitation_id>/renew", members.invitation_renew, name="invitation_renew"),
     path("invitations/<int:invitation_id>/withdraw", members.invitation_withdraw, name="invitation_withdraw"),
     path("activity", activity.activity, name="activity"),
-    path("usage", unbuilt, name="usage"),
+    path("usage", usage.usage, name="usage"),
+    path("usage.csv", usage.usage_csv, name="usage_csv"),
     path("requests", unbuilt, name="requests"),
     path("people", people.people, name="people"),
     path("keys", keys.keys, name="keys"),

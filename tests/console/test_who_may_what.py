@@ -88,7 +88,8 @@ TABLE: dict[str, Row] = {
     "key_revoke": Row("302 404 403 403 200", "302 404 403 403 302"),
     #
     # Usage and logs
-    "usage": UNBUILT,
+    "usage": reading(),
+    "usage_csv": reading(),
     "requests": UNBUILT,
     "sign_ins": UNBUILT,
     #

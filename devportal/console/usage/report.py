@@ -1,0 +1,239 @@
+"""What the usage page shows: the chart, and tables by endpoint, client, key and error."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+
+from api import buckets
+from api.models import LATENCY_EDGES_MS, LATENCY_FIELDS, ApiKey
+from devportal.console.charts import Band, Bars, Limit
+from devportal.console.usage.asked import SPANS, Asked, Span
+from devportal.lib import clock
+from oidc.models import Client, Project
+
+MOST_ROWS = 25
+# The limit is drawn once the bars come near it; else they would be too small to see.
+_NEAR = 4
+# Name and look of each class of answers, from the bottom of a bar to its top.
+CLASSES = (("2xx and 3xx", "good"), ("4xx", "client-error"), ("429", "limited"), ("5xx", "server-error"))
+
+
+def class_of(status: int) -> int:
+    """Return the place of a status among CLASSES."""
+    if status == 429:
+        return 2
+    return 0 if status < 400 else 1 if status < 500 else 3
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of a table: what was counted, how many calls, how many of them refused or failed, and how long."""
+
+    name: str
+    calls: int
+    errors: int
+    latencies: Sequence[int]
+    # The query string that narrows the page to it; the address of its own page; what stands beside its name.
+    narrow: str = ""
+    page: str = ""
+    note: str = ""
+
+    @property
+    def share(self) -> str:
+        """How many of the calls were errors, in percent."""
+        return percent(self.errors, self.calls)
+
+    @property
+    def p50(self) -> str:
+        return quantile(self.latencies, 50)
+
+    @property
+    def p95(self) -> str:
+        return quantile(self.latencies, 95)
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that the page shows."""
+
+    asked: Asked
+    since: datetime
+    until: datetime
+    chart: Bars
+    limit_text: str
+    total: Line
+    endpoints: list[Line]
+    clients: list[Line]
+    keys: list[Line]
+    codes: list[Line]
+
+
+def percent(part: int, whole: int) -> str:
+    """Return a share as people read it; what is there is never 0 %, and what is missing never 100 %."""
+    share = 100 * part / whole if whole else 0
+    if 0 < share < 0.1:
+        return "< 0.1 %"
+    if 99.9 < share < 100:
+        return "> 99.9 %"
+    return f"{share:.1f} %" if share % 1 else f"{share:.0f} %"
+
+
+def quantile(latencies: Sequence[int], hundredth: int) -> str:
+    """Return the upper edge of the class that holds this quantile: so long did it take at most."""
+    total = sum(latencies)
+    if not total:
+        return "–"  # noqa: RUF001  (a dash in a table)
+    below = 0
+    for edge, count in zip(LATENCY_EDGES_MS, latencies, strict=False):
+        below += count
+        if below * 100 >= total * hundredth:
+            return f"≤ {edge:,} ms"
+    return f"> {LATENCY_EDGES_MS[-1]:,} ms"
+
+
+def read(project: Project, asked: Asked) -> Report:
+    """Return what a project's usage page shows."""
+    since, until = asked.bounds()
+    kinds = buckets.series(project, since, until, "endpoint", "status", "code", **asked.only)
+    chart = _chart(project, asked, since, until)
+    # A call is made with a key or by a client: narrowed to one, there is nothing to part by the other.
+    clients = [] if asked.key else _clients(project, asked, since, until)
+    keys = [] if asked.client else _keys(project, asked, since, until)
+    return Report(
+        asked,
+        since,
+        until,
+        chart,
+        _limit_text(asked.span, chart),
+        _line("", kinds),
+        _endpoints(kinds, asked),
+        clients,
+        keys,
+        _codes(kinds),
+    )
+
+
+# --- The chart ---
+
+
+def _chart(project: Project, asked: Asked, since: datetime, until: datetime) -> Bars:
+    span = asked.span
+    now = clock.now()
+    starts = [start for place in range(span.bars) if (start := since + place * span.step) <= now]
+    values = [[0] * len(starts) for _ in CLASSES]
+    for row in buckets.series(project, since, until, span.unit, "status", **asked.only):
+        place = (row[span.unit] - since) // span.step
+        if place < len(starts):
+            values[class_of(row["status"])][place] += row["total_count"]
+    bands = [Band(name, kind, counts) for (name, kind), counts in zip(CLASSES, values, strict=True)]
+    bars = Bars("requests", f"Requests, last {span.words}", starts, span.step, bands)
+    limit = settings.API_CALLS_PER_MINUTE
+    if span.unit == "minute" and bars.peak * _NEAR >= limit:
+        return Bars(bars.key, bars.title, starts, span.step, bands, Limit(f"{limit:,} a minute", limit))
+    return bars
+
+
+def _limit_text(span: Span, chart: Bars) -> str:
+    limit = settings.API_CALLS_PER_MINUTE
+    rule = f"One key or one app may make {limit:,} requests a minute"
+    if span.unit != "minute":
+        return f"{rule}: the last hour shows single minutes, with that line. Requests beyond it are the 429 here."
+    if chart.limit is None:
+        return f"{rule}, which is far above the highest bar here ({chart.peak:,})."
+    return f"{rule}: the dashed line. Several of them together may go beyond it; narrow the page to one to compare."
+
+
+# --- The tables ---
+
+
+def _latencies(row: Mapping[str, Any]) -> list[int]:
+    return [row[f"total_{name}"] for name in LATENCY_FIELDS]
+
+
+def _line(name: str, rows: Iterable[Mapping[str, Any]], narrow: str = "") -> Line:
+    calls = errors = 0
+    latencies = [0] * len(LATENCY_FIELDS)
+    for row in rows:
+        calls += row["total_count"]
+        errors += row["total_count"] if row["status"] >= 400 else 0
+        latencies = [sum(pair) for pair in zip(latencies, _latencies(row), strict=True)]
+    return Line(name, calls, errors, latencies, narrow)
+
+
+def _endpoints(kinds: Sequence[Mapping[str, Any]], asked: Asked) -> list[Line]:
+    names = {kind["endpoint"] for kind in kinds}
+    lines = [
+        _line(f"/v1/{name}", (kind for kind in kinds if kind["endpoint"] == name), asked.address(endpoint=name))
+        for name in sorted(names)
+    ]
+    return sorted(lines, key=lambda line: -line.calls)
+
+
+def _codes(kinds: Sequence[Mapping[str, Any]]) -> list[Line]:
+    refused = [kind for kind in kinds if kind["status"] >= 400]
+    names = {kind["code"] for kind in refused}
+    lines = [_line(name, (kind for kind in refused if kind["code"] == name)) for name in sorted(names)]
+    return sorted(lines, key=lambda line: -line.calls)
+
+
+def _clients(project: Project, asked: Asked, since: datetime, until: datetime) -> list[Line]:
+    rows = buckets.busiest(project, since, until, "client", MOST_ROWS, **asked.only)
+    names = Client.objects.filter(project=project, client_id__in=[row["client"] for row in rows])
+    known = dict(names.values_list("client_id", "name"))
+    return [
+        Line(
+            known.get(row["client"], "A client that was deleted"),
+            row["total_count"],
+            row["errors"],
+            _latencies(row),
+            narrow=asked.address(client=row["client"]),
+            page=row["client"] if row["client"] in known else "",
+            note=row["client"],
+        )
+        for row in rows
+    ]
+
+
+def _keys(project: Project, asked: Asked, since: datetime, until: datetime) -> list[Line]:
+    rows = buckets.busiest(project, since, until, "credential", MOST_ROWS, **asked.only)
+    names = ApiKey.objects.filter(project=project, public_id__in=[row["credential"] for row in rows])
+    known = {key.public_id: key for key in names}
+    return [
+        Line(
+            known[key_id].name if key_id in known else "A key that was deleted",
+            row["total_count"],
+            row["errors"],
+            _latencies(row),
+            narrow=asked.address(key=key_id),
+            note=f"{settings.API_KEY_PREFIX}{key_id}…{known[key_id].last_four}" if key_id in known else key_id,
+        )
+        for row in rows
+        if (key_id := row["credential"]) is not None
+    ]
+
+
+def ranges(asked: Asked) -> list[dict[str, Any]]:
+    """Return the stretches of time to choose from."""
+    return [
+        {"label": span.label, "address": asked.address(range=span.name), "is_current": span is asked.span}
+        for span in SPANS
+    ]
+
+
+def chips(asked: Asked, report: Report) -> list[dict[str, str]]:
+    """Return what the page is narrowed to, each with the address without it."""
+    client = report.clients[0].name if asked.client and report.clients else asked.client
+    key = report.keys[0].name if asked.key and report.keys else asked.key
+    given = (
+        ("endpoint", "Endpoint", asked.endpoint and f"/v1/{asked.endpoint}"),
+        ("client", "Client", client),
+        ("key", "Key", key),
+    )
+    return [
+        {"label": label, "value": value, "without": asked.address(**{name: ""})}
+        for name, label, value in given
+        if value
+    ]
