@@ -176,6 +176,28 @@ def test_no_rename_during_a_review(app: Client, developer: Account, reviewer: Ac
     assert (fresh(app).name, fresh(app).home_page_url) == ("Orbit Notes", BRANDING["home_page_url"])
 
 
+def test_a_rename_on_the_settings_page_is_no_way_around(
+    as_developer: Browser, app: Client, developer: Account, reviewer: Account
+) -> None:
+    page = f"/console/p/{app.project.public_id}/clients/{app.client_id}/"
+
+    def rename(name: str) -> Any:
+        return as_developer.post(page, {"name": name, "redirect_uris": app.redirect_uris})
+
+    fill(app, developer)
+    assert rename("Nova Notes").status_code == 302
+    assert reviews.working(fresh(app))["name"] == "Nova Notes", "the draft follows"
+    reviews.request_scopes(app, developer, {SCOPE: JUSTIFICATION})
+    assert fresh(app).name == "Nova Notes"
+    review = reviews.submit(app, developer)
+    assert "Withdraw it first" in rename("Third Notes").content.decode()
+    assert rename("Nova Notes").status_code == 302, "addresses go on changing"
+    assert fresh(app).name == review.snapshot["name"] == "Nova Notes"
+    decide(review, reviewer, Status.APPROVED)
+    rename("Third Notes")
+    assert fresh(app).name == "Nova Notes"
+
+
 def test_starting_over_brings_back_what_was_approved(app: Client, developer: Account, reviewer: Account) -> None:
     approved(app, developer, reviewer)
     reviews.save(app, developer, {"name": "Nova Notes"}, scopes={})

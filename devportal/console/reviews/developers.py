@@ -13,6 +13,7 @@ from devportal.console.models import AppReview, ReviewEntry
 from devportal.console.reviews import logos
 from devportal.console.reviews.completeness import missing
 from devportal.console.reviews.machine import (
+    FROZEN,
     IllegalStep,
     Incomplete,
     Side,
@@ -29,6 +30,7 @@ from devportal.console.reviews.snapshots import (
     in_force,
     open_review,
     working,
+    working_in,
 )
 from devportal.console.reviews.thread import Kind, clean_text, record
 from devportal.lib import clock
@@ -58,6 +60,16 @@ def draft_of(client: Client, actor: Account) -> AppReview:
         return review
 
 
+def require_editable(client: Client) -> None:
+    """Refuse a change of what reviewers have before them, for pages that change it too. Raises IllegalStep.
+
+    Call it in the transaction that makes the change.
+    """
+    review = open_review(lock(client))
+    if review is not None and review.is_frozen:
+        raise IllegalStep(FROZEN)
+
+
 def save(
     client: Client,
     actor: Account,
@@ -77,12 +89,11 @@ def save(
     with logos.kept(logo) as stored, transaction.atomic():
         review = draft_of(client, actor)
         before = dict(review.snapshot)
-        review.snapshot |= kept
+        review.snapshot = working_in(review.client, review) | kept
         if stored or remove_logo:
             review.snapshot["logo"] = stored
         if scopes is not None:
             review.snapshot["scopes"] = _checked(scopes)
-        review.snapshot["redirect_urls"] = list(review.client.registered_redirect_uris)
         review.save(update_fields=["snapshot"])
         if not review.client.is_verified:
             put_in_force(review.client, review.snapshot)

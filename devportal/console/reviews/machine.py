@@ -14,6 +14,9 @@ Side = ReviewEntry.Side
 _WITH_REVIEWERS = (Status.SUBMITTED, Status.IN_REVIEW, Status.CHANGES_REQUESTED)
 
 
+FROZEN = "This is with the reviewers and can't be changed now. Withdraw it first; what you sent stays for next time."
+
+
 class IllegalStep(Exception):
     """The review is not where this step starts from; the argument is a sentence for the reader."""
 

@@ -47,7 +47,8 @@ def assign(review: AppReview, actor: Account, assignee: Account | None) -> AppRe
         return review
     review.assignee = assignee
     review.save(update_fields=["assignee"])
-    _record(Kind.ASSIGNED, actor, review, details={"assignee": assignee.email if assignee else None})
+    # Who it was given to goes with their account; the trail keeps who gave it.
+    _record(Kind.ASSIGNED, actor, review)
     return review
 
 

@@ -68,7 +68,9 @@ def working_in(client: Client, review: AppReview | None) -> Snapshot:
         return beginning(client)
     if review.is_frozen:
         return dict(review.snapshot)
-    return {**review.snapshot, "redirect_urls": list(client.registered_redirect_uris)}
+    # What is also changed elsewhere, and counts there at once, is never older here.
+    now = {"redirect_urls": list(client.registered_redirect_uris)}
+    return {**review.snapshot, **now} if client.is_verified else {**review.snapshot, **now, "name": client.name}
 
 
 def beginning(client: Client) -> Snapshot:

@@ -1,10 +1,14 @@
 """A client's settings: name, addresses, the tester, off and on, another type, deletion."""
 
+from typing import Any
+
 from django.contrib import messages
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from devportal.console import reviews
 from devportal.console.access import Role, Seat, get_client
 from devportal.console.forms.clients import MORE, ChangeTypeForm, ClientSettingsForm, DeleteForm, TesterForm
 from devportal.console.pages import console_page, show
@@ -30,17 +34,24 @@ def client_settings(request: HttpRequest, project_id: str, client_id: str) -> Ht
         return _settings(request, seat, client, ClientSettingsForm.with_more_rows(request.POST, client=client))
     form = ClientSettingsForm(request.POST, client=client)
     if form.is_valid():
-        given = form.cleaned_data
         try:
-            settings_of.update_settings(
-                client, seat.account, given["redirect_uris"], given["post_logout_redirect_uris"], given.get("name")
-            )
+            _update(client, seat, form.cleaned_data)
         except ValidationError as error:  # reviewed a moment ago
             form.add_error(None, error)
+        except reviews.IllegalStep as refused:  # sent a moment ago
+            form.add_error(None, str(refused))
         else:
             messages.success(request, "Saved. Sign-in follows it from now on.")
             return _back(client)
     return _settings(request, seat, client, form)
+
+
+@transaction.atomic
+def _update(client: Client, seat: Seat, given: dict[str, Any]) -> None:
+    name = given.get("name")
+    if name is not None and name.strip() != client.name:
+        reviews.require_editable(client)
+    settings_of.update_settings(client, seat.account, given["redirect_uris"], given["post_logout_redirect_uris"], name)
 
 
 def _settings(request: HttpRequest, seat: Seat, client: Client, form: ClientSettingsForm) -> HttpResponse:
