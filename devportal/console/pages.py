@@ -56,5 +56,4 @@ def show_secret(request: HttpRequest, template: str, *args: Any, **context: Any)
     """Render a page that shows a secret once: nobody stores it (security rule 14)."""
     response = show(request, template, *args, **context)
     response["Cache-Control"] = "no-store"
-    response["Referrer-Policy"] = "no-referrer"
     return response

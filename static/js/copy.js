@@ -17,6 +17,7 @@
 
   document.querySelectorAll("[data-copy], [data-copy-from]").forEach(function (button) {
     const label = button.textContent;
+    const name = button.getAttribute("aria-label");
     button.setAttribute("aria-live", "polite");
     button.hidden = false;
     button.addEventListener("click", function () {
@@ -28,8 +29,13 @@
           button.textContent = "Could not copy";
         }
       ).finally(function () {
+        // While it says what happened, that is its name too.
+        button.removeAttribute("aria-label");
         window.setTimeout(function () {
           button.textContent = label;
+          if (name) {
+            button.setAttribute("aria-label", name);
+          }
         }, 2000);
       });
     });

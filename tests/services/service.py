@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -232,6 +233,8 @@ def as_toml(sections: dict[str, list[dict[str, Any]]], above: str = "") -> str:
 def _as_toml(value: Any) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key} = {_as_toml(held)}" for key, held in value.items()) + "}"
+    if isinstance(value, datetime):
+        return value.isoformat()
     return json.dumps(value)  # a basic string, a list of them and a boolean look in TOML as they do in JSON
 
 
