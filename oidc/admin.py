@@ -12,7 +12,8 @@ from django.utils.html import format_html_join
 from accounts.models import Account
 from devportal.lib.admin.acts import Act, Reason, Refused
 from devportal.lib.admin.pages import ReadOnly
-from oidc import keys, names, switches
+from oidc import keys, names
+from oidc.client_settings import set_enabled
 from oidc.models import Client, Connection, SigningKey
 
 
@@ -33,12 +34,12 @@ def _day(moment: datetime | None) -> str:
 
 
 def _turn_off(request: HttpRequest, client: Client, form: Any) -> str:
-    switches.turn_client(client, False, _actor(request), form.cleaned_data["reason"])
+    set_enabled(client, _actor(request), False, form.cleaned_data["reason"])
     return "The client is off. It counts everywhere within 30 seconds."
 
 
 def _turn_on(request: HttpRequest, client: Client, form: Any) -> str:
-    switches.turn_client(client, True, _actor(request))
+    set_enabled(client, _actor(request), True)
     return "The client is on. It counts everywhere within 30 seconds."
 
 

@@ -31,8 +31,15 @@ def _shown(client: Client) -> dict[str, Any]:
     }
 
 
-def _report(action: str, client: Client, actor: Account, before: dict[str, Any], after: dict[str, Any]) -> None:
-    report(Event(action, actor.pk, client.project.public_id, client.client_id, before=before, after=after))
+def _report(
+    action: str,
+    client: Client,
+    actor: Account,
+    before: dict[str, Any],
+    after: dict[str, Any],
+    details: dict[str, Any] | None = None,
+) -> None:
+    report(Event(action, actor.pk, client.project.public_id, client.client_id, details or {}, before, after))
 
 
 def _locked(client: Client) -> Client:
@@ -111,8 +118,11 @@ def update_settings(
     return row
 
 
-def set_enabled(client: Client, actor: Account, enabled: bool) -> None:
-    """Turn a client off or on. Nothing of it ends: its tokens are refused while it is off. Raises Gone."""
+def set_enabled(client: Client, actor: Account, enabled: bool, reason: str = "") -> None:
+    """Turn a client off or on; it counts everywhere within 30 seconds (specification 3). Raises Gone.
+
+    Nothing of it ends: its tokens are refused while it is off. An operator gives a `reason`.
+    """
     with transaction.atomic():
         row = _locked(client)
         if row.enabled == enabled:
@@ -120,7 +130,8 @@ def set_enabled(client: Client, actor: Account, enabled: bool) -> None:
         row.enabled = enabled
         row.save(update_fields=["enabled", "updated"])
         action = "client.turned_on" if enabled else "client.turned_off"
-        _report(action, row, actor, {"enabled": not enabled}, {"enabled": enabled})
+        details = {"reason": reason} if reason else {}
+        _report(action, row, actor, {"enabled": not enabled}, {"enabled": enabled}, details)
 
 
 def delete_client(client: Client, actor: Account) -> None:

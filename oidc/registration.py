@@ -90,6 +90,8 @@ def notes_on(uri: str, others: Collection[str]) -> list[str]:
     parts = urlsplit(uri)
     if parts.hostname in LOOPBACK and parts.port is None:
         notes.append("Sign-in needs the exact port: add each one that your app may use.")
+    if uri == playground_redirect_uri():
+        notes.append("The address of the console's playground, which tries this client with it.")
     return notes
 
 

@@ -117,7 +117,6 @@ def test_a_web_client_ends_on_its_secret_shown_once(
     assert matches(found.pop(), row.digest)
     assert row.created_by == developer
     assert "no-store" in response["Cache-Control"]
-    assert response["Referrer-Policy"] == "no-referrer"
     assert client.client_id in response.content.decode()
 
 

@@ -54,6 +54,7 @@ def test_bad_addresses(uri: str, reason: str) -> None:
 
 
 SLASH = "Differs from another entry only by a trailing slash; both are kept."
+PLAYGROUND = "The address of the console's playground, which tries this client with it."
 PORT = "Sign-in needs the exact port: add each one that your app may use."
 
 
@@ -68,6 +69,7 @@ PORT = "Sign-in needs the exact port: add each one that your app may use."
         ("http://127.0.0.1/", ["http://127.0.0.1"], [SLASH, PORT]),
         ("http://localhost:3000/callback", [], []),
         ("https://app.example.com/cb", [], []),
+        ("http://localhost:8000/console/playground/callback", [], [PLAYGROUND]),
     ],
 )
 def test_what_to_know_of_a_good_address(uri: str, others: list[str], notes: list[str]) -> None:
