@@ -9,6 +9,8 @@ import re
 from devportal.lib.logs import redact
 
 REMOVED = "[removed]"
+# How to see that something was left out; the others are those of devportal/lib/logs.py.
+MARKS = (REMOVED, "[redacted]", "[token]", "[credential]")
 # Parameters whose values are kept from the log, wherever in their name such a word stands.
 _SECRET_WORDS = (
     "api[_-]?key|assertion|auth|code|cookie|credential|e?-?mail|hint|jwt|login|name|nonce|otp|passw|phone|pin|pwd|saml|"

@@ -15,11 +15,12 @@ from devportal.console.views import (
     playground,
     project_settings,
     projects,
+    request_log,
     review,
+    sign_ins,
     usage,
 )
 from devportal.console.views.quick_start import quick_start
-from devportal.console.views.unbuilt import unbuilt
 
 app_name = "console"
 
@@ -33,7 +34,7 @@ client_pages: list[URLPattern] = [
     path("secrets/new", client_secrets.client_secret_new, name="client_secret_new"),
     path("secrets/<int:secret_id>/end", client_secrets.client_secret_end, name="client_secret_end"),
     path("quick-start", quick_start, name="quick_start"),
-    path("sign-ins", unbuilt, name="sign_ins"),
+    path("sign-ins", sign_ins.sign_ins, name="sign_ins"),
     path("playground", playground.playground, name="playground"),
     path("playground/address", playground.playground_address, name="playground_address"),
     path("playground/begin", playground.playground_begin, name="playground_begin"),
@@ -59,7 +60,7 @@ project_pages: list[URLPattern | URLResolver] = [
     path("activity", activity.activity, name="activity"),
     path("usage", usage.usage, name="usage"),
     path("usage.csv", usage.usage_csv, name="usage_csv"),
-    path("requests", unbuilt, name="requests"),
+    path("requests", request_log.requests, name="requests"),
     path("people", people.people, name="people"),
     path("keys", keys.keys, name="keys"),
     path("keys/new", keys.key_new, name="key_new"),

@@ -2,7 +2,11 @@
 (function () {
   "use strict";
 
-  const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+  function formatOf(element) {
+    // Logs tell seconds.
+    const timeStyle = element.dataset.local === "seconds" ? "medium" : "short";
+    return new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: timeStyle });
+  }
 
   document.querySelectorAll("time[data-local]").forEach(function (element) {
     const moment = new Date(element.dateTime);
@@ -11,7 +15,7 @@
     }
     const local = document.createElement("span");
     local.className = "time-local";
-    local.textContent = " (" + format.format(moment) + " your time)";
+    local.textContent = " (" + formatOf(element).format(moment) + " your time)";
     element.after(local);
   });
 })();
