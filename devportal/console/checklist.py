@@ -2,45 +2,58 @@
 
 from dataclasses import dataclass
 
-from devportal.console.overview import Overview
+from django.urls import reverse
+
+from devportal.console.access import Seat
+from devportal.console.overview import Facts
+from oidc.models import Client
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step: what it is, whether it is done, and the page on which it is done next."""
+    """One step: what it is, whether it is done, and the address at which to do it ("" while it has to wait)."""
 
     title: str
     text: str
     is_done: bool
-    page: str
+    url: str = ""
 
 
-def checklist(overview: Overview) -> list[Step]:
-    """Return the steps of one project, in their order."""
-    facts = overview.facts
+def checklist(seat: Seat, facts: Facts, client: Client | None) -> list[Step]:
+    """Return the steps of one project, in their order; `client` is the newest of its clients."""
+
+    def at(page: str) -> str:
+        """Return the address of a page of the client, "" without one."""
+        return reverse(f"console:{page}", args=[seat.project.public_id, client.client_id]) if client else ""
+
     return [
         Step(
             "Make a client",
             "An app of yours: a web site, a page in the browser, or an app for phones and computers.",
             facts.clients > 0,
-            "clients" if facts.clients else "client_new",
+            reverse("console:client_new", args=[seat.project.public_id]) if seat.may_edit else "",
         ),
         Step(
             "Sign the first person in",
             "The quick start of the client has code that runs as it stands.",
             facts.ever_signed_in,
-            "clients",
+            at("quick_start"),
         ),
         Step(
             "Call the API",
             "With the access token of that person, or with an API key of your own.",
             facts.ever_called,
-            "keys",
+            reverse("console:keys", args=[seat.project.public_id]),
         ),
         Step(
             "Have it reviewed",
             "Review lifts the limit of people, and shows your logo when people sign in.",
             facts.verified > 0,
-            "clients",
+            at("review"),
         ),
     ]
+
+
+def is_done(steps: list[Step]) -> bool:
+    """Tell whether nothing is left."""
+    return all(step.is_done for step in steps)

@@ -226,7 +226,7 @@ def test_a_deleted_project_is_there_for_its_owners_alone(
 ) -> None:
     projects.delete(project, owner)
     assert f"/console/p/{project.public_id}/restore" in text_of(as_owner)
-    assert "removed for good" in text_of(as_owner)
+    assert "Removed for good" in text_of(as_owner)
     for browser in (as_developer, as_viewer):
         assert "Orbit Notes" not in text_of(browser)
 

@@ -71,7 +71,9 @@ class TransferForm(forms.Form):
         super().__init__(*args, **kwargs)
         field = self.fields["to"]
         assert isinstance(field, forms.ChoiceField)
-        field.choices = [(str(member.pk), member.account.email) for member in members]
+        # None is chosen beforehand: who only presses the button hands nothing over.
+        people = [(str(member.pk), member.account.email) for member in members]
+        field.choices = [("", "Choose a member"), *people]
         self.members = {str(member.pk): member for member in members}
 
     def chosen(self) -> ProjectMember:

@@ -9,7 +9,7 @@ from django.urls import reverse
 from accounts.models import Account
 from devportal.console import activity, once, overview
 from devportal.console.access import get_seat
-from devportal.console.checklist import checklist
+from devportal.console.checklist import checklist, is_done
 from devportal.console.forms.projects import ProjectNameForm
 from devportal.console.pages import console_page, show
 from oidc import projects
@@ -56,12 +56,15 @@ def project(request: HttpRequest, project_id: str) -> HttpResponse:
     seat = get_seat(request, project_id)
     member = ProjectMember(project=seat.project, account=seat.account, role=seat.role)
     (found,) = overview.overviews([member])
+    clients = list(Client.objects.filter(project=seat.project).order_by("-pk")[:FEW])
+    steps = checklist(seat, found.facts, clients[0] if clients else None)
     return show(
         request,
         "console/project.html",
         seat,
         overview=found,
-        checklist=checklist(found),
-        clients=Client.objects.filter(project=seat.project).order_by("-pk")[:FEW],
+        checklist=steps,
+        is_begun=is_done(steps),
+        clients=clients,
         lines=activity.lines(seat, activity.trail(seat.project)[:FEW]),
     )
