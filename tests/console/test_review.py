@@ -384,7 +384,7 @@ def test_a_logo_in_waiting_is_for_the_project_and_reviewers(
         assert "private" in response["Cache-Control"]
         assert "no-store" in response["Cache-Control"]
         assert response["X-Content-Type-Options"] == "nosniff"
-        response.close()
+        assert b"".join(response.streaming_content)[:4] == b"RIFF"
     for browser in (as_outsider, browser_of(make_operator())):
         assert browser.get(address).status_code == 404
     assert Browser().get(address).status_code == 302
