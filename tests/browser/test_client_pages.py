@@ -1,0 +1,209 @@
+"""The console's pages of clients and keys: what their scripts add, and everything without them."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Dialog, Page, expect
+
+from tests.browser.camera import Camera
+from tests.browser.steps import sign_in
+from tests.browser.watch import Watch
+from tests.clients.person import PASSWORD
+from tests.services.chromium import Chromium
+from tests.services.service import Service
+
+pytestmark = [pytest.mark.browser, pytest.mark.node, pytest.mark.slow]
+
+DEVELOPER = "maker@example.com"
+URI = "https://app.example.com/callback"
+
+
+@pytest.fixture(scope="module")
+def project(live_service: Service) -> str:
+    """Return the address of a project that has one web client."""
+    web = {"name": "Starling Web", "type": "web", "redirect_uris": [URI]}
+    declared = live_service.provision(
+        people=[{"email": DEVELOPER, "password": PASSWORD, "given_name": "Maker"}],
+        projects=[{"name": "Starling", "owner": DEVELOPER, "clients": [web]}],
+    )
+    return f"{live_service.address}/console/p/{declared['projects'][0]['id']}"
+
+
+@pytest.fixture
+def at(project: str) -> Callable[[Page, str], None]:
+    """Go to a page of the project, signed in."""
+
+    def go(page: Page, path: str) -> None:
+        page.goto(f"{project}/{path}")
+        if "/account/login/" in page.url:
+            sign_in(page, DEVELOPER)
+            page.wait_for_url(f"{project}/{path}")
+
+    return go
+
+
+def rows(page: Page, name: str = "redirect_uris") -> list[str]:
+    return [field.input_value() for field in page.locator(f"input[name={name}]").all()]
+
+
+def said_of(page: Page, number: int) -> str:
+    return page.locator(f"#id_redirect_uris_{number}_says").inner_text()
+
+
+def test_a_client_is_made_with_help_while_typing(at: Callable[[Page, str], None], browser: Chromium, axe: str) -> None:
+    def steps(page: Page) -> None:
+        camera = Camera(page, Watch(page.context), axe)
+        at(page, "clients/new")
+        page.fill("input[name=name]", "0penp0rt tools")
+        expect(page.locator("#id_name_says")).to_contain_text("A name can't contain")
+        page.fill("input[name=name]", "Starling Desk")
+        expect(page.locator("#id_name_says")).to_have_text("")
+        page.fill("#id_redirect_uris_1", "http://app.example.com/")
+        expect(page.locator("#id_redirect_uris_1_says")).to_have_text(
+            "http is allowed only for localhost and 127.0.0.1."
+        )
+        page.fill("#id_redirect_uris_1", URI)
+        page.fill("#id_redirect_uris_2", f"{URI}/")
+        expect(page.locator("#id_redirect_uris_1_says")).to_contain_text("only by a trailing slash")
+        page.get_by_role("button", name="Add a row of Redirect URLs").click()
+        assert page.evaluate("document.activeElement.id") == "id_redirect_uris_3"
+        page.keyboard.type("myapp://x")
+        expect(page.locator("#id_redirect_uris_3_says")).to_contain_text("Custom schemes are not accepted")
+        camera.take("client-new-typed")
+        page.get_by_role("button", name="Remove Redirect URL 3").click()
+        page.get_by_role("button", name="Remove Redirect URL 1").click()
+        assert rows(page) == [f"{URI}/"]
+        expect(page.locator("#id_redirect_uris_1_says")).to_have_text("")
+        page.check("#id_type_native")
+        page.get_by_role("button", name="Make the client").click()
+        expect(page.locator(".alert--success")).to_contain_text("Starling Desk is made.")
+        assert page.url.endswith("/quick-start")
+
+    browser.visit(steps)
+
+
+def test_the_enter_key_saves_and_asks_for_no_rows(at: Callable[[Page, str], None], browser: Chromium) -> None:
+    def steps(page: Page) -> None:
+        at(page, "clients?q=Starling+Web")
+        page.get_by_role("link", name="Starling Web").click()
+        page.fill("#id_redirect_uris_2", f"{URI}/entered")
+        page.press("#id_redirect_uris_2", "Enter")
+        expect(page.locator(".alert--success")).to_contain_text("Saved.")
+        assert rows(page)[:2] == [URI, f"{URI}/entered"]
+
+    for script in (True, False):
+        browser.visit(steps, java_script_enabled=script)
+
+
+def test_the_page_of_a_secret_asks_before_it_is_left(
+    at: Callable[[Page, str], None], browser: Chromium, axe: str
+) -> None:
+    def steps(page: Page) -> None:
+        camera = Camera(page, Watch(page.context), axe)
+        asked: list[str] = []
+
+        def stay(dialog: Dialog) -> None:
+            asked.append(dialog.type)
+            dialog.dismiss()
+
+        at(page, "clients?q=Starling+Web")
+        page.get_by_role("link", name="Starling Web").click()
+        page.get_by_role("link", name="Secrets").click()
+        camera.take("client-secrets")
+        page.get_by_role("button", name="Add a second secret").click()
+        secret = page.locator("#secret").inner_text()
+        assert re.fullmatch(r"op_secret_[A-Za-z0-9]{43}", secret)
+        camera.take("secret-once")
+        with page.expect_download() as started:
+            page.get_by_role("button", name="Download").click()
+        assert started.value.suggested_filename == "client.env"
+        assert f"CLIENT_SECRET={secret}\n" in Path(started.value.path()).read_text()
+
+        page.on("dialog", stay)
+        here = page.url
+        page.get_by_role("link", name="Console").first.click()
+        page.wait_for_timeout(300)
+        assert (asked, page.url) == (["beforeunload"], here)
+        page.get_by_role("link", name="I have stored it").click()
+        page.wait_for_url("**/quick-start")
+        assert asked == ["beforeunload"]
+
+    browser.visit(steps)
+
+
+def test_clients_and_keys_without_javascript(at: Callable[[Page, str], None], browser: Chromium) -> None:
+    def steps(page: Page) -> None:
+        at(page, "clients/new")
+        page.fill("input[name=name]", "Starling Plain")
+        page.check("#id_type_web")
+        page.fill("#id_redirect_uris_1", "http://app.example.com/")
+        page.get_by_role("button", name="Add rows of Redirect URLs").click()
+        assert len(rows(page)) == 1 + 2 + 5
+        assert "http is allowed only" in said_of(page, 1)
+        page.fill("#id_redirect_uris_1", "")
+        page.fill("#id_redirect_uris_8", URI)
+        page.get_by_role("button", name="Make the client").click()
+        expect(page.locator("h1")).to_have_text("Starling Plain is made")
+        assert page.locator("#secret").inner_text().startswith("op_secret_")
+        assert not page.get_by_role("button", name="Download").is_visible()
+        page.get_by_role("link", name="I have stored it").click()
+
+        page.get_by_role("navigation", name="Client").get_by_role("link", name="Settings").click()
+        page.fill("[name=url]", f"redirect_uri={URI}&scope=openid")
+        page.get_by_role("button", name="Try it").click()
+        expect(page.locator(".alert--error")).to_contain_text("No app with this client_id is registered.")
+        page.get_by_role("link", name="Back to the settings").click()
+        page.get_by_role("button", name="Turn it off").click()
+        expect(page.locator(".alert--success")).to_contain_text("within 30 seconds")
+        page.get_by_role("link", name="Delete it").click()
+        page.fill("[name=typed]", "Starling Plain")
+        page.get_by_role("button", name="Delete it now").click()
+        expect(page.locator(".alert--success")).to_contain_text("Starling Plain is deleted.")
+
+        at(page, "keys/new")
+        page.fill("[name=name]", "Nightly report")
+        page.get_by_role("button", name="Make the key").click()
+        assert page.locator("#secret").inner_text().startswith("op_key_")
+        page.get_by_role("link", name="I have stored it").click()
+        page.get_by_role("link", name="Revoke Nightly report").click()
+        page.get_by_role("button", name="Revoke it now").click()
+        expect(page.locator("tbody tr")).to_contain_text("Revoked")
+
+    browser.visit(steps, java_script_enabled=False)
+
+
+def test_every_page_of_clients_and_keys(at: Callable[[Page, str], None], browser: Chromium, axe: str) -> None:
+    def steps(page: Page) -> None:
+        camera = Camera(page, Watch(page.context), axe)
+        for path, name in (("clients", "clients"), ("clients?q=zzz", "clients-none"), ("clients/new", "client-new")):
+            at(page, path)
+            camera.take(name)
+        page.get_by_role("button", name="Make the client").click()
+        camera.take("client-new-refused")
+        at(page, "clients?q=Starling+Web")
+        page.get_by_role("link", name="Starling Web").click()
+        camera.take("client-settings")
+        settings = page.url
+        page.goto(f"{settings}?add={URI}/proposed")
+        camera.take("client-settings-proposed")
+        page.fill("[name=url]", f"client_id={settings.rstrip('/').rpartition('/')[2]}&redirect_uri={URI}/")
+        page.get_by_role("button", name="Try it").click()
+        camera.take("client-tester")
+        for path in ("type", "delete", "secrets"):
+            page.goto(f"{settings}{path}")
+            camera.take(f"client-{path}")
+        page.get_by_role("link", name="End …").first.click()
+        camera.take("client-secret-end")
+        at(page, "keys/new")
+        camera.take("key-new")
+        page.fill("[name=name]", "Looked at")
+        page.get_by_role("button", name="Make the key").click()
+        camera.take("key-once")
+        page.get_by_role("link", name="I have stored it").click()
+        camera.take("keys")
+        page.get_by_role("link", name="Revoke Looked at").click()
+        camera.take("key-revoke")
+
+    browser.visit(steps)
