@@ -11,6 +11,7 @@ from api.models import ApiKey
 from devportal.console.access import Seat
 from devportal.console.pages import show_secret
 from oidc.models import Client
+from oidc.registration import playground_redirect_uri
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def show_client_secret(request: HttpRequest, seat: Seat, client: Client, raw: st
         "ISSUER": f"{settings.AUTH_URL}/",
         "CLIENT_ID": client.client_id,
         "CLIENT_SECRET": raw,
-        "REDIRECT_URI": next(iter(client.registered_redirect_uris), ""),
+        "REDIRECT_URI": next((uri for uri in client.registered_redirect_uris if uri != playground_redirect_uri()), ""),
     }
     done = reverse("console:quick_start", args=[seat.project.public_id, client.client_id])
     panel = Panel(title, "client secret", raw, _env(lines), "client.env", done)
