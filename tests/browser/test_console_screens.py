@@ -1,0 +1,196 @@
+"""Every page of the console and of the docs, wide and narrow, light and dark (tests/browser/camera.py)."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from devportal.console.documentation.pages import PAGES
+from tests.browser.camera import Camera
+from tests.browser.steps import allow, sign_in
+from tests.browser.watch import Watch
+from tests.clients.app import App, listening
+from tests.clients.person import PASSWORD, Person
+from tests.services.chromium import Chromium
+from tests.services.service import Service
+
+pytestmark = [pytest.mark.browser, pytest.mark.node, pytest.mark.slow]
+
+OWNER, VIEWER, NEWCOMER, VISITOR = (
+    f"{name}@example.com" for name in ("desk-owner", "desk-viewer", "desk-new", "desk-ada")
+)
+LONG_NAME = "A rather long name for a project, as people who describe everything in it like to give theirs"
+
+
+@dataclass
+class Desk:
+    """A project with a client of each type, keys, members, some sign-ins and some calls."""
+
+    service: Service
+    web: App
+    project: str
+    clients: dict[str, dict[str, Any]]
+
+    def at(self, path: str = "", client: str = "") -> str:
+        """Return the address of one of the project's pages, or of a client's."""
+        where = f"clients/{self.clients[client]['client_id']}/" if client else ""
+        return f"{self.service.address}/console/p/{self.project}/{where}{path}"
+
+
+@pytest.fixture(scope="module")
+def desk(live_service: Service) -> Iterator[Desk]:
+    with listening(live_service, "Heron Web") as web:
+        clients = [
+            web.declaration(),
+            {"name": "Heron Live", "type": "spa", "redirect_uris": ["http://localhost:3001/callback.html"]},
+            {"name": "Heron Desktop", "type": "native", "redirect_uris": ["http://127.0.0.1:3002/"], "enabled": False},
+        ]
+        keys = [
+            {"name": "Nightly", "owner": OWNER, "permissions": ["account.read"]},
+            {"name": "Old", "owner": OWNER, "permissions": [], "expires": datetime(2020, 1, 1, tzinfo=UTC)},
+        ]
+        declared = live_service.provision(
+            people=[{"email": email, "password": PASSWORD} for email in (OWNER, VIEWER, NEWCOMER, VISITOR)],
+            projects=[
+                {
+                    "name": "Heron",
+                    "owner": OWNER,
+                    "members": [{"email": VIEWER, "role": "viewer"}],
+                    "clients": clients,
+                    "api_keys": keys,
+                },
+                {"name": LONG_NAME, "owner": OWNER, "suspended": True},
+            ],
+        )
+        project = declared["projects"][0]
+        web.take_credentials(declared)
+        found = dict(zip(("web", "spa", "native"), project["clients"], strict=True))
+        leave_traces(live_service, web, project["api_keys"][0]["key"])
+        yield Desk(live_service, web, project["id"], found)
+
+
+def leave_traces(service: Service, web: App, key: str) -> None:
+    """Have the logs say something: a sign-in, refusals, calls."""
+    Person(service, VISITOR).go(web.authorization_url())
+    Person(service, VISITOR, decision="cancel").go(web.authorization_url(prompt="consent"))
+    httpx.get(web.authorization_url(redirect_uri=f"{web.redirect_uri}/"))
+    httpx.get(web.authorization_url(scope="openid account.read"))
+    for credential in (key, key, f"{key[:-1]}x"):
+        httpx.get(f"{service.address}/v1/me", headers={"Authorization": f"Bearer {credential}"})
+    httpx.get(f"{service.address}/v1/me/plan", headers={"Authorization": f"Bearer {key}"})
+
+
+def arrive(page: Page, desk: Desk, email: str) -> None:
+    page.set_default_timeout(5000)
+    page.goto(f"{desk.service.address}/console/")
+    sign_in(page, email)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Your projects")
+
+
+PROJECT_PAGES = (
+    "", "settings", "transfer", "delete", "members", "activity", "usage", "requests", "people", "keys", "keys/new",
+    "clients", "clients/new",
+)  # fmt: skip
+CLIENT_PAGES = ("", "secrets", "quick-start", "sign-ins", "playground", "review", "type", "delete")
+
+
+def test_pages_of_a_project(desk: Desk, browser: Chromium, axe: str) -> None:
+    def steps(page: Page) -> None:
+        camera = Camera(page, Watch(page.context), axe)
+        arrive(page, desk, OWNER)
+        camera.take("console-home")
+        for path in PROJECT_PAGES:
+            camera.visit(desk.at(path), f"console-{path.replace('/', '-') or 'project'}")
+        camera.visit(f"{desk.service.address}/console/projects/new", "console-project-new")
+
+    browser.visit(steps)
+
+
+@pytest.mark.parametrize("client", ["web", "spa", "native"])
+def test_pages_of_a_client(desk: Desk, browser: Chromium, axe: str, client: str) -> None:
+    def steps(page: Page) -> None:
+        camera = Camera(page, Watch(page.context), axe)
+        arrive(page, desk, OWNER)
+        for path in CLIENT_PAGES:
+            camera.visit(desk.at(path, client), f"client-{client}-{path or 'settings'}")
+
+    browser.visit(steps)
+
+
+def test_pages_that_say_no_or_show_a_secret(desk: Desk, browser: Chromium, axe: str) -> None:
+    def steps(page: Page) -> None:
+        camera = Camera(page, Watch(page.context), axe)
+        arrive(page, desk, OWNER)
+        page.goto(desk.at("clients/new"))
+        page.fill("input[name=name]", "Open port")
+        page.fill("input[name=redirect_uris] >> nth=0", "http://example.com/#here")
+        page.get_by_role("button", name="Make the client").click()
+        expect(page.locator(".field__errors").first).to_be_visible()
+        camera.take("client-new-refused")
+        page.goto(desk.at("", "web"))
+        page.fill("textarea", desk.web.authorization_url(redirect_uri=f"{desk.web.redirect_uri}/"))
+        page.get_by_role("button", name="Try it").click()
+        expect(page.get_by_text(re.compile("slash at the end")).first).to_be_visible()
+        camera.take("client-tester-difference")
+        page.goto(desk.at("secrets", "web"))
+        page.get_by_role("button", name="Add a second secret").click()
+        expect(page.locator("#secret")).to_be_visible()
+        camera.take("client-secret-once")
+        page.get_by_role("link", name="I have stored it").click()
+        page.goto(desk.at("keys/new"))
+        page.get_by_role("button", name="Make the key").click()
+        camera.take("key-new-refused")
+
+    browser.visit(steps)
+
+
+def test_pages_of_a_real_sign_in_in_the_playground(desk: Desk, browser: Chromium, axe: str) -> None:
+    def steps(page: Page) -> None:
+        camera = Camera(page, Watch(page.context), axe)
+        arrive(page, desk, OWNER)
+        page.goto(desk.at("playground", "spa"))
+        page.get_by_role("button", name="address to this client").click()
+        camera.take("playground-ready")
+        page.get_by_role("button", name="Make the request").click()
+        camera.take("playground-request")
+        page.get_by_role("link", name="Go there and sign in").click()
+        allow(page)
+        page.wait_for_url("**/playground")
+        camera.take("playground-code")
+        page.get_by_role("button", name="Exchange the code").click()
+        expect(page.get_by_role("button", name="End this test")).to_be_visible()
+        camera.take("playground-tokens")
+
+    browser.visit(steps)
+
+
+def test_pages_for_a_viewer_and_for_somebody_new(desk: Desk, browser: Chromium, axe: str) -> None:
+    def looks(page: Page) -> None:
+        camera = Camera(page, Watch(page.context), axe)
+        arrive(page, desk, VIEWER)
+        for path in ("", "settings", "members", "keys", "clients"):
+            camera.visit(desk.at(path), f"viewer-{path or 'project'}")
+        for path in ("", "secrets", "review"):
+            camera.visit(desk.at(path, "web"), f"viewer-client-{path or 'settings'}")
+
+    def begins(page: Page) -> None:
+        camera = Camera(page, Watch(page.context), axe)
+        arrive(page, desk, NEWCOMER)
+        camera.take("console-home-empty")
+
+    browser.visit(looks)
+    browser.visit(begins)
+
+
+def test_pages_of_the_docs(live_service: Service, browser: Chromium, axe: str) -> None:
+    def steps(page: Page) -> None:
+        camera = Camera(page, Watch(page.context), axe)
+        for name, each in PAGES.items():
+            camera.visit(f"{live_service.address}/docs/{each.path}", f"docs-{name}")
+
+    browser.visit(steps)
