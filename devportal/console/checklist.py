@@ -42,7 +42,7 @@ def checklist(seat: Seat, facts: Facts, client: Client | None) -> list[Step]:
         Step(
             "Call the API",
             "With the access token of that person, or with an API key of your own.",
-            facts.ever_called,
+            facts.first_call_at is not None,
             reverse("console:keys", args=[seat.project.public_id]),
         ),
         Step(

@@ -65,7 +65,7 @@ class Facts:
     keys_ending: int = 0
     first_key_ends_at: datetime | None = None
     ever_signed_in: bool = False
-    ever_called: bool = False
+    first_call_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -190,11 +190,12 @@ def _facts(projects: Sequence[int]) -> dict[int, Facts]:
         n_ending=_number_of(ending),
         first_end=Subquery(first),
         signed_in=Exists(Connection.objects.filter(client__project=this)),
-        called=Exists(UsageTotal.objects.filter(project=this)),
+        # In order, so that the index is read and not the table.
+        first_call=Subquery(UsageTotal.objects.filter(project=this).order_by("hour").values("hour")[:1]),
     )
     names = (
         "pk n_clients n_verified n_in_review n_changes n_without_secret n_members n_people n_keys n_ending first_end"
-        " signed_in called"
+        " signed_in first_call"
     )
     return {pk: Facts(*values) for pk, *values in rows.order_by().values_list(*names.split())}
 

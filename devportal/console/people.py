@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
-from django.db.models.functions import TruncDay
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce, TruncDay
 
 from devportal.console.charts import Band, Bars
 from devportal.lib import clock
@@ -22,14 +22,20 @@ def clients_with_people(clients: "QuerySet[Client]") -> "QuerySet[Client]":
 
     The cap counts whoever ever authorized the app, the project's owners apart (oidc/consent.py).
     """
-    owner = ProjectMember.objects.filter(
-        project=OuterRef("project"), account=OuterRef("connections__account"), role=ProjectMember.Role.OWNER
+    everybody = Connection.objects.filter(client=OuterRef("pk"))
+    owners = ProjectMember.objects.filter(project=OuterRef("client__project"), role=ProjectMember.Role.OWNER)
+    now = everybody.filter(removed_at=None, account__isnull=False)
+    with_people: QuerySet[Client] = clients.annotate(
+        # Everybody less the owners, not everybody who is no owner: that would be a question for each person.
+        people=_number_of(everybody) - _number_of(everybody.filter(account__in=owners.values("account"))),
+        people_now=_number_of(now),
     )
-    counted: QuerySet[Client] = clients.annotate(
-        people=Count("connections", filter=~Exists(owner)),
-        people_now=Count("connections", filter=Q(connections__removed_at=None, connections__account__isnull=False)),
-    )
-    return counted
+    return with_people
+
+
+def _number_of(connections: "QuerySet[Connection]") -> Coalesce:
+    counted = connections.order_by().values("client").annotate(number=Count("pk")).values("number")
+    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
 
 
 @dataclass(frozen=True)
