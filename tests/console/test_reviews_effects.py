@@ -6,6 +6,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client as Browser
 
+from accounts.data import export
 from accounts.models import Account
 from devportal.console import reviews
 from devportal.console.models import AppReview, AuditEvent
@@ -344,6 +345,14 @@ def test_the_timeline_tells_the_same(app: Client, developer: Account, reviewer: 
     ]
     assert entries[2].reasons == REASON
     assert reviews.timeline(Client(pk=0, project_id=0)) == []
+
+
+def test_what_people_wrote_is_theirs_to_take_along(app: Client, developer: Account, reviewer: Account) -> None:
+    review = sent(app, developer)
+    reviews.answer(review, developer, "Press Plan.")
+    reviews.answer(review, reviewer, "Thank you.")
+    (mine,) = export(developer)["written_in_reviews"]
+    assert (mine["app"], mine["kind"], mine["text"]) == ("Orbit Notes", "comment", "Press Plan.")
 
 
 def test_a_step_and_what_tells_of_it_stand_or_fall_together(

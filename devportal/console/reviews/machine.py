@@ -113,7 +113,7 @@ def steps_for(review: AppReview, account: Account) -> list[str]:
 
 
 def lock(client: Client) -> Client:
-    """Lock a client's row, before that of a review: every step waits here for the one before it."""
+    """Lock a client's row: every step of its reviews waits here for the one before it. Raises IllegalStep."""
     locked = Client.objects.select_for_update(no_key=True, of=("self",)).select_related("project").filter(pk=client.pk)
     row = locked.first()
     if row is None or row.project.is_deleted:
@@ -122,14 +122,14 @@ def lock(client: Client) -> Client:
 
 
 def begin(review: AppReview, actor: Account, name: str) -> tuple[AppReview, str]:
-    """Return the review, read anew and locked, and the actor's side, if the step may be taken.
+    """Return the review, read anew under the lock of its client, and the actor's side, if the step may be taken.
 
     Call it inside a transaction. Of two people at once, the second sees what the first did. Raises NotAllowed,
     IllegalStep.
     """
     step = STEPS[name]
     client = lock(Client(pk=review.client_id))
-    row = AppReview.objects.select_for_update(no_key=True).filter(pk=review.pk).first()
+    row = AppReview.objects.filter(pk=review.pk).first()
     if row is None:
         raise IllegalStep("This review is no longer there.")
     row.client = client

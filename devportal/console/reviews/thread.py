@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
+from django.dispatch import receiver
+
+from accounts.data import exporting
 from accounts.models import Account
 from devportal.console.models import AppReview, ReviewEntry
 from devportal.console.reviews import mails
@@ -65,6 +68,24 @@ def record(
     report(Event(action, actor.pk, project.public_id, target, told, before or {}, after or {}))
     mails.tell(entry)
     return entry
+
+
+@receiver(exporting)
+def export_what_was_written(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
+    """Return what the person wrote in reviews, for their own export."""
+    rows = ReviewEntry.objects.filter(author=account).exclude(text="").select_related("client", "project")
+    return {
+        "written_in_reviews": [
+            {
+                "at": row.at.isoformat(),
+                "project": row.project.name,
+                "app": row.client.name if row.client else None,
+                "kind": row.kind,
+                "text": row.text,
+            }
+            for row in rows.order_by("pk")
+        ]
+    }
 
 
 def timeline(client: Client) -> list[ReviewEntry]:
