@@ -130,7 +130,7 @@ def test_an_app_and_its_review(tern: App, browser: Chromium, tmp_path: Path) -> 
             assert "Which things?" in mail
             assert any("Which things?" in text for text in tern.service.mails(DEVELOPER))
             maker.goto(review)
-            expect(maker.get_by_text("Which things?")).to_be_visible()
+            expect(maker.get_by_role("region", name="Where it stands")).to_contain_text("Which things?")
 
             # The developer says more, and a reviewer approves.
             maker.fill("[name=why_account_read]", "The page called Plan shows which plan you have.")
@@ -141,6 +141,7 @@ def test_an_app_and_its_review(tern: App, browser: Chromium, tmp_path: Path) -> 
             desk.take_step("Approve")
             maker.goto(review)
             expect(maker.get_by_text("This app is approved")).to_be_visible()
+            expect(maker.get_by_text("Which things?")).to_have_count(1)
 
             # Anybody may come now, sees the logo, and the app reads the plan.
             second.goto(tern.authorization_url(scope=WITH_PLAN))

@@ -116,6 +116,29 @@ def test_withdrawing_and_starting_over(as_owner: Browser, app: Client, developer
     assert "Nova Notes" not in page
 
 
+def test_what_reviewers_said_last_stands_on_top_until_it_is_sent_again(
+    as_developer: Browser, app: Client, developer: Account, reviewer: Account
+) -> None:
+    def on_top() -> str:
+        page = as_developer.get(path_of(app)).content.decode()
+        return str(page[page.index('id="state"') : page.index('id="branding"') if 'id="branding"' in page else None])
+
+    review = sent(app, developer)
+    for status in (Status.CHANGES_REQUESTED, Status.REJECTED):
+        review = decide(review, reviewer, status)
+        assert "A justification does not say enough" in on_top()
+        if status == Status.CHANGES_REQUESTED:
+            reviews.answer(review, developer, "The second one.")
+        reviews.save_branding(app, developer, {"name": "Orbit Two"})
+        assert "Which page is it?" in on_top()
+        review = reviews.send(app, developer)
+        assert "alert--warning stack" not in on_top()
+    decide(review, reviewer, Status.APPROVED)
+    assert "alert--warning stack" not in on_top()
+    reviews.withdraw_approval(fresh(app), reviewer, reasons=["unsafe"], text="A secret is on the web.")
+    assert "A secret is on the web." in on_top()
+
+
 def test_sending_what_is_not_ready_saves_it_and_says_what_is_missing(as_developer: Browser, app: Client) -> None:
     post(as_developer, app, "send", name="Orbit Two", terms_url="https://example.com/terms")
     assert fresh(app).name == "Orbit Two"

@@ -13,13 +13,20 @@ from accounts.models import Account
 from devportal.console import preview, reviews
 from devportal.console.access import Role, Seat, get_client
 from devportal.console.forms.branding import AnswerForm, BrandingForm
-from devportal.console.models import AppReview
+from devportal.console.models import AppReview, ReviewEntry
 from devportal.console.pages import console_page, show
 from devportal.console.reviews import logos
 from devportal.console.reviews.machine import is_member
 from devportal.console.reviews.reasons import texts
 from oidc.models import Client
 from oidc.views.logos import send_file
+
+# What a developer has to do something about.
+UNWELCOME = (
+    ReviewEntry.Kind.CHANGES_REQUESTED,
+    ReviewEntry.Kind.REJECTED,
+    ReviewEntry.Kind.APPROVAL_WITHDRAWN,
+)
 
 
 @console_page("GET", "HEAD", "POST")
@@ -50,6 +57,7 @@ def _page(
     asked = reviews.working_in(client, under_way)
     form = form or BrandingForm(snapshot=asked)
     seen = form.over(asked) if form.is_bound else asked
+    entries = [(entry, texts(entry.reasons)) for entry in reviews.timeline(client)]
     return show(
         request,
         "console/review.html",
@@ -63,8 +71,20 @@ def _page(
         answer=answer or AnswerForm(),
         items=reviews.checklist(client, asked),
         previews=preview.before_and_after(client, seen, seat.account),
-        entries=[(entry, texts(entry.reasons)) for entry in reviews.timeline(client)],
+        entries=entries,
+        answers=_answers(under_way, [entry for entry, _ in entries]),
     )
+
+
+def _answers(under_way: AppReview | None, entries: list[ReviewEntry]) -> list[tuple[ReviewEntry, list[str]]]:
+    """Return what reviewers said last, with its reasons in words, while it waits for the developer to act on it."""
+    if under_way is not None and under_way.is_frozen:
+        return []
+    aside = (ReviewEntry.Kind.COMMENT, ReviewEntry.Kind.ASSIGNED)
+    steps = [entry for entry in entries if entry.client_id and entry.kind not in aside]
+    if not steps or steps[-1].kind not in UNWELCOME:
+        return []
+    return [(steps[-1], texts(steps[-1].reasons))]
 
 
 def _back(client: Client) -> HttpResponse:
