@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.test import Client as Browser
 
 from accounts import data
 from accounts.models import Account
@@ -13,7 +14,7 @@ from oidc import invitations, members, projects
 from oidc.members import LastOwner
 from oidc.models import Project, ProjectInvitation, ProjectMember
 from oidc.projects import Gone, TooMany
-from tests.factories import make_account, make_key, make_project
+from tests.factories import PASSWORD, make_account, make_key, make_project
 
 Role = ProjectMember.Role
 
@@ -193,6 +194,25 @@ def test_the_only_owner_can_not_delete_their_account(project: Project, owner: Ac
     with pytest.raises(data.StillNeeded):
         data.delete(owner)
     assert Account.objects.filter(pk=owner.pk).exists()
+
+
+def test_what_came_between_the_page_and_the_deletion_stops_it(
+    signed_in: Browser, person: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other owner left after the page had found nothing in the way."""
+    make_project(person)
+    form = {"login": person.email, "password": PASSWORD, "next": "/account/delete"}
+    signed_in.post("/account/reauthenticate/", form)
+    real, asked = data.deletion_blockers, []
+
+    def first_nothing(account: Account) -> list[str]:
+        asked.append(account)
+        return [] if len(asked) == 1 else real(account)
+
+    monkeypatch.setattr(data, "deletion_blockers", first_nothing)
+    assert signed_in.post("/account/delete")["Location"] == "/account/delete"
+    assert len(asked) == 2
+    assert Account.objects.filter(pk=person.pk).exists()
 
 
 def test_a_deleted_project_blocks_nobody_and_goes_without_an_owner(project: Project, owner: Account) -> None:
