@@ -19,14 +19,16 @@ def check_address(address: str) -> None:
     """Raise ValidationError unless a mail can be put together for `address`.
 
     Django's own check lets pass what no mail server takes: a domain with signs that have no place in one (RFC 5891
-    5.4), and the few letters beyond ASCII that fold into one.
+    5.4), signs in one that nobody sees, and the few letters beyond ASCII that fold into one.
     """
     validate_email(address)
     if len(address) > LONGEST_ADDRESS:
         raise ValidationError(f"An address has at most {LONGEST_ADDRESS} characters.")
     local, _, domain = address.rpartition("@")
     try:
-        domain.encode("idna")
+        # What folds into another domain would be mailed there, and never be the address that somebody proves.
+        if domain.encode("idna").decode("idna").lower() != domain.lower():
+            domain = ""
     except UnicodeError:
         domain = ""
     if not domain or not local.isascii():

@@ -16,6 +16,11 @@ from tests.services.service import Service
 
 TOTP_SECONDS = 30
 ALLOW = "button[name=decision][value=allow]"
+MOST_TABS = 30
+FOCUS_SHOWS = """() => {
+  const style = getComputedStyle(document.activeElement);
+  return style.outlineStyle !== "none" || style.boxShadow !== "none";
+}"""
 
 
 def sign_in(page: Page, email: str, password: str = PASSWORD) -> None:
@@ -98,3 +103,13 @@ class Device:
         """Keep passkeys that another attachment of the same device made."""
         for passkey in passkeys:
             self._session.send("WebAuthn.addCredential", self._id | {"credential": passkey})
+
+
+def tab_to(page: Page, selector: str) -> None:
+    """Press Tab until the focus is on the element, which has to show it."""
+    for _ in range(MOST_TABS):
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            assert page.evaluate(FOCUS_SHOWS), f"the focus on {selector} can't be seen"
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"{MOST_TABS} tabs lead nowhere near {selector}")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.steps import allow, sign_in, sign_up, type_code
+from tests.browser.steps import allow, sign_in, sign_up, tab_to, type_code
 from tests.browser.watch import Watch
 from tests.clients.person import PASSWORD
 from tests.clients.quick_start import save, start
@@ -160,3 +160,37 @@ def go(developer: Developer) -> None:
     page: Page = developer.page
     for step in ("Make a client", "Sign the first person in", "Call the API"):
         expect(page.locator("li", has_text=step).get_by_text("Done")).to_be_visible()
+
+
+def test_the_keyboard_alone_makes_a_project_and_a_client(live_service: Service, browser: Chromium) -> None:
+    email = "keys-only@example.com"
+    live_service.provision(people=[{"email": email, "password": PASSWORD}])
+
+    def enter(page: Page, text: str = "") -> None:
+        page.keyboard.type(text)
+        page.keyboard.press("Enter")
+
+    def steps(page: Page) -> None:
+        page.goto(f"{live_service.address}/console/")
+        sign_in(page, email)
+        heading = page.get_by_role("heading", level=1)
+        expect(heading).to_have_text("Your projects")
+        tab_to(page, "main a.button")
+        enter(page)
+        expect(heading).to_have_text("New project")
+        tab_to(page, "input[name=name]")
+        enter(page, "Made by keys")
+        expect(heading).to_have_text("Made by keys")
+        tab_to(page, "main a[href$='/clients/new']")
+        enter(page)
+        expect(heading).to_have_text("New client")
+        tab_to(page, "input[name=name]")
+        page.keyboard.type("Keys Desktop")
+        tab_to(page, "input[name=type]")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowDown")
+        tab_to(page, "input[name=redirect_uris]")
+        enter(page, "http://127.0.0.1:3002/")
+        expect(heading).to_have_text("Quick start")
+
+    browser.visit(steps)

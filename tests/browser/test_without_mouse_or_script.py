@@ -4,28 +4,13 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser.conftest import KEYBOARD, PLAIN
-from tests.browser.steps import ALLOW, allow, arrive, expect_consent_page, sign_in
+from tests.browser.steps import ALLOW, allow, arrive, expect_consent_page, sign_in, tab_to
 from tests.browser.watch import Watch
 from tests.clients.app import App
 from tests.clients.person import PASSWORD
 from tests.services.chromium import Chromium
 
 pytestmark = pytest.mark.browser
-MOST_TABS = 30
-FOCUS_SHOWS = """() => {
-  const style = getComputedStyle(document.activeElement);
-  return style.outlineStyle !== "none" || style.boxShadow !== "none";
-}"""
-
-
-def tab_to(page: Page, selector: str) -> None:
-    """Press Tab until the focus is on the element, which has to show it."""
-    for _ in range(MOST_TABS):
-        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
-            assert page.evaluate(FOCUS_SHOWS), f"the focus on {selector} can't be seen"
-            return
-        page.keyboard.press("Tab")
-    raise AssertionError(f"{MOST_TABS} tabs lead nowhere near {selector}")
 
 
 def test_the_keyboard_is_enough(app: App, browser: Chromium) -> None:

@@ -1,0 +1,34 @@
+"""A bound for forms with files: nobody fills the disk with what a form would refuse once it is all there."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
+from django.core.files.uploadhandler import FileUploadHandler
+
+
+class SizeLimit(FileUploadHandler):
+    """Stands before the handlers that keep files, and ends a request that holds more than two of the largest.
+
+    A form names the limit of its own field; this is for what was never meant to be one. Raises RequestDataTooBig,
+    which is answered with 400.
+    """
+
+    def __init__(self, request: Any = None) -> None:
+        super().__init__(request)
+        self.most = 2 * max(settings.PICTURE_MAX_BYTES, settings.LOGO_MAX_BYTES)
+        self.received = 0
+
+    def handle_raw_input(self, input_data: Any, META: Any, content_length: int, *rest: Any) -> None:  # noqa: N803  (Django's name)
+        # What a request says of itself is believed only where it is too much.
+        if content_length > self.most:
+            raise RequestDataTooBig("The form holds too much.")
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> bytes:
+        self.received += len(raw_data)
+        if self.received > self.most:
+            raise RequestDataTooBig("The form holds too much.")
+        return raw_data
+
+    def file_complete(self, file_size: int) -> None:
+        return None  # the next handler keeps it

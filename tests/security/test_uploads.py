@@ -1,0 +1,41 @@
+"""Forms with files are bounded as a whole (devportal/lib/uploads.py)."""
+
+import pytest
+from django.conf import settings
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client as Browser
+
+from devportal.lib.mail import check_address
+
+TOO_MUCH = 2 * max(settings.PICTURE_MAX_BYTES, settings.LOGO_MAX_BYTES) + 1
+
+
+def test_a_form_that_holds_too_much_is_refused_before_it_is_kept(signed_in: Browser) -> None:
+    photo = SimpleUploadedFile("photo.png", b"\x89PNG" + b"\0" * TOO_MUCH, "image/png")
+    response = signed_in.post("/account/", {"given_name": "Ada", "picture": photo})
+    assert response.status_code == 400
+
+
+def test_several_files_count_together(signed_in: Browser) -> None:
+    half = SimpleUploadedFile("one.png", b"\0" * (TOO_MUCH // 2 + 1), "image/png")
+    other = SimpleUploadedFile("two.png", b"\0" * (TOO_MUCH // 2 + 1), "image/png")
+    response = signed_in.post("/account/", {"given_name": "Ada", "picture": half, "more": other})
+    assert response.status_code == 400
+
+
+def test_a_file_that_only_its_form_refuses_gets_the_form_s_own_words(signed_in: Browser) -> None:
+    photo = SimpleUploadedFile("photo.png", b"\0" * (settings.PICTURE_MAX_BYTES + 1), "image/png")
+    response = signed_in.post("/account/", {"given_name": "Ada", "picture": photo})
+    assert response.status_code == 200
+    assert b"field__errors" in response.content
+
+
+@pytest.mark.parametrize("address", ["a@exa\u200bmple.com", "a@ex\u00adample.com", "a@\uff45xample.com"])
+def test_an_address_that_would_be_mailed_elsewhere_is_refused(address: str) -> None:
+    with pytest.raises(Exception, match="valid email"):
+        check_address(address)
+
+
+@pytest.mark.parametrize("address", ["a@example.com", "A@Example.COM", "a@bücher.example"])
+def test_an_honest_address_passes(address: str) -> None:
+    check_address(address)
