@@ -3,13 +3,16 @@
 import os
 from importlib import import_module
 
+import django
 from django.conf import settings
-from django.core.wsgi import get_wsgi_application
 from django.utils.module_loading import import_string
+
+from devportal.lib.requests import Handler
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "devportal.settings")
 
-application = get_wsgi_application()
+django.setup(set_prefix=False)
+application = Handler()
 
 for start in settings.WORKER_STARTS:
     import_string(start)()

@@ -1,0 +1,67 @@
+"""What a request says that its body is: no claim breaks an address, whoever sends it and before anything is read."""
+
+import functools
+import io
+from typing import Any
+
+import pytest
+from django.test import RequestFactory
+
+from devportal.lib.requests import Handler
+
+# Codecs that are no text, that refuse to be lenient, and none at all.
+NAMES = "hex base64 zlib idna punycode utf-16 utf-7 undefined rot13 unicode_escape nonsense \x00 \xe9"
+CHARSETS = NAMES.split(" ")
+TYPES = [
+    *(f"text/plain; charset={charset}" for charset in CHARSETS),
+    *(f"text/plain; a*={charset}''%41%ff" for charset in CHARSETS),
+    *(f"multipart/form-data; boundary=x; charset={charset}" for charset in CHARSETS),
+    "application/x-www-form-urlencoded; charset=hex",
+    "text/plain; a*0*=hex''a; a*1=b",
+    "text/plain; a" + "=b; a" * 3000,
+]
+PARTS = [
+    part.format(charset).encode("latin-1")
+    for charset in CHARSETS
+    for part in ("name=\"a\"; filename*={0}''%41%ff", "name*={0}''%41%ff")
+]
+
+
+@functools.cache
+def _handler() -> Handler:
+    return Handler()
+
+
+def status(path: str, method: str, content_type: str, body: bytes = b"a=%ff", query: str = "q=%C3%A4") -> int:
+    """Return the status that the application as it is served answers."""
+    environ = RequestFactory()._base_environ(  # type: ignore[attr-defined]
+        PATH_INFO=path, REQUEST_METHOD=method, CONTENT_TYPE=content_type, QUERY_STRING=query, CONTENT_LENGTH=len(body)
+    )
+    environ["wsgi.input"] = io.BytesIO(body)
+    found: list[str] = []
+
+    def start(status: str, headers: Any, exc_info: Any = None) -> Any:
+        found.append(status)
+
+    answer: Any = _handler()(environ, start)
+    b"".join(answer)
+    return int(found[0][:3])
+
+
+@pytest.mark.parametrize(
+    "path", ["/console/", "/account/login/", "/connect/token", "/connect/consent", "/v1/me", "/.well-known/jwks"]
+)
+def test_no_content_type_breaks_an_address(path: str, db: None) -> None:
+    for content_type in TYPES:
+        for method in ("GET", "POST"):
+            assert status(path, method, content_type) < 500, (method, content_type)
+
+
+def test_no_part_of_a_form_breaks_it(db: None) -> None:
+    for part in PARTS:
+        body = b"--x\r\nContent-Disposition: form-data; " + part + b"\r\n\r\n\xff\r\n--x--\r\n"
+        assert status("/account/login/", "POST", "multipart/form-data; boundary=x", body) < 500, part
+
+
+def test_more_parameters_than_anybody_sends_are_refused_with_a_charset_too(db: None) -> None:
+    assert status("/console/", "GET", "text/plain; charset=utf-8", query="a=b&" * 2000) < 500
