@@ -1,0 +1,65 @@
+"""A project with something of everything, for tests that walk through every route of the console."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.apps import apps
+from django.db import transaction
+from django.test import Client as Browser
+from django.urls import reverse
+
+from accounts.models import Account
+from oidc.models import Project
+from tests.console.test_who_may_what import ROUTES, TABLE, things_of
+from tests.factories import make_account, make_project
+
+READ = [name for name, row in TABLE.items() if "405" not in row.get.split()]
+SENT = [name for name, row in TABLE.items() if row.post.split()[-1] != "405"]
+# What a request may write without anything being changed by it.
+ASIDE = {"sessions.Session"}
+
+
+@dataclass
+class Place:
+    """A project, its owner in a browser, and a thing of it for every argument of a route."""
+
+    project: Project
+    owner: Account
+    things: dict[str, Any]
+    browser: Browser
+
+    def url(self, name: str, **others: Any) -> str:
+        """Return the address of a route with this project's things, some of them exchanged."""
+        return reverse(f"console:{name}", kwargs={key: (self.things | others)[key] for key in ROUTES[name]})
+
+
+def make_place(email: str | None = None) -> Place:
+    """Return a new project of a new owner, who is signed in."""
+    owner = make_account(email)
+    project = make_project(owner)
+    things = things_of(project, owner)
+    browser = Browser()
+    browser.force_login(owner)
+    browser.raise_request_exception = False
+    return Place(project, owner, things, browser)
+
+
+def rows() -> dict[str, list[dict[str, Any]]]:
+    """Return everything that the database has, table by table."""
+    return {
+        model._meta.label: list(model._base_manager.order_by("pk").values())
+        for model in apps.get_models()
+        if model._meta.label not in ASIDE and model._meta.managed
+    }
+
+
+def ask(browser: Browser, method: str, url: str, *args: Any, **kwargs: Any) -> tuple[Any, bool]:
+    """Return the answer to a request, and whether the database changed by it; then it is undone."""
+    before = rows()
+    with transaction.atomic():
+        response = getattr(browser, method)(url, *args, **kwargs)
+        if response.streaming:
+            list(response.streaming_content)
+        changed = rows() != before
+        transaction.set_rollback(True)
+    return response, changed

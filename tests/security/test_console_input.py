@@ -1,0 +1,179 @@
+"""Hostile input to every page and form of the console: a documented answer, never a 500, and nothing stored."""
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test.client import MULTIPART_CONTENT
+
+from devportal.console import once
+from tests.security.consoles import READ, SENT, Place, ask, make_place, rows
+from tests.security.test_bad_input import HOSTILE
+
+FORM = "application/x-www-form-urlencoded"
+
+# Everything that a page reads from its address, and everything that a form reads.
+READ_BY_PAGES = """
+    before after kind by q add language range endpoint client key status method person result request since until from
+    to day event code state iss error error_description page
+"""
+READ_BY_FORMS = """
+    name type redirect_uris post_logout_redirect_uris more url enabled understood typed permissions expires_on email
+    role to decision step logo remove_logo home_page_url privacy_policy_url terms_url support_address note
+    ask_account_read why_account_read text wanted scope prompt client_secret address once
+"""
+PARAMETERS, FIELDS = READ_BY_PAGES.split(), READ_BY_FORMS.split()
+
+QUERIES = HOSTILE | {
+    "nothing": "",
+    "minus one": "-1",
+    "beyond bigint": "9223372036854775808",
+    "just bigint": "9223372036854775807",
+    "eighteen digits": "9" * 18,
+    "arabic digits": quote("٣٤"),
+    "superscript": quote("²"),
+    "exponent": "1e400",
+    "not a number": "nan",
+    "no such day": "2026-02-30",
+    "year zero": "0000-00-00T00:00:00",
+    "year 10000": "10000-01-01",
+    "first day of all": "0001-01-01T00:00:00%2B14:00",
+    "last day of all": "9999-12-31T23:59:59-14:00",
+    "percent and underscore": "%25_%5C",
+    "megabyte": "a" * 1_000_000,
+}
+BODIES = QUERIES | {
+    "thousand lines": "x%0A" * 1000,
+    "thousand addresses": quote("https://app.example.com/ ") * 1000,
+    "javascript": quote("javascript:alert(1)//https://a.example"),
+    "bad port": quote("https://app.example.com:99999999/cb"),
+    "bad bracket": quote("https://[::1/cb"),
+    "bad IDNA": quote("https://xn--a-.example/"),
+    "mail to nobody": quote("a@" + "b" * 64 + ".example"),
+    "two mails": quote("a@example.com\nBcc: b@example.com"),
+    "odd mail": quote("a@exa\u200bmple.com"),
+    "marks": quote("a" + "\u0301" * 5000),
+    "tags": quote("<script>alert(1)</script>"),
+}
+
+
+@pytest.fixture
+def place(db: None) -> Place:
+    return make_place()
+
+
+def is_documented(response: Any) -> bool:
+    return response.status_code in (200, 302, 400, 403, 404, 405, 413, 414, 415, 429)
+
+
+def is_led_within(response: Any) -> bool:
+    """Tell whether an answer leads nowhere, or to a page of this service."""
+    leads = response.get("Location", "/")
+    return bool(leads.startswith("/") and not leads.startswith(("//", "/\\")))
+
+
+@pytest.mark.parametrize("name", READ)
+def test_no_address_breaks_a_page_or_changes_anything(name: str, place: Place) -> None:
+    wrong = []
+    before = rows()
+    for kind, value in QUERIES.items():
+        parameters = PARAMETERS if len(value) < 10_000 else PARAMETERS[:8]
+        queries = {
+            "each": "&".join(f"{parameter}={value}" for parameter in parameters),
+            "twice": "&".join(f"{parameter}=1&{parameter}={value}&{parameter}[]={value}" for parameter in parameters),
+        }
+        for way, query in queries.items():
+            response = place.browser.get(f"{place.url(name)}?{query}")
+            if not is_documented(response) or not is_led_within(response):
+                wrong.append((kind, way, response.status_code, getattr(response, "exc_info", None)))
+    assert not wrong
+    assert rows() == before
+
+
+def broken_bodies() -> dict[str, tuple[str, bytes]]:
+    """Return bodies that are no form, by what is wrong with them: their type and what they hold."""
+    boundary = b"--x\r\nContent-Disposition: form-data; name="
+    return {
+        "empty": (FORM, b""),
+        "json": ("application/json", b'{"name": ["a"], "type": {"a": 1}}'),
+        "xml": ("text/xml", b"<!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/passwd'>]><a>&b;</a>"),
+        "no type": ("", b"name=a"),
+        "no boundary": ("multipart/form-data", b"name=a"),
+        "another boundary": ("multipart/form-data; boundary=y", boundary + b'"name"\r\n\r\na\r\n--x--'),
+        "cut off": ("multipart/form-data; boundary=x", boundary + b'"name"\r\n\r\na'),
+        "bad base64": (
+            "multipart/form-data; boundary=x",
+            boundary + b'"name"\r\nContent-Transfer-Encoding: base64\r\n\r\n!!!\r\n--x--\r\n',
+        ),
+        "long boundary": (f"multipart/form-data; boundary={'x' * 500}", b"name=a"),
+        "NUL in a name": (FORM, b"na%00me=a"),
+        "bytes": (FORM, bytes(range(256)) * 4),
+        "thousand fields": (FORM, "&".join(f"field{number}=x" for number in range(999)).encode()),
+        "too many fields": (FORM, "&".join(f"name=x{number}" for number in range(2000)).encode()),
+        "three megabytes": (FORM, b"name=" + b"a" * 3_000_000),
+    }
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_no_body_breaks_a_form(name: str, place: Place) -> None:
+    wrong = []
+    for kind, (content_type, body) in broken_bodies().items():
+        response, _ = ask(place.browser, "post", place.url(name), body, content_type=content_type)
+        if not is_documented(response):
+            wrong.append((kind, response.status_code, getattr(response, "exc_info", None)))
+    assert not wrong
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_no_field_breaks_a_form(name: str, place: Place) -> None:
+    """Every field of every form takes the value; a page that comes back with it has stored nothing."""
+    wrong = []
+    for kind, value in BODIES.items():
+        token = once.new_token()
+        fields = [field for field in FIELDS if field != "once"]
+        bodies = [
+            "&".join(f"{field}={value}" for field in [*fields, "once"]),
+            "&".join(f"{field}={value}&{field}={value}" for field in fields) + f"&once={token}",
+            "&".join(f"{field}[]={value}" for field in fields) + f"&once={token}",
+        ]
+        if name == "review":
+            bodies = [f"step={step}&" + body.replace("step=", "stop=") for body in bodies[:2] for step in STEPS]
+        for body in bodies:
+            response, changed = ask(place.browser, "post", place.url(name), body[:2_600_000], content_type=FORM)
+            # What this one needs is its token alone; the answer shows the secret.
+            refused = response.status_code != 302 and name != "client_secret_new"
+            if not is_documented(response) or (refused and changed) or not is_led_within(response):
+                wrong.append((kind, response.status_code, changed, getattr(response, "exc_info", None)))
+    assert not wrong
+
+
+STEPS = ("save", "send", "preview", "start_over", "withdraw", "answer")
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_files_for_texts_and_texts_for_files(name: str, place: Place) -> None:
+    evil = SimpleUploadedFile("../../\u202ea\x00.svg", b"<svg onload='alert(1)'/>", "image/png")
+    form: dict[str, Any] = dict.fromkeys(FIELDS, evil) | {"step": "save"}
+    for fields in (form, form | {"name": "Starling", "logo": "no file"}, {"logo": evil, "step": "save", "name": "N"}):
+        evil.seek(0)
+        response, changed = ask(place.browser, "post", place.url(name), fields, content_type=MULTIPART_CONTENT)
+        assert is_documented(response), getattr(response, "exc_info", None)
+        assert not (response.status_code == 200 and changed)
+
+
+# What stands in a path: read before anything else.
+PATHS = ["9" * 18, "9223372036854775808", "9" * 400, "9" * 5000, "0", "-1", "%00", "a%00", "%ff", "..", "a" * 5000]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_path_breaks_a_route(path: str, place: Place) -> None:
+    marks = {"project_id": "p-mark", "client_id": "c-mark", "key_id": "k-mark", "version": "v-mark"}
+    numbers = dict.fromkeys(("member_id", "invitation_id", "secret_id", "number"), 7654321)
+    for name in sorted({*READ, *SENT}):
+        for mark in (marks | numbers).items():
+            url = place.url(name, **dict([mark]))
+            if str(mark[1]) in url:
+                for method in ("get", "post"):
+                    response = getattr(place.browser, method)(url.replace(str(mark[1]), path))
+                    assert response.status_code in (302, 400, 404, 405), (name, mark, method)

@@ -1,0 +1,164 @@
+"""What holds for every page and form of the console: tokens against forgery, headers, and whose things they show."""
+
+import re
+from datetime import datetime
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import transaction
+from django.test import Client as Browser
+
+from accounts.models import PairwiseSubject
+from devportal.lib.headers import PAGE_POLICY
+from oidc.models import Client, ClientSecret, Project
+from tests.console.test_who_may_what import ROUTES
+from tests.factories import make_access_token, make_account
+from tests.security.consoles import READ, SENT, Place, ask, make_place, rows
+
+EVIL = "https://evil.example.com"
+
+
+@pytest.fixture
+def place(db: None) -> Place:
+    return make_place()
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_a_form_of_another_site_is_refused(name: str, place: Place) -> None:
+    strict = Browser(enforce_csrf_checks=True)
+    strict.cookies = place.browser.cookies
+    for headers in ({}, {"HTTP_ORIGIN": EVIL}, {"HTTP_ORIGIN": "null"}, {"HTTP_REFERER": EVIL}):
+        sent: dict[str, Any] = headers
+        response, changed = ask(strict, "post", place.url(name), {"once": "a" * 22, "understood": "on"}, **sent)
+        assert response.status_code == 403
+        assert not changed
+
+
+def is_guarded(response: Any) -> bool:
+    """Tell whether an answer is nobody else's: not kept, not framed, not read by another site."""
+    cached = response["Cache-Control"]
+    return (
+        "private" in cached
+        and ("no-store" in cached or "max-age=0" in cached)
+        and response["Content-Security-Policy"] == PAGE_POLICY
+        and "frame-ancestors 'none'" in PAGE_POLICY
+        and response["X-Content-Type-Options"] == "nosniff"
+        and response["X-Frame-Options"] == "DENY"
+        and not any(header.lower().startswith("access-control-") for header in response.headers)
+    )
+
+
+@pytest.mark.parametrize("name", ROUTES)
+@pytest.mark.parametrize("method", ["get", "post", "options"])
+def test_every_answer_is_guarded(name: str, method: str, place: Place) -> None:
+    headers: dict[str, Any] = {"HTTP_ORIGIN": EVIL, "HTTP_ACCESS_CONTROL_REQUEST_METHOD": "POST"}
+    response, _ = ask(place.browser, method, place.url(name), **headers)
+    assert is_guarded(response), response.headers
+    response, _ = ask(Browser(), method, place.url(name), **headers)
+    assert is_guarded(response), response.headers
+
+
+THINGS = ("client_id", "secret_id", "key_id", "member_id", "invitation_id", "number")
+
+
+@pytest.mark.parametrize("name", [name for name in ROUTES if set(ROUTES[name]) & set(THINGS)])
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_a_thing_of_another_project_is_not_there(name: str, method: str, place: Place) -> None:
+    """Each thing alone is somebody else's, with a form that would work on one's own."""
+    other = make_place()
+    # Reviews are numbered for each client: a number that the own client has not.
+    others = other.things | {"number": 2}
+    form = {"understood": "on", "typed": place.project.name, "enabled": "off", "role": "viewer", "step": "save"}
+    for thing in set(ROUTES[name]) & set(THINGS):
+        url = place.url(name, **{thing: others[thing]})
+        response, changed = ask(place.browser, method, url, form | {"decision": "accept"})
+        if name == "invitation":  # every number is answered alike
+            assert response.status_code in (302, 405)
+        else:
+            assert response.status_code in (404, 405)
+        assert not changed
+
+
+def test_what_no_form_may_say_is_not_read(place: Place) -> None:
+    """Fields that forms do not have, by the names of the columns (security rule 14)."""
+    other = make_place()
+    forbidden: dict[str, Any] = {
+        "verified_at": "2026-01-01",
+        "is_verified": "on",
+        "first_party": "on",
+        "is_first_party": "on",
+        "approved_scopes": "account.read",
+        "algorithm": "none",
+        "skip_authorization": "on",
+        "client_id": "chosen",
+        "public_id": "chosen",
+        "client_secret": "chosen",
+        "project": other.project.pk,
+        "project_id": other.project.pk,
+        "owner": other.owner.pk,
+        "owner_id": other.owner.pk,
+        "user": other.owner.pk,
+        "account": other.owner.pk,
+        "created_by": other.owner.pk,
+        "suspended_at": "",
+        "enabled": "off",
+        "digest": "chosen",
+        "status": "approved",
+        "id": 1,
+        "pk": 1,
+    }
+    client = {"name": "Starling", "type": "spa", "redirect_uris": "https://app.example.com/callback"}
+    forms = {
+        "project_settings": {"name": "Starling"},
+        "client_settings": client,
+        "client_new": client,
+        "key_new": {"name": "Nightly", "permissions": "account.read"},
+        "members": {"email": "new@example.com", "role": "viewer"},
+        "review": {"step": "save", "name": "Starling"},
+    }
+    for name, form in forms.items():
+        token = place.browser.get(place.url("client_secrets")).context["once"]
+        plain, _ = _outcome(place, name, form | {"once": token})
+        forced, _ = _outcome(place, name, form | {"once": token} | forbidden)
+        assert {t: r for t, r in plain.items() if r != forced[t]} == {}, name
+
+
+RANDOM = re.compile(r"(id|_at|at|created|updated|digest|last_four|key|made|token|details|target|public_id|request_id)$")
+
+
+def _outcome(place: Place, name: str, form: dict[str, Any]) -> tuple[Any, Any]:
+    """Return what a form made of the database, without what is drawn by lot or by the clock."""
+    with transaction.atomic():
+        response = place.browser.post(place.url(name), form)
+        after = {
+            table: [
+                {
+                    column: value
+                    for column, value in row.items()
+                    if not RANDOM.search(column) and not isinstance(value, datetime)
+                }
+                for row in found
+            ]
+            for table, found in rows().items()
+        }
+        transaction.set_rollback(True)
+    return after, response
+
+
+@pytest.mark.parametrize("name", READ)
+def test_no_page_tells_who_the_people_of_an_app_are(name: str, place: Place) -> None:
+    """Neither the account, nor the id that another app knows, nor another project's id (security rule 7)."""
+    person = make_account("somebody@people.example", given_name="Zwentibold", family_name="Quux")
+    other = make_place()
+    for project in (place.project, other.project):
+        make_access_token(Client.objects.get(project=project), person)
+    subjects = list(PairwiseSubject.objects.values_list("sub", flat=True))
+    assert len(subjects) >= 2
+    page: Any = place.browser.get(place.url(name))
+    text = (b"".join(page.streaming_content) if page.streaming else page.content).decode("utf-8", "replace")
+    hidden = [person.email, "Zwentibold", "Quux", str(other.project.public_id), *subjects]
+    hidden += list(ClientSecret.objects.values_list("digest", flat=True))
+    assert [one for one in hidden if one in text] == []
+    assert settings.SECRET_KEY not in text
+    assert Project.objects.count() == 2
