@@ -146,18 +146,16 @@ def series(project: Project, since: datetime, until: datetime, *by: str, **only:
     return list(rows.annotate(**coarser).values(*by).annotate(**_SUMS).order_by(*by))
 
 
-def busiest(
-    project: Project, since: datetime, until: datetime, column: str, most: int, **only: Any
-) -> list[dict[str, Any]]:
-    """Return the `most` keys or clients (`column`: "credential" or "client") with the most calls, the busiest first.
+def callers(project: Project, since: datetime, until: datetime, **only: Any) -> list[dict[str, Any]]:
+    """Return what each key (`credential`) and each client called, the busiest first.
 
-    Beside the sums of `series` each has `errors`: how many of its calls were refused or failed.
+    Beside the sums of `series` each has `errors`: how many of its calls were refused or failed. One look at the rows
+    for both, since a month of a busy project has many.
     """
-    level = level_for(since, until, [column])
-    rows = _rows(level, project, since, until, only).exclude(**{column: ""})
+    level = level_for(since, until, _WHO)
     errors = Sum("count", filter=Q(status__gte=400), default=0)
-    found = rows.values(column).annotate(errors=errors, **_SUMS).order_by("-total_count", column)[:most]
-    return list(found)
+    rows = _rows(level, project, since, until, only).values(*_WHO).annotate(errors=errors, **_SUMS)
+    return list(rows.order_by("-total_count", *_WHO))
 
 
 def stored(

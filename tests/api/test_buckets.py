@@ -132,14 +132,16 @@ def test_another_projects_calls_are_not_this_ones(project: Project, counted: lis
     assert {(r["client"],): r["total_count"] for r in buckets.series(project, *SPANS[0], "client")} == before
 
 
-def test_the_busiest_come_first(project: Project, counted: list[Count]) -> None:
-    sums = by_hand(counted, *SPANS[0], "client")
-    rows = buckets.busiest(project, *SPANS[0], "client", 10)
-    expected = sorted(((calls, name) for (name,), calls in sums.items() if name), reverse=True)
-    assert [(row["total_count"], row["client"]) for row in rows] == expected
-    errors = by_hand([count for count in counted if count.status >= 400], *SPANS[0], "client")
-    assert {row["client"]: row["errors"] for row in rows} == {name: n for (name,), n in errors.items() if name}
-    assert len(buckets.busiest(project, *SPANS[0], "client", 1)) == 1
+def test_the_busiest_callers_come_first(project: Project, counted: list[Count]) -> None:
+    for since, until in SPANS:
+        sums = by_hand(counted, since, until, "credential", "client")
+        errors = by_hand([count for count in counted if count.status >= 400], since, until, "credential", "client")
+        rows = buckets.callers(project, since, until)
+        assert [(row["credential"], row["client"]) for row in rows] == sorted(sums, key=lambda who: (-sums[who], who))
+        for row in rows:
+            who = (row["credential"], row["client"])
+            assert (row["total_count"], row["errors"]) == (sums[who], errors.get(who, 0))
+            assert sum(row[f"total_{name}"] for name in LATENCY_FIELDS) == row["total_count"]
 
 
 def test_a_batch_of_many_kinds_is_a_handful_of_statements(project: Project) -> None:

@@ -99,9 +99,7 @@ def read(project: Project, asked: Asked) -> Report:
     since, until = asked.bounds()
     kinds = buckets.series(project, since, until, "endpoint", "status", "code", **asked.only)
     chart = _chart(project, asked, since, until)
-    # A call is made with a key or by a client: narrowed to one, there is nothing to part by the other.
-    clients = [] if asked.key else _clients(project, asked, since, until)
-    keys = [] if asked.client else _keys(project, asked, since, until)
+    callers = buckets.callers(project, since, until, **asked.only)
     return Report(
         asked,
         since,
@@ -110,8 +108,8 @@ def read(project: Project, asked: Asked) -> Report:
         _limit_text(asked.span, chart),
         _line("", kinds),
         _endpoints(kinds, asked),
-        clients,
-        keys,
+        _clients(project, asked, [row for row in callers if row["client"]][:MOST_ROWS]),
+        _keys(project, asked, [row for row in callers if row["credential"]][:MOST_ROWS]),
         _codes(kinds),
     )
 
@@ -179,8 +177,7 @@ def _codes(kinds: Sequence[Mapping[str, Any]]) -> list[Line]:
     return sorted(lines, key=lambda line: -line.calls)
 
 
-def _clients(project: Project, asked: Asked, since: datetime, until: datetime) -> list[Line]:
-    rows = buckets.busiest(project, since, until, "client", MOST_ROWS, **asked.only)
+def _clients(project: Project, asked: Asked, rows: Sequence[Mapping[str, Any]]) -> list[Line]:
     names = Client.objects.filter(project=project, client_id__in=[row["client"] for row in rows])
     known = dict(names.values_list("client_id", "name"))
     return [
@@ -197,8 +194,7 @@ def _clients(project: Project, asked: Asked, since: datetime, until: datetime) -
     ]
 
 
-def _keys(project: Project, asked: Asked, since: datetime, until: datetime) -> list[Line]:
-    rows = buckets.busiest(project, since, until, "credential", MOST_ROWS, **asked.only)
+def _keys(project: Project, asked: Asked, rows: Sequence[Mapping[str, Any]]) -> list[Line]:
     names = ApiKey.objects.filter(project=project, public_id__in=[row["credential"] for row in rows])
     known = {key.public_id: key for key in names}
     return [
@@ -211,7 +207,7 @@ def _keys(project: Project, asked: Asked, since: datetime, until: datetime) -> l
             note=f"{settings.API_KEY_PREFIX}{key_id}…{known[key_id].last_four}" if key_id in known else key_id,
         )
         for row in rows
-        if (key_id := row["credential"]) is not None
+        for key_id in [row["credential"]]
     ]
 
 
