@@ -12,6 +12,7 @@ from api import keys
 from api.models import ApiKey, RequestLog
 from devportal.lib.admin.acts import Act
 from devportal.lib.admin.pages import ReadOnly
+from oidc.models import Project
 
 
 def _revoke(request: HttpRequest, key: ApiKey, form: Any) -> str:
@@ -66,7 +67,10 @@ class RequestLogAdmin(ReadOnly[RequestLog]):
     narrowed_by = ("project",)
 
     def find(self, term: str) -> Q:
-        return Q(project__public_id=term) if term.startswith("prj_") else Q(request_id=term)
+        if not term.startswith("prj_"):
+            return Q(request_id=term)
+        # The project's key first: the join would read the log from its end on.
+        return Q(project__in=list(Project.objects.filter(public_id=term).values_list("pk", flat=True)))
 
     @admin.display(description="key or client")
     def caller(self, row: RequestLog) -> str:

@@ -14,6 +14,7 @@ from devportal.lib.admin.acts import Act, Reason, Refused
 from devportal.lib.admin.pages import ReadOnly
 from oidc import keys, names
 from oidc.client_settings import set_enabled
+from oidc.clients import find_client
 from oidc.models import Client, Connection, SigningKey
 
 
@@ -118,7 +119,8 @@ class ConnectionAdmin(ReadOnly[Connection]):
     fields = ("account", "client", "scopes", "first_authorized_at", "last_authorized_at", "removed_at")
 
     def find(self, term: str) -> Q:
-        return Q(account__email=term.lower()) if "@" in term else Q(client__client_id=term)
+        # The client's key first: the join would read the connections from the newest on.
+        return Q(account__email=term.lower()) if "@" in term else Q(client=find_client(term) or 0)
 
 
 class CredentialAdmin(ReadOnly[Any]):

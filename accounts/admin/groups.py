@@ -6,16 +6,15 @@ from django import forms
 from django.contrib import admin
 from django.db.models import Q
 from django.http import HttpRequest
-from unfold.admin import TabularInline
 from unfold.widgets import UnfoldAdminEmailInputWidget
 
 from accounts.models import Account, Family, FamilyMember, Invitation, Organization, OrganizationMember
 from accounts.plans import invitations, members
 from devportal.lib.admin.acts import Act, ActForm, Refused
-from devportal.lib.admin.pages import Page, ReadOnly
+from devportal.lib.admin.pages import Page, ReadOnly, Rows
 
 
-class FamilyMemberInline(TabularInline, admin.TabularInline[FamilyMember, Family]):  # type: ignore[misc]
+class FamilyMemberInline(Rows[FamilyMember, Family]):
     model = FamilyMember
     autocomplete_fields = ("account",)
     extra = 1

@@ -3,13 +3,12 @@
 from django.contrib import admin
 from django.db.models import Q
 from django.http import HttpRequest
-from unfold.admin import TabularInline
 
 from accounts.models import Feature, Plan, PlanEntitlement
-from devportal.lib.admin.pages import Page
+from devportal.lib.admin.pages import Page, Rows
 
 
-class EntitlementInline(TabularInline, admin.TabularInline[PlanEntitlement, Plan]):  # type: ignore[misc]
+class EntitlementInline(Rows[PlanEntitlement, Plan]):
     """What the plan says of each feature; one that is not listed is denied."""
 
     model = PlanEntitlement

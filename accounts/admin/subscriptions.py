@@ -9,7 +9,6 @@ from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path, reverse
-from unfold.admin import TabularInline
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from accounts.models import Account, Family, Organization, Subscription, SubscriptionEvent
@@ -17,7 +16,7 @@ from accounts.models.subscriptions import State
 from accounts.plans import lifecycle
 from accounts.plans.lifecycle import BEGINNINGS, LAPSED, STEPS, By, IllegalStep
 from devportal.lib import clock
-from devportal.lib.admin.pages import Page
+from devportal.lib.admin.pages import Page, Rows
 
 _HOLDERS = ("account", "family", "organization")
 _DATES = ("trial_end", "period_end", "read_only_until")
@@ -38,7 +37,7 @@ class StepForm(forms.Form):
         return {name: self.cleaned_data[name] for name in _DATES if self.cleaned_data[name] is not None}
 
 
-class HistoryInline(TabularInline, admin.TabularInline[SubscriptionEvent, Subscription]):  # type: ignore[misc]
+class HistoryInline(Rows[SubscriptionEvent, Subscription]):
     """Every step, and who or what took it."""
 
     model = SubscriptionEvent

@@ -10,7 +10,7 @@ from devportal.lib.admin.keyset import KeysetChangeList
 
 Status = AppReview.Status
 # What waits beyond these comes up as they are answered.
-MOST_WAITING = 200
+MOST_WAITING = 50
 LISTS = (
     ("waiting", "Waiting"),
     ("mine", "Mine"),

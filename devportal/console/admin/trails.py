@@ -7,6 +7,7 @@ from django.db.models import Q
 from accounts.models import Account
 from devportal.console.models import AuditEvent, SignInEvent
 from devportal.lib.admin.pages import ReadOnly
+from oidc.clients import find_client
 
 
 @admin.register(AuditEvent)
@@ -14,14 +15,14 @@ class AuditEventAdmin(ReadOnly[AuditEvent]):
     """Who did what, from where, what was there before and after."""
 
     list_display = ("at", "action", "actor_email", "project", "target", "address", "request_id")
-    search_help_text = "Who (whole e-mail address), what (project, client id, account:…), or a request id"
+    search_help_text = "A whole e-mail address, project, client id, account:…, or request id"
     narrowed_by = ("actor",)
 
     def find(self, term: str) -> Q:
         if "@" in term:
             # The key first: a condition across two tables would read the whole trail.
-            actors = list(Account.objects.filter(email=term.lower()).values_list("pk", flat=True))
-            return Q(actor__in=actors) | Q(target=term.lower())
+            people = list(Account.objects.filter(email=term.lower()).values_list("pk", flat=True))
+            return Q(actor__in=people) | Q(person__in=people) | Q(target=term.lower())
         return Q(project=term) if term.startswith("prj_") else Q(target=term) | Q(request_id=term)
 
     @admin.display(description="IP address")
@@ -39,4 +40,5 @@ class SignInEventAdmin(ReadOnly[SignInEvent]):
     narrowed_by = ("client",)
 
     def find(self, term: str) -> Q:
-        return Q(client__client_id=term) if term.startswith(settings.CLIENT_ID_PREFIX) else Q(request_id=term)
+        # The client's key first, here too.
+        return Q(client=find_client(term) or 0) if term.startswith(settings.CLIENT_ID_PREFIX) else Q(request_id=term)

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+from django.contrib.auth import get_user_model
+from django.db.models import Model
+
 from devportal.lib.audit import Event
 
 LONGEST = 500
@@ -29,8 +32,8 @@ def changes(form: Any, formsets: Any, private: tuple[str, ...] = ()) -> tuple[di
         kind = formset.model._meta.model_name
         for row in formset.new_objects:
             after[f"{kind} {row.pk}"] = plain(row)
-        for row in formset.deleted_objects:
-            before[f"{kind} {row}"] = plain(row)
+        if formset.deleted_objects:  # they have lost their keys
+            before[f"{kind} deleted"] = [plain(row) for row in formset.deleted_objects]
         for row, names in formset.changed_objects:
             of_row = next(form for form in formset.initial_forms if form.instance == row)
             _compare(of_row, names, f"{kind} {row.pk} ", before, after)
@@ -45,7 +48,21 @@ def _compare(form: Any, names: list[str], prefix: str, before: dict[str, Any], a
 
 
 def plain(value: Any) -> Any:
-    """Return what JSON can hold, and no more of a long text than one can read."""
+    """Return what JSON can hold, no more of a long text than one can read, and people by their keys alone.
+
+    The trail outlives them, and nobody could find their names in it to take them out.
+    """
     if value is None or isinstance(value, bool | int | float):
         return value
+    if isinstance(value, Model) and (whose := _people(value)) is not None:
+        return " ".join([f"{value._meta.model_name}:{value.pk or '-'}", *whose])
     return str(value)[:LONGEST]
+
+
+def _people(row: Model) -> list[str] | None:
+    """Return the keys of the people that a row is of, None if it is of nobody."""
+    person = get_user_model()
+    if isinstance(row, person):
+        return []
+    keys = [field for field in row._meta.concrete_fields if field.remote_field and field.remote_field.model is person]
+    return [f"{field.name}:{getattr(row, field.attname)}" for field in keys] if keys else None

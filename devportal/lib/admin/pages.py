@@ -13,7 +13,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.http import urlencode
-from unfold.admin import ModelAdmin
+from unfold.admin import ModelAdmin, TabularInline
 
 from devportal.lib.admin import audited
 from devportal.lib.admin.acts import Act, Refused
@@ -25,6 +25,7 @@ from devportal.lib.audit import report
 AUDIT = "console_auditevent"
 
 Row = TypeVar("Row", bound=Model)
+Below = TypeVar("Below", bound=Model)
 
 
 class Page(ModelAdmin, admin.ModelAdmin[Row]):  # type: ignore[misc]  # the library is untyped
@@ -244,6 +245,18 @@ class Page(ModelAdmin, admin.ModelAdmin[Row]):  # type: ignore[misc]  # the libr
     def _report(self, action: str, request: HttpRequest, row: Any, fields: Any) -> None:
         assert request.user.pk is not None
         report(audited.event(action, self, request.user.pk, row, fields))
+
+
+class Rows(TabularInline, admin.TabularInline[Below, Row]):  # type: ignore[misc]
+    """Rows that are edited on the page of the row above them."""
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None:
+            # The heading of a column names no field; a select stands in a wrapper with links beside it.
+            widget: Any = getattr(field.widget, "widget", field.widget)
+            widget.attrs.setdefault("aria-label", str(field.label))
+        return field
 
 
 class ReadOnly(Page[Row]):

@@ -107,5 +107,6 @@ def unfold(service_name: str) -> dict[str, Any]:
         "BORDER_RADIUS": "6px",
         "COLORS": {"base": _NEUTRAL, "primary": _ACCENT},
         "STYLES": [lambda request: static("css/admin.css")],
+        "SCRIPTS": [lambda request: static("js/admin.js")],
         "SIDEBAR": {"navigation": _navigation()},
     }

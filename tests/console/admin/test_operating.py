@@ -1,6 +1,7 @@
 """What operators do with projects, clients, keys, mails and plans, and that the audit has it."""
 
 import html
+import json
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from oidc.models import Client, SigningKey
 from tests.accounts.plans.test_admin import formset
 from tests.api.calls import ME, call
 from tests.console.admin.conftest import World
-from tests.factories import make_key
+from tests.factories import make_account, make_key
 from tests.relying_party import RelyingParty, sign_in
 
 
@@ -245,6 +246,34 @@ def test_people_are_invited_to_an_organization(as_operator: Browser, operator: A
     row.refresh_from_db()
     assert not row.is_open
     assert last_event().action == "invitation.withdrawn"
+
+
+def test_the_audit_names_nobody_whom_a_deletion_would_have_to_find(as_operator: Browser, person: Account) -> None:
+    member = make_account("member@example.com")
+    as_operator.post(
+        "/admin/accounts/family/add/", {"owner": str(person.pk)} | formset("members", account=str(member.pk))
+    )
+    family = Family.objects.get()
+    row = family.members.get(account=member)
+    assert last_event().after == {
+        "owner": f"account:{person.pk}",
+        f"familymember {row.pk}": f"familymember:{row.pk} account:{member.pk}",
+    }
+    form = {"members-TOTAL_FORMS": "2", "members-INITIAL_FORMS": "2"}
+    for number, one in enumerate(family.members.order_by("pk")):
+        form |= {f"members-{number}-id": str(one.pk), f"members-{number}-family": str(family.pk)}
+        form |= {f"members-{number}-account": str(one.account_id)}
+        form |= {f"members-{number}-DELETE": "on"} if one == row else {}
+    assert as_operator.post(f"/admin/accounts/family/{family.pk}/change/", form).status_code == 302
+    assert last_event().before == {"familymember deleted": [f"familymember:- account:{member.pk}"]}
+    as_operator.post(f"/admin/accounts/family/{family.pk}/delete/", {"post": "yes"})
+    acme = Organization.objects.create(name="Acme")
+    values = {"account": str(member.pk), "organization": str(acme.pk)}
+    as_operator.post("/admin/accounts/organizationmember/add/", values)
+    as_operator.post(f"/admin/accounts/organizationmember/{acme.members.get().pk}/delete/", {"post": "yes"})
+    told = json.dumps(list(AuditEvent.objects.values("target", "before", "after", "details")))
+    assert "Acme" in told
+    assert "@example.com" not in told
 
 
 @pytest.mark.parametrize("who", ["as_reviewer", "signed_in"])

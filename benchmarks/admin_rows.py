@@ -1,0 +1,201 @@
+"""Rows for benchmarks/admin_lists.py: a service that has grown, made by single statements in the database."""
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+from django.db.models import Field, Model
+
+from accounts.models import (
+    Account,
+    Family,
+    Invitation,
+    Organization,
+    OrganizationMember,
+    Outbox,
+    PairwiseSubject,
+    Plan,
+    Subscription,
+)
+from api.models import ApiKey, RequestLog
+from devportal.console.models import AppReview, AuditEvent, ReviewEntry, SignInEvent
+from oidc.models import AccessToken, Client, Connection, Project, ProjectMember, RefreshToken
+from oidc.models import Family as TokenFamily
+
+NOW = "now()"
+# The row's own moment: the last row is now, each one before it a second earlier.
+THEN = "now() - make_interval(secs => {count} - n)"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many rows of each kind there are."""
+
+    people: int = 1_000_000
+    tokens: int = 5_000_000
+    log: int = 1_000_000
+
+    @property
+    def projects(self) -> int:
+        return max(self.people // 100, 10)
+
+    @property
+    def clients(self) -> int:
+        return 2 * self.projects
+
+
+def _default(field: "Field[Any, Any]") -> str:
+    if field.null:
+        return "NULL"
+    kind = field.get_internal_type()
+    if kind == "BooleanField":
+        return "false"
+    if kind == "DateTimeField":
+        return THEN
+    if kind == "JSONField":
+        return "'[]'" if field.default is list else "'{}'"
+    return "0" if "Integer" in kind or kind == "FloatField" else "''"
+
+
+def insert(model: type[Model], count: int, **expressions: str) -> None:
+    """Insert `count` rows in one statement; `n` counts from 1, and what is not named takes its emptiest value."""
+    own = {str(field.column): field for field in model._meta.concrete_fields if not field.primary_key}
+    by_column = {model._meta.get_field(name).column: text for name, text in expressions.items()}  # type: ignore[union-attr]
+    values = [by_column.get(column, _default(field)).replace("{count}", str(count)) for column, field in own.items()]
+    quote = connection.ops.quote_name
+    table = quote(model._meta.db_table)
+    with connection.cursor() as cursor:
+        begun = time.perf_counter()
+        cursor.execute(
+            f"INSERT INTO {table} ({', '.join(map(quote, own))}) "
+            f"SELECT {', '.join(values)} FROM generate_series(1, {count}) AS n"
+        )
+        cursor.execute(f"ANALYZE {table}")
+        print(f"{count:,} rows of {table} in {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
+
+
+def _first(model: type[Model]) -> int:
+    key = model._default_manager.order_by("pk").values_list("pk", flat=True).first()
+    assert isinstance(key, int)
+    return key
+
+
+def fill(sizes: Sizes) -> None:
+    """Make everything, without the triggers that would look each key up: they are right by the way they are made."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = replica; SET synchronous_commit = off")
+    _fill(sizes)
+    with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = DEFAULT")
+        cursor.execute("VACUUM ANALYZE")
+
+
+def _fill(sizes: Sizes) -> None:
+    """Make the rows. Half of what hangs on clients hangs on the first one, half of the seats on one organization."""
+    _people(sizes)
+    person, project = _first(Account), None
+    _projects(sizes, person)
+    client, project = _first(Client), _first(Project)
+    one_of = f"{client} + CASE WHEN n % 2 = 0 THEN 0 ELSE n % {sizes.clients} END"
+    someone = f"{person} + n % {sizes.people}"
+    insert(Connection, sizes.people, account=f"{person} + n - 1", client=one_of, scopes="'openid email'")
+    family = _first(Connection)
+    insert(TokenFamily, sizes.people, connection=f"{family} + n - 1", scope="'openid email'", amr="'[\"pwd\"]'")
+    first = _first(TokenFamily)
+    whose = {
+        "family": f"{first} + n % {sizes.people}",
+        "user": someone,
+        "application": one_of,
+        "scope": "'openid email'",
+        "expires": "now() + interval '10 minutes'",
+    }
+    insert(AccessToken, sizes.tokens, **whose, token_checksum="encode(sha256(n::text::bytea), 'hex')")
+    del whose["scope"]
+    insert(RefreshToken, sizes.people, **whose, token_checksum="encode(sha256(n::text::bytea), 'hex')")
+    _logs(sizes, person, project, client)
+    _reviews(sizes, person, project, client)
+
+
+def _people(sizes: Sizes) -> None:
+    insert(
+        Account, sizes.people, email="'user' || n || '@example.com'", given_name="'Given ' || n", is_active="true",
+        email_verified="n % 10 > 0", family_name="'Family ' || n", password="'!x'",
+    )  # fmt: skip
+    person = _first(Account)
+    insert(
+        PairwiseSubject, sizes.people, account=f"{person} + n - 1", sector="'prj_x'",
+        sub="md5(n::text)", picture_key="md5('p' || n::text)",
+    )  # fmt: skip
+    plan = Plan.objects.create(plan_id="plus", display_name="Plus", rank=10).pk
+    insert(Family, sizes.people // 10, owner=f"{person} + n - 1")
+    insert(Organization, sizes.people // 100, name="'Organization ' || n")
+    organization = _first(Organization)
+    seat = f"{organization} + CASE WHEN n % 2 = 0 THEN 0 ELSE n % {sizes.people // 100} END"
+    insert(OrganizationMember, sizes.people // 2, account=f"{person} + n - 1", organization=seat)
+    insert(
+        Subscription, sizes.people // 2, account=f"{person} + n - 1", plan=str(plan),
+        state="CASE WHEN n % 1000 = 0 THEN 'PastDue' ELSE 'Active' END",
+    )  # fmt: skip
+    insert(
+        Invitation, sizes.people // 10, organization=f"{organization} + n % 100", email="'guest' || n || '@example.com'"
+    )
+    insert(
+        Outbox, sizes.people // 5, to="'user' || n || '@example.com'", subject="'Hello'", body="'Hello'",
+        message_id="'<' || n || '@x>'", sent_at=NOW,
+    )  # fmt: skip
+
+
+def _projects(sizes: Sizes, person: int) -> None:
+    insert(Project, sizes.projects, public_id="'prj_' || left(md5(n::text), 22)", name="'Project ' || n")
+    project = _first(Project)
+    insert(
+        ProjectMember, sizes.projects, project=f"{project} + n - 1", account=f"{person} + n - 1", role="'owner'",
+    )  # fmt: skip
+    insert(
+        Client, sizes.clients, project=f"{project} + n / 2 % {sizes.projects}", name="'App ' || n", type="'spa'",
+        name_reading="'app' || n", client_id="'op_client_' || left(md5(n::text), 22)", enabled="true",
+        redirect_uris="'https://app' || n || '.example.com/callback'",
+        verified_at="CASE WHEN n % 10 = 0 THEN now() END",
+    )  # fmt: skip
+    subject = _first(PairwiseSubject)
+    insert(
+        ApiKey, sizes.people // 10, project=f"{project} + n % {sizes.projects}", owner=f"{person} + n - 1",
+        subject=f"{subject} + n - 1", public_id="left(md5(n::text), 12)", last_four="'abcd'", name="'Key ' || n",
+    )  # fmt: skip
+
+
+def _logs(sizes: Sizes, person: int, project: int, client: int) -> None:
+    where = f"{project} + CASE WHEN n % 2 = 0 THEN 0 ELSE n % {sizes.projects} END"
+    insert(
+        RequestLog, sizes.log, project=where, method="'GET'", path="'/v1/me'", status="200",
+        request_id="left(md5(n::text), 20)",
+    )  # fmt: skip
+    insert(
+        SignInEvent, sizes.log, client=f"{client} + CASE WHEN n % 2 = 0 THEN 0 ELSE n % {sizes.clients} END",
+        endpoint="'authorize'", outcome="'refused'", error="'access_denied'", request_id="left(md5(n::text), 20)",
+    )  # fmt: skip
+    insert(
+        AuditEvent, sizes.log, action="'client.created'", actor=f"{person} + n % 1000", actor_email="'x@example.com'",
+        project="'prj_' || left(md5((n % 100)::text), 22)", target="'op_client_' || left(md5((n % 20000)::text), 22)",
+        request_id="left(md5(n::text), 20)",
+    )  # fmt: skip
+
+
+def _reviews(sizes: Sizes, person: int, project: int, client: int) -> None:
+    snapshot = (
+        "json_build_object('name', 'App ' || n, 'logo', '', 'home_page_url', 'https://app.example.com/', "
+        "'privacy_policy_url', '', 'terms_url', '', 'support_address', '', 'redirect_urls', json_build_array(), "
+        "'scopes', json_build_object('account.read', 'Needed.'))"
+    )
+    insert(
+        AppReview, sizes.clients, client=f"{client} + n - 1", number="1", revision="1", snapshot=snapshot,
+        status="CASE WHEN n % 10 = 1 THEN 'submitted' ELSE 'approved' END", submitted_by=f"{person} + n - 1",
+        submitted_at=THEN,
+    )  # fmt: skip
+    review = _first(AppReview)
+    insert(
+        ReviewEntry, 50_000, project=str(project), client=str(client), review=str(review), side="'developer'",
+        kind="'comment'", text="'Hello'", author=str(person),
+    )  # fmt: skip
