@@ -80,16 +80,15 @@ def row(model: type[Row], values: Mapping[str, Any]) -> Row | None:
 
     Values that the table has no column for, as another version may send, are left out.
     """
+    fields = [field for field in model._meta.concrete_fields if not field.primary_key]
     try:
-        fitting = {
-            field.attname: _fitting(field, values[field.attname])
-            for field in model._meta.concrete_fields
-            if field.attname in values and not field.primary_key
-        }
+        made = model(**{f.attname: _fitting(f, values[f.attname]) for f in fields if f.attname in values})
     except (TypeError, ValueError, OverflowError, OSError):
+        made = None
+    if made is None or any(getattr(made, field.attname) is None and not field.null for field in fields):
         log.warning("An entry of %s that can't be stored is left out.", model.__name__)
         return None
-    return model(**fitting)
+    return made
 
 
 def _fitting(field: Any, value: Any) -> Any:

@@ -101,8 +101,8 @@ class RedisCounters:
         if found is None:
             return None
         batch_id: str = found.decode()
-        counts = {field.decode(): int(count) for field, count in self._patient.hgetall(self._name(batch_id)).items()}
-        return batch_id, counts
+        held = self._patient.hgetall(self._name(batch_id))
+        return batch_id, {field.decode("utf-8", "replace"): int(count) for field, count in held.items()}
 
     def settle(self, batch_id: str) -> None:
         """Forget a batch that is written."""

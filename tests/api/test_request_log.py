@@ -186,6 +186,15 @@ def test_entries_that_can_not_be_made_to_fit_stop_no_other(changes: dict[str, An
     assert usage.flush() == 0
 
 
+def test_an_entry_without_a_value_that_it_needs_stops_no_other(key: Key) -> None:
+    whole = json.loads(entry(key.project).removeprefix(counters.LOG_ENTRY))[1]
+    for name in whole:
+        less = {other: value for other, value in whole.items() if other != name}
+        hold(counters.LOG_ENTRY + json.dumps(["request", less]))
+    hold(entry(key.project, request_id="good"))
+    assert "good" in [row.request_id for row in rows()]
+
+
 @pytest.mark.parametrize(
     "field",
     [
@@ -331,6 +340,6 @@ def test_texts_are_cut_by_bytes_and_never_in_a_character(text: str, longest: int
 
 def test_times_are_kept_to_the_microsecond() -> None:
     at = datetime(2026, 11, 21, 4, 5, 6, 123456, tzinfo=UTC)
-    made = journal.row(RequestLog, {"at": at.timestamp(), "status": 200})
+    made = journal.row(RequestLog, {"at": at.timestamp(), "status": 200, "milliseconds": 1, "project_id": 1})
     assert made is not None
     assert abs(made.at - at) < timedelta(microseconds=2)
