@@ -151,6 +151,17 @@ def test_keys_are_rotated_in_two_presses_that_can_be_doubled(as_operator: Browse
     assert (last_event().action, last_event().actor) == ("signing_key.activated", operator)
 
 
+def test_a_key_that_is_published_twice_does_not_sign(operator: Account) -> None:
+    """Two operators at once: the second finds the first one's key, and takes no further step."""
+    first = keys.signing_key().kid
+    assert keys.publish_next(operator.pk)
+    assert not keys.publish_next(operator.pk)
+    assert SigningKey.objects.get(state="active").kid == first
+    assert keys.activate_next(operator.pk)
+    assert not keys.activate_next(operator.pk)
+    assert SigningKey.objects.count() == 2
+
+
 def test_a_mail_that_was_given_up_is_tried_again(as_operator: Browser) -> None:
     now = clock.now()
     mail = Outbox.objects.create(
