@@ -93,9 +93,10 @@ def service() -> Iterator[None]:
 
 
 def addresses(filled: Any) -> Iterator[tuple[str, str]]:
-    """Yield the name and address of each page that a GET opens: all routes of the console, some with queries."""
+    """Yield name and address of each page that a GET opens: all routes of the console, with queries, and the docs."""
     from django.urls import reverse
 
+    from devportal.console.documentation.pages import PAGES
     from tests.console.test_who_may_what import ROUTES, TABLE
 
     things = {
@@ -114,6 +115,8 @@ def addresses(filled: Any) -> Iterator[tuple[str, str]]:
         yield name, address
         for query in QUERIES.get(name, ()):
             yield f"{name} {query}", address + query.format(**words)
+    for name in PAGES:
+        yield f"docs {name}", reverse(f"docs_{name}")
 
 
 def measure(browser: Any, name: str, address: str) -> Figures:
