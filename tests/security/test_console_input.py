@@ -11,6 +11,8 @@ from devportal.console import once
 from tests.security.consoles import READ, SENT, Place, ask, make_place, rows
 from tests.security.test_bad_input import HOSTILE
 
+pytestmark = pytest.mark.slow  # a thousand requests a form
+
 FORM = "application/x-www-form-urlencoded"
 
 # Everything that a page reads from its address, and everything that a form reads.
