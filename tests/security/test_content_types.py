@@ -2,9 +2,12 @@
 
 import functools
 import io
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
 from django.test import RequestFactory
 
 from devportal.lib.requests import Handler
@@ -25,6 +28,16 @@ PARTS = [
     for charset in CHARSETS
     for part in ("name=\"a\"; filename*={0}''%41%ff", "name*={0}''%41%ff")
 ]
+
+
+@pytest.fixture(autouse=True)
+def the_tests_own_connection() -> Iterator[None]:
+    """Leave the connection open: between requests Django drops one that is inside of a transaction, as a test's is."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
 
 
 @functools.cache
