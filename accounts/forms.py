@@ -5,10 +5,13 @@ from functools import partial
 from typing import Any
 
 from allauth.account import forms as allauth_forms
+from allauth.usersessions.forms import ManageUserSessionsForm
 from django import forms
 from django.core.validators import validate_email
 from django.db import transaction
+from django.http import HttpRequest
 
+from accounts import sessions
 from accounts.models import Account
 from accounts.profile import clean_picture
 
@@ -44,6 +47,13 @@ class ReauthenticateForm(allauth_forms.ReauthenticateForm):  # type: ignore[misc
         return login
 
 
+class SignOutElsewhereForm(ManageUserSessionsForm):  # type: ignore[misc]
+    """Ends the person's other sessions, those that the page does not list included."""
+
+    def save(self, request: HttpRequest) -> None:
+        sessions.end_others(request)
+
+
 class ProfileForm(forms.ModelForm[Account]):
     """The person's own name and picture."""
 
@@ -59,8 +69,10 @@ class ProfileForm(forms.ModelForm[Account]):
         return (self.cleaned_data["family_name"] or "").strip() or None
 
     def save(self, commit: bool = True) -> Account:
-        """Save; a photo that was replaced or removed is deleted, file and all."""
-        account = super().save(commit)
+        """Save these fields alone; a photo that was replaced or removed is deleted, file and all."""
+        account = super().save(commit=False)
+        if commit:  # the rest of the row was read before the photo: it may be an operator's by now
+            account.save(update_fields=self._meta.fields)
         old = self.initial.get("picture")
         if old and "picture" in self.changed_data:
             transaction.on_commit(partial(account.picture.storage.delete, old.name))

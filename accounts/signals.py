@@ -4,11 +4,11 @@ from typing import Any
 
 from allauth.account.models import EmailAddress
 from allauth.account.signals import email_changed, email_confirmed
-from allauth.usersessions.models import UserSession
 from django.db.models import Q
-from django.db.models.signals import post_delete, post_save
+from django.db.models.signals import post_delete, post_save, pre_delete
 from django.dispatch import Signal, receiver
 
+from accounts import sessions
 from accounts.models import Account, Feature, Invitation, Outbox, Plan, PlanEntitlement
 from accounts.plans import catalogue
 
@@ -42,8 +42,13 @@ def address_proven(sender: Any, **kwargs: Any) -> None:
 @receiver(access_ended)
 def end_sessions(sender: Any, account: Account, **kwargs: Any) -> None:
     """Sign the person out everywhere: a session that only slept would wake with the account."""
-    for session in UserSession.objects.filter(user=account):
-        session.end()
+    sessions.end_all(account)
+
+
+@receiver(pre_delete, sender=Account)
+def delete_sessions(sender: type[Account], instance: Account, **kwargs: Any) -> None:
+    """Delete the sessions of a person who goes; their list entries go by themselves."""
+    sessions.end_all(instance)
 
 
 @receiver(post_delete, sender=Account)

@@ -2,12 +2,12 @@
 
 from allauth.usersessions.models import UserSession
 from celery import shared_task
-from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.db.models import Exists, OuterRef
 
 from accounts import delivery
 from accounts.plans import lifecycle, members
+from devportal.lib.sessions import SessionStore
 
 
 @shared_task

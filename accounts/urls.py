@@ -1,8 +1,10 @@
 """The account pages of our own, allauth brings the rest under the same prefix; and what other systems report to."""
 
+from allauth.usersessions.views import ListUserSessionsView
 from django.urls import path
 
 from accounts import hooks, views, views_plan
+from accounts.forms import SignOutElsewhereForm
 
 urlpatterns = [
     path("account/", views.profile, name="account_profile"),
@@ -17,6 +19,11 @@ urlpatterns = [
         "account/plan/organizations/<int:pk>/leave",
         views_plan.leave_organization,
         name="account_plan_leave_organization",
+    ),
+    path(
+        "account/sessions/",
+        ListUserSessionsView.as_view(form_class=SignOutElsewhereForm),
+        name="usersessions_list",
     ),
     path("account/export", views.export, name="account_export"),
     path("account/delete", views.delete, name="account_delete"),

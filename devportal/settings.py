@@ -136,7 +136,7 @@ MIDDLEWARE = [
     "devportal.lib.headers.PageHeadersMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "devportal.lib.bad_input.BadInputMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "devportal.lib.sessions.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -209,7 +209,7 @@ if REDIS_URL:
 else:
     CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
 
-SESSION_ENGINE = "django.contrib.sessions.backends.db"
+SESSION_ENGINE = "devportal.lib.sessions"  # the database holds hashes of the keys that cookies hold
 # Names of our own: browsers share cookies between the ports of a host, and an app under test on localhost
 # would overwrite `sessionid`.
 SESSION_COOKIE_NAME = "openport_session"

@@ -16,7 +16,6 @@ urlpatterns = [
     path("", include("accounts.urls")),
     path("account/", include("allauth.account.urls")),
     path("account/2fa/", include("allauth.mfa.urls")),
-    path("account/sessions/", include("allauth.usersessions.urls")),
     path("console/", include("devportal.console.urls")),
     path("docs/", include("devportal.console.docs_urls")),
     path("admin/", admin.site.urls),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -12,6 +13,7 @@ from accounts.models import Account
 from accounts.plans import catalogue, sources
 from devportal.lib import clock
 from devportal.lib.counters import counters
+from devportal.lib.sessions import SessionStore
 from oidc import keys
 from oidc.models import Client, SigningKey
 from tests.factories import make_account, make_client, make_project, make_web_client
@@ -42,6 +44,30 @@ def keys_parsed_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(keys, "_parse", remember)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def browsers_hold_keys() -> Iterator[None]:
+    """Let Django's test browser find and make sessions by the cookie's key: it takes `session_key` for that."""
+    name = settings.SESSION_COOKIE_NAME
+    set_cookies = Browser._set_login_cookies  # type: ignore[attr-defined]
+
+    def session(self: Browser) -> SessionStore:
+        if cookie := self.cookies.get(name):
+            return SessionStore.from_cookie(cookie.value)
+        made = SessionStore()
+        made.save()
+        self.cookies[name] = made.cookie
+        return made
+
+    def set_login_cookies(self: Browser, request: Any) -> None:
+        set_cookies(self, request)
+        self.cookies[name] = request.session.cookie
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Browser, "session", property(session))
+        patch.setattr(Browser, "_set_login_cookies", set_login_cookies)
         yield
 
 

@@ -1,10 +1,13 @@
 """People and the pairwise ids under which projects know them."""
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.db import models
 from django.db.models.functions import Lower
+
+from devportal.lib.credentials import digest
 
 
 class AccountManager(BaseUserManager["Account"]):
@@ -36,6 +39,8 @@ class Account(AbstractBaseUser, PermissionsMixin):
     is_active = models.BooleanField(default=True)
     is_staff = models.BooleanField("may open the admin", default=False)
     created_at = models.DateTimeField(auto_now_add=True)
+    # Every session holds a hash of this: another value ends them all (accounts/sessions.py). Empty until first needed.
+    session_stamp = models.CharField(max_length=22, blank=True, editable=False)
 
     objects: ClassVar[AccountManager] = AccountManager()
 
@@ -57,6 +62,17 @@ class Account(AbstractBaseUser, PermissionsMixin):
     def get_full_name(self) -> str:
         """What Django's admin calls the person by."""
         return self.full_name
+
+    def get_session_auth_hash(self) -> str:
+        """What a session of this person has to hold: a keyed hash of the password, and the stamp."""
+        return self._with_stamp(super().get_session_auth_hash())
+
+    def get_session_auth_fallback_hash(self) -> Iterator[str]:
+        """The same for each key in SECRET_KEY_FALLBACKS."""
+        return map(self._with_stamp, super().get_session_auth_fallback_hash())
+
+    def _with_stamp(self, password_hash: str) -> str:
+        return digest(f"{password_hash}.{self.session_stamp}") if self.session_stamp else password_hash
 
 
 class PairwiseSubject(models.Model):

@@ -1,0 +1,41 @@
+"""Ending the browser sessions of a person.
+
+A session counts only while it carries the hash of its person's password and `session_stamp`. A new stamp therefore ends
+sessions that no list names: the list (django-allauth's UserSession) is what people look at, and never what decides.
+"""
+
+from allauth.usersessions.models import UserSession
+from django.contrib.auth import update_session_auth_hash
+from django.db import transaction
+from django.http import HttpRequest
+
+from accounts.models import Account
+from devportal.lib.credentials import random_text
+
+STAMP_LENGTH = 22
+
+
+def end_all(account: Account) -> None:
+    """Sign a person out everywhere."""
+    with transaction.atomic():
+        _restamp(account)
+        for session in UserSession.objects.filter(user=account):
+            session.end()
+
+
+def end_others(request: HttpRequest) -> None:
+    """Sign the person of this session out everywhere else; it goes on under a new key, if its cookie was copied."""
+    assert isinstance(request.user, Account)
+    with transaction.atomic():
+        before = request.session.session_key
+        _restamp(request.user)
+        update_session_auth_hash(request, request.user)
+        listed = UserSession.objects.filter(user=request.user)
+        listed.filter(session_key=before).update(session_key=request.session.session_key)
+        for session in listed.exclude(session_key=request.session.session_key):
+            session.end()
+
+
+def _restamp(account: Account) -> None:
+    account.session_stamp = random_text(STAMP_LENGTH)
+    Account.objects.filter(pk=account.pk).update(session_stamp=account.session_stamp)

@@ -1,0 +1,74 @@
+"""Browser sessions: the cookie holds a random key, the database its hash alone.
+
+What Django and its libraries call `session_key` is the hash here, in both tables that keep one. So nobody is signed in
+by a copy of the database: what stands in it is not what a cookie has to hold.
+"""
+
+import base64
+import hashlib
+import re
+
+from django.conf import settings
+from django.contrib.sessions.backends import db
+from django.contrib.sessions.middleware import SessionMiddleware as DjangoSessionMiddleware
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from devportal.lib.credentials import random_text
+
+KEY_LENGTH = 32  # 190 random bits
+_KEY = re.compile(rf"[A-Za-z0-9]{{{KEY_LENGTH}}}")
+# What the libraries' columns hold. Of the hash's 43 characters, these carry 240 bits.
+HASH_LENGTH = 40
+
+
+def hash_of(key: str) -> str:
+    """Return the form in which the database knows a cookie's key: its SHA-256 in base64url, cut to 40 characters."""
+    return base64.urlsafe_b64encode(hashlib.sha256(key.encode()).digest()).decode()[:HASH_LENGTH]
+
+
+class SessionStore(db.SessionStore):
+    """Django's sessions in the database, under hashes (SESSION_ENGINE).
+
+    `SessionStore(session_key)` finds a session by its hash, as the list of a person's sessions does; `from_cookie` by
+    what a browser sent.
+    """
+
+    _made: str | None = None
+
+    @classmethod
+    def from_cookie(cls, value: str | None) -> "SessionStore":
+        """Return the session of a cookie; what has not the form of a key (a hash has not) belongs to none."""
+        if value is None or _KEY.fullmatch(value) is None:
+            return cls()
+        session = cls(hash_of(value))
+        session._made = value
+        return session
+
+    @property
+    def cookie(self) -> str | None:
+        """The key as the browser's cookie holds it; None where this process never had it."""
+        if self._made is None or hash_of(self._made) != self.session_key:
+            return None
+        return self._made
+
+    def _get_new_session_key(self) -> str:
+        # Django asks here for the key of each row that it makes: at sign-in, after sign-out, with a new password.
+        self._made = random_text(KEY_LENGTH)
+        return hash_of(self._made)
+
+
+class SessionMiddleware(DjangoSessionMiddleware):
+    """Reads and sends the cookie's key, where Django's own would send what the database knows."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        request.session = SessionStore.from_cookie(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        response = super().process_response(request, response)  # type: ignore[arg-type, assignment]
+        sent = response.cookies.get(settings.SESSION_COOKIE_NAME)
+        if sent is not None and sent.value:  # an empty one deletes the cookie
+            assert isinstance(request.session, SessionStore)
+            assert request.session.cookie is not None
+            response.cookies[settings.SESSION_COOKIE_NAME] = request.session.cookie  # type: ignore[assignment]
+        return response

@@ -1,0 +1,213 @@
+"""A copy of the database signs nobody in, and what ends sessions needs no list of them."""
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from allauth.usersessions.models import UserSession
+from django.apps import apps
+from django.conf import settings
+from django.contrib.sessions.backends.db import SessionStore as StockStore
+from django.contrib.sessions.models import Session
+from django.db import connection
+from django.test import Client as Browser
+
+from accounts import data, migrations
+from accounts.models import Account
+from devportal.lib.sessions import hash_of
+from tests.factories import PASSWORD
+from tests.relying_party import sign_in
+
+COOKIE = settings.SESSION_COOKIE_NAME
+NEW_PASSWORD = "another horse 7 battery"
+
+
+def is_signed_in(browser: Browser) -> bool:
+    return bool(browser.get("/account/").status_code == 200)
+
+
+def with_cookie(value: str) -> Browser:
+    browser = Browser()
+    browser.cookies[COOKIE] = value
+    return browser
+
+
+def stored_keys() -> set[str]:
+    return {*Session.objects.values_list("pk", flat=True), *UserSession.objects.values_list("session_key", flat=True)}
+
+
+def everything_stored() -> str:
+    """Return all that the database holds of sessions, as text."""
+    rows: list[Any] = [*Session.objects.values_list(), *UserSession.objects.values_list()]
+    return str(rows)
+
+
+# --- What is stored ---
+
+
+def test_the_cookie_s_key_stands_in_no_table(signed_in: Browser) -> None:
+    signed_in.get("/account/")
+    key = signed_in.cookies[COOKIE].value
+    assert key not in everything_stored()
+    assert stored_keys() == {hash_of(key)}
+
+
+def test_what_is_stored_signs_nobody_in(signed_in: Browser) -> None:
+    [stored] = stored_keys()
+    for value in (stored, stored[:32], stored.ljust(43, "A"), hash_of(stored)):
+        assert not is_signed_in(with_cookie(value)), value
+    assert is_signed_in(with_cookie(signed_in.cookies[COOKIE].value))
+
+
+@pytest.mark.parametrize("value", ["", "x", "a" * 31, "a" * 33, "a" * 10_000, "ä" * 32, "%00" * 12, '"a b"', "a" * 32])
+def test_what_is_no_key_is_nobody_s_and_not_adopted(value: str, person: Account) -> None:
+    browser = with_cookie(value)
+    assert not is_signed_in(browser)
+    sign_in(browser, person)
+    assert browser.cookies[COOKIE].value != value
+    assert is_signed_in(browser)
+
+
+def test_each_sign_in_and_each_password_makes_a_new_key(person: Account) -> None:
+    browser = sign_in(Browser(), person)
+    first = browser.cookies[COOKIE].value
+    form = {"oldpassword": PASSWORD, "password1": NEW_PASSWORD, "password2": NEW_PASSWORD}
+    browser.post("/account/password/change/", form)
+    second = browser.cookies[COOKIE].value
+    assert first != second
+    assert is_signed_in(browser)
+    assert not is_signed_in(with_cookie(first))
+    assert first not in everything_stored()
+    assert second not in everything_stored()
+
+
+def test_the_list_knows_which_session_is_this_one(person: Account) -> None:
+    browser, _ = sign_in(Browser(), person), sign_in(Browser(), person)
+    page = browser.get("/account/sessions/").content.decode()
+    assert page.count("This one") == 1
+    assert page.count("<tr") == 3
+
+
+# --- Sessions from before ---
+
+
+def test_sessions_from_before_the_upgrade_go_on(signed_in: Browser) -> None:
+    stock = StockStore()
+    stock.update(signed_in.session.load())
+    stock.save()
+    old = stock.session_key
+    assert old is not None
+    UserSession.objects.update(session_key=old)
+    assert not is_signed_in(with_cookie(old))
+    [name] = [path.stem for path in Path(migrations.__path__[0]).glob("*_session_keys_by_hash.py")]
+    migration = importlib.import_module(f"accounts.migrations.{name}")
+    for _ in range(2):  # a second run finds nothing to do
+        migration.hash_keys(apps, SimpleNamespace(connection=connection))
+    assert is_signed_in(with_cookie(old))
+    assert old not in everything_stored()
+    assert "This one" in with_cookie(old).get("/account/sessions/").content.decode()
+
+
+# --- What ends them ---
+
+
+def change_password(person: Account, here: Browser) -> None:
+    form = {"oldpassword": PASSWORD, "password1": NEW_PASSWORD, "password2": NEW_PASSWORD}
+    assert here.post("/account/password/change/", form).status_code == 302
+
+
+def sign_out_everywhere_else(person: Account, here: Browser) -> None:
+    assert here.post("/account/sessions/").status_code == 302
+
+
+def deactivate_and_reactivate(person: Account, here: Browser) -> None:
+    for is_active in (False, True):
+        account = Account.objects.get(pk=person.pk)
+        account.is_active = is_active
+        account.save(update_fields=["is_active"])
+
+
+def delete(person: Account, here: Browser) -> None:
+    data.delete(Account.objects.get(pk=person.pk))
+
+
+@pytest.mark.parametrize("listed", [True, False])
+@pytest.mark.parametrize(
+    ("end", "stays_here"),
+    [
+        (change_password, True),
+        (sign_out_everywhere_else, True),
+        (deactivate_and_reactivate, False),
+        (delete, False),
+    ],
+)
+def test_what_ends_sessions_ends_all_of_them(
+    end: Callable[[Account, Browser], None], stays_here: bool, listed: bool, person: Account
+) -> None:
+    here, elsewhere = sign_in(Browser(), person), sign_in(Browser(), person)
+    if not listed:
+        UserSession.objects.all().delete()
+    end(person, here)
+    assert not is_signed_in(elsewhere)
+    assert is_signed_in(here) == stays_here
+
+
+def test_signing_out_elsewhere_ends_copies_of_this_session_too(person: Account) -> None:
+    browser = sign_in(Browser(), person)
+    stolen = with_cookie(browser.cookies[COOKIE].value)
+    assert is_signed_in(stolen)
+    started = UserSession.objects.get().created_at
+    sign_out_everywhere_else(person, browser)
+    assert is_signed_in(browser)
+    assert not is_signed_in(stolen)
+    assert UserSession.objects.get().created_at == started
+    assert "This one" in browser.get("/account/sessions/").content.decode()
+
+
+def test_the_form_is_there_although_only_this_session_is_listed(signed_in: Browser) -> None:
+    page = signed_in.get("/account/sessions/").content.decode()
+    assert "Sign out everywhere else" in page
+    assert 'action="/account/sessions/"' in page
+
+
+def test_another_person_s_sessions_go_on(person: Account, client: Browser) -> None:
+    from tests.factories import make_account
+
+    other = sign_in(Browser(), make_account())
+    sign_out_everywhere_else(person, sign_in(client, person))
+    assert is_signed_in(other)
+
+
+def test_nothing_is_kept_of_the_listed_sessions_of_who_is_deleted(person: Account) -> None:
+    sign_in(Browser(), person)
+    data.delete(person)
+    assert not Session.objects.exists()
+
+
+def test_a_profile_that_is_saved_late_brings_nothing_back(person: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    from accounts.forms import ProfileForm
+
+    form = ProfileForm({"given_name": "Late"}, instance=Account.objects.get(pk=person.pk))
+    assert form.is_valid()
+    account = Account.objects.get(pk=person.pk)
+    account.is_active = False
+    account.save(update_fields=["is_active"])
+    stamp = account.session_stamp
+    form.save()
+    account.refresh_from_db()
+    assert (account.given_name, account.is_active, account.session_stamp) == ("Late", False, stamp)
+
+
+def test_a_new_secret_key_ends_no_session_while_the_old_one_is_named(person: Account, settings: Any) -> None:
+    browser = sign_in(Browser(), person)
+    sign_out_everywhere_else(person, browser)
+    person.refresh_from_db()
+    before = person.get_session_auth_hash()
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another key of the operator's, long enough"
+    assert person.get_session_auth_hash() != before
+    assert before in list(person.get_session_auth_fallback_hash())
+    assert is_signed_in(browser)
