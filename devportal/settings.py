@@ -130,6 +130,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "devportal.lib.request_id.RequestIdMiddleware",
+    "devportal.lib.hosts.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "oidc.cors.CorsMiddleware",
     "devportal.lib.for_apps.ForAppsMiddleware",
@@ -434,6 +435,8 @@ SILENCED_SYSTEM_CHECKS = [
     "urls.W002",
 ]
 
+# Lines that one process writes about refused requests (4xx) in a minute: strangers must not fill the disk.
+REFUSALS_LOGGED_PER_MINUTE: int = env.int("REFUSALS_LOGGED_PER_MINUTE", 300)
 LOG_LEVEL: str = env.str("LOG_LEVEL", "INFO")
 LOGGING: dict[str, Any] = {
     "version": 1,
@@ -441,12 +444,13 @@ LOGGING: dict[str, Any] = {
     "filters": {
         "no_secrets": {"()": "devportal.lib.logs.NoSecrets"},
         "request": {"()": "devportal.lib.logs.RequestId"},
+        "refusals": {"()": "devportal.lib.logs.Refusals", "per_minute": REFUSALS_LOGGED_PER_MINUTE},
     },
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"}},
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
-            "filters": ["request", "no_secrets"],
+            "filters": ["refusals", "request", "no_secrets"],
             "formatter": "line",
         }
     },

@@ -12,6 +12,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="account",
             name="session_stamp",
-            field=models.CharField(blank=True, editable=False, max_length=22),
+            field=models.CharField(blank=True, db_default="", default="", editable=False, max_length=22),
         ),
     ]

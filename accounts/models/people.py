@@ -40,7 +40,8 @@ class Account(AbstractBaseUser, PermissionsMixin):
     is_staff = models.BooleanField("may open the admin", default=False)
     created_at = models.DateTimeField(auto_now_add=True)
     # Every session holds a hash of this: another value ends them all (accounts/sessions.py). Empty until first needed.
-    session_stamp = models.CharField(max_length=22, blank=True, editable=False)
+    # The database's own default lets processes of the version before, which know no stamp, still add people.
+    session_stamp = models.CharField(max_length=22, blank=True, editable=False, default="", db_default="")
 
     objects: ClassVar[AccountManager] = AccountManager()
 

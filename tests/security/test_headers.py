@@ -154,10 +154,24 @@ def test_sign_in_pages_are_not_stored(client: Browser, db: None) -> None:
         assert "no-store" in client.get(path).headers.get("Cache-Control", ""), path
 
 
-def test_a_forged_request_id_is_not_taken_over(client: Browser, db: None) -> None:
-    for given in ("<script>", "a b", "x" * 200, "short", "\u00e9" * 10):
-        assert client.get("/v1/me", headers={"X-Request-ID": given})["X-Request-ID"] != given
-    assert client.get("/v1/me", headers={"X-Request-ID": "proxy-1234567"})["X-Request-ID"] == "proxy-1234567"
+FORGED = ("<script>", "a b", "x" * 200, "short", "\u00e9" * 10, "eyJhbGciOiJub25lIn0", "a" * 8 + ",b" * 4)
+
+
+def test_a_request_id_is_believed_from_trusted_proxies_alone(client: Browser, db: None, settings: Any) -> None:
+    sent = {"X-Request-ID": "proxy-1234567", "X-Forwarded-For": "127.0.0.1"}
+    for path in ("/v1/me", "/account/login/", "/health/live", "/nothing"):
+        settings.TRUSTED_PROXIES = []
+        assert client.get(path, headers=sent)["X-Request-ID"] != "proxy-1234567"
+        settings.TRUSTED_PROXIES = ["10.0.0.0/8"]
+        assert client.get(path, headers=sent)["X-Request-ID"] != "proxy-1234567"
+        settings.TRUSTED_PROXIES = ["10.0.0.0/8", "127.0.0.1"]
+        assert client.get(path, headers=sent)["X-Request-ID"] == "proxy-1234567"
+
+
+@pytest.mark.parametrize("given", FORGED)
+def test_a_malformed_request_id_is_not_taken_over(given: str, client: Browser, db: None, settings: Any) -> None:
+    settings.TRUSTED_PROXIES = ["127.0.0.1"]
+    assert client.get("/v1/me", headers={"X-Request-ID": given})["X-Request-ID"] != given
 
 
 def test_the_page_policy_follows_the_pending_request(spa: Client) -> None:

@@ -1,0 +1,71 @@
+"""Which Host headers are answered: the names in ALLOWED_HOSTS, at the ports that the service is reached by."""
+
+import functools
+import logging
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.exceptions import DisallowedHost
+from django.http import HttpRequest
+from django.http.request import split_domain_port
+from django.http.response import HttpResponseBase
+from django.utils.log import log_response
+
+from devportal.lib.error_pages import foreign_host
+from devportal.lib.for_apps import HEALTH
+from devportal.lib.headers import protect
+
+log = logging.getLogger(__name__)
+
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
+_LONGEST_LOGGED = 100
+
+
+@functools.lru_cache(maxsize=8)
+def _ports(addresses: tuple[str, ...]) -> dict[str, set[str]]:
+    """Return the ports of each host of these addresses."""
+    ports: dict[str, set[str]] = {}
+    for address in addresses:
+        parts = urlsplit(address)
+        name = split_domain_port(parts.netloc)[0]
+        ports.setdefault(name, set()).add(str(parts.port or _DEFAULT_PORTS.get(parts.scheme, "")))
+    return ports
+
+
+def own_host(request: HttpRequest) -> str:
+    """Return the request's Host in its one spelling: lower case, no dot at its end, no port that goes without saying.
+
+    Raises DisallowedHost for a name that is not in ALLOWED_HOSTS, and at the names of AUTH_URL and BASE_URL for a port
+    that is not theirs; any other allowed name is answered at these ports and at PORT. A Host without a port passes:
+    many proxies drop it.
+    """
+    name, port = split_domain_port(request.get_host())
+    public = _ports((settings.AUTH_URL, settings.BASE_URL))
+    allowed = public.get(name) or {str(settings.PORT)}.union(*public.values())
+    if port and port not in allowed:
+        raise DisallowedHost("The port is none of AUTH_URL or BASE_URL.")
+    goes_without_saying = _DEFAULT_PORTS.get(urlsplit(settings.AUTH_URL).scheme)
+    return f"{name}:{port}" if port and port != goes_without_saying else name
+
+
+class HostMiddleware:
+    """Refuses what was sent to another service, before anything reads the Host: 400 and one line in the log."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if request.path_info in HEALTH:
+            return self.get_response(request)
+        try:
+            host = own_host(request)
+        except DisallowedHost:
+            response = protect(foreign_host(request))  # those who add headers stand further in
+            given = request.META.get("HTTP_HOST", "")[:_LONGEST_LOGGED]
+            log_response("Refused a request for host %s", given, response=response, request=request, logger=log)
+            return response
+        if "HTTP_HOST" in request.META:
+            # Whatever counts or links by host further in sees one name for one host.
+            request.META["HTTP_HOST"] = host
+        return self.get_response(request)
