@@ -136,6 +136,7 @@ MIDDLEWARE = [
     "devportal.lib.for_apps.ForAppsMiddleware",
     "devportal.lib.headers.PageHeadersMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "devportal.lib.caching.PersonalPagesMiddleware",
     "devportal.lib.bad_input.BadInputMiddleware",
     "devportal.lib.sessions.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -338,6 +339,7 @@ MFA_ADAPTER = "accounts.adapter.MfaAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_PASSKEY_SIGNUP_ENABLED = True
+MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_TOTP_ISSUER = SERVICE_NAME
 MFA_TOTP_TOLERANCE = 1
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not _HTTPS

@@ -1,0 +1,120 @@
+"""No cache stores a page of a person, nor one that is for a single browser; what is the same for everybody may be."""
+
+from typing import Any
+
+import pytest
+from django.http import HttpRequest, HttpResponse
+from django.test import Client as Browser
+from django.urls import URLPattern, URLResolver, get_resolver, path
+
+from accounts.models import Account
+from oidc.models import Client
+from tests.relying_party import RelyingParty
+
+PUBLIC = {"logo", "picture", "openapi"}
+
+
+def is_stored_by_none(response: Any) -> bool:
+    directives = {part.strip() for part in response.get("Cache-Control", "").split(",")}
+    return {"no-store", "private"} <= directives and "public" not in directives
+
+
+def plain_paths(patterns: list[Any], before: str = "") -> list[str]:
+    """Return the addresses of the resolver that take no argument."""
+    found: list[str] = []
+    for each in patterns:
+        whole = before + str(each.pattern)
+        if isinstance(each, URLResolver):
+            found += plain_paths(each.url_patterns, whole)
+        elif isinstance(each, URLPattern) and not set(whole) & set("<^(") and each.name not in PUBLIC:
+            found.append(f"/{whole}")
+    return found
+
+
+OF_A_PERSON = [
+    each
+    for each in plain_paths(get_resolver().url_patterns)
+    if not each.startswith(("/v1", "/.well-known", "/health", "/connect/token", "/connect/userinfo", "/connect/revoke"))
+]
+
+
+def test_there_are_such_pages() -> None:
+    assert len(OF_A_PERSON) > 60
+    assert {"/", "/docs/", "/account/", "/account/2fa/recovery-codes/", "/console/", "/admin/"} <= set(OF_A_PERSON)
+
+
+def test_every_page_of_a_signed_in_person_is_stored_by_no_cache(signed_in: Browser) -> None:
+    for address in OF_A_PERSON:
+        assert is_stored_by_none(signed_in.get(address)), address
+    assert signed_in.get("/account/").status_code == 200
+
+
+def test_pages_of_a_browser_that_waits_are_not_stored_either(spa: Client) -> None:
+    app = RelyingParty(spa, Browser())
+    page = app.browser.get(app.authorize()["Location"])
+    assert is_stored_by_none(page)
+    assert is_stored_by_none(app.browser.get("/docs/"))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "address", ["/account/login/", "/account/signup/", "/account/password/reset/", "/account/login/?x=%00"]
+)
+def test_forms_for_strangers_are_not_stored(address: str, client: Browser) -> None:
+    assert is_stored_by_none(client.get(address)) or client.get(address).status_code == 400
+    client.get(address)
+    assert is_stored_by_none(client.get(address)) or client.get(address).status_code == 400
+
+
+def test_the_codes_of_strangers_are_asked_for_on_pages_that_are_not_stored(client: Browser, person: Account) -> None:
+    answers = [client.post("/account/password/reset/", {"email": person.email}, follow=True)]
+    form = {"email": "new@example.com", "given_name": "New", "password1": "another horse 7 battery"}
+    answers.append(Browser().post("/account/signup/", form, follow=True))
+    for answer in answers:
+        assert answer.status_code == 200
+        assert b"code" in answer.content
+        assert is_stored_by_none(answer)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("address", ["/", "/docs/"])
+def test_the_public_pages_are_left_to_themselves_for_strangers(address: str, client: Browser) -> None:
+    response = client.get(address)
+    assert "no-store" not in response.get("Cache-Control", "")
+    assert not response.cookies
+    assert "Cookie" in response["Vary"]
+
+
+def answering(cached: str | None = None, cookie: bool = False) -> Any:
+    def view(request: HttpRequest) -> HttpResponse:
+        response = HttpResponse("x")
+        if cached is not None:
+            response["Cache-Control"] = cached
+        if cookie:
+            response.set_cookie("some", "thing")
+        return response
+
+    return view
+
+
+urlpatterns = [
+    path("nothing-said", answering()),
+    path("kept-an-hour", answering("max-age=3600")),
+    path("private", answering("private, max-age=60")),
+    path("public", answering("public, max-age=60")),
+    path("public-with-cookie", answering("public, max-age=60", cookie=True)),
+    path("publication", answering('x="public"')),
+    path("cookie", answering(cookie=True)),
+]
+
+
+@pytest.mark.django_db
+@pytest.mark.urls("tests.security.test_caching")
+def test_only_what_says_that_it_is_public_keeps_its_own_word() -> None:
+    browser, stranger = Browser(), Browser()
+    browser.cookies["openport_session"] = "x" * 32
+    for address in ("nothing-said", "kept-an-hour", "private", "public-with-cookie", "publication", "cookie"):
+        assert is_stored_by_none(browser.get(f"/{address}")), address
+    assert browser.get("/public")["Cache-Control"] == "public, max-age=60"
+    assert "Cache-Control" not in stranger.get("/nothing-said")
+    assert is_stored_by_none(stranger.get("/cookie"))
