@@ -13,7 +13,7 @@ import django_stubs_ext
 import environ
 
 from devportal.lib.admin import theme
-from devportal.lib.bootstrap import embedded_secret
+from devportal.lib.bootstrap import FILE_MODE, FOLDER_MODE, embedded_secret, private_folder
 
 django_stubs_ext.monkeypatch()  # makes ModelAdmin[Account] and its like mean something at run time
 
@@ -33,6 +33,8 @@ ENVIRONMENT: str = env.str("ENVIRONMENT", "embedded")
 EMBEDDED = ENVIRONMENT == "embedded"
 DEBUG: bool = env.bool("DEBUG", False)
 DATA_DIR = Path(env.str("DATA_DIR", str(PROJECT_DIR / ".data"))).resolve()
+if EMBEDDED:
+    private_folder(DATA_DIR)
 
 # --- The service and its two public addresses ------------------------------------------------------------
 
@@ -266,7 +268,10 @@ WHITENOISE_MAX_AGE = 0 if EMBEDDED else 3600
 MEDIA_ROOT = DATA_DIR / "media"
 MEDIA_URL = "/uploads/"  # never mounted: pictures are served by views that know who may see them
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "default": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"file_permissions_mode": FILE_MODE, "directory_permissions_mode": FOLDER_MODE},
+    },
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if EMBEDDED

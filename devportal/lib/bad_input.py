@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from urllib.parse import unquote_to_bytes
 
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 
-from devportal.lib.request_id import current as request_id
+from devportal.lib.error_pages import bad_request
 
 # These endpoints answer bad input themselves, each in its own error shape.
 OWN_ANSWER = ("/connect/", "/v1/")
@@ -39,5 +39,5 @@ class BadInputMiddleware:
         if not request.path.startswith(OWN_ANSWER) and (
             "\x00" in request.path or has_bad_bytes(request.META.get("QUERY_STRING", ""))
         ):
-            return render(request, "400.html", {"request_id": request_id()}, status=400)
+            return bad_request(request, BadRequest())
         return self.get_response(request)

@@ -1,8 +1,39 @@
-"""What settings need before Django is set up: secrets that the embedded environment makes for itself."""
+"""What settings need before Django is set up: the embedded environment's folder, and the secrets made there."""
 
+import contextlib
 import os
 import secrets
+import stat
 from pathlib import Path
+
+FOLDER_MODE, FILE_MODE = 0o700, 0o600
+OF_OTHERS = 0o077
+
+
+def private_folder(data_dir: Path) -> None:
+    """Make `data_dir` its owner's alone, and whatever this process creates from now on.
+
+    The database, its write-ahead log, mails and pictures are files that libraries create: a umask reaches them all.
+    """
+    os.umask(OF_OTHERS)
+    data_dir.mkdir(parents=True, exist_ok=True)
+    _close(data_dir)
+
+
+def close_what_is_open(data_dir: Path) -> None:
+    """Take from others what they may do with files in `data_dir` that were there before."""
+    for folder, _, names in os.walk(data_dir):
+        for path in (Path(folder), *(Path(folder, name) for name in names)):
+            _close(path)
+
+
+def _close(path: Path) -> None:
+    # A file that goes at this moment needs no mode; somebody else's can only be closed by them.
+    with contextlib.suppress(FileNotFoundError, PermissionError):
+        mode = path.lstat().st_mode
+        # A folder that everybody may write to, such as /tmp, is not the service's, and no link's target is.
+        if mode & OF_OTHERS and not mode & stat.S_ISVTX and not stat.S_ISLNK(mode):
+            path.chmod(stat.S_IMODE(mode) & ~OF_OTHERS)
 
 
 def embedded_secret(data_dir: Path, name: str) -> str:

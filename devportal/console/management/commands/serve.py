@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand
 from django.db import connections
 
 from devportal.console.provisioning.demo import prepare_demo
+from devportal.lib.bootstrap import close_what_is_open
 from devportal.lib.worker import load_application
 
 
@@ -29,6 +30,7 @@ class Command(BaseCommand):
         from granian.constants import Interfaces
 
         if settings.EMBEDDED:
+            close_what_is_open(settings.DATA_DIR)
             call_command("migrate", verbosity=0)
         if options["demo"]:
             self.stdout.write(prepare_demo(options["demo"]))
