@@ -58,7 +58,7 @@ def browsers_hold_keys() -> Iterator[None]:
             return SessionStore.from_cookie(cookie.value)
         made = SessionStore()
         made.save()
-        self.cookies[name] = made.cookie
+        self.cookies[name] = made.cookie or ""
         return made
 
     def set_login_cookies(self: Browser, request: Any) -> None:

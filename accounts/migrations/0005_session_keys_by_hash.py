@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from typing import Any
 
 from django.db import migrations
 
@@ -9,11 +10,11 @@ KEY_LENGTH = 32  # of a key as cookies hold it; a hash has 40 characters
 BATCH = 2000
 
 
-def _hash_of(key):
+def _hash_of(key: str) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(key.encode()).digest()).decode()[:40]
 
 
-def hash_keys(apps, schema_editor):
+def hash_keys(apps: Any, schema_editor: Any) -> None:
     connection = schema_editor.connection
     for model in (apps.get_model("sessions", "Session"), apps.get_model("usersessions", "UserSession")):
         table = connection.ops.quote_name(model._meta.db_table)
@@ -25,7 +26,7 @@ def hash_keys(apps, schema_editor):
                 cursor.executemany(statement, rows)
 
 
-def sign_everybody_out(apps, schema_editor):
+def sign_everybody_out(apps: Any, schema_editor: Any) -> None:
     """No hash leads back to its key: older code would find none of the sessions."""
     apps.get_model("sessions", "Session").objects.all().delete()
     apps.get_model("usersessions", "UserSession").objects.all().delete()

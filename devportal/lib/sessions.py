@@ -11,8 +11,7 @@ import re
 from django.conf import settings
 from django.contrib.sessions.backends import db
 from django.contrib.sessions.middleware import SessionMiddleware as DjangoSessionMiddleware
-from django.http import HttpRequest
-from django.http.response import HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 
 from devportal.lib.credentials import random_text
 
@@ -64,11 +63,11 @@ class SessionMiddleware(DjangoSessionMiddleware):
     def process_request(self, request: HttpRequest) -> None:
         request.session = SessionStore.from_cookie(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
 
-    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        response = super().process_response(request, response)  # type: ignore[arg-type, assignment]
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        response = super().process_response(request, response)
         sent = response.cookies.get(settings.SESSION_COOKIE_NAME)
         if sent is not None and sent.value:  # an empty one deletes the cookie
             assert isinstance(request.session, SessionStore)
             assert request.session.cookie is not None
-            response.cookies[settings.SESSION_COOKIE_NAME] = request.session.cookie  # type: ignore[assignment]
+            response.cookies[settings.SESSION_COOKIE_NAME] = request.session.cookie
         return response

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import pytest
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.test import Client as Browser
 from django.urls import path
 
 from devportal.lib.logs import Refusals
 
 
-def refuse(request: HttpRequest, rest: str) -> None:
+def refuse(request: HttpRequest, rest: str) -> HttpResponse:
     raise PermissionDenied("for a reason\nwith a second line")
 
 
