@@ -43,8 +43,8 @@ class ConsentView(Decided, View):
         return self.answer(request, attempt, outcome)
 
 
-@require_POST
 @never_cache
+@require_POST
 def switch_account(request: HttpRequest) -> HttpResponse:
     """POST /account/switch: sign out, and in again as somebody else, with the pending request kept."""
     kept = request.session.get(pending.SESSION_KEY)

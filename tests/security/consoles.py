@@ -10,11 +10,12 @@ from django.urls import reverse
 
 from accounts.models import Account
 from oidc.models import Project
-from tests.console.test_who_may_what import ROUTES, TABLE, things_of
+from tests.console.test_who_may_what import ROUTES, things_of
 from tests.factories import make_account, make_project
+from tests.security.crawling import CONSOLE
 
-READ = [name for name, row in TABLE.items() if "405" not in row.get.split()]
-SENT = [name for name, row in TABLE.items() if row.post.split()[-1] != "405"]
+READ = [name for name in ROUTES if 405 not in CONSOLE[name].get.values()]
+SENT = [name for name in ROUTES if CONSOLE[name].post["owner"] != 405]
 # What a request may write without anything being changed by it.
 ASIDE = {"sessions.Session"}
 

@@ -69,14 +69,18 @@ class World:
 
 @pytest.fixture
 def world(client: Browser, person: Account) -> World:
-    """A person with a plan, in a family and an organization, whose project has an app that they signed in to."""
+    return make_world(client, person)
+
+
+def make_world(browser: Browser, person: Account) -> World:
+    """Return a person with a plan, in a family and an organization, whose project has an app that they signed in to."""
     project = make_project(person, name="Lighthouse")
     web, secret = make_web_client(project, name="Beacon")
     key, raw_key = make_key(project, person)
-    app = RelyingParty(web, sign_in(client, person), secret)
+    app = RelyingParty(web, sign_in(browser, person), secret)
     answer = app.exchange(app.code(scope="openid offline_access")).json()
     raw = [secret, raw_key, answer["access_token"], answer["refresh_token"], make_access_token(web, person)]
-    raw += [client.cookies[settings.SESSION_COOKIE_NAME].value]
+    raw += [browser.cookies[settings.SESSION_COOKIE_NAME].value]
     plan = Plan.objects.create(plan_id="lumen", display_name="Lumen", rank=10)
     PlanEntitlement.objects.create(plan=plan, feature=Feature.objects.create(name="range"), status="granted")
     organization = Organization.objects.create(name="Lantern & Co")

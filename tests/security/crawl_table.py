@@ -1,0 +1,500 @@
+"""Every address of the service: what each kind of person gets there, and with which headers.
+
+A row is an address, the statuses of GET, and those of POST with an empty form. Words in braces stand for things of one
+project, its owner's own things, or a row of the admin's model (tests/security/crawl_world.py makes them); `*` for each
+of the group's models. There is a status for each column of the group. HEAD answers as GET does. A POST without a
+token against forgery gets 403, unless the group is exempt from it.
+
+Columns: `anonymous` has no session. `person` is signed in and has nothing to do with the project, `outsider` owns
+another one; `viewer`, `developer` and `owner` are its members; `reviewer`, `operator` and `superuser` are staff, and no
+members. `others` are all of these whom the group does not name, `everybody` is all of them. `app` is a program with an
+access token.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The headers that all addresses of a group share; which words there are, and what they mean: test_crawl.py."""
+
+    cache: str
+    csp: str = "page"
+    frame: str = "DENY"
+    cors: str = "none"
+    exempt: bool = False
+
+
+@dataclass(frozen=True)
+class Group:
+    title: str
+    policy: Policy
+    columns: str
+    rows: str
+    models: str = ""
+
+
+OPEN_PAGE = Policy(cache="no-store when signed in")
+# Strangers are sent to sign in, or there is nothing of anybody on the page.
+PERSONAL = OPEN_PAGE
+PAGE = Policy(cache="no-store")
+ADMIN = Policy(cache="no-store when signed in", csp="admin")
+# Apps send people here, with a form of their own if they like.
+FROM_APPS = Policy(cache="no-store", exempt=True)
+API = Policy(cache="no-store", csp="none", frame="none", cors="any", exempt=True)
+
+
+def published(seconds: int) -> Policy:
+    """Return the policy of what is the same for everybody, and may be kept by every cache."""
+    return Policy(f"public, max-age={seconds}", csp="none", frame="none", cors="any", exempt=True)
+
+
+GROUPS = (
+    Group(
+        "Pages for everybody",
+        OPEN_PAGE,
+        "everybody",
+        """
+        /                                   200 | 405
+        /docs/                              200 | 405
+        /docs/quick-start/web-app           200 | 405
+        /docs/quick-start/browser-app       200 | 405
+        /docs/quick-start/installed-app     200 | 405
+        /docs/quick-start/api-key           200 | 405
+        /docs/sign-in/authorization         200 | 405
+        /docs/sign-in/tokens                200 | 405
+        /docs/sign-in/userinfo              200 | 405
+        /docs/sign-in/revocation            200 | 405
+        /docs/sign-in/sign-out              200 | 405
+        /docs/sign-in/discovery             200 | 405
+        /docs/developer-api/me              200 | 405
+        /docs/developer-api/plan            200 | 405
+        /docs/errors                        200 | 405
+        /docs/limits                        200 | 405
+        /docs/plans                         200 | 405
+        /docs/review                        200 | 405
+        /docs/changelog                     200 | 405
+        """,
+    ),
+    Group(
+        "The page to try the developer API on",
+        Policy(cache="no-store when signed in", exempt=True),
+        "everybody",
+        """
+        /docs/api/                          200 | 405
+        """,
+    ),
+    Group(
+        "Published for programs",
+        published(3600),
+        "everybody",
+        """
+        /.well-known/openid-configuration        200 | 405
+        //.well-known/openid-configuration       200 | 405
+        /.well-known/oauth-authorization-server  200 | 405
+        /.well-known/oauth-protected-resource    200 | 405
+        /v1/openapi.json                         200 | 405
+        """,
+    ),
+    Group(
+        "Keys that tokens are checked with",
+        published(600),
+        "everybody",
+        """
+        /.well-known/jwks                   200 | 405
+        """,
+    ),
+    Group(
+        "Endpoints for apps",
+        API,
+        "everybody  app",
+        """
+        /connect/token                      405 405 | 400 400
+        /connect/revoke                     405 405 | 400 400
+        /connect/userinfo                   401 200 | 401 200
+        /v1/me                              401 200 | 405 405
+        /v1/nothing                         404 404 | 404 404
+        /v1                                 404 404 | 404 404
+        """,
+    ),
+    Group(
+        "The plan, which apps may keep for a while",
+        Policy(cache="private, max-age, ETag", csp="none", frame="none", cors="any", exempt=True),
+        "everybody  app",
+        """
+        /v1/me/plan                         401 200 | 405 405
+        """,
+    ),
+    Group(
+        "Where other programs report or look",
+        Policy(cache="no-store", exempt=True),
+        "everybody",
+        """
+        /hooks/billing                      404 | 404
+        """,
+    ),
+    Group(
+        "Health",
+        PAGE,
+        "everybody",
+        """
+        /health/live                        200 | 405
+        /health/ready                       200 | 405
+        """,
+    ),
+    Group(
+        "Pictures that apps show",
+        Policy(cache="public", cors="of what is there"),
+        "everybody",
+        """
+        /pictures/{picture}/{version}.webp  200 | 405
+        /pictures/{picture}/none.webp       404 | 405
+        """,
+    ),
+    Group(
+        "Logos of reviewed apps; of others there are none",
+        Policy(cache="public"),
+        "everybody",
+        """
+        /logos/{shown}/{logo}.webp          200 | 405
+        /logos/{shown}/none.webp            404 | 405
+        /logos/{client}/none.webp           404 | 405
+        """,
+    ),
+    Group(
+        "A picture for the tab of the browser",
+        Policy(cache="any"),
+        "everybody",
+        """
+        /favicon.ico                        302 | 302
+        """,
+    ),
+    Group(
+        "On the way to an app and back, as apps send people there",
+        FROM_APPS,
+        "anonymous others",
+        """
+        /connect/authorize                  400 400 | 400 400
+        /connect/logout                     302 200 | 303 303
+        """,
+    ),
+    Group(
+        "On the way to an app and back, as our own pages lead there",
+        PAGE,
+        "anonymous others",
+        """
+        /connect/consent                    302 302 | 302 302
+        /connect/resume                     302 302 | 302 302
+        /connect/logout/confirm             405 405 | 302 302
+        /connect/signed-out                 200 200 | 405 405
+        /account/switch                     405 405 | 302 302
+        """,
+    ),
+    Group(
+        "Signing in and up; whoever is signed in is sent on",
+        PAGE,
+        "anonymous others",
+        """
+        /account/login/                     200 302 | 200 302
+        /account/login/code/confirm/        302 302 | 302 302
+        /account/signup/                    200 302 | 200 302
+        /account/signup/passkey/            200 302 | 200 302
+        /account/2fa/authenticate/          302 302 | 302 302
+        /account/2fa/webauthn/login/        302 302 | 302 302
+        /account/2fa/webauthn/signup/       302 302 | 302 302
+        """,
+    ),
+    Group(
+        "Forgotten passwords, proving an address, being turned off",
+        OPEN_PAGE,
+        "anonymous others",
+        """
+        /account/password/reset/            200 200 | 200 200
+        /account/password/reset/confirm/    302 302 | 302 302
+        /account/password/reset/complete/   302 302 | 302 302
+        /account/password/reset/done/       200 200 | 405 405
+        /account/confirm-email/             302 302 | 302 302
+        /account/inactive/                  200 200 | 405 405
+        """,
+    ),
+    Group(
+        "A person's account",
+        PERSONAL,
+        "anonymous others",
+        """
+        /account/                           302 200 | 302 200
+        /account/email/                     302 200 | 302 302
+        /account/password/change/           302 200 | 302 200
+        /account/password/set/              302 302 | 302 302
+        /account/reauthenticate/            302 200 | 302 200
+        /account/logout/                    302 200 | 302 302
+        /account/sessions/                  302 200 | 302 302
+        /account/apps/                      302 200 | 302 405
+        /account/plan                       302 200 | 302 405
+        /account/export                     302 200 | 302 405
+        /account/2fa/                       302 200 | 302 405
+        /account/2fa/webauthn/              302 200 | 302 405
+        /account/2fa/webauthn/add/          302 200 | 302 200
+        """,
+    ),
+    Group(
+        "What is the owner's own alone: an app that they use, second factors, a photo, an invitation to them",
+        PERSONAL,
+        "anonymous others owner",
+        """
+        /account/apps/{connection}/remove                    302 404 200 | 302 404 302
+        /account/picture                                     404 404 200 | 405 405 405
+        /account/plan/invitations/{to_me}/accept             302 302 302 | 302 404 302
+        /account/plan/invitations/{to_me}/decline            302 302 302 | 302 404 302
+        /account/plan/family/invite                          302 302 302 | 302 404 200
+        /account/plan/family/invitations/{from_me}/withdraw  302 302 302 | 302 404 302
+        /account/plan/family/members/{family_member}/remove  302 404 200 | 302 404 302
+        /account/plan/organizations/{organization}/leave     302 404 200 | 302 404 302
+        /account/2fa/reauthenticate/                         302 302 200 | 302 302 200
+        /account/2fa/totp/activate/                          302 200 302 | 302 200 302
+        /account/2fa/totp/deactivate/                        302 404 200 | 302 404 302
+        /account/2fa/recovery-codes/                         302 404 200 | 302 405 405
+        /account/2fa/recovery-codes/generate/                302 200 200 | 302 200 302
+        /account/2fa/recovery-codes/download/                302 404 200 | 302 404 405
+        /account/2fa/webauthn/reauthenticate/                302 302 200 | 302 302 302
+        /account/2fa/webauthn/keys/{passkey}/remove/         302 404 200 | 302 404 302
+        /account/2fa/webauthn/keys/{passkey}/edit/           302 404 200 | 302 404 200
+        """,
+    ),
+    Group(
+        "Deleting the account: the only owner of a project is told to hand it over first",
+        PERSONAL,
+        "anonymous others outsider owner",
+        """
+        /account/delete                                      302 200 200 200 | 302 302 200 200
+        """,
+    ),
+    Group(
+        "Leaving a family: its owner can't, the member can",
+        PAGE,
+        "anonymous others viewer",
+        """
+        /account/plan/families/{family}/leave                302 404 200 | 302 404 302
+        """,
+    ),
+    Group(
+        "The console, whoever one is",
+        PAGE,
+        "anonymous others",
+        """
+        /console/                                     302 200 | 302 405
+        /console/projects/new                         302 200 | 302 200
+        /console/invitations/{project_invitation}     302 405 | 302 302
+        /console/check/name                           302 405 | 302 200
+        /console/check/addresses                      302 405 | 302 200
+        /console/playground/callback                  400 400 | 405 405
+        """,
+    ),
+    Group(
+        "A project",
+        PAGE,
+        "anonymous others viewer developer owner",
+        """
+        /console/p/{project}/                         302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/settings                 302 404 200 200 200 | 302 404 403 403 200
+        /console/p/{project}/transfer                 302 404 403 403 200 | 302 404 403 403 200
+        /console/p/{project}/leave                    302 404 200 200 200 | 302 404 302 302 302
+        /console/p/{project}/delete                   302 404 403 403 200 | 302 404 403 403 200
+        /console/p/{project}/restore                  302 405 405 405 405 | 302 404 403 403 302
+        /console/p/{project}/members                  302 404 200 200 200 | 302 404 403 403 200
+        /console/p/{project}/members/{member}         302 404 403 403 200 | 302 404 403 403 200
+        /console/p/{project}/members/{member}/remove  302 405 405 405 405 | 302 404 403 403 302
+        /console/p/{project}/invitations/{project_invitation}/renew     302 405 405 405 405 | 302 404 403 403 302
+        /console/p/{project}/invitations/{project_invitation}/withdraw  302 405 405 405 405 | 302 404 403 403 302
+        /console/p/{project}/activity                 302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/people                   302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/usage                    302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/usage.csv                302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/requests                 302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/keys                     302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/keys/new                 302 404 403 200 200 | 302 404 403 200 200
+        /console/p/{project}/keys/{key}/revoke        302 404 403 403 200 | 302 404 403 403 302
+        /console/p/{project}/clients                  302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/clients/new              302 404 403 200 200 | 302 404 403 200 200
+        """,
+    ),
+    Group(
+        "A client",
+        PAGE,
+        "anonymous others viewer developer owner",
+        """
+        /console/p/{project}/clients/{client}/                      302 404 200 200 200 | 302 404 403 200 200
+        /console/p/{project}/clients/{client}/tester                302 404 200 200 200 | 302 404 200 200 200
+        /console/p/{project}/clients/{client}/switch                302 405 405 405 405 | 302 404 403 302 302
+        /console/p/{project}/clients/{client}/type                  302 404 403 200 200 | 302 404 403 200 200
+        /console/p/{project}/clients/{client}/delete                302 404 403 200 200 | 302 404 403 200 200
+        /console/p/{project}/clients/{client}/secrets               302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/clients/{client}/secrets/new           302 405 405 405 405 | 302 404 403 302 302
+        /console/p/{project}/clients/{client}/secrets/{secret}/end  302 404 403 200 200 | 302 404 403 200 200
+        /console/p/{project}/clients/{client}/quick-start           302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/clients/{client}/sign-ins              302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/clients/{client}/playground            302 404 403 200 200 | 302 405 405 405 405
+        /console/p/{project}/clients/{client}/playground/address    302 405 405 405 405 | 302 404 403 302 302
+        /console/p/{project}/clients/{client}/playground/begin      302 405 405 405 405 | 302 404 403 302 302
+        /console/p/{project}/clients/{client}/playground/exchange   302 405 405 405 405 | 302 404 403 302 302
+        /console/p/{project}/clients/{client}/playground/end        302 405 405 405 405 | 302 404 403 302 302
+        /console/p/{project}/clients/{client}/review                302 404 200 200 200 | 302 404 403 302 302
+        """,
+    ),
+    Group(
+        "What reviewers see of a client, too",
+        PAGE,
+        "anonymous others viewer developer owner reviewer superuser",
+        """
+        /console/p/{project}/clients/{client}/review/preview/{number}  302 404 200 200 200 200 200 | 302 405 405 405 405 405 405
+        /console/p/{project}/clients/{shown}/review/logo/{logo}.webp   302 404 200 200 200 200 200 | 302 405 405 405 405 405 405
+        /console/p/{project}/clients/{shown}/review/logo/none.webp     302 404 404 404 404 404 404 | 302 405 405 405 405 405 405
+        """,  # noqa: E501
+    ),
+    Group(
+        "The admin: people without a role are sent to sign in, and from there home",
+        ADMIN,
+        "others reviewer operator superuser",
+        """
+        /admin/                             302 200 200 200 | 302 200 200 200
+        /admin/login/                       302 302 302 302 | 302 302 302 302
+        /admin/logout/                      302 302 302 302 | 302 302 302 302
+        /admin/password_change/             302 302 302 302 | 302 302 302 302
+        /admin/password_change/done/        302 302 302 302 | 302 302 302 302
+        /admin/search/                      302 404 404 404 | 302 404 404 404
+        /admin/autocomplete/                302 403 403 403 | 302 405 405 405
+        /admin/jsi18n/                      302 200 200 200 | 302 405 405 405
+        /admin/r/1/1/                       302 404 404 404 | 302 404 404 404
+        /admin/oidc/                        302 404 200 200 | 302 404 200 200
+        /admin/accounts/                    302 404 200 200 | 302 404 200 200
+        /admin/api/                         302 404 200 200 | 302 404 200 200
+        /admin/console/                     302 200 200 200 | 302 200 200 200
+        /admin/nothing/                     302 404 404 404 | 302 404 404 404
+        """,
+    ),
+    Group(
+        "The reviewers' desk",
+        ADMIN,
+        "others reviewer operator superuser",
+        """
+        /admin/console/appreview/                                 302 200 403 200 | 302 200 403 200
+        /admin/console/appreview/add/                             302 403 403 403 | 302 403 403 403
+        /admin/console/appreview/{review}/                        302 302 302 302 | 302 302 302 302
+        /admin/console/appreview/{review}/change/                 302 200 403 200 | 302 403 403 403
+        /admin/console/appreview/{review}/delete/                 302 403 403 403 | 302 403 403 403
+        /admin/console/appreview/{review}/history/                302 403 404 302 | 302 403 404 302
+        /admin/console/appreview/{review}/logo/asked/             302 404 403 404 | 302 404 403 404
+        /admin/console/appreview/{decided}/logo/asked/            302 200 403 200 | 302 200 403 200
+        /admin/console/appreview/do/none/                         302 404 404 404 | 302 404 404 404
+        /admin/console/appreview/{review}/do/none/                302 404 404 404 | 302 404 404 404
+        /admin/console/appreview/{review}/do/take/                302 200 403 200 | 302 302 403 302
+        /admin/console/appreview/{review}/do/assign/              302 200 403 200 | 302 302 403 302
+        /admin/console/appreview/{review}/do/start/               302 200 403 200 | 302 200 403 200
+        /admin/console/appreview/{review}/do/answer/              302 200 403 200 | 302 200 403 200
+        /admin/console/appreview/{review}/do/request-changes/     302 302 403 302 | 302 302 403 302
+        /admin/console/appreview/{review}/do/approve/             302 302 403 302 | 302 302 403 302
+        /admin/console/appreview/{review}/do/reject/              302 302 403 302 | 302 302 403 302
+        /admin/console/appreview/{review}/do/withdraw-approval/   302 302 403 302 | 302 302 403 302
+        /admin/console/appreview/{review}/do/suspend/             302 200 403 200 | 302 200 403 200
+        /admin/console/appreview/{review}/do/lift/                302 302 403 302 | 302 302 403 302
+        """,
+    ),
+    Group(
+        "Lists of the admin, and rows that it only shows; where there is an act, it is in a group below",
+        ADMIN,
+        "others reviewer operator superuser",
+        """
+        /admin/*/                           302 403 200 200 | 302 403 200 200
+        /admin/*/add/                       302 403 403 403 | 302 403 403 403
+        /admin/*/{row}/                     302 302 302 302 | 302 302 302 302
+        /admin/*/{row}/change/              302 403 200 200 | 302 403 403 403
+        /admin/*/{row}/delete/              302 403 403 403 | 302 403 403 403
+        /admin/*/{row}/history/             302 404 302 302 | 302 404 302 302
+        /admin/*/do/none/                   302 404 404 404 | 302 404 404 404
+        /admin/*/{row}/do/none/             302 404 404 404 | 302 404 404 404
+        """,
+        models="accounts/invitation accounts/outbox api/apikey api/requestlog console/auditevent console/signinevent "
+        "oidc/accesstoken oidc/client oidc/connection oidc/project oidc/refreshtoken oidc/signingkey",
+    ),
+    Group(
+        "Rows that operators add, change and delete",
+        ADMIN,
+        "others reviewer operator superuser",
+        """
+        /admin/*/                           302 403 200 200 | 302 403 200 200
+        /admin/*/add/                       302 403 200 200 | 302 403 200 200
+        /admin/*/{row}/                     302 302 302 302 | 302 302 302 302
+        /admin/*/{row}/change/              302 403 200 200 | 302 403 200 200
+        /admin/*/{row}/delete/              302 403 200 200 | 302 403 200 200
+        /admin/*/{row}/history/             302 404 302 302 | 302 404 302 302
+        /admin/*/do/none/                   302 404 404 404 | 302 404 404 404
+        /admin/*/{row}/do/none/             302 404 404 404 | 302 404 404 404
+        """,
+        models="accounts/family accounts/feature accounts/organization",
+    ),
+    Group(
+        "Rows that operators add, and change or delete in part",
+        ADMIN,
+        "others reviewer operator superuser",
+        """
+        /admin/accounts/account/                               302 403 200 200 | 302 403 200 200
+        /admin/accounts/account/add/                           302 403 403 403 | 302 403 403 403
+        /admin/accounts/account/{row}/                         302 302 302 302 | 302 302 302 302
+        /admin/accounts/account/{row}/change/                  302 403 200 200 | 302 403 302 302
+        /admin/accounts/account/{row}/delete/                  302 403 403 403 | 302 403 403 403
+        /admin/accounts/account/{row}/history/                 302 404 302 302 | 302 404 302 302
+        /admin/accounts/organizationmember/                    302 403 200 200 | 302 403 200 200
+        /admin/accounts/organizationmember/add/                302 403 200 200 | 302 403 200 200
+        /admin/accounts/organizationmember/{row}/              302 302 302 302 | 302 302 302 302
+        /admin/accounts/organizationmember/{row}/change/       302 403 200 200 | 302 403 403 403
+        /admin/accounts/organizationmember/{row}/delete/       302 403 200 200 | 302 403 200 200
+        /admin/accounts/organizationmember/{row}/history/      302 404 302 302 | 302 404 302 302
+        /admin/accounts/plan/                                  302 403 200 200 | 302 403 200 200
+        /admin/accounts/plan/add/                              302 403 200 200 | 302 403 200 200
+        /admin/accounts/plan/{row}/                            302 302 302 302 | 302 302 302 302
+        /admin/accounts/plan/{row}/change/                     302 403 200 200 | 302 403 200 200
+        /admin/accounts/plan/{row}/delete/                     302 403 403 403 | 302 403 403 403
+        /admin/accounts/plan/{row}/history/                    302 404 302 302 | 302 404 302 302
+        /admin/accounts/subscription/                          302 403 200 200 | 302 403 200 200
+        /admin/accounts/subscription/add/                      302 403 200 200 | 302 403 200 200
+        /admin/accounts/subscription/{row}/                    302 302 302 302 | 302 302 302 302
+        /admin/accounts/subscription/{row}/change/             302 403 200 200 | 302 403 200 200
+        /admin/accounts/subscription/{row}/delete/             302 403 403 403 | 302 403 403 403
+        /admin/accounts/subscription/{row}/history/            302 404 302 302 | 302 404 302 302
+        /admin/accounts/subscription/{row}/step                302 403 403 403 | 302 403 302 302
+        /admin/*/do/none/                                      302 404 404 404 | 302 404 404 404
+        /admin/*/{row}/do/none/                                302 404 404 404 | 302 404 404 404
+        """,
+        models="accounts/account accounts/organizationmember accounts/plan accounts/subscription",
+    ),
+    Group(
+        "Acts of operators; one that is not possible now leads back",
+        ADMIN,
+        "others reviewer operator superuser",
+        """
+        /admin/accounts/account/{row}/do/activate/             302 403 302 302 | 302 403 302 302
+        /admin/accounts/account/{row}/do/deactivate/           302 403 200 200 | 302 403 200 200
+        /admin/accounts/account/{row}/do/delete/               302 403 200 200 | 302 403 200 200
+        /admin/accounts/account/{row}/do/export/               302 403 200 200 | 302 403 200 200
+        /admin/accounts/account/{row}/do/roles/                302 403 302 200 | 302 403 302 302
+        /admin/accounts/invitation/{row}/do/withdraw/          302 403 200 200 | 302 403 302 302
+        /admin/accounts/organization/{row}/do/invite/          302 403 200 200 | 302 403 200 200
+        /admin/accounts/outbox/{row}/do/retry/                 302 403 302 302 | 302 403 302 302
+        /admin/api/apikey/{row}/do/revoke/                     302 403 200 200 | 302 403 302 302
+        /admin/oidc/client/{row}/do/off/                       302 403 200 200 | 302 403 200 200
+        /admin/oidc/client/{row}/do/on/                        302 403 302 302 | 302 403 302 302
+        /admin/oidc/project/{row}/do/lift/                     302 403 302 302 | 302 403 302 302
+        /admin/oidc/project/{row}/do/rename/                   302 403 200 200 | 302 403 200 200
+        /admin/oidc/project/{row}/do/suspend/                  302 403 200 200 | 302 403 200 200
+        /admin/oidc/signingkey/do/publish/                     302 403 200 200 | 302 403 302 302
+        /admin/oidc/signingkey/do/rotate/                      302 403 302 302 | 302 403 302 302
+        """,
+    ),
+)
+
+# GET may write this and nothing else, beside sessions.
+WRITES = {
+    # That the codes were seen.
+    "/account/2fa/recovery-codes/": "mfa_authenticator",
+    "/account/2fa/recovery-codes/download/": "mfa_authenticator",
+}

@@ -1,0 +1,230 @@
+"""The people who walk through every address of the service, and the things that the addresses name."""
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
+from allauth.mfa.webauthn.internal.auth import WebAuthn
+from django.apps import apps
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection, transaction
+from django.test import Client as Browser
+from fido2.cose import ES256
+from fido2.utils import websafe_encode
+from fido2.webauthn import AttestationObject, AttestedCredentialData, AuthenticatorData
+from PIL import Image
+
+from accounts.models import Account, FamilyMember, Organization
+from accounts.models import Invitation as PlanInvitation
+from accounts.plans import invitations as plan_invitations
+from accounts.plans import members as plan_members
+from accounts.roles import set_roles
+from api.models import ApiKey
+from devportal.console import reviews
+from devportal.console.models import AppReview
+from oidc import invitations, logos
+from oidc.models import Client, Connection, ProjectMember
+from oidc.scopes import SCOPES
+from tests.console.admin.conftest import World, make_world
+from tests.console.reviewing import decide, fill, fresh
+from tests.factories import PASSWORD, make_access_token, make_account, make_client, make_project
+from tests.relying_party import sign_in
+
+# Nobody's session; people who have nothing to do with the project: a person, and the owner of another project; its
+# members; the staff. The superuser is no member of the project.
+ROLES = ("anonymous", "person", "outsider", "viewer", "developer", "owner", "reviewer", "operator", "superuser")
+# No person: a program with an access token of every scope. It asks only where the table names it.
+APP = "app"
+EVIL = "https://evil.example.com"
+# Sessions may be written by looking at a page: a message that was shown, a request that waits.
+ASIDE = re.compile(r'"?(django_session|usersessions_usersession|accounts_session\w*)"?')
+_WRITES = re.compile(r"\s*(?:WITH .*)?\b(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\S+)", re.IGNORECASE | re.DOTALL)
+
+
+class Plain(Browser):
+    """A browser that keeps its cookies as they are, and copies no template's context: that takes most of the time."""
+
+    def request(self, **request: Any) -> Any:
+        return self.handler(self._base_environ(**request))
+
+
+@dataclass
+class Walker:
+    """Somebody with a browser; each request comes from an address of its own, so that no limit is met."""
+
+    browser: Plain
+    origin: int
+    headers: dict[str, str] = field(default_factory=dict)
+    asked: int = 0
+
+    def ask(self, method: str, url: str, *, csrf: bool = False, headers: dict[str, str] | None = None) -> "Answer":
+        """Return the answer to a request from another site, and what it wrote, which is undone."""
+        self.asked += 1
+        self.browser.handler.enforce_csrf_checks = csrf
+        address = f"10.{self.origin}.{self.asked // 250}.{self.asked % 250 + 1}"
+        sent: Any = {"Origin": EVIL} | self.headers | (headers or {})
+        with transaction.atomic(), writes() as written:
+            # Django's own would take `//.well-known` for a host.
+            response = self.browser.generic(method, url, headers=sent, REMOTE_ADDR=address, PATH_INFO=url)
+            body = b"".join(response.streaming_content) if response.streaming else response.content
+            transaction.set_rollback(True)
+        return Answer(method, response, body, written)
+
+
+@dataclass
+class Answer:
+    method: str
+    response: Any
+    body: bytes
+    # Tables that something was written to, sessions apart.
+    written: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def writes() -> Iterator[list[str]]:
+    """Collect the tables that statements write to."""
+    written: list[str] = []
+
+    def look(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        found = _WRITES.match(sql)
+        if found and not ASIDE.fullmatch(found[1]):
+            written.append(found[1].strip('"'))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(look):
+        yield written
+
+
+@dataclass
+class Stage:
+    """Everybody, and a thing for each word that an address of the table may hold in braces."""
+
+    walkers: dict[str, Walker]
+    things: dict[str, Any]
+
+    def url(self, address: str) -> str:
+        """Return an address of the table with its words filled in; `{row}` is one of the model that it names."""
+        things = self.things
+        if "{row}" in address:
+            things = things | {"row": self.row(*address.split("/")[2:4])}
+        return address.format_map(things)
+
+    def row(self, app_label: str, model_name: str) -> Any:
+        """Return the key of a row that a page of the admin shows."""
+        model = apps.get_model(app_label, model_name)
+        if model in (Account, AppReview):
+            return self.things["account" if model is Account else "review"]
+        row = model._default_manager.order_by("-pk").first()
+        assert row is not None, f"there is no {model_name}: make_world makes none"
+        return row.pk
+
+
+def make_stage() -> Stage:
+    """Return a project with something of everything, and a person of every role, each of whom proved it just now."""
+    people = {role: make_account(f"{role}@example.com") for role in ROLES[1:]}
+    for role in ("reviewer", "operator"):
+        set_roles(people[role], [role])
+    Account.objects.filter(pk=people["superuser"].pk).update(is_staff=True, is_superuser=True)
+    make_project(people["outsider"], name="Elsewhere")
+    world = make_world(Browser(), people["owner"])
+    for role in ("viewer", "developer"):
+        ProjectMember.objects.create(project=world.project, account=people[role], role=role)
+    walkers = {role: walker(origin, people.get(role)) for origin, role in enumerate(ROLES)}
+    app, shown = _reviewed(world, people)
+    token = make_access_token(app, people["owner"], [*SCOPES])
+    walkers[APP] = walker(len(ROLES), None, {"Authorization": f"Bearer {token}"})
+    own = _picture(people["owner"], token) | _second_factors(people["owner"])
+    return Stage(walkers, things_of(world, people) | shown | own)
+
+
+def walker(origin: int, account: Account | None, headers: dict[str, str] | None = None) -> Walker:
+    """Return somebody who has just signed in, and proven who they are once more: nothing asks them to again."""
+    browser = Browser(REMOTE_ADDR=f"10.{origin}.255.1")
+    if account is not None:
+        sign_in(browser, account)
+        browser.post("/account/reauthenticate/", {"login": account.email, "password": PASSWORD})
+    plain = Plain()
+    plain.cookies = browser.cookies
+    return Walker(plain, origin, headers or {})
+
+
+def things_of(world: World, people: dict[str, Account]) -> dict[str, Any]:
+    """Return what the words of the addresses stand for; what is somebody's own is the owner's."""
+    owner, client = people["owner"], world.client
+    family = plan_members.make_family(owner)
+    plan_members.add(family, people["viewer"])
+    other = Organization.objects.create(name="Beacon & Sons")
+    plan_invitations.invite(other, owner.email, people["operator"])
+    plan_invitations.invite(family, "cousin@example.com", owner)
+    review = AppReview.objects.get(client=client)
+    return {
+        "project": world.project.public_id,
+        "client": client.client_id,
+        "secret": client.secrets.get().pk,
+        "key": ApiKey.objects.get(project=world.project).public_id,
+        "member": ProjectMember.objects.get(account=owner, project=world.project).pk,
+        "review": review.pk,
+        "number": review.number,
+        "project_invitation": invitations.invite(world.project, "ines@example.com", "viewer", owner).pk,
+        "connection": Connection.objects.get(client=client, account=owner).pk,
+        "account": owner.pk,
+        "family": family.pk,
+        "family_member": FamilyMember.objects.get(family=family, account=people["viewer"]).pk,
+        "organization": Organization.objects.get(members__account=owner).pk,
+        "to_me": PlanInvitation.objects.get(organization=other).pk,
+        "from_me": PlanInvitation.objects.get(family=family).pk,
+    }
+
+
+def _picture(owner: Account, access_token: str) -> dict[str, str]:
+    """Upload a photo, and return the parts of the address that an app gets for it."""
+    browser = Browser()
+    browser.force_login(owner)
+    photo = SimpleUploadedFile("photo.png", _pixels(), "image/png")
+    browser.post("/account/", {"given_name": "Olga", "family_name": "Owner", "picture": photo})
+    told = browser.get("/v1/me", headers={"Authorization": f"Bearer {access_token}"}).json()["picture"]
+    found = re.search(r"/pictures/(?P<picture>[^/]+)/(?P<version>[^/]+)\.webp$", told)
+    assert found, told
+    return found.groupdict()
+
+
+def _pixels() -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", (128, 128), "teal").save(out, "PNG")
+    return out.getvalue()
+
+
+def _reviewed(world: World, people: dict[str, Account]) -> tuple[Client, dict[str, Any]]:
+    """Have a second app of the project approved with a logo; return it, and the words of its addresses."""
+    app = make_client(world.project, name="Lantern")
+    fill(app, people["owner"], name="Lantern")
+    reviews.save_branding(app, people["owner"], {}, logo=logos.clean(io.BytesIO(_pixels())))
+    decide(reviews.submit(app, people["owner"]), people["reviewer"], AppReview.Status.APPROVED)
+    app = fresh(app)
+    version = logos.public_address(app).rpartition("/")[2].removesuffix(".webp")
+    return app, {"shown": app.client_id, "logo": version, "decided": AppReview.objects.get(client=app).pk}
+
+
+def _second_factors(owner: Account) -> dict[str, int]:
+    """Give the owner every second factor; return the key of their passkey, which no device has."""
+    TOTP.activate(owner, generate_totp_secret())
+    RecoveryCodes.activate(owner)
+    public = ES256({1: 2, 3: -7, -1: 1, -2: bytes(32), -3: bytes(32)})
+    flags = AuthenticatorData.FLAG.UP | AuthenticatorData.FLAG.AT
+    attested = AttestedCredentialData.create(bytes(16), bytes(16), public)
+    data = AuthenticatorData.create(bytes(32), flags, 0, attested)
+    credential = {
+        "id": websafe_encode(bytes(16)),
+        "rawId": websafe_encode(bytes(16)),
+        "type": "public-key",
+        "response": {
+            "clientDataJSON": websafe_encode(b'{"type": "webauthn.create", "challenge": "", "origin": ""}'),
+            "attestationObject": websafe_encode(bytes(AttestationObject.create("none", data, {}))),
+        },
+    }
+    return {"passkey": WebAuthn.add(owner, "A key", credential).instance.pk}

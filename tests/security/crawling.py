@@ -1,0 +1,74 @@
+"""Reading the table of addresses, and finding the routes that they lead to."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.urls import Resolver404, ResolverMatch, URLPattern, URLResolver, get_resolver, resolve
+
+from tests.security.crawl_table import GROUPS, Group
+from tests.security.crawl_world import APP, ROLES
+
+NOWHERE = "nowhere"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One address, and the status that each role gets for GET and for POST."""
+
+    address: str
+    group: Group
+    get: dict[str, int]
+    post: dict[str, int]
+
+    @property
+    def route(self) -> str:
+        """The pattern of the resolver that the address leads to, NOWHERE without one."""
+        try:
+            return self.match.route
+        except Resolver404:
+            return NOWHERE
+
+    @property
+    def match(self) -> ResolverMatch:
+        """Where the address leads, whatever its words stand for. Raises Resolver404."""
+        return resolve(re.sub(r"\{\w+\}", "1", self.address))
+
+
+def roles_of(columns: str) -> list[list[str]]:
+    """Return the roles that stand behind each column."""
+    named = columns.split()
+    rest = [role for role in ROLES if role not in named]
+    return [rest if name in ("others", "everybody") else [name] for name in named]
+
+
+def rows_of(group: Group) -> Iterator[Row]:
+    """Yield the rows of a group, those of its models each by itself."""
+    columns = roles_of(group.columns)
+    assert {role for roles in columns for role in roles} - {APP} == set(ROLES), group.title
+    for line in group.rows.strip().splitlines():
+        address, statuses = line.split(maxsplit=1)
+        get, post = ([int(status) for status in cells.split()] for cells in statuses.split("|"))
+        assert len(get) == len(post) == len(columns), line
+        for model in group.models.split() if "*" in address else [""]:
+            yield Row(address.replace("*", model), group, _by_role(columns, get), _by_role(columns, post))
+
+
+def _by_role(columns: list[list[str]], statuses: list[int]) -> dict[str, int]:
+    return {role: status for roles, status in zip(columns, statuses, strict=True) for role in roles}
+
+
+ROWS = [row for group in GROUPS for row in rows_of(group)]
+# The console's, by the names of their routes.
+CONSOLE = {str(row.match.url_name): row for row in ROWS if row.address.startswith("/console/")}
+
+
+def routes(patterns: "list[URLPattern | URLResolver] | None" = None, outer: str = "") -> Iterator[str]:
+    """Yield every pattern of the resolver, as a match spells it."""
+    for pattern in get_resolver().url_patterns if patterns is None else patterns:
+        spelled = str(pattern.pattern)
+        route = outer + (spelled.removeprefix("^") if outer else spelled)
+        if isinstance(pattern, URLResolver):
+            yield from routes(pattern.url_patterns, route)
+        else:
+            yield route
