@@ -33,11 +33,11 @@ test-all: test ## Runs these and all others on PostgreSQL, with Redis, Node, a b
 	TEST_ENGINE=postgres $(PYTEST) -m "not postgres or $(APART)" $(ARGS) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=sqlite $(PYTEST) -m slow $(ARGS) tests/machine $(OR_NONE)
 
-check: .venv/.dev ## Checks style, types, import floors, migrations and the production settings
+check: .venv/.dev ## Checks style, types, import floors, known risks, migrations and the production settings
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
-	$(PY) -m pytest -q tests/test_floors.py
+	$(PY) -m pytest -q tests/test_floors.py tests/test_risks.py
 	@rm -rf .cache/check && mkdir -p .cache/check
 	$(EMBEDDED) $(PY) manage.py makemigrations --check --dry-run
 	@echo "manage.py check --deploy, with ENVIRONMENT=production"

@@ -58,8 +58,7 @@ def store(
     column = "revoked" if isinstance(consumed, RefreshToken) else "consumed_at"
     still = "" if again else f' AND "{column}" IS NULL'
     value = consumed.revoked if again else moment
-    # Names of tables and columns are Django's own, from the models.
-    consume = f'UPDATE "{consumed._meta.db_table}" SET "{column}" = %s WHERE "id" = %s{still}'  # noqa: S608
+    consume = f'UPDATE "{consumed._meta.db_table}" SET "{column}" = %s WHERE "id" = %s{still}'  # noqa: S608  (names from the models)
     field: Any = consumed._meta.get_field(column)
     parameters = [field.get_db_prep_save(value, connection), consumed.pk]
     if connection.vendor == "postgresql":
@@ -73,10 +72,10 @@ def _values(shared: dict[str, Any], token: NewToken) -> dict[str, Any]:
 
 def _in_one_statement(consume: str, parameters: list[Any], rows: list[tuple[Row, dict[str, Any]]]) -> bool:
     inserts = ", ".join(
-        f"made_{place} AS (INSERT INTO {row.into()} SELECT {row.placeholders(connection)} FROM consumed)"  # noqa: S608
+        f"made_{place} AS (INSERT INTO {row.into()} SELECT {row.placeholders(connection)} FROM consumed)"  # noqa: S608  (as above)
         for place, (row, _) in enumerate(rows)
     )
-    sql = f"WITH consumed AS ({consume} RETURNING 1), {inserts} SELECT count(*) FROM consumed"  # noqa: S608
+    sql = f"WITH consumed AS ({consume} RETURNING 1), {inserts} SELECT count(*) FROM consumed"  # noqa: S608  (as above)
     for row, values in rows:
         parameters += row.parameters(connection, values)
     with connection.cursor() as cursor:
@@ -91,6 +90,6 @@ def _in_a_transaction(consume: str, parameters: list[Any], rows: list[tuple[Row,
         if cursor.rowcount != 1:
             return False
         for row, values in rows:
-            sql = f"INSERT INTO {row.into()} VALUES ({row.placeholders(connection)})"  # noqa: S608
+            sql = f"INSERT INTO {row.into()} VALUES ({row.placeholders(connection)})"  # noqa: S608  (as above)
             cursor.execute(sql, row.parameters(connection, values))
     return True

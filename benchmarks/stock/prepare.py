@@ -11,11 +11,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "benchmarks.stock.settings")
 django.setup()
 
 from django.contrib.auth.hashers import make_password  # noqa: E402  (only once Django is set up)
-from django.contrib.auth.models import User  # noqa: E402
-from django.core.management import call_command  # noqa: E402
-from django.utils import timezone  # noqa: E402
-from django.utils.crypto import get_random_string  # noqa: E402
-from oauth2_provider.models import Application, Grant  # noqa: E402
+from django.contrib.auth.models import User  # noqa: E402  (after setup)
+from django.core.management import call_command  # noqa: E402  (after setup)
+from django.utils import timezone  # noqa: E402  (after setup)
+from django.utils.crypto import get_random_string  # noqa: E402  (after setup)
+from oauth2_provider.models import Application, Grant  # noqa: E402  (after setup)
 
 SCOPE = "openid email profile"
 

@@ -46,7 +46,7 @@ TAKE: dict[str, Callable[[AppReview, Account], Any]] = {
     "approve": lambda review, actor: reviews.approve(review, actor, revision=review.revision, scopes={SCOPE: True}),
     "reject": lambda review, actor: reviews.reject(review, actor, revision=review.revision, reasons=REASON),
 }
-D, S, I, C = Status.DRAFT, Status.SUBMITTED, Status.IN_REVIEW, Status.CHANGES_REQUESTED  # noqa: E741
+D, S, I, C = Status.DRAFT, Status.SUBMITTED, Status.IN_REVIEW, Status.CHANGES_REQUESTED  # noqa: E741  (one letter a column)
 A, R, W = Status.APPROVED, Status.REJECTED, Status.WITHDRAWN
 # From where a step leads, and to where, written down apart from the code. After the end of a review, editing and
 # sending begin a new one (NEXT).

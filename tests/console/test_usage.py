@@ -281,7 +281,7 @@ def test_the_unit_of_the_csv(query: str, unit: str, as_viewer: Browser, project:
     assert b"".join(response).startswith(f"{unit}_utc,".encode())
 
 
-@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1", '=cmd|"/c calc"!A0'])  # noqa: RUF001
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1", '=cmd|"/c calc"!A0'])  # noqa: RUF001  (full-width)
 def test_no_cell_is_a_formula(name: str, as_viewer: Browser, project: Project, key: ApiKey) -> None:
     ApiKey.objects.update(name=name)
     make_client(project, name=name, client_id="c1")
@@ -289,7 +289,7 @@ def test_no_cell_is_a_formula(name: str, as_viewer: Browser, project: Project, k
     add(project, credential=key.public_id)
     add(project, client=name)
     for line in table(as_viewer, project):
-        assert not any(re.match(r"[=+\-@\t\r＝]", text) for text in line), line  # noqa: RUF001
+        assert not any(re.match(r"[=+\-@\t\r＝]", text) for text in line), line  # noqa: RUF001  (full-width)
     assert cell(name) == f"'{name}"
     assert cell("Web Notes") == "Web Notes"
 

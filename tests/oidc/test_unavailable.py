@@ -111,3 +111,10 @@ def test_revocation_still_works(app: RelyingParty, switch: Switch) -> None:
 def test_other_clients_of_the_project_go_on(app: RelyingParty, web_app: RelyingParty) -> None:
     turn(app.client, False)
     assert web_app.tokens()["token_type"] == "Bearer"
+
+
+def test_the_address_of_the_makers_adds_nothing_to_the_mail(app: RelyingParty) -> None:
+    app.tokens()
+    fields = {"support_address": "help?bcc=mallory&x@example.com", "verified_at": clock.now(), "enabled": False}
+    Client.objects.filter(pk=app.client.pk).update(**fields)
+    assert 'href="mailto:help%3Fbcc%3Dmallory%26x@example.com"' in app.authorize().content.decode()

@@ -349,7 +349,7 @@ GROUPS = (
         /console/p/{project}/clients/{client}/review/preview/{number}  302 404 200 200 200 200 200 | 302 405 405 405 405 405 405
         /console/p/{project}/clients/{shown}/review/logo/{logo}.webp   302 404 200 200 200 200 200 | 302 405 405 405 405 405 405
         /console/p/{project}/clients/{shown}/review/logo/none.webp     302 404 404 404 404 404 404 | 302 405 405 405 405 405 405
-        """,  # noqa: E501
+        """,  # noqa: E501  (a row is a line)
     ),
     Group(
         "The admin: people without a role are sent to sign in, and from there home",

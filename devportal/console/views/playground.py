@@ -55,7 +55,7 @@ def playground_begin(request: HttpRequest, project_id: str, client_id: str) -> H
     """POST …/playground/begin: make up a request."""
     seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     if not flow.is_open(client):
-        messages.error(request, "Add the playground’s address to this client first.")  # noqa: RUF001
+        messages.error(request, "Add the playground’s address to this client first.")  # noqa: RUF001  (an apostrophe)
         return _back_to(client)
     prompt = request.POST.get("prompt", "")
     scope = " ".join(flow.choose_scopes(client, request.POST.getlist("scope")))

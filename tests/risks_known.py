@@ -1,0 +1,98 @@
+"""What goes past a safeguard, where, how often, and why it is safe there; tests/test_risks.py compares.
+
+The name of a file may be a pattern; None is for any number of times. A link is listed with the variable that is its
+whole address: where that comes from is what its reason says, for `javascript:` is an address too.
+"""
+
+KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
+    # Output that is not escaped
+    ("templates/account/email/*.txt", "autoescape off"): (None, "Plain text: a mail's subject or body, never HTML."),
+    ("templates/mfa/email/*.txt", "autoescape off"): (None, "Plain text: a mail's subject or body, never HTML."),
+    ("templates/snippets/*.txt", "autoescape off"): (
+        None,
+        "Source code; its values are finished literals (console/snippets.py), and the page that shows it escapes it.",
+    ),
+    ("accounts/outbox.py", "autoescape=False"): (1, "Plain text: the mails under templates/mail."),
+    ("devportal/console/charts.py", "SafeString"): (
+        1,
+        "The XML serializer escapes each text and attribute.",
+    ),
+    ("devportal/console/charts.py", "import xml.etree.ElementTree"): (1, "Writes XML; nothing is read."),
+    #
+    # Statements that are put together
+    ("oidc/storing.py", "execute"): (3, "Names of tables and columns come from the models; values are parameters."),
+    ("api/buckets.py", "execute"): (1, "Names of tables and columns come from the models; values are parameters."),
+    ("devportal/lib/statements.py", "execute"): (1, "What Django compiled from a queryset; values are parameters."),
+    ("devportal/lib/shared_counters.py", "eval"): (1, "A Lua script of ours, written out beside it, run by Redis."),
+    ("devportal/lib/shared_counters.py", "execute"): (1, "Sends a pipeline of commands to Redis."),
+    #
+    # Forms without a token against forgery: what they do needs no cookie, or asks again before it does anything
+    ("accounts/hooks.py", "csrf_exempt"): (1, "A program signs its body; no cookie is read."),
+    ("api/errors.py", "csrf_exempt"): (1, "The developer API reads no cookie."),
+    ("api/schema_views.py", "csrf_exempt"): (1, "The developer API reads no cookie."),
+    ("oidc/views/token.py", "csrf_exempt"): (3, "Token, revocation and userinfo read no cookie."),
+    ("oidc/views/authorize.py", "csrf_exempt"): (1, "Apps may post here; the answer is a 303 to the GET."),
+    ("oidc/views/logout.py", "csrf_exempt"): (1, "Apps may post here; the answer is a 303 to the GET, which asks."),
+    #
+    # Redirects to a value
+    ("oidc/views/redirects.py", "redirect to a value"): (
+        2,
+        "A route of ours with the query that came (see_other); the redirect URL, which the checks of oidc/authorize.py "
+        "have found among those registered for the client, character for character.",
+    ),
+    ("oidc/views/logout.py", "redirect to a value"): (1, "Registered for the client that the hint proves."),
+    ("oidc/views/authorize.py", "redirect to a value"): (2, "Our sign-in page, or our endpoint with a kept query."),
+    ("oidc/views/consent.py", "redirect to a value"): (1, "Our sign-in page, on the way back to a kept request."),
+    ("devportal/lib/admin/pages.py", "redirect to a value"): (4, "Pages of the admin, from reverse()."),
+    ("devportal/console/views/members.py", "redirect to a value"): (1, "This page; its path begins with /console/."),
+    ("devportal/console/views/project_settings.py", "redirect to a value"): (2, "This page, under /console/."),
+    ("examples/web_app.py", "redirect to a value"): (2, "Built on the provider's address from the environment."),
+    #
+    # Links: what their makers wrote
+    ("templates/oidc/partials/consent_question.html", "link {{ client.home_page_url }}"): (1, "oidc.branding: https"),
+    ("templates/oidc/partials/consent_question.html", "link {{ client.privacy_policy_url }}"): (1, "The same."),
+    ("templates/oidc/partials/consent_question.html", "link {{ client.terms_url }}"): (1, "The same."),
+    ("templates/admin/console/review.html", "link {{ row.link }}"): (
+        1,
+        "review_page._asked: the web's, or no link",
+    ),
+    ("templates/oidc/form_post.html", "link {{ action }}"): (1, "The client's registered redirect URL; http or https."),
+    #
+    # Links: what allauth or our views made with reverse()
+    ("templates/account/*.html", "link {{ action_url }}"): (None, "allauth: a route."),
+    ("templates/account/*.html", "link {{ login_url }}"): (None, "allauth: a route, with `next` if that is our own."),
+    ("templates/account/*.html", "link {{ signup_url }}"): (None, "allauth: a route, with `next` if that is our own."),
+    ("templates/mfa/authenticate.html", "link {{ action_url }}"): (1, "allauth: a route."),
+    ("templates/allauth/elements/*.html", "link {{ attrs.href }}"): (None, "What templates here pass: routes."),
+    ("templates/allauth/elements/form.html", "link {{ attrs.action }}"): (1, "What templates here pass: routes."),
+    ("templates/allauth/elements/img.html", "link {{ attrs.src }}"): (1, "The QR code of an authenticator app: data:."),
+    ("templates/partials/field.html", "link {{ reset_url }}"): (1, "The sign-in page passes a route."),
+    ("templates/partials/tile.html", "link {{ app.logo_url }}"): (1, "oidc.logos: a route of a reviewed app."),
+    ("templates/layouts/manage.html", "link {{ asking.resume_url }}"): (1, "oidc.pending: a route."),
+    ("templates/admin/*.html", "link {{ url }}"): (None, "Pages of the admin, from reverse()."),
+    ("templates/admin/index.html", "link {{ item.link }}"): (1, "The sidebar of devportal.lib.admin.theme: routes."),
+    ("templates/admin/older_newer.html", "link {{ cl.*_url }}"): (3, "A query on this page, beginning with `?`."),
+    ("templates/admin/accounts/subscription_change.html", "link {{ step_url }}"): (2, "A page of the admin."),
+    ("templates/admin/console/review.html", "link {{ preview_url }}"): (1, "A page of the console."),
+    ("templates/admin/console/review.html", "link {{ row.*o* }}"): (2, "Logos that wait for review: a route."),
+    ("templates/admin/console/review.html", "link {{ row.after }}"): (1, "The same."),
+    ("templates/admin/console/review.html", "link {{ step.path }}"): (1, "An act of the admin."),
+    ("templates/api/try_it.html", "link {{ * }}"): (None, "drf-spectacular: bundled files, and the page's own script."),
+    ("templates/console/partials/branding_*.html", "link {{ logo }}"): (None, "console.reviews.logos: a route."),
+    ("templates/console/partials/checklist.html", "link {{ step.url }}"): (1, "console.checklist: routes."),
+    ("templates/console/partials/log_filters.html", "link {{ request.path }}"): (1, "Begins with /console/."),
+    ("templates/console/partials/pages.html", "link {{ page.*er }}"): (2, "A query on this page."),
+    ("templates/console/partials/usage_table.html", "link {{ line.narrow }}"): (1, "A query on this page."),
+    ("templates/console/usage.html", "link {{ chip.without }}"): (1, "A query on this page."),
+    ("templates/console/usage.html", "link {{ range.address }}"): (1, "A query on this page."),
+    ("templates/console/playground.html", "link {{ run.url }}"): (1, "The service's own authorization endpoint."),
+    ("templates/console/secret_once.html", "link {{ panel.done_url }}"): (1, "Views pass routes."),
+    #
+    # Forms
+    ("templates/oidc/form_post.html", "form without a token"): (1, "It goes to the app, which must not learn one."),
+    ("templates/allauth/elements/form.html", "form without a token"): (
+        1,
+        "Each template that uses the element puts the token into its body; a POST without one is refused "
+        "(tests/security/test_crawl.py).",
+    ),
+}
