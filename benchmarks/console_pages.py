@@ -97,7 +97,8 @@ def addresses(filled: Any) -> Iterator[tuple[str, str]]:
     from django.urls import reverse
 
     from devportal.console.documentation.pages import PAGES
-    from tests.console.test_who_may_what import ROUTES, TABLE
+    from tests.console.test_who_may_what import ROUTES
+    from tests.security.crawling import CONSOLE
 
     things = {
         "project_id": filled.project.public_id,
@@ -108,7 +109,7 @@ def addresses(filled: Any) -> Iterator[tuple[str, str]]:
     }
     words = {"client": filled.client.client_id, "key": filled.key.public_id, "rare": "op_client_none"}
     for name, arguments in ROUTES.items():
-        opens_for_owners = TABLE[name].get.split()[-1] == "200"
+        opens_for_owners = CONSOLE[name].get["owner"] == 200
         if not opens_for_owners or not set(arguments) <= set(things):
             continue
         address = reverse(f"console:{name}", kwargs={argument: things[argument] for argument in arguments})

@@ -317,6 +317,16 @@ def test_a_broker_that_is_gone_fails_nobody_and_loses_nothing(
     assert send_waiting_mail() == 1
 
 
+def test_the_queue_learns_the_key_of_a_mail_and_nothing_of_it(
+    django_capture_on_commit_callbacks: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[Any] = []
+    monkeypatch.setattr(send_mail, "apply_async", lambda *args, **options: sent.append((args, options)))
+    with django_capture_on_commit_callbacks(execute=True):
+        row = queue()
+    assert sent == [(((row.pk,),), {"retry": False})]
+
+
 def test_a_task_that_comes_twice_sends_once() -> None:
     row = queue()
     assert send_mail(row.pk) is True

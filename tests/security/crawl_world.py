@@ -50,7 +50,8 @@ class Plain(Browser):
     """A browser that keeps its cookies as they are, and copies no template's context: that takes most of the time."""
 
     def request(self, **request: Any) -> Any:
-        return self.handler(self._base_environ(**request))
+        environ: Any = self._base_environ(**request)  # type: ignore[attr-defined]  # missing in the stubs
+        return self.handler(environ)
 
 
 @dataclass
@@ -70,7 +71,7 @@ class Walker:
         sent: Any = {"Origin": EVIL} | self.headers | (headers or {})
         with transaction.atomic(), writes() as written:
             # Django's own would take `//.well-known` for a host.
-            response = self.browser.generic(method, url, headers=sent, REMOTE_ADDR=address, PATH_INFO=url)
+            response: Any = self.browser.generic(method, url, headers=sent, REMOTE_ADDR=address, PATH_INFO=url)
             body = b"".join(response.streaming_content) if response.streaming else response.content
             transaction.set_rollback(True)
         return Answer(method, response, body, written)
@@ -206,7 +207,7 @@ def _reviewed(world: World, people: dict[str, Account]) -> tuple[Client, dict[st
     reviews.save_branding(app, people["owner"], {}, logo=logos.clean(io.BytesIO(_pixels())))
     decide(reviews.submit(app, people["owner"]), people["reviewer"], AppReview.Status.APPROVED)
     app = fresh(app)
-    version = logos.public_address(app).rpartition("/")[2].removesuffix(".webp")
+    version = str(logos.public_address(app)).rpartition("/")[2].removesuffix(".webp")
     return app, {"shown": app.client_id, "logo": version, "decided": AppReview.objects.get(client=app).pk}
 
 

@@ -1,0 +1,24 @@
+"""What is installed is what was looked at: each package by its version and its hash."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize("name", ["runtime", "dev", "lock"])
+def test_every_package_is_pinned_by_its_hash(name: str) -> None:
+    text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
+    packages = re.split(r"^(?=[A-Za-z0-9])", re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE), flags=re.MULTILINE)
+    for package in filter(str.strip, packages):
+        assert re.match(r"[\w.-]+(?:\[[\w,-]+\])?==\S+", package), package
+        assert "--hash=sha256:" in package, package
+
+
+def test_packages_are_installed_by_hash_alone() -> None:
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    installs = re.findall(r"\$\(PIP\) install .*", text)
+    assert installs
+    assert all("--require-hashes" in line for line in installs)
