@@ -22,6 +22,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     # Statements that are put together
     ("oidc/storing.py", "execute"): (3, "Names of tables and columns come from the models; values are parameters."),
     ("api/buckets.py", "execute"): (1, "Names of tables and columns come from the models; values are parameters."),
+    ("accounts/migrations/0005_session_keys_by_hash.py", "executemany"): (1, "The table's name is the model's own."),
     ("devportal/lib/statements.py", "execute"): (1, "What Django compiled from a queryset; values are parameters."),
     ("devportal/lib/shared_counters.py", "eval"): (1, "A Lua script of ours, written out beside it, run by Redis."),
     ("devportal/lib/shared_counters.py", "execute"): (1, "Sends a pipeline of commands to Redis."),
@@ -43,6 +44,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("oidc/views/logout.py", "redirect to a value"): (1, "Registered for the client that the hint proves."),
     ("oidc/views/authorize.py", "redirect to a value"): (2, "Our sign-in page, or our endpoint with a kept query."),
     ("oidc/views/consent.py", "redirect to a value"): (1, "Our sign-in page, on the way back to a kept request."),
+    ("devportal/lib/admin/site.py", "redirect to a value"): (1, "The admin's index, from reverse()."),
     ("devportal/lib/admin/pages.py", "redirect to a value"): (4, "Pages of the admin, from reverse()."),
     ("devportal/console/views/members.py", "redirect to a value"): (1, "This page; its path begins with /console/."),
     ("devportal/console/views/project_settings.py", "redirect to a value"): (2, "This page, under /console/."),
@@ -69,6 +71,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/partials/field.html", "link {{ reset_url }}"): (1, "The sign-in page passes a route."),
     ("templates/partials/tile.html", "link {{ app.logo_url }}"): (1, "oidc.logos: a route of a reviewed app."),
     ("templates/layouts/manage.html", "link {{ asking.resume_url }}"): (1, "oidc.pending: a route."),
+    ("templates/400_host.html", "link {{ auth_url }}"): (1, "AUTH_URL, of the settings."),
     ("templates/admin/*.html", "link {{ url }}"): (None, "Pages of the admin, from reverse()."),
     ("templates/admin/index.html", "link {{ item.link }}"): (1, "The sidebar of devportal.lib.admin.theme: routes."),
     ("templates/admin/older_newer.html", "link {{ cl.*_url }}"): (3, "A query on this page, beginning with `?`."),

@@ -22,7 +22,7 @@ def hash_keys(apps: Any, schema_editor: Any) -> None:
         for start in range(0, len(keys), BATCH):
             rows = [(_hash_of(key), key) for key in keys[start : start + BATCH]]
             with connection.cursor() as cursor:
-                statement = f"UPDATE {table} SET session_key = %s WHERE session_key = %s"  # noqa: S608
+                statement = f"UPDATE {table} SET session_key = %s WHERE session_key = %s"  # noqa: S608  (a model's own table)
                 cursor.executemany(statement, rows)
 
 

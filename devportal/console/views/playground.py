@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from accounts.models import Account
 from devportal.console import once
@@ -95,7 +95,7 @@ def playground_end(request: HttpRequest, project_id: str, client_id: str) -> Htt
 
 
 @never_cache
-@require_GET
+@require_safe
 def playground_callback(request: HttpRequest) -> HttpResponse:
     """GET /console/playground/callback: where answers arrive; only the run that waits for one takes it.
 
