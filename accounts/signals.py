@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.db.models.signals import post_delete, post_save, pre_delete
 from django.dispatch import Signal, receiver
 
-from accounts import sessions
+from accounts import pictures, sessions
 from accounts.models import Account, Feature, Invitation, Outbox, Plan, PlanEntitlement
 from accounts.plans import catalogue
 
@@ -49,6 +49,12 @@ def end_sessions(sender: Any, account: Account, **kwargs: Any) -> None:
 def delete_sessions(sender: type[Account], instance: Account, **kwargs: Any) -> None:
     """Delete the sessions of a person who goes; their list entries go by themselves."""
     sessions.end_all(instance)
+
+
+@receiver(access_ended)
+def end_picture_addresses(sender: Any, account: Account, **kwargs: Any) -> None:
+    """Take the picture's addresses back: an account that comes back gives out new ones."""
+    pictures.replace_keys(account)
 
 
 @receiver(post_delete, sender=Account)

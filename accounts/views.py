@@ -6,19 +6,18 @@ from allauth.account.decorators import reauthentication_required
 from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
-from django.http.response import HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts import data
+from accounts import data, pictures
 from accounts.forms import ProfileForm
 from accounts.models import Account, PairwiseSubject
 from accounts.profile import picture_version
 
-PICTURE_MAX_AGE = 24 * 3600
+PICTURE_MAX_AGE = 300  # seconds
 
 
 @never_cache
@@ -67,33 +66,41 @@ def delete(request: HttpRequest) -> HttpResponse:
     return render(request, "accounts/delete.html", {"blockers": blockers})
 
 
-def _image(account: Account) -> FileResponse:
-    try:
-        return FileResponse(account.picture.open("rb"), content_type="image/webp")
-    except FileNotFoundError as error:  # a backup without its files
-        raise Http404 from error
+def _image(content: bytes) -> HttpResponse:
+    """Answer with a picture and nothing that tells where it is stored."""
+    return HttpResponse(content, content_type="image/webp")
 
 
 @require_safe
-def own_picture(request: HttpRequest) -> HttpResponseBase:
+def own_picture(request: HttpRequest) -> HttpResponse:
     """GET /account/picture: the signed-in person's own photo."""
     if not isinstance(request.user, Account) or not request.user.picture:
         raise Http404
-    response = _image(request.user)
+    try:
+        response = _image(pictures.stored(request.user.picture.name or ""))
+    except FileNotFoundError as error:  # a backup without its files
+        raise Http404 from error
     response["Cache-Control"] = "private, no-cache"
     return response
 
 
 @require_safe
-def picture(request: HttpRequest, picture_key: str, version: str) -> HttpResponseBase:
-    """GET /pictures/<key>/<version>.webp: one person's photo, as one sector knows it."""
+def picture(request: HttpRequest, picture_key: str, version: str) -> HttpResponse:
+    """GET /pictures/<key>/<version>.webp: one person's photo, as one sector knows it, while it may see it."""
     subject = PairwiseSubject.objects.select_related("account").filter(picture_key=picture_key).first()
     if subject is None or not subject.account.is_active or not subject.account.picture:
         raise Http404
-    if not hmac.compare_digest(version, picture_version(subject.account.picture.name, picture_key)):
+    name = subject.account.picture.name or ""
+    if not hmac.compare_digest(version, picture_version(name, picture_key)):
         raise Http404
-    response = _image(subject.account)
-    response["Cache-Control"] = f"public, max-age={PICTURE_MAX_AGE}"
+    if not pictures.is_shown(subject.account, subject.sector):
+        raise Http404
+    try:
+        response = _image(pictures.encoded_for(name, picture_key))
+    except FileNotFoundError as error:
+        raise Http404 from error
+    # A picture that was taken back is in no shared cache, and soon in no browser's.
+    response["Cache-Control"] = f"private, max-age={PICTURE_MAX_AGE}"
     response["Cross-Origin-Resource-Policy"] = "cross-origin"  # apps show it on their own pages
     response["Access-Control-Allow-Origin"] = "*"
     return response

@@ -12,6 +12,7 @@ from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
 from accounts.models import Account
+from accounts.pictures import profile_read
 from accounts.subjects import subject_for
 from api.models import ApiKey
 from devportal.lib import clock
@@ -20,7 +21,8 @@ from devportal.lib.credentials import digest, random_text
 from oidc.models import Project, ProjectMember
 from oidc.projects import Gone, TooMany, lock, project_ended
 
-PERMISSIONS = ("account.read",)
+READS_PROFILE = "account.read"
+PERMISSIONS = (READS_PROFILE,)
 PUBLIC_ID_LENGTH = 12
 SECRET_LENGTH = 43  # 256 random bits
 CHECKSUM_LENGTH = 6
@@ -51,7 +53,7 @@ def create_key(
         row = ApiKey.objects.create(
             project=project,
             owner=owner,
-            subject=subject_for(owner, project.public_id),
+            subject=subject_for(owner, project.public_id, reads_profile=READS_PROFILE in permissions),
             public_id=public_id,
             digest=digest(raw),
             last_four=raw[-4:],
@@ -110,6 +112,14 @@ def revoke(key: ApiKey, actor: Account | None = None) -> None:
     with transaction.atomic():
         if ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=clock.now()):
             _report("api_key.revoked", key, actor, before=_shown(key))
+
+
+@receiver(profile_read)
+def key_reads_profile(sender: Any, account: Account, sector: str, **kwargs: Any) -> bool:
+    """Tell whether a live key of the person in the project shows their own profile, and so their photo."""
+    of_project = ApiKey.objects.filter(owner=account, project__public_id=sector, revoked_at=None)
+    live = of_project.filter(project__suspended_at=None, project__deleted_at=None).exclude(expires_at__lte=clock.now())
+    return any(READS_PROFILE in permissions.split() for permissions in live.values_list("permissions", flat=True))
 
 
 @receiver(post_delete, sender=ProjectMember)

@@ -1,9 +1,13 @@
 """Consent: remembered per connection, asked again only for what is new, taken back at any time."""
 
+from typing import Any
+
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.dispatch import receiver
 
 from accounts.models import Account
+from accounts.pictures import profile_read
 from accounts.subjects import subject_for
 from devportal.lib import clock
 from devportal.lib.audit import Event, report
@@ -58,13 +62,15 @@ def record(account: Account, client: Client, scopes: list[str]) -> Connection:
         if is_full_for(account, client):
             raise AppFull
     moment = clock.now()
+    reads_profile = not scope_rules.PICTURE_SCOPES.isdisjoint(scopes)
+    subject = subject_for(account, client.project.public_id, reads_profile=reads_profile)
     try:
         with transaction.atomic():
             connection, _ = Connection.objects.get_or_create(
                 account=account,
                 client=client,
                 defaults={
-                    "subject": subject_for(account, client.project.public_id),
+                    "subject": subject,
                     "first_authorized_at": moment,
                     "last_authorized_at": moment,
                 },
@@ -94,6 +100,15 @@ def require(account: Account, client: Client, scopes: list[str]) -> Connection:
     connection.last_authorized_at = clock.now()
     connection.save(update_fields=["last_authorized_at"])
     return connection
+
+
+@receiver(profile_read)
+def app_reads_profile(sender: Any, account: Account, sector: str, **kwargs: Any) -> bool:
+    """Tell whether the person allows an app of the project, which is in use, to see their photo."""
+    usable = Client.objects.filter(project__public_id=sector, enabled=True)
+    usable = usable.filter(project__suspended_at=None, project__deleted_at=None)
+    live = Connection.objects.filter(account=account, client__in=usable, removed_at=None).select_related("client")
+    return any(scope_rules.PICTURE_SCOPES & consented(row) & scope_rules.allowed_for(row.client) for row in live)
 
 
 @transaction.atomic

@@ -31,7 +31,7 @@ SCOPES = {
     )
 }
 
-# Claims by scope (specification 2.4); `sub` comes with `openid`, which every request has.
+# Claims by scope (OpenID Connect Core 5.4); `sub` comes with `openid`, which every request has.
 CLAIM_SCOPES = {
     "email": "email",
     "email_verified": "email",
@@ -40,6 +40,9 @@ CLAIM_SCOPES = {
     "family_name": "profile",
     "picture": "profile",
 }
+
+# With one of these an app sees the photo: in claims, or at `/v1/me`.
+PICTURE_SCOPES = frozenset({"profile", "account.read"})
 
 
 def split(text: str | None) -> list[str]:
