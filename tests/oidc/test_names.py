@@ -1,10 +1,18 @@
 # ruff: noqa: RUF001  (names in disguise)
 """No app and no project passes for the service itself."""
 
+from importlib import import_module
+from typing import Any
+
 import pytest
+import regex
+from confusable_homoglyphs import confusables
+from django.apps import apps
 from django.core.exceptions import ValidationError
 
-from oidc.names import check_name
+from oidc.models import Client
+from oidc.names import check_name, skeletons
+from tests.factories import make_client
 
 DISGUISES = [
     "Openport",
@@ -40,6 +48,48 @@ DISGUISES = [
     "The Open Port Team",
     "Openport\u2060",
     "ᴼᵖᵉⁿᵖᵒʳᵗ",  # superscripts
+    # What is not drawn
+    "Op\u3164enport",  # a Hangul filler, which is a letter
+    "Op\u115fen\u1160port",
+    "Op\uffa0enport",
+    "Op\u034fenport",
+    "Op\ufe0fen\ufe00port",
+    "Op\U000e0100enport",
+    "Op\u17b4enport",
+    "Op\u180e\u180benport",
+    "Op\u2065\u2062enport",
+    "Op\ufff0enport",  # default-ignorable though unassigned
+    "Op\u2800enport",
+    # Letters in frames, and flags
+    "🄾🄿🄴🄽🄿🄾🅁🅃",
+    "🅾🅿🅴🅽🅿🅾🆁🆃",
+    "🅞🅟🅔🅝🅟🅞🅡🅣",
+    "Open🅿ort",
+    "🇴🇵🇪🇳🇵🇴🇷🇹",
+    "OPEN🇵🇴🇷🇹",
+    # Strokes, and other Latin letters
+    "Øpenpørt",
+    "Openporŧ",
+    "OpenⱣort",
+    "Opɇnport",
+    "opǝnport",
+    "ɔpɛnpɔrt",
+    "o\u0338pe\u0338nport",
+    "Openpor†",
+    # Other scripts, mixed or not
+    "οpεnpοrτ",
+    "ΟΡΕΝΡΟRΤ",
+    "Орепрогт",
+    "ОРЕПРОГТ",
+    "0ρєиρ0яτ",
+    "Ο p e n ρ o r t",
+    "Openᑭort",  # Canadian syllabics
+    "Openꮲort",  # Cherokee
+    "ꓳꓑꓰꓠꓑꓳꓣꓔ",  # Lisu
+    "Ⲟpenpⲟrt",  # Coptic
+    "Օpenport",  # Armenian
+    "𐐄penport",  # Deseret
+    "口尸乇几尸口尺丅",  # ideographs
 ]
 
 INNOCENT = [
@@ -65,6 +115,59 @@ INNOCENT = [
     "Ποίηση",
     "2048",
     "Sport",
+    # As apps are called, in other scripts
+    "Госуслуги",
+    "Яндекс Погода",
+    "Дія",
+    "2ГИС",
+    "Εφημερίδα",
+    "Հայաստան Քարտեզ",
+    "საქართველოს ბანკი",
+    "עברית יומית",
+    "צ׳אט",
+    "طلبات",
+    "نرم\u200cافزار",  # Persian parts words so
+    "می\u200cخواهم",
+    "हिन्दी समाचार",
+    "क्\u200dष",
+    "বাংলা অভিধান",
+    "ਪੰਜਾਬੀ ਰੇਡੀਓ",
+    "ગુજરાતી",
+    "தமிழ் நாட்காட்டி",
+    "తెలుగు",
+    "ಕನ್ನಡ",
+    "മലയാളം",
+    "ශ්\u200dරී ලංකා",  # Sinhala joins so
+    "ไทยรัฐ",
+    "ລາວ",
+    "မြန်မာ ပြက္ခဒိန်",
+    "ភាសាខ្មែរ",
+    "བོད་ཡིག",
+    "ދިވެހި",
+    "አማርኛ ዜና",
+    "카카오톡",
+    "네이버 지도",
+    "카카오 Talk",
+    "微信",
+    "支付宝 Pay",
+    "注音 ㄅㄆㄇ",
+    "LINEマンガ",
+    "メルカリ",
+    "日本語ノート々",
+    # As they are in Latin letters
+    "Tiếng Việt",
+    "Türkçe İşler",
+    "Ħobż Malti",
+    "Smørrebrød",
+    "o’zbekcha oʻyin",
+    "Tom & Jerry’s “Best” (2.0)",
+    "Crème № 5",
+    "½ Price",
+    # Pictures
+    "I ❤\ufe0f Notes",
+    "Notes 🗒",
+    "Deutsch 🇩🇪",
+    "👾",
 ]
 
 
@@ -93,6 +196,44 @@ UNREADABLE = [
     "\u0301",  # a mark with nothing below it
     "\u202etropnepo",  # reads as the service's name, from its end
     "\u2067notes\u2069",
+    # What is not drawn, in a name that is nobody else's
+    "Orbit\u200b Notes",
+    "Orbit\u200cNotes",
+    "Orbit\u200dNotes",
+    "\u200dOrbit",
+    "Orbit\u200d",
+    "Orbit\u00adNotes",
+    "Orbit\u2060Notes",
+    "Orbit\u3164Notes",
+    "Orbit\u034fNotes",
+    "Orbit\ufe0f",
+    "1\ufe0f",
+    "Orbit\U000e0061",
+    "می\u200c",  # where it joins nothing
+    "\u200cمی",
+    "क\u200dष",  # not after a virama
+    "\U0001f469\u200d\U0001f467",  # pictures joined to one
+    "辻\U000e0100",
+    # Scripts that nobody writes names in
+    "ᏣᎳᎩ",
+    "ᐃᓄᒃᑎᑐᑦ",
+    "ᚠᚢᚦᚨᚱᚲ",
+    "𐐐𐐯𐑊𐐬",
+    "ⲁⲃⲅ",
+    "Notes\u2800",
+    "Notes \U000e01f0",
+    "Notes \U0003fffd",  # unassigned
+    # Scripts that nobody writes together
+    "Orbit Νotes",
+    "Νotes",
+    "Заmетки",
+    "Orbit Заметки",
+    "नेपाली Notes",
+    "مذكرات Notes",
+    "メモ 메모",
+    "注音 ㄅ カ",
+    "한글 ㄅ",
+    "Orbit Ճ",
 ]
 
 
@@ -102,9 +243,68 @@ def test_what_is_no_name(name: str) -> None:
         check_name(name)
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("Orbit\u200b Notes", r"take out U\+200B"),
+        ("Orbit\u202e Notes", r"take out U\+202E"),
+        ("Orbit Ꮳ", "“Ꮳ”: it is of no script in which names are written"),
+        ("Orbit Заметки", "keeps to one script"),
+    ],
+)
+def test_the_reason_says_what_to_mend(name: str, reason: str) -> None:
+    with pytest.raises(ValidationError, match=reason):
+        check_name(name)
+
+
+def test_nothing_that_is_not_drawn_hides_in_a_name_anywhere() -> None:
+    """Unicode's whole table, between letters: refused, and never part of what the name reads as."""
+    not_drawn = regex.compile(r"\p{Default_Ignorable_Code_Point}")
+    found = [chr(point) for point in range(0x110000) if not_drawn.match(chr(point))]
+    assert len(found) > 4000
+    for character in found:
+        with pytest.raises(ValidationError, match="Openport"):
+            check_name(f"Open{character}port")
+        with pytest.raises(ValidationError, match="can't be seen"):
+            check_name(f"No{character}tes")
+
+
+def test_every_letter_that_the_tables_call_alike_is_read_alike() -> None:
+    """UTS #39: a character reads as what it is paired with, if that is one of the letters in question."""
+    letters = set("openportOPENPORT")
+    for character, alike in confusables.confusables_data.items():
+        if not character.isalnum() or character.isascii():  # accents, too, are paired with letters
+            continue
+        if letters & {each["c"] for each in alike}:
+            (letter, *_) = (each["c"] for each in alike if each["c"] in letters)
+            assert skeletons(character) & skeletons(letter), character
+
+
+@pytest.mark.parametrize("own", ["Портал", "東京メモ", "Notiz Ø", "مدونة"])
+def test_a_service_may_have_a_name_of_any_script(own: str, settings: Any) -> None:
+    settings.SERVICE_NAME = own
+    with pytest.raises(ValidationError):
+        check_name(f"{own} 2")
+    check_name("Orbit Notes")
+
+
+def test_an_m_may_be_two_letters(settings: Any) -> None:
+    settings.SERVICE_NAME = "Harmony"
+    with pytest.raises(ValidationError, match="Harmony"):
+        check_name("Harrnony")
+
+
 def test_an_l_may_be_a_capital_i(settings: object) -> None:
     settings.SERVICE_NAME = "Portal"  # type: ignore[attr-defined]
     for name in ("PortaI", "Porta1", "Porta|", "PORTAL"):
         with pytest.raises(ValidationError):
             check_name(name)
     check_name("Portfolio")
+
+
+@pytest.mark.django_db
+def test_an_upgrade_reads_the_names_that_are_there_anew() -> None:
+    stale, right = make_client(name="Øpen Sea"), make_client(name="Nova")
+    Client.objects.filter(pk=stale.pk).update(name_reading="øpensea")
+    import_module("oidc.migrations.0006_names_read_anew").read_names(apps, None)
+    assert set(Client.objects.values_list("pk", "name_reading")) == {(stale.pk, "opensea"), (right.pk, "nova")}
