@@ -132,7 +132,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "devportal.lib.request_id.RequestIdMiddleware",
-    "devportal.lib.hosts.HostMiddleware",
+    "devportal.lib.host_header.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "oidc.cors.CorsMiddleware",
     "devportal.lib.for_apps.ForAppsMiddleware",

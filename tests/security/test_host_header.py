@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from devportal.lib import hosts
+from devportal.lib import host_header
 
 PAGES = ("/", "/account/login/", "/admin/", "/connect/authorize", "/static/css/site.css", "/nothing", "/health/nothing")
 FOR_APPS = ("/v1/me", "/v1", "/connect/token", "/.well-known/jwks", "/.well-known/openid-configuration")
@@ -105,10 +105,10 @@ def test_ports_are_those_of_the_two_addresses(host: str, is_own: bool, settings:
 
 def test_an_own_host_has_one_spelling(rf: Any, settings: Any) -> None:
     for given in ("localhost:8000", "LOCALHOST:8000", "localhost.:8000"):
-        assert hosts.own_host(rf.get("/", headers={"Host": given})) == "localhost:8000"
+        assert host_header.own_host(rf.get("/", headers={"Host": given})) == "localhost:8000"
     settings.AUTH_URL, settings.ALLOWED_HOSTS = "https://auth.example.com", ["auth.example.com"]
     for given in ("auth.example.com", "auth.example.com:443", "Auth.Example.com.", "AUTH.EXAMPLE.COM.:443"):
-        assert hosts.own_host(rf.get("/", headers={"Host": given})) == "auth.example.com"
+        assert host_header.own_host(rf.get("/", headers={"Host": given})) == "auth.example.com"
 
 
 @pytest.mark.django_db
