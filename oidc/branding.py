@@ -9,7 +9,7 @@ from django.core.validators import validate_email
 from oauthlib.uri_validate import is_absolute_uri
 
 from oidc.names import check_name
-from oidc.registration import LOOPBACK, is_own
+from oidc.registration import HOST_FAULTS, LOOPBACK, is_own
 
 LONGEST_URL = 500  # characters
 # Under these, everybody registers: two names with the same last two labels are not one owner's.
@@ -55,6 +55,7 @@ FAULTS: tuple[tuple[Callable[[str], object], str], ...] = (
     (lambda url: "@" in url.partition("://")[2].partition("/")[0], "Remove the user name before @."),
     (lambda url: "\\" in url or not _host(url), "This is not a web address."),
     (lambda url: not _is_public_name(_host(url)), "Give an address that anybody can open, with a domain name."),
+    *HOST_FAULTS,
     (lambda url: is_own(url), "This is an address of the service itself."),
 )
 

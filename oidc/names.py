@@ -16,7 +16,7 @@ import regex
 from confusable_homoglyphs import confusables
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from idna.core import valid_contextj
+from idna import valid_contextj
 
 LONGEST = 100
 LONGEST_READING = 200  # what is beyond tells no names apart

@@ -1,4 +1,4 @@
-"""Which addresses a client may register (specification 2.7); the sentences are for its developer to read."""
+"""Which addresses a client may register (RFC 9700 §2.1); the sentences are for its developer to read."""
 
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -7,6 +7,8 @@ from urllib.parse import SplitResult, urlsplit
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from oauthlib.uri_validate import is_absolute_uri
+
+from devportal.lib import hosts
 
 LOOPBACK = ("localhost", "127.0.0.1")
 PLAYGROUND_PATH = "/console/playground/callback"
@@ -49,14 +51,20 @@ def playground_redirect_uri() -> str:
 
 
 def is_own(uri: str) -> bool:
-    """Tell whether an address is one of this service."""
-    return _host_and_port(uri) in {_host_and_port(settings.AUTH_URL), _host_and_port(settings.BASE_URL)}
+    """Tell whether an address is one of this service, in whatever spelling of its hosts."""
+    return _place(uri) in {_place(settings.AUTH_URL), _place(settings.BASE_URL)}
 
 
-def _host_and_port(uri: str) -> tuple[str | None, int | None]:
-    parts = urlsplit(uri)
-    return parts.hostname, parts.port or DEFAULT_PORTS.get(parts.scheme)
+def _place(uri: str) -> tuple[str, int | None]:
+    return hosts.place_of(uri, DEFAULT_PORTS.get(urlsplit(uri).scheme))
 
+
+def _of_authority(is_wrong: Callable[[str], object]) -> Callable[[str], object]:
+    return lambda uri: is_wrong(hosts.authority_of(uri))
+
+
+# What can be wrong with the host and port of an address.
+HOST_FAULTS = tuple((_of_authority(is_wrong), reason) for is_wrong, reason in hosts.FAULTS)
 
 # The first that holds is what the developer reads.
 FAULTS: tuple[tuple[Callable[[str], object], str], ...] = (
@@ -78,6 +86,7 @@ FAULTS: tuple[tuple[Callable[[str], object], str], ...] = (
         "This is not a web address: it has to look like https://app.example.com/callback.",
     ),
     (_is_plain_http_elsewhere, "http is allowed only for localhost and 127.0.0.1."),
+    *HOST_FAULTS,
     (lambda uri: is_own(uri) and uri != playground_redirect_uri(), "This is an address of the service itself."),
 )
 

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
+from devportal.lib.hosts import is_origin
+
 _PAGES = {
     "default-src": "'none'",
     "script-src": "'self'",
@@ -34,9 +36,10 @@ ADMIN_POLICY = _policy(_ADMIN)
 def policy_with_form_action(origins: Iterable[str]) -> str:
     """Return the pages' policy for a page whose form ends in a redirect to one of `origins`.
 
-    Chromium checks `form-action` against every redirect that follows a form.
+    Chromium checks `form-action` against every redirect that follows a form. What is no origin is left out: a `;` in it
+    would begin another directive.
     """
-    return _policy(_PAGES | {"form-action": " ".join(["'self'", *origins])})
+    return _policy(_PAGES | {"form-action": " ".join(["'self'", *filter(is_origin, origins)])})
 
 
 def protect(response: HttpResponse) -> HttpResponse:
