@@ -62,6 +62,12 @@ def _mails(account: Account) -> list[dict[str, Any]]:
     ]
 
 
+def addresses_of(account: Account) -> set[str]:
+    """Return every address that the person has here, proven or not."""
+    more = EmailAddress.objects.filter(user=account).values_list("email", flat=True)
+    return {account.email, *(address.lower() for address in more)}
+
+
 def deletion_blockers(account: Account) -> list[str]:
     """Return what has to be done before the account can be deleted; empty when nothing is in the way."""
     answers: list[tuple[Any, Any]] = list(blocking_deletion.send(sender=Account, account=account))

@@ -1,13 +1,16 @@
 """Queues mail in the transaction that causes it; accounts/delivery.py sends it once that is committed."""
 
 import logging
+import re
 import unicodedata
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.template import Context
 from django.template.engine import Engine
 from kombu.exceptions import OperationalError
@@ -21,6 +24,7 @@ from devportal.lib.mail import check_address
 log = logging.getLogger(__name__)
 
 SUBJECT_LENGTH = 200
+SOMEBODY = "[deleted account]"  # stands in a mail where the address of somebody stood whose account is gone
 
 
 def queue(to: str, template: str, context: dict[str, Any]) -> Outbox:
@@ -67,6 +71,28 @@ def _printable(text: str) -> str:
 
 def _one_line(text: str) -> str:
     return _printable(" ".join(text.split()))
+
+
+def forget(addresses: Collection[str]) -> None:
+    """Delete mails to these addresses, waiting ones too, and take the addresses out of all mails to others.
+
+    What a mail server has taken can't be called back. Reads every mail that is kept: for deletions of accounts.
+    """
+    Outbox.objects.filter(to__in=addresses).delete()
+    for address in addresses:
+        pattern = _standing_alone(address)
+        naming = Q(subject__icontains=address) | Q(body__icontains=address) | Q(last_error__icontains=address)
+        for row in Outbox.objects.filter(naming).only("subject", "body", "last_error").iterator(chunk_size=500):
+            named = {field: getattr(row, field) for field in ("subject", "body", "last_error")}
+            masked = {field: pattern.sub(SOMEBODY, text) for field, text in named.items()}
+            masked["subject"] = masked["subject"][:SUBJECT_LENGTH]
+            Outbox.objects.filter(pk=row.pk).update(**masked)
+
+
+def _standing_alone(address: str) -> "re.Pattern[str]":
+    """Return a pattern of an address that is not the end or the beginning of another one."""
+    before, after = r"(?<!\w)(?<!\w[.+_%-])", r"(?![\w-])(?!\.\w)"
+    return re.compile(before + re.escape(address) + after, re.IGNORECASE)
 
 
 def _announce(pk: int) -> None:

@@ -4,12 +4,11 @@ from typing import Any
 
 from allauth.account.models import EmailAddress
 from allauth.account.signals import email_changed, email_confirmed
-from django.db.models import Q
 from django.db.models.signals import post_delete, post_save, pre_delete
 from django.dispatch import Signal, receiver
 
-from accounts import pictures, sessions
-from accounts.models import Account, Feature, Invitation, Outbox, Plan, PlanEntitlement
+from accounts import data, outbox, pictures, sessions
+from accounts.models import Account, Feature, Invitation, Plan, PlanEntitlement
 from accounts.plans import catalogue
 
 # Sent when a person may no longer use anything: `account` (deactivated, about to be deleted).
@@ -57,15 +56,16 @@ def end_picture_addresses(sender: Any, account: Account, **kwargs: Any) -> None:
     pictures.replace_keys(account)
 
 
-@receiver(post_delete, sender=Account)
-def forget_the_address(sender: type[Account], instance: Account, **kwargs: Any) -> None:
-    """Delete what still names a deleted person's address: mails that are done with, and invitations they answered.
+@receiver(pre_delete, sender=Account)
+def forget_the_addresses(sender: type[Account], instance: Account, **kwargs: Any) -> None:
+    """Take a person who is deleted out of mails and of invitations that are over.
 
     An open invitation is its sender's, and stands for whoever proves the address next.
     """
-    Outbox.objects.filter(to=instance.email).exclude(sent_at=None, given_up_at=None).delete()
-    answered = ~Q(accepted_at=None) | ~Q(declined_at=None)
-    Invitation.objects.filter(answered, email=instance.email).delete()
+    addresses = data.addresses_of(instance)
+    outbox.forget(addresses)
+    still_open = Invitation.objects.open().values("pk")
+    Invitation.objects.filter(email__in=addresses).exclude(pk__in=still_open).delete()
 
 
 @receiver(post_save, sender=Account)

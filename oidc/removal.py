@@ -1,4 +1,4 @@
-"""What ends when a person's account does: everything that was given out in their name (security rule 17)."""
+"""What ends when a person's account does: everything that was given out in their name."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django.db.models import Exists, OuterRef
 from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 
-from accounts.data import blocking_deletion, exporting
+from accounts.data import addresses_of, blocking_deletion, exporting
 from accounts.models import Account
 from accounts.signals import access_ended
 from devportal.lib import clock
@@ -87,4 +87,4 @@ def forget_person(sender: Any, instance: Account, **kwargs: Any) -> None:
     with transaction.atomic():
         end_everything(sender, instance)
         Connection.objects.filter(account=instance).update(scopes="", removed_at=clock.now())
-        ProjectInvitation.objects.filter(email=instance.email).delete()
+        ProjectInvitation.objects.filter(email__in=addresses_of(instance)).delete()

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from allauth.account.models import EmailAddress
 from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 
+from accounts.data import addresses_of
 from accounts.models import Account
 from devportal.console import signins
 from devportal.console.models import AuditEvent
@@ -53,5 +53,4 @@ def forget_person(sender: Any, instance: Account, **kwargs: Any) -> None:
     AuditEvent.objects.filter(actor=instance).update(actor_email="", ip=None)
     AuditEvent.objects.filter(person=instance).update(target="")
     # Invitations name an address, whoever has it.
-    addresses = {instance.email, *EmailAddress.objects.filter(user=instance).values_list("email", flat=True)}
-    AuditEvent.objects.filter(target__in=addresses, action__startswith="invitation.").update(target="")
+    AuditEvent.objects.filter(target__in=addresses_of(instance), action__startswith="invitation.").update(target="")
