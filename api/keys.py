@@ -19,7 +19,8 @@ from devportal.lib import clock
 from devportal.lib.audit import Event, report
 from devportal.lib.credentials import digest, random_text
 from oidc.models import Project, ProjectMember
-from oidc.projects import Gone, TooMany, lock, project_ended
+from oidc.projects import TooMany, lock, project_ended
+from oidc.roles import Gone
 
 READS_PROFILE = "account.read"
 PERMISSIONS = (READS_PROFILE,)

@@ -7,6 +7,6 @@ class OidcConfig(AppConfig):
     verbose_name = "Sign-in service"
 
     def ready(self) -> None:
-        from oidc import checks, keys, removal  # noqa: F401  (register checks and receivers)
+        from oidc import checks, keys, members, removal  # noqa: F401  (register checks and receivers)
 
         post_migrate.connect(keys.make_first_key, sender=self)

@@ -17,7 +17,8 @@ from oidc.address_lists import MOST_REDIRECT_URIS, MOST_SIGN_OUT_URIS
 from oidc.models import AccessToken, AuthorizationCode, Client, Connection, Family, Project, RefreshToken
 from oidc.models.clients import new_client_id
 from oidc.names import check_name
-from oidc.projects import Gone, TooMany, lock
+from oidc.projects import TooMany, lock
+from oidc.roles import Gone
 
 
 def _shown(client: Client) -> dict[str, Any]:

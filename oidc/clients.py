@@ -16,7 +16,7 @@ from devportal.lib.credentials import digest, matches, random_text
 from oidc.errors import InvalidClient, TwoMethods
 from oidc.models import Client, ClientSecret, Family
 from oidc.presented import Presented, is_possible, look_up
-from oidc.projects import Gone
+from oidc.roles import Gone
 
 MAX_LIVE_SECRETS = 2
 SECRET_LENGTH = 43  # 256 random bits

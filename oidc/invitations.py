@@ -3,6 +3,9 @@
 The mail says who invites and where to look, and nothing in it acts by being opened. Who signs in with the invited
 address, once that is proven, sees the invitation in the console and answers there. Nothing tells whether an address has
 an account.
+
+An invitation is its sender's word, and ends with their right to give it: when they leave, are demoted or deactivated,
+or delete their account. Whether they may still invite is asked once more when it is accepted.
 """
 
 from datetime import timedelta
@@ -16,9 +19,9 @@ from accounts.models import Account
 from devportal.lib import clock
 from devportal.lib.mail import check_address
 from oidc.models import Project, ProjectInvitation, ProjectMember
-from oidc.projects import Gone, TooMany, check_room, lock, tell
+from oidc.projects import TooMany, check_room, lock, tell
+from oidc.roles import Gone, Role, acting
 
-Role = ProjectMember.Role
 PACE = timedelta(hours=1)
 MOST_SHOWN = 50
 KEEP_ENDED = timedelta(days=1)
@@ -34,16 +37,20 @@ class AlreadyMember(Exception):
     """The address is that of a member."""
 
 
-@transaction.atomic
 def invite(project: Project, email: str, role: str, actor: Account) -> ProjectInvitation:
     """Invite an address, or renew its invitation, and mail it.
 
     One project mails one address once an hour; between mails a renewal still counts. Raises AlreadyMember, TooMany,
     Gone; ValidationError for an address that can't be mailed.
     """
-    address, now = email.strip().lower(), clock.now()
+    address = email.strip().lower()
     check_address(address)
-    row = lock(project.pk, actor)
+    with acting(project, actor, Role.OWNER) as me:
+        return _invite(me.project, address, Role(role), actor)
+
+
+def _invite(row: Project, address: str, role: Role, actor: Account) -> ProjectInvitation:
+    now = clock.now()
     if row.members.filter(account__email=address).exists():
         raise AlreadyMember
     found = ProjectInvitation.objects.filter(project=row, email=address).first()
@@ -53,7 +60,7 @@ def invite(project: Project, email: str, role: str, actor: Account) -> ProjectIn
     if mails:
         _check_pace(row, actor)
     invitation = found or ProjectInvitation(project=row, email=address)
-    invitation.role, invitation.invited_by, invitation.ended_at = Role(role), actor, None
+    invitation.role, invitation.invited_by, invitation.ended_at = role, actor, None
     invitation.expires_at = now + timedelta(days=settings.PROJECT_INVITATION_DAYS)
     invitation.mailed_at = now if mails else invitation.mailed_at
     invitation.save()
@@ -79,7 +86,7 @@ def _check_places(project: Project) -> None:
 
 def _check_pace(project: Project, actor: Account) -> None:
     """Keep the mails within bounds, of one project and of one person in all of theirs. Raises TooMany."""
-    Account.objects.select_for_update(no_key=True).get(pk=actor.pk)
+    # The actor's row is locked (oidc.roles.acting): of several of theirs at once each sees the others' mails.
     lately = ProjectInvitation.objects.filter(mailed_at__gt=clock.now() - PACE)
     if lately.filter(Q(project=project) | Q(invited_by=actor)).count() >= settings.INVITATIONS_PER_HOUR:
         raise TooMany("These are many invitations within one hour. Please go on later.")
@@ -92,14 +99,36 @@ def _mail(invitation: ProjectInvitation, actor: Account) -> None:
     outbox.queue(invitation.email, "project_invitation", context)
 
 
-@transaction.atomic
 def withdraw(invitation: ProjectInvitation, actor: Account) -> None:
     """Take an invitation back, open or run out. Raises NoSuchInvitation when it was answered, Gone."""
-    row = lock(invitation.project_id, actor)
-    ended = ProjectInvitation.objects.filter(pk=invitation.pk, project=row, ended_at=None).update(ended_at=clock.now())
-    if not ended:
-        raise NoSuchInvitation
-    tell("invitation.withdrawn", row, actor, invitation.email)
+    with acting(invitation.project_id, actor, Role.OWNER) as me:
+        rows = ProjectInvitation.objects.filter(pk=invitation.pk, project=me.project, ended_at=None)
+        if not rows.update(ended_at=clock.now()):
+            raise NoSuchInvitation
+        tell("invitation.withdrawn", me.project, actor, invitation.email)
+
+
+def end_of(project: Project, inviter: Account, actor: Account | None) -> None:
+    """End what `inviter` has sent for a locked project and nobody has answered: they may not invite any more."""
+    rows = ProjectInvitation.objects.filter(project=project, invited_by=inviter, ended_at=None)
+    now = clock.now()
+    for row in rows.order_by("pk"):
+        # One that is answered at this moment was answered before.
+        is_ended = rows.filter(pk=row.pk).update(ended_at=now)
+        if is_ended and row.expires_at > now:
+            tell("invitation.ended", project, actor, row.email, before={"role": row.role})
+
+
+@transaction.atomic
+def end_everywhere(inviter: Account) -> None:
+    """End what somebody has sent for any project, when their account is closed.
+
+    The projects are not locked: whoever accepts at this moment did so before, or finds the invitation ended.
+    """
+    sent = ProjectInvitation.objects.filter(invited_by=inviter, ended_at=None).select_related("project")
+    projects = {row.project_id: row.project for row in sent}
+    for pk in sorted(projects):
+        end_of(projects[pk], inviter, None)
 
 
 def invitations_for(account: Account) -> list[ProjectInvitation]:
@@ -142,6 +171,8 @@ def accept(pk: int, account: Account) -> ProjectMember:
         if member is not None:
             return member
         raise NoSuchInvitation
+    if not _may_still_invite(row):
+        raise NoSuchInvitation
     if member is None:
         if row.role == Role.OWNER:
             check_room(account)
@@ -149,6 +180,12 @@ def accept(pk: int, account: Account) -> ProjectMember:
     _end(row)
     tell("invitation.accepted", project, account, row.email, after={"role": member.role}, person=account.pk)
     return member
+
+
+def _may_still_invite(row: ProjectInvitation) -> bool:
+    """Tell whether whoever sent an invitation is an owner of its project, whom nobody has deactivated."""
+    owners = ProjectMember.objects.filter(project=row.project_id, role=Role.OWNER, account__is_active=True)
+    return owners.filter(account=row.invited_by_id).exists()
 
 
 @transaction.atomic

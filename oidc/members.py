@@ -1,15 +1,20 @@
 """Who works on a project: changing roles, removing people, leaving, handing over.
 
-Each of these locks the project first (oidc/projects.py), and then looks whether who does it still may.
+Each of these begins with `oidc.roles.acting`, which locks the project and looks whether who does it still may.
 """
 
-from django.db import transaction
+from typing import Any
+
+from django.db.models import Model, QuerySet
+from django.db.models.signals import post_delete
+from django.dispatch import receiver
 
 from accounts.models import Account
-from oidc.models import Project, ProjectMember
-from oidc.projects import Gone, check_room, lock, tell
-
-Role = ProjectMember.Role
+from devportal.lib import clock
+from oidc import invitations
+from oidc.models import FormerMember, Project, ProjectMember
+from oidc.projects import check_room, tell
+from oidc.roles import Gone, Role, acting
 
 
 class LastOwner(Exception):
@@ -35,17 +40,16 @@ def _check_room(account: Account, actor: Account) -> None:
     check_room(account, "You own" if account == actor else f"{account.email} owns")
 
 
-@transaction.atomic
 def change_role(member: ProjectMember, role: str, actor: Account) -> None:
     """Give a member another role. Raises LastOwner, TooMany, Gone."""
-    project = lock(member.project_id, actor)
-    row, role = _current(member), Role(role)
-    if role == row.role:
-        return
-    _require_another_owner(row)
-    if role == Role.OWNER:
-        _check_room(row.account, actor)
-    _set_role(project, row, role, actor, "member.role_changed")
+    with acting(member.project_id, actor, Role.OWNER, member.account_id) as me:
+        row, role = _current(member), Role(role)
+        if role == row.role:
+            return
+        _require_another_owner(row)
+        if role == Role.OWNER:
+            _check_room(row.account, actor)
+        _set_role(me.project, row, role, actor, "member.role_changed")
 
 
 def _set_role(project: Project, member: ProjectMember, role: Role, actor: Account, action: str) -> None:
@@ -53,39 +57,49 @@ def _set_role(project: Project, member: ProjectMember, role: Role, actor: Accoun
     member.save(update_fields=["role"])
     fields = {"before": {"role": before}, "after": {"role": str(role)}, "person": member.account_id}
     tell(action, project, actor, member.account.email, **fields)
+    if before == Role.OWNER != role:
+        invitations.end_of(project, member.account, actor)
 
 
-@transaction.atomic
 def remove(member: ProjectMember, actor: Account) -> None:
     """Take somebody out of a project; their API keys there end with it. Raises LastOwner, Gone."""
-    project = lock(member.project_id, actor)
-    _take_out(project, _current(member), actor, "member.removed")
+    with acting(member.project_id, actor, Role.OWNER, member.account_id) as me:
+        _take_out(me.project, _current(member), actor, "member.removed")
 
 
-@transaction.atomic
 def leave(project: Project, account: Account) -> None:
     """Leave a project; one's API keys there end with it. Raises LastOwner, Gone."""
-    row = lock(project.pk)
-    member = ProjectMember.objects.select_related("account").filter(project=row, account=account).first()
-    if member is None:
-        raise Gone
-    _take_out(row, member, account, "member.left")
+    with acting(project, account, Role.VIEWER) as me:
+        _take_out(me.project, me, account, "member.left")
 
 
 def _take_out(project: Project, member: ProjectMember, actor: Account, action: str) -> None:
     _require_another_owner(member)
     tell(action, project, actor, member.account.email, before={"role": member.role}, person=member.account_id)
+    invitations.end_of(project, member.account, actor)
     member.delete()
 
 
-@transaction.atomic
 def transfer(project: Project, to: ProjectMember, actor: Account) -> None:
     """Make another member an owner; whoever hands the project over stays as a developer. Raises TooMany, Gone."""
-    row = lock(project.pk, actor)
-    member = _current(to)
-    if member.account_id == actor.pk or member.project_id != row.pk or not member.account.is_active:
-        raise Gone
-    if member.role != Role.OWNER:
-        _check_room(member.account, actor)
-    _set_role(row, member, Role.OWNER, actor, "project.transferred")
-    ProjectMember.objects.filter(project=row, account=actor).update(role=Role.DEVELOPER)
+    with acting(project, actor, Role.OWNER, to.account_id) as me:
+        member = _current(to)
+        if member.account_id == actor.pk or member.project_id != me.project_id or not member.account.is_active:
+            raise Gone
+        if member.role != Role.OWNER:
+            _check_room(member.account, actor)
+        _set_role(me.project, member, Role.OWNER, actor, "project.transferred")
+        ProjectMember.objects.filter(pk=me.pk).update(role=Role.DEVELOPER)
+        invitations.end_of(me.project, actor, actor)
+
+
+@receiver(post_delete, sender=ProjectMember)
+def remember_who_left(
+    sender: Any, instance: ProjectMember, origin: "Model | QuerySet[Any] | None" = None, **kwargs: Any
+) -> None:
+    """Keep that somebody worked on a project, unless the project or their account is what was deleted."""
+    if (origin.model if isinstance(origin, QuerySet) else type(origin)) is ProjectMember:
+        left = {"left_at": clock.now()}
+        FormerMember.objects.update_or_create(
+            project_id=instance.project_id, account_id=instance.account_id, defaults=left
+        )

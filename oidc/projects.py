@@ -12,8 +12,7 @@ from devportal.lib import clock
 from devportal.lib.audit import Event, report
 from oidc.models import ClientSecret, Family, Project, ProjectMember
 from oidc.names import check_name
-
-Role = ProjectMember.Role
+from oidc.roles import Gone, Role, acting
 
 # Sent when a project is deleted, and once more before it is restored: `project`. Floors above end what they gave out
 # for it.
@@ -24,29 +23,21 @@ class TooMany(Exception):
     """There are as many of these as there may be; the argument is a sentence for the person."""
 
 
-class Gone(Exception):
-    """What was to be changed is not there any more, or not the actor's to change any more."""
-
-
 def tell(action: str, project: Project, actor: Account | None, target: str = "", **fields: Any) -> None:
     """Report what happened to a project; `fields` are those of Event."""
     report(Event(action, actor.pk if actor else None, project.public_id, target, **fields))
 
 
-def lock(project_pk: int, owner: Account | None = None) -> Project:
+def lock(project_pk: int) -> Project:
     """Return a live project with its row locked, as it is now. Raises Gone. Call it inside a transaction.
 
-    Whatever decides about a project, its members or its invitations comes here first, so that of many at once each
-    sees what the others did: the last owner stays. `owner`, when given, still has to be one.
+    For what a member does there is `oidc.roles.acting`, which asks for their role as well. This is for what others do:
+    who answers an invitation, operators, commands. Of many at once each sees what the others did.
     """
     row = Project.objects.select_for_update(no_key=True).filter(pk=project_pk, deleted_at=None).first()
-    if row is None or (owner and not _is_owner(row, owner)):
+    if row is None:
         raise Gone
     return row
-
-
-def _is_owner(project: Project, account: Account) -> bool:
-    return ProjectMember.objects.filter(project=project, account=account, role=Role.OWNER).exists()
 
 
 def check_room(account: Account, whose: str = "You own") -> None:
@@ -105,36 +96,34 @@ def _end_credentials(project: Project, moment: datetime) -> None:
     project_ended.send(sender=Project, project=project)
 
 
-@transaction.atomic
 def delete(project: Project, actor: Account) -> None:
     """End every credential of a project now (security rule 17); what it was can be restored for a while.
 
     Raises Gone when it is deleted already, or not the actor's any more.
     """
-    row = lock(project.pk, actor)
-    moment = clock.now()
-    Project.objects.filter(pk=row.pk).update(deleted_at=moment)
-    project.deleted_at = moment
-    _end_credentials(project, moment)
-    tell("project.deleted", project, actor, before={"name": row.name})
+    with acting(project, actor, Role.OWNER) as me:
+        moment = clock.now()
+        Project.objects.filter(pk=me.project_id).update(deleted_at=moment)
+        project.deleted_at = moment
+        _end_credentials(project, moment)
+        tell("project.deleted", project, actor, before={"name": me.project.name})
 
 
-@transaction.atomic
 def restore(project: Project, actor: Account) -> None:
     """Bring a deleted project back: clients, members, logs and its people's ids, but no secret and no key.
 
     Raises Gone when that is not possible any more, or it is there already; TooMany.
     """
-    row = Project.objects.select_for_update(no_key=True).filter(pk=project.pk, deleted_at__isnull=False).first()
-    until = restorable_until(row) if row else None
-    if row is None or until is None or until <= clock.now() or not _is_owner(row, actor):
-        raise Gone
-    check_room(actor)
-    # Once more: what was under way when the project was deleted may have been written since.
-    _end_credentials(row, clock.now())
-    Project.objects.filter(pk=row.pk).update(deleted_at=None)
-    project.deleted_at = None
-    tell("project.restored", project, actor)
+    with acting(project, actor, Role.OWNER, deleted=True) as me:
+        until = restorable_until(me.project)
+        if until is None or until <= clock.now():
+            raise Gone
+        check_room(actor)
+        # Once more: what was under way when the project was deleted may have been written since.
+        _end_credentials(me.project, clock.now())
+        Project.objects.filter(pk=me.project_id).update(deleted_at=None)
+        project.deleted_at = None
+        tell("project.restored", project, actor)
 
 
 @transaction.atomic

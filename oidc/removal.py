@@ -11,15 +11,17 @@ from accounts.data import addresses_of, blocking_deletion, exporting
 from accounts.models import Account
 from accounts.signals import access_ended
 from devportal.lib import clock
+from oidc import invitations
 from oidc.invitations import invitations_for
-from oidc.models import Connection, Family, Project, ProjectInvitation, ProjectMember
+from oidc.models import Connection, Family, FormerMember, Project, ProjectInvitation, ProjectMember
 
 
 @receiver(access_ended)
 def end_everything(sender: Any, account: Account, **kwargs: Any) -> None:
-    """End codes and tokens of a person who was deactivated or is about to be deleted."""
+    """End codes, tokens and open invitations of a person who was deactivated or is about to be deleted."""
     live = Family.objects.filter(connection__account=account, revoked_at=None)
     live.update(revoked_at=clock.now(), revoked_why="account ended")
+    invitations.end_everywhere(account)
 
 
 @receiver(exporting)
@@ -42,7 +44,7 @@ def export_connections(sender: Any, account: Account, **kwargs: Any) -> dict[str
 
 @receiver(exporting)
 def export_projects(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
-    """Return which projects the person works on, and which they are invited to, for their own export."""
+    """Return which projects the person works on or did, and which they are invited to, for their own export."""
     rows = ProjectMember.objects.filter(account=account).select_related("project").order_by("pk")
     return {
         "projects": [
@@ -54,6 +56,10 @@ def export_projects(sender: Any, account: Account, **kwargs: Any) -> dict[str, A
                 "deleted_at": row.project.deleted_at.isoformat() if row.project.deleted_at else None,
             }
             for row in rows
+        ],
+        "former_projects": [
+            {"project": row.project.name, "until": row.left_at.isoformat()}
+            for row in FormerMember.objects.filter(account=account).select_related("project").order_by("pk")
         ],
         "project_invitations": [
             {"project": row.project.name, "role": row.role, "expires_at": row.expires_at.isoformat()}

@@ -1,6 +1,7 @@
 """Who may see and do what in the console: every object is looked up through the person's own memberships.
 
-An outsider gets 404, whether the thing exists or not (security rule 14); a member whose role is too low gets 403.
+An outsider gets 404, whether the thing exists or not (security rule 14); a member whose role is too low gets 403. What
+a page was shown by is asked anew when something is changed: `oidc.roles.acting`.
 """
 
 from dataclasses import dataclass
@@ -10,9 +11,7 @@ from django.http import Http404, HttpRequest
 
 from accounts.models import Account
 from oidc.models import Client, Project, ProjectMember
-
-Role = ProjectMember.Role
-_RANKS = {Role.VIEWER: 0, Role.DEVELOPER: 1, Role.OWNER: 2}
+from oidc.roles import Role, is_at_least
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class Seat:
 
     def is_at_least(self, role: str) -> bool:
         """Tell whether this role may do what `role` may."""
-        return _RANKS[Role(self.role)] >= _RANKS[Role(role)]
+        return is_at_least(self.role, role)
 
     @property
     def is_owner(self) -> bool:

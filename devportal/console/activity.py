@@ -32,6 +32,7 @@ SENTENCES: Mapping[str, str] = {
     "member.left": "left the project",
     "invitation.sent": "invited {target}",
     "invitation.withdrawn": "withdrew the invitation of {target}",
+    "invitation.ended": "ended the invitation of {target}: whoever sent it may not invite any more",
     "invitation.accepted": "accepted the invitation",
     "invitation.declined": "declined the invitation",
     "client.created": "made the client {target}",

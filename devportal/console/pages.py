@@ -5,6 +5,7 @@ from functools import wraps
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -15,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 from accounts.models import Account
 from devportal.console.access import Seat
 from oidc.models import Client
-from oidc.projects import Gone
+from oidc.roles import Gone, RoleTooLow
 
 View = Callable[..., HttpResponseBase]
 
@@ -30,7 +31,10 @@ def console_page(*methods: str) -> Callable[[View], View]:
                 return HttpResponseRedirect(reverse("account_email"))
             try:
                 return view(request, *args, **kwargs)
-            except Gone as gone:  # somebody else was faster: as if it had been looked for a moment later
+            # Somebody else was faster: as if the person had come a moment later.
+            except RoleTooLow as demoted:
+                raise PermissionDenied from demoted
+            except Gone as gone:
                 raise Http404 from gone
 
         allowed: Sequence[str] = methods or ("GET", "HEAD")

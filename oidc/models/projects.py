@@ -58,6 +58,25 @@ class ProjectMember(models.Model):
         return f"{self.account} ({self.role})"
 
 
+class FormerMember(models.Model):
+    """That somebody worked on a project until then; the membership itself is deleted.
+
+    Whoever did so lately does not decide on its apps as a reviewer.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="former_members")
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    left_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "account"], name="one_departure_per_project_and_account")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.account} until {self.left_at}"
+
+
 class ProjectInvitation(models.Model):
     """An address that may join a project; whoever proves the address sees the invitation and answers it."""
 

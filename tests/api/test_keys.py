@@ -19,7 +19,8 @@ from devportal.console.models import AuditEvent
 from devportal.lib import clock
 from oidc import projects
 from oidc.models import Project, ProjectMember
-from oidc.projects import Gone, TooMany
+from oidc.projects import TooMany
+from oidc.roles import Gone
 from tests.api.calls import ME, call, refusal
 from tests.api.conftest import Key
 from tests.factories import make_account, make_key, make_project

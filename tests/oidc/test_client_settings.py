@@ -24,7 +24,8 @@ from oidc.models import (
     ProjectMember,
     RefreshToken,
 )
-from oidc.projects import Gone, TooMany
+from oidc.projects import TooMany
+from oidc.roles import Gone
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.oidc.test_concurrency import at_once
 from tests.oidc.test_names import DISGUISES

@@ -13,7 +13,8 @@ from devportal.console.models import AuditEvent
 from oidc import invitations, members, projects
 from oidc.members import LastOwner
 from oidc.models import Project, ProjectInvitation, ProjectMember
-from oidc.projects import Gone, TooMany
+from oidc.projects import TooMany
+from oidc.roles import Gone
 from tests.factories import PASSWORD, make_account, make_key, make_project
 
 Role = ProjectMember.Role

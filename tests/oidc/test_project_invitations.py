@@ -10,7 +10,8 @@ from devportal.console.models import AuditEvent
 from oidc import invitations, members, projects
 from oidc.invitations import AlreadyMember, NoSuchInvitation
 from oidc.models import Project, ProjectInvitation, ProjectMember
-from oidc.projects import Gone, TooMany
+from oidc.projects import TooMany
+from oidc.roles import Gone
 from oidc.tasks import clear_invitations
 from tests.factories import make_account, make_project
 

@@ -12,7 +12,8 @@ from devportal.console.models import AuditEvent
 from oidc import members, projects
 from oidc.clients import create_secret
 from oidc.models import Client, Connection, Family, Project, ProjectMember
-from oidc.projects import Gone, TooMany
+from oidc.projects import TooMany
+from oidc.roles import Gone
 from oidc.tasks import remove_deleted_projects
 from tests.factories import make_account, make_client, make_key, make_project, make_web_client
 from tests.relying_party import RelyingParty

@@ -12,11 +12,11 @@ from unfold.decorators import display
 
 from devportal.console.admin import acts, review_page
 from devportal.console.admin.queue import LISTS, QueueChangeList
-from devportal.console.models import AppReview
+from devportal.console.models import AppReview, ReviewEntry
 from devportal.lib import clock
 from devportal.lib.admin.pages import ReadOnly
 from oidc.clients import find_client
-from oidc.models import Client, ProjectMember
+from oidc.models import Client, FormerMember, ProjectMember
 from oidc.names import reading
 from oidc.views.logos import send_file
 
@@ -25,7 +25,10 @@ MOST_ALIKE = 500
 # What a colour of the theme says of each label and status.
 LABEL_COLOURS = {"new": "info", "changed": "warning", "resubmitted": "primary"}
 STATUS_COLOURS = {"In review": "primary", "Approved": "success", "Rejected": "danger", "Changes requested": "warning"}
-OWN = "You are a member of this project: others decide on it."
+OWN = (
+    "You are a member of this project, were one since this was drafted, or have sent it or written in it: others "
+    "decide on it."
+)
 
 
 @admin.register(AppReview)
@@ -40,9 +43,14 @@ class AppReviewAdmin(ReadOnly[AppReview]):
     list_before_template = "admin/console/lists.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AppReview]:
-        mine = ProjectMember.objects.filter(project=OuterRef("client__project"), account=request.user.pk)
+        # As devportal.console.reviews.machine.is_involved has it, of many rows at once.
+        here = {"project": OuterRef("client__project"), "account": request.user.pk}
+        left = FormerMember.objects.filter(**here, left_at__gte=OuterRef("created_at"))
+        said = ReviewEntry.objects.filter(author=request.user.pk, side=ReviewEntry.Side.DEVELOPER)
+        took_part = Exists(said.filter(review=OuterRef("pk"))) | Q(submitted_by=request.user.pk)
+        is_own = Exists(ProjectMember.objects.filter(**here)) | Exists(left) | took_part
         rows: QuerySet[AppReview] = super().get_queryset(request).exclude(status=AppReview.Status.DRAFT)
-        return rows.select_related("client__project", "assignee").annotate(is_own=Exists(mine))
+        return rows.select_related("client__project", "assignee").annotate(is_own=is_own)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         return QueueChangeList

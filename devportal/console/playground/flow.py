@@ -12,8 +12,8 @@ from devportal.console.playground.runs import Run, Session
 from oidc import scopes
 from oidc.client_settings import update_settings
 from oidc.models import Client
-from oidc.projects import Gone
 from oidc.registration import playground_redirect_uri
+from oidc.roles import Gone
 
 PROMPTS = {
     "": "left out: pages appear where they are needed",

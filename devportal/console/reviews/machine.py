@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from accounts.models import Account
 from accounts.roles import is_operator, is_reviewer
 from devportal.console.models import AppReview, ReviewEntry
-from oidc.models import Client, Project, ProjectMember
+from oidc.models import Client, FormerMember, Project, ProjectMember
 
 Status = AppReview.Status
 Side = ReviewEntry.Side
@@ -66,35 +66,53 @@ def is_member(account: Account, project: Project) -> bool:
     return ProjectMember.objects.filter(project=project, account=account).exists()
 
 
-def side_of(account: Account, project: Project) -> str | None:
-    """Return the side on which somebody stands in a project's reviews, None for neither.
+def is_involved(account: Account, project: Project, review: AppReview | None = None) -> bool:
+    """Tell whether somebody has a part of their own in what is decided on, so that others have to decide.
 
-    Members stand on the developers' side and never on the other, whatever else they are (security rule 14); a viewer
-    among them only reads.
+    In a review that is who submitted it, wrote in it as its developer, or was a member of the project at any time since
+    its draft was begun: leaving first helps nobody. In what concerns a whole app or project (`review` is None) it is
+    who ever was a member or did one of these.
+    """
+    if is_member(account, project):
+        return True
+    left = FormerMember.objects.filter(project=project, account=account)
+    said = ReviewEntry.objects.filter(project=project, author=account, side=Side.DEVELOPER)
+    if review is not None:
+        if review.submitted_by_id == account.pk:
+            return True
+        left, said = left.filter(left_at__gte=review.created_at), said.filter(review=review)
+    return left.exists() or said.exists()
+
+
+def side_of(account: Account, project: Project, review: AppReview | None = None) -> str | None:
+    """Return the side on which somebody stands in a project's reviews, or in one of them; None for neither.
+
+    Members stand on the developers' side and never on the other, whatever else they are; a viewer among them only
+    reads. Who has left stands on no side where they are still involved.
     """
     if not account.is_active:
         return None
     role = ProjectMember.objects.filter(project=project, account=account).values_list("role", flat=True).first()
     if role is not None:
         return None if role == ProjectMember.Role.VIEWER else Side.DEVELOPER
-    return Side.REVIEWER if may_review(account) else None
+    return Side.REVIEWER if may_review(account) and not is_involved(account, project, review) else None
 
 
-def may_decide(account: Account, project: Project) -> bool:
-    """Tell whether this person may take a reviewer's steps in this project."""
-    return side_of(account, project) == Side.REVIEWER
+def may_decide(account: Account, project: Project, review: AppReview | None = None) -> bool:
+    """Tell whether this person may take a reviewer's steps in this project, or in one review of it."""
+    return side_of(account, project, review) == Side.REVIEWER
 
 
 def require_reviewer(account: Account, project: Project) -> None:
     """Raise NotAllowed for anybody who may not decide on this project."""
     if not may_decide(account, project):
-        raise NotAllowed("Only reviewers decide on this, and nobody on a project of their own.")
+        raise NotAllowed("Only reviewers decide on this, and nobody on a project that is or was their own.")
 
 
 def require_keeper(account: Account, project: Project) -> None:
     """Raise NotAllowed for anybody who may not suspend this project: reviewers and operators may, no member of it."""
-    if is_member(account, project) or not (is_reviewer(account) or is_operator(account)):
-        raise NotAllowed("Only reviewers and operators do this, and nobody to a project of their own.")
+    if is_involved(account, project) or not (is_reviewer(account) or is_operator(account)):
+        raise NotAllowed("Only reviewers and operators do this, and nobody to a project that is or was their own.")
 
 
 def require_developer(account: Account, project: Project) -> None:
@@ -105,7 +123,7 @@ def require_developer(account: Account, project: Project) -> None:
 
 def steps_for(review: AppReview, account: Account) -> list[str]:
     """Return the steps that this person may take now, in the order of STEPS."""
-    side = side_of(account, review.client.project)
+    side = side_of(account, review.client.project, review)
     return [name for name, step in STEPS.items() if side in step.sides and review.status in step.starts]
 
 
@@ -133,10 +151,10 @@ def begin(review: AppReview, actor: Account, name: str) -> tuple[AppReview, str]
     if row is None:
         raise IllegalStep("This review is no longer there.")
     row.client = client
-    side = side_of(actor, client.project)
+    side = side_of(actor, client.project, row)
     if side is None or side not in step.sides:
         who = "the project's owners and developers" if step.sides == (Side.DEVELOPER,) else "reviewers"
-        raise NotAllowed(f"Only {who} do this, and nobody decides on a project of their own.")
+        raise NotAllowed(f"Only {who} do this, and nobody decides on what they have a part in.")
     if row.status not in step.starts:
         raise IllegalStep(_why_not(row, name))
     return row, side

@@ -41,7 +41,7 @@ def _record(kind: str, actor: Account, review: AppReview, **more: Any) -> None:
 def assign(review: AppReview, actor: Account, assignee: Account | None) -> AppReview:
     """Give a review to a reviewer, or to nobody. Raises NotAllowed (for either of the two), IllegalStep."""
     review, _ = begin(review, actor, "assign")
-    if assignee is not None and not may_decide(assignee, review.client.project):
+    if assignee is not None and not may_decide(assignee, review.client.project, review):
         raise NotAllowed(f"{assignee} can't decide on this app.")
     if review.assignee == assignee:
         return review
@@ -167,7 +167,9 @@ def withdraw_approval(
 
 
 def _locked(project: Project, actor: Account) -> Project:
-    row = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    row = Project.objects.select_for_update(no_key=True).filter(pk=project.pk).first()
+    if row is None:
+        raise IllegalStep("This project is deleted.")
     require_keeper(actor, row)
     return row
 

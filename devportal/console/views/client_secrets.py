@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
@@ -13,6 +12,7 @@ from devportal.console.pages import console_page, show
 from devportal.lib import clock
 from oidc.clients import MAX_LIVE_SECRETS, TooManySecrets, create_secret, end_secret
 from oidc.models import Client, ClientSecret
+from oidc.roles import acting
 
 RECENTLY = timedelta(hours=24)
 MOST_ENDED = 20  # that the page still tells of
@@ -47,7 +47,7 @@ def client_secret_new(request: HttpRequest, project_id: str, client_id: str) -> 
     if not client.has_secret:
         return _back(client)
     try:
-        with transaction.atomic():
+        with acting(seat.project, seat.account, Role.DEVELOPER):
             sent = once.spend(request)
             row, raw = create_secret(client, seat.account)
             once.note_made(sent, row.last_four)
@@ -81,7 +81,8 @@ def client_secret_end(request: HttpRequest, project_id: str, client_id: str, sec
     if request.method == "POST":
         is_unticked = must_tick and "understood" not in request.POST
         if not is_unticked:
-            end_secret(secret, seat.account)
+            with acting(seat.project, seat.account, Role.DEVELOPER):
+                end_secret(secret, seat.account)
             messages.success(request, f"The secret that ended in {secret.last_four} is refused from now on.")
             return _back(client)
     return show(

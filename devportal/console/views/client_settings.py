@@ -4,7 +4,6 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
@@ -15,6 +14,7 @@ from devportal.console.pages import console_page, show
 from oidc import client_settings as settings_of
 from oidc.clients import change_type
 from oidc.models import Client, Family
+from oidc.roles import acting
 from oidc.trial import try_request
 
 
@@ -46,12 +46,12 @@ def client_settings(request: HttpRequest, project_id: str, client_id: str) -> Ht
     return _settings(request, seat, client, form)
 
 
-@transaction.atomic
 def _update(client: Client, seat: Seat, given: dict[str, Any]) -> None:
-    name = given.get("name")
-    if name is not None and name.strip() != client.name:
-        reviews.require_editable(client)
-    settings_of.update_settings(client, seat.account, given["redirect_uris"], given["post_logout_redirect_uris"], name)
+    name, addresses = given.get("name"), (given["redirect_uris"], given["post_logout_redirect_uris"])
+    with acting(seat.project, seat.account, Role.DEVELOPER):
+        if name is not None and name.strip() != client.name:
+            reviews.require_editable(client)
+        settings_of.update_settings(client, seat.account, *addresses, name)
 
 
 def _settings(request: HttpRequest, seat: Seat, client: Client, form: ClientSettingsForm) -> HttpResponse:
@@ -74,7 +74,8 @@ def client_switch(request: HttpRequest, project_id: str, client_id: str) -> Http
     seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     wanted = request.POST.get("enabled", "")
     if wanted in ("on", "off"):
-        settings_of.set_enabled(client, seat.account, wanted == "on")
+        with acting(seat.project, seat.account, Role.DEVELOPER):
+            settings_of.set_enabled(client, seat.account, wanted == "on")
         messages.success(request, f"{client.name} is turned {wanted}. It counts everywhere within 30 seconds.")
     return _back(client)
 
@@ -85,7 +86,8 @@ def client_type(request: HttpRequest, project_id: str, client_id: str) -> HttpRe
     seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     form = ChangeTypeForm(request.POST if request.method == "POST" else None, client=client)
     if form.is_bound and form.is_valid():
-        change_type(client, form.cleaned_data["type"], seat.account)
+        with acting(seat.project, seat.account, Role.DEVELOPER):
+            change_type(client, form.cleaned_data["type"], seat.account)
         text = f"{client.name} is another type now, and what it had as the old one has ended."
         messages.success(request, text + " Add a secret for it here." if client.has_secret else text)
         return _back(client, "client_secrets" if client.has_secret else "client_settings")
@@ -107,7 +109,8 @@ def client_delete(request: HttpRequest, project_id: str, client_id: str) -> Http
     seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     form = DeleteForm(request.POST if request.method == "POST" else None, name=client.name)
     if form.is_bound and form.is_valid():
-        settings_of.delete_client(client, seat.account)
+        with acting(seat.project, seat.account, Role.DEVELOPER):
+            settings_of.delete_client(client, seat.account)
         messages.success(request, f"{client.name} is deleted.")
         return HttpResponseRedirect(reverse("console:clients", args=[project_id]))
     return show(request, "console/client_delete.html", seat, client, form=form)

@@ -2,7 +2,6 @@
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.db import transaction
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -16,6 +15,7 @@ from oidc.client_settings import create_client
 from oidc.clients import create_secret
 from oidc.models import Client
 from oidc.projects import TooMany
+from oidc.roles import acting
 
 LONGEST_SEARCH = 255
 
@@ -60,7 +60,7 @@ def _form(request: HttpRequest, seat: Seat, form: NewClientForm) -> HttpResponse
 
 def _make(request: HttpRequest, seat: Seat, form: NewClientForm) -> HttpResponse:
     given = form.cleaned_data
-    with transaction.atomic():
+    with acting(seat.project, seat.account, Role.DEVELOPER):
         sent = once.spend(request)
         client = create_client(
             seat.project,

@@ -3,7 +3,6 @@
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
@@ -15,6 +14,7 @@ from devportal.console.forms.keys import NewKeyForm
 from devportal.console.pages import console_page, show
 from devportal.console.paging import page_of
 from oidc.projects import TooMany
+from oidc.roles import acting
 
 
 @console_page()
@@ -47,7 +47,7 @@ def key_new(request: HttpRequest, project_id: str) -> HttpResponse:
 
 def _make(request: HttpRequest, seat: Seat, form: NewKeyForm) -> HttpResponse:
     given = form.cleaned_data
-    with transaction.atomic():
+    with acting(seat.project, seat.account, Role.DEVELOPER):
         sent = once.spend(request)
         key, raw = create_key_for_member(
             seat.project, seat.account, given["name"], given["permissions"], form.expires_at
@@ -67,7 +67,8 @@ def key_revoke(request: HttpRequest, project_id: str, key_id: str) -> HttpRespon
     if not _may_revoke(seat, key):
         raise PermissionDenied
     if request.method == "POST":
-        revoke(key, seat.account)
+        with acting(seat.project, seat.account, Role.VIEWER if key.owner_id == seat.account.pk else Role.OWNER):
+            revoke(key, seat.account)
         messages.success(request, f"{key.name} is revoked. It is refused everywhere within 30 seconds.")
         return HttpResponseRedirect(reverse("console:keys", args=[project_id]))
     return show(request, "console/key_revoke.html", seat, key=key, prefix=settings.API_KEY_PREFIX)

@@ -13,7 +13,8 @@ from oidc import members as membership
 from oidc.invitations import AlreadyMember, NoSuchInvitation, invitations_of, invite, withdraw
 from oidc.members import LastOwner
 from oidc.models import ProjectInvitation, ProjectMember
-from oidc.projects import Gone, TooMany
+from oidc.projects import TooMany
+from oidc.roles import Gone
 
 CHANGED = "That changed in the meantime: look at it as it is now."
 LAST_OWNER = "A project needs an owner. Make somebody else an owner first."

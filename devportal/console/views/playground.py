@@ -6,7 +6,6 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
@@ -26,6 +25,7 @@ from oidc import scopes
 from oidc.models import Client
 from oidc.parameters import Unreadable, read_query
 from oidc.registration import playground_redirect_uri
+from oidc.roles import acting
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,8 @@ def playground_address(request: HttpRequest, project_id: str, client_id: str) ->
     """POST …/playground/address: register the playground's address on the client, or take it away."""
     seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     try:
-        flow.set_open(client, seat.account, request.POST.get("wanted") == "yes")
+        with acting(seat.project, seat.account, Role.DEVELOPER):
+            flow.set_open(client, seat.account, request.POST.get("wanted") == "yes")
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
     return _back_to(client)
@@ -76,7 +77,7 @@ def playground_exchange(request: HttpRequest, project_id: str, client_id: str) -
         return _page(request, seat, client, run, secret_error="Enter a secret of this client.", status=400)
     try:
         # Two at once would look like a replay, and end what the first one got.
-        with transaction.atomic():
+        with acting(seat.project, seat.account, Role.DEVELOPER):
             once.spend(request)
     except (once.Repeated, once.Unmarked):
         messages.info(request, "The code was sent already; its answer is shown once.")

@@ -13,7 +13,8 @@ from devportal.console.pages import console_page, show
 from devportal.console.views.members import CHANGED, LAST_OWNER, members_of
 from oidc import members, projects
 from oidc.members import LastOwner
-from oidc.projects import Gone, TooMany
+from oidc.projects import TooMany
+from oidc.roles import Gone, acting
 
 
 def _to_home() -> HttpResponse:
@@ -27,11 +28,10 @@ def project_settings(request: HttpRequest, project_id: str) -> HttpResponse:
     form = ProjectNameForm(request.POST if request.method == "POST" else None, initial={"name": seat.project.name})
     if form.is_valid():
         try:
-            projects.rename(seat.project, form.cleaned_data["name"], seat.account)
+            with acting(seat.project, seat.account, Role.OWNER):
+                projects.rename(seat.project, form.cleaned_data["name"], seat.account)
         except ValidationError as error:
             form.add_error("name", error)
-        except Gone:
-            return _to_home()
         else:
             messages.success(request, "The name is saved.")
             return HttpResponseRedirect(request.path)

@@ -1,6 +1,7 @@
 """Branding and review of a client: what its developer writes, sends and answers, and how people would see it."""
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, cast
 
 from django.contrib import messages
@@ -18,7 +19,8 @@ from devportal.console.pages import console_page, show
 from devportal.console.reviews import logos
 from devportal.console.reviews.machine import is_member
 from devportal.console.reviews.reasons import texts
-from oidc.models import Client
+from oidc.models import Client, ProjectMember
+from oidc.roles import acting
 from oidc.views.logos import send_file
 
 # What a developer has to do something about.
@@ -94,11 +96,17 @@ def _back(client: Client) -> HttpResponse:
 # --- The steps ---
 
 
+def _developing(seat: Seat) -> AbstractContextManager[ProjectMember]:
+    """Lock the project, as a step of a developer: before the client, which the review locks."""
+    return acting(seat.project, seat.account, Role.DEVELOPER)
+
+
 def _save(request: HttpRequest, seat: Seat, client: Client) -> HttpResponse:
     form = BrandingForm(request.POST, request.FILES, snapshot=reviews.working(client))
     if form.is_valid():
         try:
-            reviews.save(client, seat.account, **form.changes)
+            with _developing(seat):
+                reviews.save(client, seat.account, **form.changes)
         except ValidationError as error:
             form.add_error(None, error)
         else:
@@ -108,7 +116,8 @@ def _save(request: HttpRequest, seat: Seat, client: Client) -> HttpResponse:
 
 def _saved(request: HttpRequest, seat: Seat, client: Client, form: BrandingForm) -> HttpResponse:
     if request.POST.get("step") == "send":
-        reviews.send(client, seat.account, form.cleaned_data["note"])
+        with _developing(seat):
+            reviews.send(client, seat.account, form.cleaned_data["note"])
         messages.success(request, "Sent to the reviewers. You get a mail when they answer.")
     elif client.is_verified:
         messages.success(request, "Saved as a draft. People go on seeing what was approved until this is.")
@@ -122,13 +131,15 @@ def _preview(request: HttpRequest, seat: Seat, client: Client) -> HttpResponse:
 
 
 def _start_over(request: HttpRequest, seat: Seat, client: Client) -> HttpResponse:
-    reviews.start_over(client, seat.account)
+    with _developing(seat):
+        reviews.start_over(client, seat.account)
     messages.success(request, "The draft is what was approved again.")
     return _back(client)
 
 
 def _withdraw(request: HttpRequest, seat: Seat, client: Client) -> HttpResponse:
-    reviews.withdraw(_under_way(client), seat.account)
+    with _developing(seat):
+        reviews.withdraw(_under_way(client), seat.account)
     messages.success(request, "Withdrawn. You can change it now, and send it again.")
     return _back(client)
 
@@ -137,7 +148,8 @@ def _answer(request: HttpRequest, seat: Seat, client: Client) -> HttpResponse:
     form = AnswerForm(request.POST)
     if not form.is_valid():
         return _page(request, seat, client, answer=form)
-    reviews.answer(_under_way(client), seat.account, form.cleaned_data["text"])
+    with _developing(seat):
+        reviews.answer(_under_way(client), seat.account, form.cleaned_data["text"])
     messages.success(request, "Your answer is in the thread.")
     return _back(client)
 
