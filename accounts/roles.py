@@ -7,8 +7,12 @@ from collections.abc import Iterable
 
 from django.contrib.auth.models import Group
 from django.db import transaction
+from django.dispatch import Signal
 
 from accounts.models import Account
+
+# Sent when the roles of somebody were set anew: `account`.
+roles_changed = Signal()
 
 REVIEWER, OPERATOR = "reviewer", "operator"
 ROLES = (REVIEWER, OPERATOR)
@@ -35,6 +39,20 @@ def is_operator(account: Account) -> bool:
     return OPERATOR in roles_of(account)
 
 
+def may_administer(actor: Account, account: Account) -> bool:
+    """Tell whether `actor` may change, export, close or delete somebody's account: it may do no more than theirs.
+
+    A closed account counts as what it would be when it is opened again. Nobody is kept from their own.
+    """
+    if actor.is_superuser or account.pk == actor.pk:
+        return True
+    opened = Account.objects.filter(pk=account.pk).first()
+    if opened is None or opened.is_superuser:
+        return False
+    opened.is_active = True
+    return opened.get_all_permissions() <= actor.get_all_permissions()
+
+
 @transaction.atomic
 def set_roles(account: Account, roles: Iterable[str]) -> None:
     """Give exactly these roles, and with them the admin; with none, it is closed."""
@@ -44,3 +62,4 @@ def set_roles(account: Account, roles: Iterable[str]) -> None:
     account.is_staff, account.is_superuser = bool(wanted), False
     account.save(update_fields=["is_staff", "is_superuser"])
     account.__dict__.pop("_roles", None)
+    roles_changed.send(sender=Account, account=account)

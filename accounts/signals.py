@@ -9,7 +9,9 @@ from django.dispatch import Signal, receiver
 
 from accounts import data, outbox, pictures, sessions
 from accounts.models import Account, Feature, Invitation, Plan, PlanEntitlement
-from accounts.plans import catalogue
+from accounts.plans import catalogue, invitations
+from accounts.roles import roles_changed
+from devportal.lib import clock
 
 # Sent when a person may no longer use anything: `account` (deactivated, about to be deleted).
 # Floors above end what they gave out.
@@ -54,6 +56,18 @@ def delete_sessions(sender: type[Account], instance: Account, **kwargs: Any) -> 
 def end_picture_addresses(sender: Any, account: Account, **kwargs: Any) -> None:
     """Take the picture's addresses back: an account that comes back gives out new ones."""
     pictures.replace_keys(account)
+
+
+@receiver([access_ended, roles_changed])
+def end_invitations(sender: Any, account: Account, **kwargs: Any) -> None:
+    """What somebody has promised in a role ends with it."""
+    invitations.end_of(account)
+
+
+@receiver(pre_delete, sender=Account)
+def end_invitations_of_who_goes(sender: type[Account], instance: Account, **kwargs: Any) -> None:
+    """An operator's invitations go with their account; a family's go with the family."""
+    Invitation.objects.open().filter(invited_by=instance, organization__isnull=False).update(withdrawn_at=clock.now())
 
 
 @receiver(pre_delete, sender=Account)

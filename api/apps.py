@@ -4,3 +4,6 @@ from django.apps import AppConfig
 class ApiConfig(AppConfig):
     name = "api"
     verbose_name = "Developer API"
+
+    def ready(self) -> None:
+        from api import keys  # noqa: F401  (connects the receivers)

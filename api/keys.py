@@ -13,6 +13,7 @@ from django.dispatch import receiver
 
 from accounts.models import Account
 from accounts.pictures import profile_read
+from accounts.signals import access_ended
 from accounts.subjects import subject_for
 from api.models import ApiKey
 from devportal.lib import clock
@@ -128,6 +129,13 @@ def revoke_keys_of_who_left(sender: Any, instance: ProjectMember, **kwargs: Any)
     """A key dies when its owner leaves the project."""
     left = ApiKey.objects.filter(project_id=instance.project_id, owner_id=instance.account_id, revoked_at=None)
     left.update(revoked_at=clock.now())
+
+
+@receiver(access_ended)
+def revoke_keys_of_who_may_not_go_on(sender: Any, account: Account, **kwargs: Any) -> None:
+    """A deactivated person's keys die, and do not come back with the account."""
+    for key in ApiKey.objects.filter(owner=account, revoked_at=None).select_related("project").order_by("pk"):
+        revoke(key)
 
 
 @receiver(project_ended)

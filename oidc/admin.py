@@ -16,6 +16,7 @@ from oidc import keys, names
 from oidc.client_settings import set_enabled
 from oidc.clients import find_client
 from oidc.models import Client, Connection, SigningKey
+from oidc.roles import Gone
 
 
 class Unshown(admin.ModelAdmin[Any]):
@@ -34,13 +35,20 @@ def _day(moment: datetime | None) -> str:
     return f"{moment:%Y-%m-%d}" if moment else "never"
 
 
+def _switch(request: HttpRequest, client: Client, enabled: bool, reason: str = "") -> None:
+    try:
+        set_enabled(client, _actor(request), enabled, reason)
+    except Gone as gone:
+        raise Refused("This client is deleted.") from gone
+
+
 def _turn_off(request: HttpRequest, client: Client, form: Any) -> str:
-    set_enabled(client, _actor(request), False, form.cleaned_data["reason"])
+    _switch(request, client, False, form.cleaned_data["reason"])
     return "The client is off. It counts everywhere within 30 seconds."
 
 
 def _turn_on(request: HttpRequest, client: Client, form: Any) -> str:
-    set_enabled(client, _actor(request), True)
+    _switch(request, client, True)
     return "The client is on. It counts everywhere within 30 seconds."
 
 

@@ -78,7 +78,7 @@ class OrganizationAdmin(Page[Organization]):
             "invite",
             "Invite",
             "The address gets a mail that says where to look. Whoever proves the address and accepts gets a seat. "
-            "The mail does not say who invited.",
+            "The mail does not say who invited. The invitation ends when you are an operator no more.",
             _invite,
             form=AddressForm,
             icon="mail",

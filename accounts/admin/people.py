@@ -12,7 +12,7 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from accounts import data
 from accounts.models import Account, PairwiseSubject
-from accounts.roles import ROLES, roles_of, set_roles
+from accounts.roles import ROLES, may_administer, roles_of, set_roles
 from devportal.lib.admin.acts import Act, ActForm, Reason, Refused
 from devportal.lib.admin.pages import Page
 from devportal.lib.audit import Event, report
@@ -30,7 +30,17 @@ def _note(action: str, request: HttpRequest, account: Account, **fields: Any) ->
     report(Event(action, request.user.pk, target=target_of(account), **fields))
 
 
+def _ask_anew(request: HttpRequest, account: Account) -> None:
+    """Lock both people by their key, and look whether this may still be done. Raises Refused."""
+    people = Account.objects.select_for_update(no_key=True).filter(pk__in={request.user.pk, account.pk})
+    now = {row.pk: row for row in people.order_by("pk")}
+    actor, row = now.get(request.user.pk or 0), now.get(account.pk)
+    if actor is None or row is None or not actor.is_active or not actor.is_staff or not may_administer(actor, row):
+        raise Refused("That changed in the meantime: this page shows how things are.")
+
+
 def _set_active(request: HttpRequest, account: Account, is_active: bool, **details: Any) -> None:
+    _ask_anew(request, account)
     account.is_active = is_active
     account.save(update_fields=["is_active"])
     action = "account.activated" if is_active else "account.deactivated"
@@ -46,7 +56,7 @@ def _deactivate(request: HttpRequest, account: Account, form: Any) -> str:
 
 def _activate(request: HttpRequest, account: Account, form: Any) -> str:
     _set_active(request, account, True)
-    return "They can sign in again. What ended stays ended: apps have to ask them anew."
+    return "They can sign in again. What ended stays ended: apps have to ask them anew, and keys are made anew."
 
 
 def _export(request: HttpRequest, account: Account, form: Any) -> HttpResponse:
@@ -78,6 +88,9 @@ class RolesForm(ActForm):
 
 
 def _give_roles(request: HttpRequest, account: Account, form: Any) -> str:
+    _ask_anew(request, account)
+    if not Account.objects.filter(pk=request.user.pk, is_superuser=True).exists():
+        raise Refused("Only a superuser gives roles.")
     before, after = sorted(roles_of(account)), sorted(form.cleaned_data["roles"])
     set_roles(account, after)
     _note("account.roles_changed", request, account, before={"roles": before}, after={"roles": after})
@@ -85,9 +98,8 @@ def _give_roles(request: HttpRequest, account: Account, form: Any) -> str:
 
 
 def _is_for_me(request: HttpRequest, account: Account) -> bool:
-    """Nobody locks themselves out, and only a superuser touches another one."""
-    assert isinstance(request.user, Account)
-    return account.pk != request.user.pk and (request.user.is_superuser or not account.is_superuser)
+    """Nobody locks themselves out."""
+    return account.pk != request.user.pk
 
 
 @admin.register(Account)
@@ -115,8 +127,9 @@ class AccountAdmin(Page[Account]):
         Act(
             "deactivate",
             "Deactivate",
-            "They are signed out everywhere at once, and every code, token and API key in their name stops working. "
-            "They can't sign in until somebody activates the account again; their data stays.",
+            "They are signed out everywhere at once, and every code, token and API key in their name ends for good, as "
+            "do the invitations that they sent. They can't sign in until somebody activates the account again; their "
+            "data stays.",
             _deactivate,
             form=Reason,
             is_open=lambda request, row: row.is_active and _is_for_me(request, row),
@@ -125,7 +138,8 @@ class AccountAdmin(Page[Account]):
         Act(
             "activate",
             "Activate",
-            "They can sign in again, with the password and the second factors that they had.",
+            "They can sign in again, with the password and the second factors that they had. Tokens, API keys and "
+            "invitations stay ended.",
             _activate,
             is_open=lambda request, row: not row.is_active and _is_for_me(request, row),
             icon="check_circle",
@@ -169,6 +183,15 @@ class AccountAdmin(Page[Account]):
 
     def audit_target(self, row: Any) -> str:
         return target_of(row)
+
+    def has_change_permission(self, request: HttpRequest, obj: Account | None = None) -> bool:
+        """Who may do more in the admin than somebody is only looked at by them; so it is for every act."""
+        allowed: bool = super().has_change_permission(request, obj)
+        assert isinstance(request.user, Account)
+        return allowed and (obj is None or may_administer(request.user, obj))
+
+    def has_act_permission(self, request: HttpRequest, obj: Account | None = None) -> bool:
+        return super().has_act_permission(request, obj) and self.has_change_permission(request, obj)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -17,6 +17,7 @@ from accounts.plans import lifecycle
 from accounts.plans.lifecycle import BEGINNINGS, LAPSED, STEPS, By, IllegalStep
 from devportal.lib import clock
 from devportal.lib.admin.pages import Page, Rows
+from devportal.lib.storable import check_moment
 
 _HOLDERS = ("account", "family", "organization")
 _DATES = ("trial_end", "period_end", "read_only_until")
@@ -27,10 +28,13 @@ class StepForm(forms.Form):
 
     to = forms.ChoiceField(choices=State.choices, widget=forms.HiddenInput, required=False)
     trial_end = forms.DateTimeField(
-        required=False, help_text="UTC, such as 2031-01-01 12:00", widget=UnfoldAdminTextInputWidget
+        required=False,
+        help_text="UTC, such as 2031-01-01 12:00",
+        widget=UnfoldAdminTextInputWidget,
+        validators=[check_moment],
     )
-    period_end = forms.DateTimeField(required=False, widget=UnfoldAdminTextInputWidget)
-    read_only_until = forms.DateTimeField(required=False, widget=UnfoldAdminTextInputWidget)
+    period_end = forms.DateTimeField(required=False, widget=UnfoldAdminTextInputWidget, validators=[check_moment])
+    read_only_until = forms.DateTimeField(required=False, widget=UnfoldAdminTextInputWidget, validators=[check_moment])
     note = forms.CharField(max_length=500, required=False, widget=UnfoldAdminTextInputWidget)
 
     def details(self) -> dict[str, Any]:

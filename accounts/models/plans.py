@@ -7,13 +7,15 @@ from django.core.validators import MaxValueValidator
 from django.db import models
 from django.db.models import Q
 
+from devportal.lib.storable import is_storable
+
 CACHE_SECONDS = 300
 MAX_CACHE_SECONDS = 24 * 3600
 
 
 def check_apps(value: Any) -> None:
     """Refuse anything but a list of different slugs."""
-    if not isinstance(value, list) or not all(isinstance(slug, str) and slug for slug in value):
+    if not isinstance(value, list) or not all(isinstance(slug, str) and slug and is_storable(slug) for slug in value):
         raise ValidationError("must be a list of texts")
     if len(set(value)) != len(value):
         raise ValidationError("names an app twice")

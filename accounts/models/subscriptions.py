@@ -7,6 +7,8 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 
+from devportal.lib.storable import is_storable
+
 MAX_ADDONS = 100
 
 
@@ -16,7 +18,9 @@ def check_addons(value: Any) -> None:
         raise ValidationError("must be a table of add-ons")
     for name, entry in value.items():
         quantity = entry.get("quantity") if isinstance(entry, dict) and set(entry) == {"quantity"} else None
-        if not name or type(quantity) is not int or not 1 <= quantity < 2**31:
+        if not name or not is_storable(name):
+            raise ValidationError("an add-on needs a name that can be stored")
+        if type(quantity) is not int or not 1 <= quantity < 2**31:
             raise ValidationError(f"{name}: must be a table with a quantity of 1 or more")
 
 

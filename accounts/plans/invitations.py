@@ -4,6 +4,9 @@ The mail says who invites and where to look, and nothing in it acts by being ope
 address, once that is proven, sees the invitation on the plan page and answers there.
 
 Whatever decides something first locks the group: of many answers and invitations at once each sees what the others did.
+
+An invitation ends with its sender's right to send it: an operator's when they are one no more, anybody's when they are
+deactivated or deleted. Whether they may still invite is asked once more when it is accepted.
 """
 
 from datetime import timedelta
@@ -16,6 +19,7 @@ from accounts import outbox
 from accounts.models import Account, Family, Invitation
 from accounts.plans import members
 from accounts.plans.members import Group
+from accounts.roles import is_operator
 from devportal.lib import clock
 from devportal.lib.audit import Event, report
 from devportal.lib.mail import check_address
@@ -42,6 +46,14 @@ def _lock(group: Group) -> None:
         raise NoInvitation
 
 
+def _may_invite(group: Group, inviter: int | None) -> bool:
+    """Tell whether somebody may invite to a group, as they are now: the owner of a family, operators to the others."""
+    account = Account.objects.filter(pk=inviter, is_active=True).first()
+    if account is None:
+        return False
+    return group.owner_id == account.pk if isinstance(group, Family) else is_operator(account)
+
+
 def _to(group: Group) -> dict[str, Group]:
     return {"family": group} if isinstance(group, Family) else {"organization": group}
 
@@ -56,6 +68,8 @@ def invite(group: Group, email: str, by: Account) -> Invitation:
         raise Refused("Confirm your own e-mail address first: the mail says who invites.")
     address = _mailable(email)
     _lock(group)
+    if not _may_invite(group, by.pk):
+        raise Refused("You can't invite here any more.")
     if group.members.filter(account__email=address).exists():
         raise Refused(f"{address} is a member already.")
     now = clock.now()
@@ -142,7 +156,7 @@ def accept(pk: int, account: Account) -> Group:
     group = row.group
     if row.accepted_at is not None and _is_member(group, account):
         return group
-    if not row.is_open:
+    if not row.is_open or not _may_invite(group, row.invited_by_id):
         raise Refused("That invitation is no longer open. Ask for a new one.")
     joins = not _is_member(group, account)
     if joins and isinstance(group, Family) and group.members.count() >= settings.FAMILY_MEMBERS:
@@ -178,3 +192,18 @@ def withdraw(group: Group, pk: int, by: Account) -> Invitation:
         row.save(update_fields=["withdrawn_at"])
         _tell("withdrawn", row, by)
     return row
+
+
+@transaction.atomic
+def end_of(inviter: Account) -> None:
+    """End the open invitations of somebody who was deactivated, is about to be deleted, or lost the role of operator.
+
+    The groups are not locked: whoever accepts at this moment did so before, or finds the invitation ended.
+    """
+    sent = Invitation.objects.open().filter(invited_by=inviter).select_related("family", "organization")
+    for row in sent.order_by("pk"):
+        if not _may_invite(row.group, inviter.pk) and Invitation.objects.open().filter(pk=row.pk).update(
+            withdrawn_at=clock.now()
+        ):
+            details = {"invitation": row.pk, "why": "whoever sent it may not invite any more"}
+            report(Event("invitation.ended", target=members.key_of(row.group), details=details))

@@ -16,6 +16,7 @@ from accounts.models.subscriptions import State, check_addons
 from accounts.plans import lifecycle
 from accounts.plans.lifecycle import By, Holder, IllegalStep
 from devportal.lib import clock
+from devportal.lib.storable import check_moment, is_storable
 
 TOLERANCE_SECONDS = 300
 HOLDERS = ("account", "family", "organization")
@@ -91,14 +92,9 @@ def _malformed(key: str, why: str) -> Refused:
 
 def _text(values: dict[str, Any], key: str, longest: int = 254) -> str:
     value = values.get(key)
-    if not isinstance(value, str) or not 1 <= len(value) <= longest or "\x00" in value or not _is_storable(value):
+    if not isinstance(value, str) or not 1 <= len(value) <= longest or not is_storable(value):
         raise _malformed(key, f"must be a text of 1 to {longest} characters")
     return value
-
-
-def _is_storable(text: str) -> bool:
-    # JSON may hold one half of a surrogate pair, which no database takes.
-    return text.encode("utf-8", "replace").decode() == text
 
 
 def _moment(values: dict[str, Any], key: str) -> datetime | None:
@@ -110,6 +106,10 @@ def _moment(values: dict[str, Any], key: str) -> datetime | None:
         raise _malformed(key, "is no date") from error
     if moment is None or moment.tzinfo is None:
         raise _malformed(key, "must be a date with time and offset, such as 2031-01-01T00:00:00Z, or null")
+    try:
+        check_moment(moment)
+    except ValidationError as error:
+        raise _malformed(key, " ".join(error.messages)) from error
     return moment
 
 
@@ -121,8 +121,6 @@ def _addons(values: dict[str, Any]) -> dict[str, Any]:
         check_addons(addons)
     except ValidationError as error:
         raise _malformed("addons", " ".join(error.messages)) from error
-    if not all("\x00" not in name and _is_storable(name) for name in addons):
-        raise _malformed("addons", "has a name that can't be stored")
     found: dict[str, Any] = addons
     return found
 

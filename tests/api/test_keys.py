@@ -140,6 +140,17 @@ def test_its_owner_is_deactivated(key: Key) -> None:
     assert refusal(call(ME, key.raw)) == DEAD
 
 
+def test_it_does_not_come_back_with_its_owner(key: Key) -> None:
+    elsewhere = make_key(owner=make_account())[1]
+    for is_active in (False, True):
+        key.owner.is_active = is_active
+        key.owner.save(update_fields=["is_active"])
+    assert refusal(call(ME, key.raw)) == DEAD
+    assert call(ME, elsewhere).status_code == 200
+    event = AuditEvent.objects.get(action="api_key.revoked")
+    assert (event.target, event.actor) == (key.row.public_id, None)
+
+
 def test_its_owner_leaves_the_project(key: Key) -> None:
     colleague = make_account()
     joined = join(key.project, colleague)

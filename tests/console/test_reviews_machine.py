@@ -9,7 +9,8 @@ from accounts.models import Account
 from devportal.console import reviews
 from devportal.console.models import AppReview, AuditEvent, ReviewEntry
 from devportal.console.reviews import IllegalStep, Incomplete, NotAllowed
-from oidc.models import Client, Project, ProjectMember
+from oidc import members
+from oidc.models import Client, FormerMember, Project, ProjectMember
 from tests.console.reviewing import (
     BRANDING,
     JUSTIFICATION,
@@ -205,6 +206,99 @@ def test_who_may_suspend_and_withdraw_approvals(
             assert everything() == before
     project.refresh_from_db()
     assert project.suspended_at is None
+
+
+# --- Whoever has a part in it, also after leaving ---
+
+# As what a reviewer was there before they left, and whether they sent it themselves.
+PARTS: dict[str, Callable[[Client, Account, ProjectMember], Any]] = {
+    "sent it": lambda app, developer, mine: sent(app, mine.account),
+    "was a member": lambda app, developer, mine: sent(app, developer),
+    "wrote in it": lambda app, developer, mine: reviews.answer(sent(app, developer), mine.account, "Please."),
+}
+
+
+def _joined(project: Project, role: str = Role.DEVELOPER) -> ProjectMember:
+    return ProjectMember.objects.create(project=project, account=make_reviewer(), role=role)
+
+
+def _is_refused_everything(review: AppReview, actor: Account) -> None:
+    project = review.client.project
+    steps: list[Callable[[], Any]] = [lambda take=TAKE[step]: take(review, actor) for step in REVIEWERS]  # type: ignore[misc]
+    steps += [
+        lambda: reviews.withdraw_approval(review.client, actor, reasons=["at_your_request"]),
+        lambda: reviews.suspend_project(project, actor, reasons=["harmful"]),
+        lambda: reviews.lift_suspension(project, actor),
+    ]
+    before = everything()
+    for step in steps:
+        with pytest.raises(NotAllowed):
+            step()
+    assert reviews.steps_for(review, actor) == []
+    assert everything() == before
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("role", [Role.OWNER, Role.DEVELOPER])
+@pytest.mark.parametrize("status", [S, I])
+def test_leaving_first_does_not_help(
+    part: str, role: str, status: str, app: Client, developer: Account, reviewer: Account
+) -> None:
+    mine = _joined(app.project, role)
+    PARTS[part](app, developer, mine)
+    review = AppReview.objects.get()
+    members.leave(app.project, mine.account)
+    if status == I:
+        review = reviews.start(review, reviewer)
+    _is_refused_everything(review, mine.account)
+    with pytest.raises(NotAllowed):
+        reviews.assign(review, reviewer, mine.account)
+
+
+def test_a_viewer_who_was_there_for_a_moment_of_the_draft_has_a_part(
+    app: Client, developer: Account, owner: Account, later: Callable[[float], None]
+) -> None:
+    fill(app, developer)
+    later(60)
+    mine = _joined(app.project, Role.VIEWER)
+    members.remove(mine, owner)
+    later(60)
+    _is_refused_everything(reviews.submit(app, developer), mine.account)
+
+
+def test_who_left_before_the_draft_reviews_it_and_does_not_suspend(
+    app: Client, developer: Account, later: Callable[[float], None]
+) -> None:
+    mine = _joined(app.project)
+    members.leave(app.project, mine.account)
+    later(60)
+    review = reviews.start(sent(app, developer), mine.account)
+    decide(review, mine.account, Status.APPROVED)
+    assert fresh(app).is_verified
+    with pytest.raises(NotAllowed):
+        reviews.suspend_project(app.project, mine.account, reasons=["harmful"])
+
+
+def test_what_somebody_wrote_counts_where_nothing_is_known_of_their_membership(app: Client, developer: Account) -> None:
+    """Of memberships from before they were kept, the review itself tells."""
+    mine = _joined(app.project)
+    review = sent(app, mine.account)
+    members.leave(app.project, mine.account)
+    FormerMember.objects.all().delete()
+    _is_refused_everything(review, mine.account)
+
+
+def test_a_membership_is_remembered_once_and_goes_with_the_person_or_the_project(app: Client, owner: Account) -> None:
+    for _ in range(2):
+        mine = _joined(app.project)
+        ProjectMember.objects.filter(pk=mine.pk).delete()
+        again = ProjectMember.objects.create(project=app.project, account=mine.account, role=Role.VIEWER)
+        members.remove(again, owner)
+        assert FormerMember.objects.filter(account=mine.account).count() == 1
+    mine.account.delete()
+    assert FormerMember.objects.count() == 1
+    app.project.delete()
+    assert not FormerMember.objects.exists()
 
 
 # --- Details of the steps ---

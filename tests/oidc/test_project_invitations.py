@@ -204,6 +204,69 @@ def test_what_has_ended_is_accepted_by_nobody(
     assert actions() == before
 
 
+def _second_owner(project: Project) -> ProjectMember:
+    return ProjectMember.objects.create(project=project, account=make_account("sven@example.com"), role=Role.OWNER)
+
+
+def _close(sven: ProjectMember, owner: Account) -> None:
+    sven.account.is_active = False
+    sven.account.save()
+
+
+def _hand_over(sven: ProjectMember, owner: Account) -> None:
+    to = ProjectMember.objects.create(project=sven.project, account=make_account(), role=Role.DEVELOPER)
+    members.transfer(sven.project, to, sven.account)
+
+
+# How somebody stops being one who may invite.
+ENDS: dict[str, Callable[[ProjectMember, Account], Any]] = {
+    "leaves": lambda sven, owner: members.leave(sven.project, sven.account),
+    "is removed": members.remove,
+    "is demoted": lambda sven, owner: members.change_role(sven, "developer", owner),
+    "hands over": _hand_over,
+    "is deactivated": _close,
+    "is deleted": lambda sven, owner: sven.account.delete(),
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_an_invitation_ends_with_the_right_of_who_sent_it(how: str, project: Project, owner: Account) -> None:
+    ines, sven = make_account("ines@example.com"), _second_owner(project)
+    row = invitations.invite(project, ines.email, "owner", sven.account)
+    own = invitations.invite(project, "other@example.com", "viewer", owner)
+    ENDS[how](sven, owner)
+    assert invitations.invitations_for(ines) == []
+    assert [left.pk for left in invitations.invitations_of(project)] == [own.pk]
+    with pytest.raises(NoSuchInvitation):
+        invitations.accept(row.pk, ines)
+    assert not ProjectMember.objects.filter(account=ines).exists()
+    event = AuditEvent.objects.get(action="invitation.ended")
+    assert (event.project, event.target, event.before) == (project.public_id, ines.email, {"role": "owner"})
+    # Whoever may invite opens it anew.
+    invitations.invite(project, ines.email, "viewer", owner)
+    assert invitations.accept(row.pk, ines).role == Role.VIEWER
+
+
+def test_whether_the_sender_may_still_invite_is_asked_when_it_is_accepted(project: Project, owner: Account) -> None:
+    """However the right went: here by a command, which tells nobody."""
+    ines, sven = make_account("ines@example.com"), _second_owner(project)
+    row = invitations.invite(project, ines.email, "viewer", sven.account)
+    ProjectMember.objects.filter(pk=sven.pk).update(role=Role.DEVELOPER)
+    with pytest.raises(NoSuchInvitation):
+        invitations.accept(row.pk, ines)
+    ProjectMember.objects.filter(pk=sven.pk).update(role=Role.OWNER)
+    assert invitations.accept(row.pk, ines).role == Role.VIEWER
+
+
+def test_another_role_below_owner_ends_nothing(project: Project, owner: Account) -> None:
+    sven = _second_owner(project)
+    row = invitations.invite(project, "ines@example.com", "viewer", owner)
+    members.change_role(sven, "developer", owner)
+    members.change_role(sven, "viewer", owner)
+    row.refresh_from_db()
+    assert row.is_open
+
+
 def test_who_was_removed_does_not_come_back_by_an_old_invitation(project: Project, owner: Account) -> None:
     ines = make_account("ines@example.com")
     row = invitations.invite(project, ines.email, "owner", owner)

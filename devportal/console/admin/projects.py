@@ -16,6 +16,7 @@ from devportal.lib.admin.acts import Act, ActForm, Refused
 from devportal.lib.admin.pages import ReadOnly
 from oidc import names, projects
 from oidc.models import Project
+from oidc.roles import Gone
 
 MOST_MEMBERS = 50
 
@@ -33,6 +34,8 @@ def _rename(request: HttpRequest, project: Project, form: Any) -> str:
         projects.rename(project, form.cleaned_data["name"], reviewer_of(request))
     except ValidationError as error:
         raise Refused(" ".join(error.messages)) from error
+    except Gone as gone:
+        raise Refused("This project is deleted: its name stays as it is.") from gone
     return "The project is renamed."
 
 
@@ -42,6 +45,7 @@ RENAME = Act(
     "The new name shows at once, to the project's members and wherever the project is named.",
     _rename,
     form=NameForm,
+    is_open=lambda request, row: not row.is_deleted,
     icon="edit",
 )
 

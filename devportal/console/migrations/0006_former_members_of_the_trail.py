@@ -37,7 +37,7 @@ def remember_former_members(apps, schema_editor):
 class Migration(migrations.Migration):
     dependencies = [
         ("console", "0005_person_in_the_trail"),
-        ("oidc", "0006_former_members"),
+        ("oidc", "0007_former_members"),
     ]
 
     operations = [migrations.RunPython(remember_former_members, migrations.RunPython.noop, elidable=True)]

@@ -6,6 +6,8 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
+from devportal.lib.storable import check_moment
+
 _NOTHING: Any = object()
 
 
@@ -87,6 +89,11 @@ class Table:
         value: datetime | None = self._value(key, datetime, "a date with time and offset", None)
         if value is not None and value.tzinfo is None:
             raise BadFile(f"{self.at(key)}: needs an offset, such as Z")
+        if value is not None:
+            try:
+                check_moment(value)
+            except ValidationError as error:
+                raise BadFile(f"{self.at(key)}: {' '.join(error.messages)}") from error
         return value
 
     def texts(self, key: str, check: Callable[[str], object] | None = None) -> list[str]:

@@ -42,8 +42,6 @@ def read_subscription(holder: Table) -> Declared | None:
             check_addons(addons.values)
         except ValidationError as error:
             raise BadFile(f"{addons.path}.{' '.join(error.messages)}") from error
-        if any("\x00" in name for name in addons.values):
-            raise BadFile(f"{addons.path}: holds a NUL")
         details["addons"] = addons.values
     return Declared(plan, state, details)
 

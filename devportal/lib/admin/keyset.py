@@ -8,9 +8,9 @@ from django.http import HttpRequest
 from django.utils.functional import cached_property
 from unfold.views import ChangeList
 
+from devportal.lib.storable import LARGEST_KEY
+
 OLDER, NEWER = "older_than", "newer_than"
-# What a pk can be; a longer number is nobody's.
-LARGEST_KEY = 2**63 - 1
 # A field that offers rows to choose from pages through this many at most; who looks for another one types more.
 MOST_ROWS = 2000
 

@@ -3,6 +3,7 @@
 from typing import Any, ClassVar, TypeVar
 
 from django.contrib import admin, messages
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
@@ -17,6 +18,7 @@ from unfold.admin import ModelAdmin, TabularInline
 
 from devportal.lib.admin import audited
 from devportal.lib.admin.acts import Act, Refused
+from devportal.lib.admin.fields import StorableFields, is_key
 from devportal.lib.admin.keyset import BoundedPaginator, KeysetChangeList, ShortChangeList
 from devportal.lib.admin.theme import may_view
 from devportal.lib.audit import report
@@ -28,7 +30,7 @@ Row = TypeVar("Row", bound=Model)
 Below = TypeVar("Below", bound=Model)
 
 
-class Page(ModelAdmin, admin.ModelAdmin[Row]):  # type: ignore[misc]  # the library is untyped
+class Page(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # type: ignore[misc]  # the library is untyped
     """What every page of the admin shares.
 
     Lists count nothing, are paged by key, newest first, and are searched through `find` alone, which names columns
@@ -84,7 +86,11 @@ class Page(ModelAdmin, admin.ModelAdmin[Row]):  # type: ignore[misc]  # the libr
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
         name, _, rest = lookup.partition("__")
         fields = {*self.narrowed_by, *(entry for entry in self.list_filter if isinstance(entry, str))}
-        return name in fields and rest in ("", "exact", "id__exact", "pk__exact")
+        if name not in fields or rest not in ("", "exact", "id__exact", "pk__exact"):
+            return False
+        if self.opts.get_field(name).is_relation and not is_key(value):
+            raise IncorrectLookupParameters  # no database is asked for what can't be there
+        return True
 
     # --- Acts ---
 
@@ -247,7 +253,7 @@ class Page(ModelAdmin, admin.ModelAdmin[Row]):  # type: ignore[misc]  # the libr
         report(audited.event(action, self, request.user.pk, row, fields))
 
 
-class Rows(TabularInline, admin.TabularInline[Below, Row]):  # type: ignore[misc]
+class Rows(StorableFields, TabularInline, admin.TabularInline[Below, Row]):  # type: ignore[misc]
     """Rows that are edited on the page of the row above them."""
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:

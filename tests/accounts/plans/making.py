@@ -6,7 +6,9 @@ from typing import Any
 from accounts.models import Account, Family, Feature, Organization, Plan, PlanEntitlement, Subscription
 from accounts.plans import lifecycle, members
 from accounts.plans.lifecycle import By, Holder
+from accounts.roles import set_roles
 from devportal.lib import clock
+from tests.factories import make_account
 
 TEST = By("test")
 
@@ -43,3 +45,10 @@ def organization_of(*people: Account, name: str = "Acme") -> Organization:
 
 def ahead(seconds: float) -> datetime:
     return clock.now() + timedelta(seconds=seconds)
+
+
+def make_operator(email: str | None = None) -> Account:
+    """Return somebody who may invite to organizations."""
+    account = make_account(email)
+    set_roles(account, ["operator"])
+    return account

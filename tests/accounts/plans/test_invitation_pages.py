@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Account, Family, Invitation, Plan
 from accounts.plans import invitations, members
-from tests.accounts.plans.making import family_of, organization_of, subscribe
+from tests.accounts.plans.making import family_of, make_operator, organization_of, subscribe
 from tests.factories import PASSWORD, make_account
 
 pytestmark = pytest.mark.django_db
@@ -96,7 +96,7 @@ def test_the_way_of_an_invitation(
 def test_a_seat_is_offered_taken_and_given_back(signed_in: Browser, person: Account, pro: Plan) -> None:
     acme = organization_of(name="Acme <b>")
     subscribe(acme, pro)
-    row = invitations.invite(acme, person.email, make_account("op@example.com"))
+    row = invitations.invite(acme, person.email, make_operator("op@example.com"))
     text = page(signed_in)
     assert "Acme &lt;b&gt; offers you a seat" in text
     assert "op@example.com" not in text
@@ -195,7 +195,8 @@ def test_the_page_takes_ten_statements_at_most(as_owner: Browser, family: Family
         members.add(family, make_account())
         members.add(family_of(make_account()), owner)
         members.add(organization_of(name=f"Acme {number}"), owner)
-        invitations.invite(family_of(make_account()), owner.email, make_account())
+        other = family_of(make_account())
+        invitations.invite(other, owner.email, other.owner)
     invitations.invite(family, "x@example.com", owner)
     page(as_owner)
     with CaptureQueriesContext(connection) as captured:

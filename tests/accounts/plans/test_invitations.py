@@ -11,9 +11,10 @@ from accounts.models import Account, Family, Invitation, Organization, Outbox
 from accounts.plans import invitations, members
 from accounts.plans.invitations import NoInvitation, Refused, TooMany
 from accounts.plans.members import NoMember
+from accounts.roles import set_roles
 from accounts.tasks import clear_outbox
 from devportal.lib.audit import Event, happened
-from tests.accounts.plans.making import family_of, organization_of
+from tests.accounts.plans.making import family_of, make_operator, organization_of
 from tests.factories import make_account
 
 pytestmark = pytest.mark.django_db
@@ -64,12 +65,13 @@ def test_the_mail_says_who_and_where_and_holds_nothing_that_acts(family: Family,
     assert mail.body.count("http") == 1
 
 
-def test_an_organization_is_named_and_its_operator_is_not(owner: Account, person: Account) -> None:
+def test_an_organization_is_named_and_its_operator_is_not(person: Account) -> None:
     acme = organization_of(name="Acme & Sons")
-    row = invitations.invite(acme, person.email, owner)
+    operator = make_operator("grace@example.com")
+    row = invitations.invite(acme, person.email, operator)
     mail = Outbox.objects.get()
     assert "Acme & Sons offers you a seat" in mail.body
-    assert owner.email not in mail.body + mail.subject
+    assert operator.email not in mail.body + mail.subject
     assert invitations.accept(row.pk, person) == acme
 
 
@@ -250,10 +252,10 @@ def test_twenty_mails_an_hour(family: Family, owner: Account, settings: Any, lat
     invitations.invite(family, "one-more@example.com", owner)
 
 
-def test_operators_may_invite_many(owner: Account) -> None:
-    acme = organization_of()
+def test_operators_may_invite_many() -> None:
+    acme, operator = organization_of(), make_operator()
     for number in range(30):
-        invitations.invite(acme, f"{number}@example.com", owner)
+        invitations.invite(acme, f"{number}@example.com", operator)
     assert Outbox.objects.count() == 30
 
 
@@ -318,13 +320,74 @@ def test_old_invitations_are_forgotten(family: Family, owner: Account, later: Mo
     assert not Invitation.objects.exists()
 
 
-def test_an_invitation_outlives_the_operator_and_not_the_family(owner: Account, family: Family) -> None:
-    operator = make_account()
+def test_an_invitation_ends_with_its_operator_and_goes_with_its_family(owner: Account, family: Family) -> None:
+    operator = make_operator()
     invitations.invite(organization_of(), "ada@example.com", operator)
     invitations.invite(family, "ada@example.com", owner)
     operator.delete()
     owner.delete()
-    assert Invitation.objects.get().invited_by is None
+    row = Invitation.objects.get()
+    assert row.invited_by is None
+    assert not row.is_open
+
+
+def _demote(account: Account) -> None:
+    set_roles(account, ["reviewer"])
+
+
+def _close(account: Account) -> None:
+    account.is_active = False
+    account.save()
+
+
+ENDS: list[Callable[[Account], Any]] = [_demote, _close, lambda account: account.delete()]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_seat_that_an_operator_offered_ends_with_the_role(
+    end: Callable[[Account], Any], person: Account, events: list[Event]
+) -> None:
+    operator = make_operator()
+    row = invitations.invite(organization_of(), person.email, operator)
+    end(operator)
+    with pytest.raises(Refused, match="no longer open"):
+        invitations.accept(row.pk, person)
+    assert not person.organization_memberships.exists()
+
+
+def test_the_trail_has_why_an_invitation_ended(person: Account, events: list[Event]) -> None:
+    operator = make_operator()
+    row = invitations.invite(organization_of(), person.email, operator)
+    _demote(operator)
+    (event,) = [event for event in events if event.action == "invitation.ended"]
+    assert event.details["invitation"] == row.pk
+    assert "may not invite" in event.details["why"]
+
+
+def test_a_closed_owners_invitation_is_not_accepted_and_stays_ended(
+    family: Family, owner: Account, person: Account
+) -> None:
+    row = invitations.invite(family, person.email, owner)
+    _close(owner)
+    owner.is_active = True
+    owner.save()
+    with pytest.raises(Refused, match="no longer open"):
+        invitations.accept(row.pk, person)
+
+
+def test_who_may_invite_is_asked_when_an_invitation_is_accepted(person: Account) -> None:
+    """Whatever took the role, and whether it said so."""
+    operator = make_operator()
+    row = invitations.invite(organization_of(), person.email, operator)
+    operator.groups.clear()
+    with pytest.raises(Refused, match="no longer open"):
+        invitations.accept(row.pk, person)
+
+
+def test_nobody_invites_to_what_is_not_theirs_to_invite_to(family: Family) -> None:
+    for group in (family, organization_of()):
+        with pytest.raises(Refused, match="can't invite"):
+            invitations.invite(group, "x@example.com", make_account())
 
 
 # --- What is theirs ---
@@ -334,7 +397,7 @@ def test_the_export_holds_what_was_sent_and_received(
     family: Family, owner: Account, person: Account, later: Mover
 ) -> None:
     row = invitations.invite(family, person.email, owner)
-    invitations.invite(organization_of(name="Acme"), person.email, make_account("op@example.com"))
+    invitations.invite(organization_of(name="Acme"), person.email, make_operator("op@example.com"))
     invitations.accept(row.pk, person)
     received = data.export(person)
     to_family, to_acme = received["plan"]["invitations_received"]

@@ -5,7 +5,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account, Invitation, Organization, Outbox
 from accounts.plans import invitations
-from tests.accounts.plans.making import organization_of
+from tests.accounts.plans.making import make_operator, organization_of
 from tests.factories import make_account
 
 pytestmark = pytest.mark.django_db
@@ -71,7 +71,7 @@ def test_what_is_no_address_is_said(operator: Browser, acme: Organization, addre
 def test_nobody_else_invites_here(signed_in: Browser, acme: Organization) -> None:
     path = f"/admin/accounts/organization/{acme.pk}/do/invite/"
     assert signed_in.post(path, {"email": "x@example.com"}).status_code in (302, 403, 404)
-    row = invitations.invite(acme, "x@example.com", make_account())
+    row = invitations.invite(acme, "x@example.com", make_operator())
     withdraw = f"/admin/accounts/invitation/{row.pk}/do/withdraw/"
     assert signed_in.post(withdraw).status_code in (302, 403, 404)
     row.refresh_from_db()

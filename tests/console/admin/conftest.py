@@ -85,7 +85,7 @@ def make_world(browser: Browser, person: Account) -> World:
     PlanEntitlement.objects.create(plan=plan, feature=Feature.objects.create(name="range"), status="granted")
     organization = Organization.objects.create(name="Lantern & Co")
     members.add(organization, person)
-    invitations.invite(organization, "new@example.com", person)
+    invitations.invite(organization, "new@example.com", make_staff("iris@example.com", "operator"))
     for holder in (person, members.make_family(person), organization):
         lifecycle.begin(holder, "Active", lifecycle.By("test"), plan=plan)
     fill(web, person, name="Beacon")

@@ -1,13 +1,20 @@
 """What no page of the admin links to, sent all the same: it is refused or ignored, and never a failure."""
 
+import re
 from typing import Any
 
 import pytest
 from django.contrib import admin
 from django.test import Client as Browser
 
-from devportal.console.models import AuditEvent
+from devportal.console.models import AppReview, AuditEvent
+from devportal.lib import clock
+from oidc.models import Project
 from tests.console.admin.conftest import World
+from tests.security.forms_on_pages import Form, forms_on, send_all
+
+# Forms that the admin has at least.
+MOST_KNOWN = 20
 
 QUERIES = (
     """
@@ -102,3 +109,41 @@ def test_the_looser_policy_is_the_admins_alone(as_operator: Browser) -> None:
 def test_pages_of_the_admin_are_not_stored(as_operator: Browser, world: World) -> None:
     for path in ("", "accounts/account/", f"accounts/account/{world.person.pk}/change/", "console/auditevent/"):
         assert "no-store" in as_operator.get(f"/admin/{path}")["Cache-Control"]
+
+
+# --- Every field of every form, read off the pages ---
+
+
+def pages_with_forms() -> list[str]:
+    """Return the pages of the admin on which forms stand: adding, changing, deleting, and every act."""
+    found = []
+    for model, page in admin.site._registry.items():
+        base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        found.append(f"{base}add/")
+        found += [f"{base}do/{act.name}/" for act in page.list_acts]  # type: ignore[attr-defined]
+        rows = model._default_manager.order_by("-pk")
+        for row in rows[:3]:
+            found += [f"{base}{row.pk}/change/", f"{base}{row.pk}/delete/"]
+            found += [f"{base}{row.pk}/do/{act.name}/" for act in page.acts]  # type: ignore[attr-defined]
+    return found
+
+
+@pytest.mark.slow
+def test_no_field_of_any_form_breaks_the_admin(as_superuser: Browser, world: World) -> None:
+    found: dict[tuple[str, tuple[str, ...]], Form] = {}
+
+    def read() -> None:
+        for url in pages_with_forms():
+            for form in forms_on(as_superuser, url, "/admin/"):
+                if "/do/" in form.action:
+                    form.fields["confirm"] = ["1"]
+                found.setdefault((re.sub(r"\d+", "N", form.action), tuple(form.fields)), form)
+
+    read()
+    # What is there to be done in another state of things; each of these forms is tried in the last one.
+    AppReview.objects.update(status=AppReview.Status.IN_REVIEW)
+    world.project.clients.update(verified_at=clock.now(), approved_scopes="account.read", enabled=False)
+    Project.objects.update(suspended_at=clock.now())
+    read()
+    assert len(found) > MOST_KNOWN, "the forms are read off the pages: are there so few?"
+    assert send_all(as_superuser, list(found.values())) == []

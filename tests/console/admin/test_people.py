@@ -6,12 +6,17 @@ from typing import Any
 
 import pytest
 from allauth.account.models import EmailAddress
+from django.contrib import admin
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
 from django.test import Client as Browser
+from django.test import RequestFactory
 
+from accounts.admin.people import _give_roles, _set_active
 from accounts.models import Account
 from accounts.roles import is_operator, is_reviewer, set_roles
 from devportal.console.models import AuditEvent
+from devportal.lib.admin.acts import Refused
 from oidc.models import Family
 from tests.console.admin.conftest import World, make_staff
 from tests.factories import PASSWORD, make_account, make_project
@@ -205,3 +210,77 @@ def test_a_member_may_be_deleted_once_the_project_has_another_owner(as_operator:
     project.members.create(account=make_account("heir@example.com"), role="owner")
     act(as_operator, person, "delete", reason="Asked us to")
     assert not Account.objects.filter(email="leaver@example.com").exists()
+
+
+def _root() -> Account:
+    return make_account(is_staff=True, is_superuser=True)
+
+
+def _permitted() -> Account:
+    """Somebody to whom a superuser gave more than a role, by Django's own tables."""
+    account = make_staff("pam@example.com", "operator")
+    account.user_permissions.add(Permission.objects.get(codename="change_group"))
+    return account
+
+
+ABOVE: list[Callable[[], Account]] = [
+    _root,
+    _permitted,
+    lambda: make_staff("both@example.com", "operator", "reviewer"),
+    lambda: make_staff("rev@example.com", "reviewer"),
+]
+
+
+@pytest.mark.parametrize("is_open", [True, False], ids=["open", "closed"])
+@pytest.mark.parametrize("make", ABOVE, ids=["superuser", "permitted", "both roles", "reviewer"])
+def test_nobody_touches_who_may_do_what_they_may_not(
+    make: Callable[[], Account], is_open: bool, as_operator: Browser
+) -> None:
+    account = make()
+    Account.objects.filter(pk=account.pk).update(is_active=is_open)
+    base = f"/admin/accounts/account/{account.pk}"
+    before = Account.objects.filter(pk=account.pk).values().get()
+    page = admin.site._registry[Account]
+    assert as_operator.get(f"{base}/change/").status_code == 200, "they are only looked at"
+    assert as_operator.post(f"{base}/change/", {"given_name": "Mallory", "family_name": "M"}).status_code == 403
+    for one in page.acts:  # type: ignore[attr-defined]
+        for method in ("get", "post"):
+            form = {"reason": "Because", "roles": ["operator"]}
+            assert getattr(as_operator, method)(f"{base}/do/{one.name}/", form).status_code == 403, one.name
+    assert f"{base}/do/" not in as_operator.get(f"{base}/change/").content.decode()
+    assert Account.objects.filter(pk=account.pk).values().get() == before
+    assert not AuditEvent.objects.filter(action__startswith="account.", target=f"account:{account.pk}").exists()
+
+
+def test_operators_touch_each_other_and_who_has_no_rights(as_operator: Browser) -> None:
+    for account in (make_account(), make_staff("ola@example.com", "operator")):
+        assert as_operator.get(f"/admin/accounts/account/{account.pk}/do/deactivate/").status_code == 200
+        names = {"given_name": "Grace", "family_name": "Hopper"}
+        assert as_operator.post(f"/admin/accounts/account/{account.pk}/change/", names).status_code == 302
+        account.refresh_from_db()
+        assert account.given_name == "Grace"
+
+
+def test_who_was_demoted_while_the_page_was_open_does_nothing(operator: Account, person: Account) -> None:
+    request = RequestFactory().post("/")
+    request.user = operator
+    set_roles(Account.objects.get(pk=operator.pk), [])
+    for change in (lambda: _set_active(request, person, False), lambda: _give_roles(request, person, None)):
+        with pytest.raises(Refused):
+            change()
+    person.refresh_from_db()
+    assert person.is_active
+
+
+def test_no_page_gives_rights_or_takes_second_factors(as_superuser: Browser) -> None:
+    """Groups, permissions and factors have no page; roles are an act of superusers, and not on themselves."""
+    shown = {model._meta.label for model in admin.site._registry}
+    assert not {name for name in shown if name.startswith(("auth.", "mfa.", "sessions.", "usersessions."))}
+    forms = admin.site._registry[Account].get_form(_as_request(as_superuser))
+    assert set(forms.base_fields) == {"given_name", "family_name"}
+
+
+def _as_request(browser: Browser) -> Any:
+    request = RequestFactory().get("/")
+    request.user = Account.objects.get(is_superuser=True)
+    return request

@@ -16,7 +16,7 @@ def end_invitations_of_who_may_not_invite(apps, schema_editor):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("oidc", "0005_invitations_that_ended"),
+        ("oidc", "0006_names_read_anew"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

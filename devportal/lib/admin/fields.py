@@ -1,0 +1,66 @@
+"""Form fields of the admin that refuse in words what Django's would fail at: odd JSON, moments and keys."""
+
+import json
+from typing import Any
+
+from django import forms
+from django.contrib.admin.widgets import AutocompleteSelect
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.forms.fields import InvalidJSONInput
+from django.http import HttpRequest
+
+from devportal.lib.storable import LARGEST_KEY, check_json, check_moment
+
+
+class StorableJSONField(forms.JSONField):
+    """JSON that can be stored and shown again; Django's field fails at great depth, and at very long numbers."""
+
+    def to_python(self, value: Any) -> Any:
+        try:
+            found = super().to_python(value)
+        except (RecursionError, ValueError) as error:
+            raise ValidationError(self.error_messages["invalid"], code="invalid", params={"value": "…"}) from error
+        check_json(found)
+        return found
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """Return what the form shows again: what was typed, if it is no JSON."""
+        try:
+            shown = super().bound_data(data, initial)
+            check_json(shown)
+            json.dumps(shown)
+        except (RecursionError, ValueError, ValidationError):
+            return InvalidJSONInput(data)
+        return shown
+
+
+def is_key(value: Any) -> bool:
+    """Tell whether a text is a number that a key can be."""
+    text = str(value)
+    return text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= LARGEST_KEY
+
+
+class KeySelect(AutocompleteSelect):
+    """Shows again what was chosen, and nothing for what is no key: Django's would ask the database for any text."""
+
+    def optgroups(self, name: str, value: Any, attr: Any = None) -> Any:
+        return super().optgroups(name, [each for each in value if is_key(each)], attr)
+
+
+class StorableFields:
+    """For pages and rows of the admin: what their forms take can be stored."""
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if isinstance(db_field, models.JSONField):
+            kwargs.setdefault("form_class", StorableJSONField)
+        field: Any = super().formfield_for_dbfield(db_field, request, **kwargs)  # type: ignore[misc]
+        if field is not None and isinstance(db_field, models.DateTimeField):
+            field.validators.append(check_moment)
+        return field
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        page: Any = self
+        if db_field.name in page.get_autocomplete_fields(request):
+            kwargs.setdefault("widget", KeySelect(db_field, page.admin_site, using=kwargs.get("using")))
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)  # type: ignore[misc]

@@ -1,0 +1,53 @@
+"""What a database takes of what somebody sends: texts it can hold, JSON of some depth, moments inside its calendar."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.core.exceptions import ValidationError
+
+# A number that a key of a table can be.
+LARGEST_KEY = 2**63 - 1
+# Of objects and lists in each other, far more than anything here needs.
+DEEPEST_JSON = 20
+# Inside of these every moment can be stored, and told in every time zone, with room to calculate.
+FIRST_MOMENT, LAST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC)
+
+
+def is_storable(text: str) -> bool:
+    """Tell whether a text has no NUL and no half of a surrogate pair, which JSON may hold and no database takes."""
+    return "\x00" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def without_surrogates(value: Any) -> Any:
+    """Return a value of JSON with U+FFFD in place of each half of a surrogate pair, keys included."""
+    if isinstance(value, str):
+        return "".join("\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in value)
+    if isinstance(value, list):
+        return [without_surrogates(each) for each in value]
+    if isinstance(value, dict):
+        return {without_surrogates(name): without_surrogates(each) for name, each in value.items()}
+    return value
+
+
+def check_json(value: Any, deepest: int = DEEPEST_JSON) -> None:
+    """Refuse JSON that can't be stored, or that nobody can read for its depth. Raises ValidationError."""
+    if isinstance(value, str) and not is_storable(value):
+        raise ValidationError("holds a character that can't be stored")
+    if isinstance(value, float) and not -float("inf") < value < float("inf"):
+        raise ValidationError("holds a number that is none")
+    if isinstance(value, list | dict):
+        if deepest == 0:
+            raise ValidationError("is too deep")
+        inner = value if isinstance(value, list) else [*value, *value.values()]
+        for each in inner:
+            check_json(each, deepest - 1)
+
+
+def check_moment(moment: datetime) -> None:
+    """Refuse a moment at the ends of the calendar, which is another year elsewhere. Raises ValidationError."""
+    try:
+        is_inside = FIRST_MOMENT <= moment < LAST_MOMENT
+    except OverflowError:
+        is_inside = False
+    if not is_inside:
+        raise ValidationError("must be a date from 1970 to 9997")

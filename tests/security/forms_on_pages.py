@@ -1,0 +1,159 @@
+"""Forms as pages show them, read off the page, and the values that every one of their fields is tried with.
+
+A form that somebody adds is found where it stands, with the fields that it has: nothing is listed here.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import urlencode, urljoin, urlsplit
+
+from django.db import transaction
+from django.test import Client as Browser
+
+URLENCODED = "application/x-www-form-urlencoded"
+
+# What a field is given, by what is wrong with it. Percent-encoded where no text could hold it.
+HOSTILE: dict[str, bytes] = {
+    "nothing": b"",
+    "NUL": b"%00",
+    "NUL within": b"a%00b",
+    "lone surrogate": b"%ED%A0%80",
+    "lone surrogate in JSON": b"%5B%22%5Cud800%22%5D",
+    "lone surrogate as a key of JSON": b"%7B%22%5Cud800%22%3A+%7B%22quantity%22%3A+1%7D%7D",
+    "NUL in JSON": b"%5B%22%5Cu0000%22%5D",
+    "NUL as a key of JSON": b"%7B%22%5Cu0000%22%3A+%7B%22quantity%22%3A+1%7D%7D",
+    "deep JSON": b"%5B" * 100_000 + b"%5D" * 100_000,
+    "deep JSON without an end": b"%7B%22a%22%3A" * 100_000,
+    "long number in JSON": b"%5B" + b"9" * 5000 + b"%5D",
+    "infinite JSON": b"%5BNaN%2CInfinity%2C1e999%5D",
+    "scalar where a list is expected": b"7",
+    "quantity beyond all": b"%7B%22a%22%3A+%7B%22quantity%22%3A+1" + b"0" * 30 + b"%7D%7D",
+    "minus one": b"-1",
+    "ten to the thirtieth": b"1" + b"0" * 30,
+    "beyond bigint": b"9223372036854775808",
+    "5,000 digits": b"9" * 5000,
+    "exponent": b"1e400",
+    "not a number": b"nan",
+    "words": b"some+words",
+    "megabyte": b"a" * 1_000_000,
+    "right to left": "\u202e\u2066ytrebil\u200f".encode(),
+    "first day of all": b"0001-01-01+00%3A00%3A00",
+    "first day with an offset": b"0001-01-01T00%3A00%3A00%2B14%3A00",
+    "last day with an offset": b"9999-12-31T23%3A59%3A59-14%3A00",
+    "last second": b"9999-12-31+23%3A59%3A59.999999",
+    "no such day": b"2026-02-30",
+    "year 10000": b"10000-01-01+00%3A00",
+    "markup": b"%3Cscript%3E%22%27%26",
+}
+# Seconds of one request's work that nobody waits for.
+_SKIPPED = ("csrfmiddlewaretoken",)
+
+
+@dataclass
+class Form:
+    """A form that posts: where to, and its fields with the values that a browser would send."""
+
+    action: str
+    fields: dict[str, list[str]] = field(default_factory=dict)
+
+    def bodies(self) -> Iterator[tuple[str, bytes]]:
+        """Yield bodies by what is wrong with them: each field with each value, missing, and twice."""
+        for name in self.fields:
+            if name in _SKIPPED:
+                continue
+            others = {key: values for key, values in self.fields.items() if key != name}
+            rest = urlencode(others, doseq=True).encode()
+            yield f"{name}: missing", rest
+            key = urlencode({name: ""}).encode()
+            for kind, value in HOSTILE.items():
+                yield f"{name}: {kind}", rest + b"&" + key + value
+            yield f"{name}: a list", rest + b"&" + key + b"a&" + key + b"b"
+            yield f"{name}: beside what it holds", rest + b"&" + urlencode({name: self.fields[name]}, True).encode() * 2
+        yield "nothing at all", b""
+
+
+class _Reader(HTMLParser):
+    """Reads the forms of a page; fields that stand elsewhere and name their form (`form=`) are not looked for."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.url = url
+        self.forms: list[Form] = []
+        self._form: Form | None = None
+        self._select: str | None = None
+        self._area: str | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag not in ("form", "input", "button", "select", "option", "textarea"):
+            return
+        if tag == "form":
+            is_post = given.get("method", "").lower() == "post"
+            self._form = Form(urljoin(self.url, given.get("action") or self.url)) if is_post else None
+            return
+        if given.get("formaction") and self._form is not None:
+            self.forms.append(Form(urljoin(self.url, given["formaction"]), self._form.fields))
+        name = given.get("name", "")
+        if self._form is None or (not name and tag != "option"):
+            return
+        fields = self._form.fields
+        if tag in ("input", "button"):
+            self._read_input(tag, fields.setdefault(name, []), given)
+        elif tag == "option":
+            if self._select and "selected" in given:
+                fields[self._select].append(given.get("value", ""))
+        else:
+            self._select, self._area = (name, None) if tag == "select" else (None, name)
+            fields.setdefault(name, [""] if self._area else [])
+
+    def _read_input(self, tag: str, values: list[str], given: dict[str, str]) -> None:
+        """Take what a browser would send; of boxes and buttons that nobody ticked or pressed, the first."""
+        kind = given.get("type", "text" if tag == "input" else "submit")
+        is_choice = kind in ("checkbox", "radio", "submit")
+        if kind != "file" and (not is_choice or "checked" in given or not values):
+            values.append(given.get("value", "on" if is_choice else ""))
+
+    def handle_data(self, data: str) -> None:
+        if self._area and self._form is not None:
+            self._form.fields[self._area][0] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "form" and self._form is not None:
+            self.forms.append(self._form)
+            self._form = None
+        elif tag == "select":
+            self._select = None
+        elif tag == "textarea":
+            self._area = None
+
+
+def forms_on(browser: Browser, url: str, under: str) -> list[Form]:
+    """Return the forms of a page that post to below `under`, and so none that signs out; none for what is no page."""
+    response = browser.get(url)
+    if response.status_code != 200 or response.streaming or "html" not in response.get("Content-Type", ""):
+        return []
+    reader = _Reader(url)
+    reader.feed(response.content.decode())
+    return [form for form in reader.forms if urlsplit(form.action).path.startswith(under)]
+
+
+def send_all(browser: Browser, forms: list[Form]) -> list[tuple[str, str, int, Any]]:
+    """Send every form with every value, each undone afterwards; return what was answered with more than 499."""
+    browser.raise_request_exception = False
+    wrong = []
+    for form in forms:
+        for kind, body in form.bodies():
+            with transaction.atomic():
+                response = browser.post(urlsplit(form.action).path, body, content_type=URLENCODED)
+                transaction.set_rollback(True)
+            assert "/account/login" not in response.get("Location", ""), "nobody is signed in any more"
+            if response.status_code > 499:
+                wrong.append((form.action, kind, response.status_code, _error(response)))
+    return wrong
+
+
+def _error(response: Any) -> str:
+    info = getattr(response, "exc_info", None)
+    return f"{info[0].__name__}: {str(info[1])[:120]}" if info else ""
