@@ -15,7 +15,7 @@ from devportal.lib.audit import Event, report
 from devportal.lib.credentials import digest, matches, random_text
 from oidc.errors import InvalidClient, TwoMethods
 from oidc.models import Client, ClientSecret, Family
-from oidc.presented import Presented, is_possible, look_up
+from oidc.presented import Presented, is_possible, look_up, look_up_by_refresh_token
 from oidc.roles import Gone
 
 MAX_LIVE_SECRETS = 2
@@ -101,7 +101,8 @@ def authenticate(
 
     `header` is the Authorization header, the rest are form fields. One method a request (RFC 6749 §2.3): raises
     TwoMethods for two, InvalidClient for none, a wrong one, or a secret of a client without. With `secret_optional`
-    a web client may leave its secret out, but not send a wrong one.
+    a web client may leave its secret out, but not send a wrong one. A refresh token that comes alone names its
+    client (RFC 6749 §6 asks no id of one without a secret).
     """
     if header is not None:
         basic_id, basic_secret = parse_basic(header)
@@ -110,7 +111,10 @@ def authenticate(
         if client_id and client_id != basic_id:
             raise InvalidClient("two client ids")
         client_id, secret = basic_id, basic_secret
-    presented = look_up(client_id, code=code, refresh_token=refresh_token)
+    if refresh_token is not None and header is None and not client_id and not secret:
+        presented = look_up_by_refresh_token(refresh_token)
+    else:
+        presented = look_up(client_id, code=code, refresh_token=refresh_token)
     _check_secret(presented, secret, secret_optional)
     return presented
 

@@ -78,10 +78,14 @@ _TOKEN = Joined(
 _WITH_REFRESH_TOKEN = Joined(_CLIENT_PARTS | {"shown": (RefreshToken, _REFRESH_FIELDS)} | family_parts("shown__family"))
 
 
-def _client(client_id: str, paths: list[str], **shown: FilteredRelation) -> "QuerySet[Any, Any]":
+def _clients(**shown: FilteredRelation) -> "QuerySet[Any, Any]":
     live = FilteredRelation("secrets", condition=Q(secrets__ended_at=None))
     clients: QuerySet[Any, Any] = Client.objects.annotate(live_secret=live, **shown)
-    return clients.filter(client_id=client_id).values_list(*paths)
+    return clients
+
+
+def _client(client_id: str, paths: list[str], **shown: FilteredRelation) -> "QuerySet[Any, Any]":
+    return _clients(**shown).filter(client_id=client_id).values_list(*paths)
 
 
 def _client_with_code(client_id: str, code: str) -> "QuerySet[Any, Any]":
@@ -94,6 +98,11 @@ def _client_with_refresh_token(client_id: str, checksum: str) -> "QuerySet[Any, 
     return _client(client_id, _WITH_REFRESH_TOKEN.paths, shown=shown)
 
 
+def _client_of_refresh_token(checksum: str) -> "QuerySet[Any, Any]":
+    shown = FilteredRelation("refreshtoken", condition=Q(refreshtoken__token_checksum=checksum))
+    return _clients(shown=shown).filter(shown__token_checksum=checksum).values_list(*_WITH_REFRESH_TOKEN.paths)
+
+
 def _access_token(checksum: str) -> "QuerySet[Any, Any]":
     return AccessToken.objects.filter(token_checksum=checksum).values_list(*_TOKEN.paths)
 
@@ -102,6 +111,7 @@ _READ_ACCESS_TOKEN = Read(["checksum"], _access_token)
 _READ_ALONE = Read(["client_id"], lambda client_id: _client(client_id, _ALONE.paths))
 _READ_WITH_CODE = Read(["client_id", "digest"], _client_with_code)
 _READ_WITH_REFRESH_TOKEN = Read(["client_id", "digest"], _client_with_refresh_token)
+_READ_BY_REFRESH_TOKEN = Read(["digest"], _client_of_refresh_token)
 
 
 @dataclass(frozen=True)
@@ -135,6 +145,15 @@ def look_up(client_id: str | None, *, code: str | None = None, refresh_token: st
         joined, rows = _WITH_REFRESH_TOKEN, _READ_WITH_REFRESH_TOKEN.rows(client_id or "", digest(refresh_token))
     else:
         joined, rows = _ALONE, _READ_ALONE.rows(client_id or "")
+    return _presented(joined, rows)
+
+
+def look_up_by_refresh_token(raw: str) -> Presented:
+    """Return the client that a raw refresh token was given to, and the token."""
+    return _presented(_WITH_REFRESH_TOKEN, _READ_BY_REFRESH_TOKEN.rows(digest(raw)))
+
+
+def _presented(joined: Joined, rows: list[Any]) -> Presented:
     if not rows:
         return Presented()
     found = [joined.build(row) for row in rows]
