@@ -2,11 +2,16 @@
 
 from dataclasses import dataclass
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.views.decorators.csrf import csrf_exempt
+from django.conf import settings
+from django.http import HttpResponse, JsonResponse
 
-from devportal.lib.cors import allow_any_origin, is_preflight, preflight_answer
+from devportal.lib import well_known
+from devportal.lib.cors import allow_any_origin
 
+# API keys and access tokens are good here; at userinfo, which has a realm of its own, only the latter.
+REALM = "api"
+METADATA = "oauth-protected-resource"
+METHODS = ("GET", "HEAD")  # of everything here; the server leaves the body out of an answer to HEAD
 EXPOSED = (
     "WWW-Authenticate",
     "Retry-After",
@@ -47,14 +52,28 @@ class ApiError(Exception):
 
     @property
     def challenge(self) -> str | None:
-        """The WWW-Authenticate header (RFC 6750 §3), for 401 and 403."""
+        """The WWW-Authenticate header, for 401 and 403.
+
+        RFC 6750 §3 wants a parameter in any case, and no error where no credential came; RFC 9728 §5.1 has the 401
+        say where this API is described.
+        """
         if self.status not in (401, 403):
             return None
-        if self.code == "unauthenticated":
-            return "Bearer"
-        error = "insufficient_scope" if self.status == 403 else "invalid_token"
-        scope = f', scope="{" ".join(self.scopes)}"' if self.scopes else ""
-        return f'Bearer error="{error}"{scope}'
+        parameters = {"realm": REALM}
+        if self.status == 403:
+            parameters["error"] = "insufficient_scope"
+        elif self.code != "unauthenticated":
+            parameters["error"] = "invalid_token"
+        if self.scopes:
+            parameters["scope"] = " ".join(self.scopes)
+        if self.status == 401:
+            parameters["resource_metadata"] = well_known.address(settings.BASE_URL, METADATA)
+        return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parameters.items())
+
+
+def wrong_method() -> ApiError:
+    """Return the refusal of a method that is none of METHODS."""
+    return ApiError("method_not_allowed", "Use GET.")
 
 
 def answer(error: ApiError) -> HttpResponse:
@@ -65,14 +84,8 @@ def answer(error: ApiError) -> HttpResponse:
         response["WWW-Authenticate"] = error.challenge
     if error.retry_after is not None:
         response["Retry-After"] = str(error.retry_after)
+    if error.code == "method_not_allowed":
+        response["Allow"] = ", ".join(METHODS)
     response["Cache-Control"] = "no-store"
     allow_any_origin(response, EXPOSED)
     return response
-
-
-@csrf_exempt
-def not_found(request: HttpRequest) -> HttpResponse:
-    """Any path under /v1 that is no endpoint."""
-    if is_preflight(request):
-        return preflight_answer(("GET",))
-    return answer(ApiError("not_found", "There is no such endpoint."))

@@ -1,5 +1,6 @@
 """The request log: one row a call, travelling and written with the counts (api/usage.py)."""
 
+import re
 from typing import Any
 
 from api.models import RequestLog
@@ -9,11 +10,18 @@ from oidc.models import Project
 LOG = "request"
 _LONGEST = {"method": 8, "path": 100}  # bytes
 _ROWS_A_STATEMENT = 500
+_VERSION_OR_WORDS = re.compile(r"v\d{1,2}|[A-Za-z][A-Za-z_.-]{0,23}")
 
 
 def masked(sub: str) -> str:
     """Return as much of a user id as tells one person from another in a log: its ends, if that leaves most of it."""
     return f"{sub[:4]}…{sub[-4:]}" if len(sub) >= 16 else "…" if sub else ""
+
+
+def plain(path: str) -> str:
+    """Return a path that nobody here made, with only those parts that can be no credential and nobody's number."""
+    parts = path.split("/", 10)[:10]
+    return "/".join(part if not part or _VERSION_OR_WORDS.fullmatch(part) else "…" for part in parts)
 
 
 def note(**values: Any) -> None:

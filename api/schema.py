@@ -83,7 +83,7 @@ def _header(name: str, description: str, statuses: list[str], kind: type = int) 
     )
 
 
-_COUNTED = ["200", "304", "403", "429", "500", "502"]
+_COUNTED = ["200", "304", "403", "405", "429", "500", "502"]
 _HEADERS = [
     _header("RateLimit-Limit", "Calls a minute under the tightest limit.", _COUNTED),
     _header("RateLimit-Remaining", "Calls left in this minute.", _COUNTED),

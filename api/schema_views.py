@@ -1,15 +1,17 @@
 """The OpenAPI document, and a page to try it on, from the package's own bundled files."""
 
 import functools
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.csrf import csrf_exempt
+from django.http.response import HttpResponseBase
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiJsonRenderer
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from api import errors
-from devportal.lib.cors import allow_any_origin, is_preflight, preflight_answer
+from api.views import Endpoint
+from devportal.lib.cors import allow_any_origin
 
 SCHEMA_MAX_AGE = 3600
 
@@ -23,19 +25,18 @@ def _document() -> bytes:
     return rendered
 
 
-@csrf_exempt
-def document(request: HttpRequest) -> HttpResponse:
-    """GET /v1/openapi.json; no query changes it."""
-    if is_preflight(request):
-        return preflight_answer(("GET",))
-    if request.method != "GET":
-        refusal = errors.answer(errors.ApiError("method_not_allowed", "Use GET."))
-        refusal["Allow"] = "GET"
-        return refusal
-    response = HttpResponse(_document(), content_type="application/json")
-    allow_any_origin(response, errors.EXPOSED)
-    response["Cache-Control"] = f"public, max-age={SCHEMA_MAX_AGE}"
-    return response
+class Document(Endpoint):
+    """GET /v1/openapi.json: for everybody, and no query changes it. Another method is refused as everywhere."""
+
+    name = "openapi.json"
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.method not in errors.METHODS:
+            return super().dispatch(request, *args, **kwargs)
+        response = HttpResponse(_document(), content_type="application/json")
+        allow_any_origin(response, errors.EXPOSED)
+        response["Cache-Control"] = f"public, max-age={SCHEMA_MAX_AGE}"
+        return response
 
 
 class TryIt(SpectacularSwaggerSplitView):

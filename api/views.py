@@ -29,19 +29,18 @@ from devportal.lib.counters import Verdict
 
 log = logging.getLogger(__name__)
 
+# What calls of a path that is no endpoint are counted under: one name for all of them, and no endpoint's.
+NOWHERE = "(none)"
+
 
 class Endpoint(APIView):
-    """What every endpoint shares: the order of design 5, one envelope for errors, limits, usage, CORS."""
+    """What every endpoint shares: the order of its refusals, one envelope for errors, limits, usage, CORS."""
 
-    name = ""
+    name = ""  # what its calls are counted under
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if is_preflight(request):
             return preflight_answer(("GET",))
-        if request.method != "GET":
-            response = errors.answer(ApiError("method_not_allowed", "Use GET."))
-            response["Allow"] = "GET"
-            return response
         try:
             return self._answer(request)
         except ApiError as error:
@@ -49,22 +48,18 @@ class Endpoint(APIView):
         except Exception as error:  # noqa: BLE001  (one envelope, whatever failed)
             return errors.answer(unforeseen(error))
 
+    def misfit(self, request: HttpRequest) -> ApiError | None:
+        """Return why nobody at all can be answered: the method, or for `Nowhere` the path."""
+        return None if request.method in errors.METHODS else errors.wrong_method()
+
     def _answer(self, request: HttpRequest) -> HttpResponse:
         started = time.perf_counter()
-        try:
-            caller = identify(request)
-        except Refused as refused:
-            whose = usage.Whose(refused.project, refused.key, refused.client)
-            self._count(request, whose, refused.error, started)
-            raise refused.error from refused
-        except ApiError as error:
-            if error.code != "unauthenticated":
-                limits.slow_guessing(request)
-            raise
+        misfit = self.misfit(request)
+        caller = self._identify(request, misfit, started)
         verdict = limits.take(caller)
         failure: ApiError | None = None
         try:
-            response = self._read(request, caller, verdict)
+            response = self._read(request, caller, verdict, misfit)
         except ApiError as error:
             failure, response = error, errors.answer(error)
         except Exception as error:  # noqa: BLE001  (one envelope, whatever failed)
@@ -75,9 +70,32 @@ class Endpoint(APIView):
         self._count(request, whose, failure or response.status_code, started)
         return response
 
-    def _read(self, request: HttpRequest, caller: Caller, verdict: Verdict) -> HttpResponse:
+    def _identify(self, request: HttpRequest, misfit: ApiError | None, started: float) -> Caller:
+        """Return the caller. Raises ApiError: `misfit`, if there is one, and not what is wrong with the credential."""
+        try:
+            return identify(request)
+        except Refused as refused:
+            error = misfit or refused.error
+            self._count(request, usage.Whose(refused.project, refused.key, refused.client), error, started)
+            raise error from refused
+        except ApiError as refusal:
+            # Wherever a credential is looked at: who guesses must not find a place where guesses are free.
+            if refusal.code != "unauthenticated":
+                limits.slow_guessing(request)
+            if misfit is None:
+                raise
+            raise misfit from refusal
+        except DatabaseError as failure:
+            if misfit is None:
+                raise
+            log.warning("A refused call is counted for nobody: the database is down.", exc_info=failure)
+            raise misfit from failure
+
+    def _read(self, request: HttpRequest, caller: Caller, verdict: Verdict, misfit: ApiError | None) -> HttpResponse:
         if not verdict.allowed:
             raise limits.too_many(verdict)
+        if misfit is not None:
+            raise misfit
         response = self.read(request, caller)
         allow_any_origin(response, errors.EXPOSED)
         return response
@@ -88,7 +106,7 @@ class Endpoint(APIView):
         request_log.note(
             project_id=whose.project,
             method=request.method,
-            path=request.path,
+            path=request_log.plain(request.path),
             status=status,
             code=code,
             milliseconds=round(seconds * 1000),
@@ -102,6 +120,11 @@ class Endpoint(APIView):
     def read(self, request: HttpRequest, caller: Caller) -> HttpResponse:
         """Answer the caller; the endpoint's own part."""
         raise NotImplementedError
+
+
+def endpoint_names() -> list[str]:
+    """Return the names of the endpoints that have something to read."""
+    return sorted(endpoint.name for endpoint in Endpoint.__subclasses__() if "read" in vars(endpoint))
 
 
 def unforeseen(error: Exception) -> ApiError:
@@ -162,3 +185,12 @@ class Plan(Endpoint):
         response["Cache-Control"] = f"private, max-age={plan['cache_max_age']}"
         response["Vary"] = "Authorization"
         return response
+
+
+class Nowhere(Endpoint):
+    """Any path under /v1 that is no endpoint: 404, whatever the method, and counted for whoever called it."""
+
+    name = NOWHERE
+
+    def misfit(self, request: HttpRequest) -> ApiError:
+        return ApiError("not_found", "There is no such endpoint.")

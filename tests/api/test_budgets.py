@@ -146,6 +146,16 @@ def test_a_refusal_is_one_trip_at_most(key: Key, watch: Watch, settings: Any) ->
 
 
 @pytest.mark.redis
+@pytest.mark.parametrize(("path", "method", "status"), [("/v1/zzz", "GET", 404), (ME, "POST", 405)])
+def test_a_call_that_fits_nothing_is_one_trip_too(path: str, method: str, status: int, key: Key, watch: Watch) -> None:
+    call(ME, key.raw)
+    watch.commands()
+    for credential, trips in ((key.raw, 1), ("op_key_guess", 1), (None, 0)):
+        assert call(path, credential, method).status_code == status
+        assert len(watch.commands()) == trips
+
+
+@pytest.mark.redis
 def test_a_redis_without_the_script_gets_it_in_one_trip_more(key: Key, watch: Watch, redis_url: str) -> None:
     call(ME, key.raw)
     redis.Redis.from_url(redis_url).script_flush()

@@ -196,7 +196,7 @@ def test_a_refusal_of_the_credential_says_how_to_come_back(everything: dict[str,
 
 
 def test_limits_are_told_on_every_counted_answer(everything: dict[str, Any]) -> None:
-    counted = {"profile", "plan", "unchanged", "insufficient_scope", "rate_limited"}
+    counted = {"profile", "plan", "unchanged", "insufficient_scope", "method_not_allowed", "rate_limited"}
     for name, response in everything.items():
         told = {header for header in response.headers if header.startswith("RateLimit-")}
         assert told == ({f"RateLimit-{n}" for n in ("Limit", "Remaining", "Reset")} if name in counted else set()), name

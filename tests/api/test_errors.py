@@ -16,6 +16,9 @@ from tests.api.calls import ME, PLAN, call, refusal
 from tests.api.conftest import Key, Mover
 from tests.factories import make_access_token, make_client, make_key, make_project
 
+METADATA = "http://localhost:8000/.well-known/oauth-protected-resource"
+DEAD = f'Bearer realm="api", error="invalid_token", resource_metadata="{METADATA}"'
+
 
 def suspend(project: Project) -> None:
     Project.objects.filter(pk=project.pk).update(suspended_at=clock.now())
@@ -44,7 +47,7 @@ def broken_source() -> None:
 def test_no_credential(path: str) -> None:
     response = call(path)
     assert refusal(response) == (401, "unauthenticated")
-    assert response["WWW-Authenticate"] == "Bearer"
+    assert response["WWW-Authenticate"] == f'Bearer realm="api", resource_metadata="{METADATA}"'
 
 
 @pytest.mark.parametrize("path", [ME, PLAN])
@@ -58,7 +61,7 @@ def test_a_revoked_key(path: str, key: Key) -> None:
     keys.revoke(key.row)
     response = call(path, key.raw)
     assert refusal(response) == (401, "invalid_api_key")
-    assert response["WWW-Authenticate"] == 'Bearer error="invalid_token"'
+    assert response["WWW-Authenticate"] == DEAD
 
 
 def test_an_expired_key(key: Key, later: Mover) -> None:
@@ -74,7 +77,7 @@ def test_an_expired_token(path: str, token: str, later: Mover) -> None:
     later(901)
     response = call(path, token)
     assert refusal(response) == (401, "invalid_token")
-    assert response["WWW-Authenticate"] == 'Bearer error="invalid_token"'
+    assert response["WWW-Authenticate"] == DEAD
 
 
 def test_a_token_whose_access_was_removed(token: str) -> None:
@@ -94,7 +97,7 @@ def test_a_suspended_project(token: str, spa: Client, key: Key) -> None:
     for credential in (token, key.raw):
         response = call(ME, credential)
         assert refusal(response) == (401, "project_suspended")
-        assert response["WWW-Authenticate"] == 'Bearer error="invalid_token"'
+        assert response["WWW-Authenticate"] == DEAD
 
 
 def test_a_project_that_is_back_works_again(token: str, spa: Client) -> None:
@@ -107,7 +110,7 @@ def test_a_project_that_is_back_works_again(token: str, spa: Client) -> None:
 def test_a_token_without_the_scope(path: str, works: str, spa: Client, person: Account) -> None:
     response = call(path, make_access_token(spa, person, ["openid"]))
     assert refusal(response) == (403, "insufficient_scope")
-    assert response["WWW-Authenticate"] == f'Bearer error="insufficient_scope", scope="{works}"'
+    assert response["WWW-Authenticate"] == f'Bearer realm="api", error="insufficient_scope", scope="{works}"'
 
 
 @pytest.mark.parametrize("path", [ME, PLAN])
@@ -115,14 +118,14 @@ def test_a_key_without_permissions(path: str, person: Account) -> None:
     _, raw = make_key(make_project(person), person, permissions=[])
     response = call(path, raw)
     assert refusal(response) == (403, "insufficient_scope")
-    assert response["WWW-Authenticate"] == 'Bearer error="insufficient_scope", scope="account.read"'
+    assert response["WWW-Authenticate"] == 'Bearer realm="api", error="insufficient_scope", scope="account.read"'
 
 
 def test_a_token_with_account_read_alone(approved: Client, person: Account) -> None:
     token = make_access_token(approved, person, ["openid", "account.read"])
     response = call(ME, token)
     assert refusal(response) == (403, "insufficient_scope")
-    assert response["WWW-Authenticate"] == 'Bearer error="insufficient_scope", scope="profile email"'
+    assert response["WWW-Authenticate"] == 'Bearer realm="api", error="insufficient_scope", scope="profile email"'
     assert call(PLAN, token).status_code == 200
 
 

@@ -64,9 +64,9 @@ def test_a_call_that_is_refused(key: Key) -> None:
 
 
 def test_what_is_nobodys_call_is_in_nobodys_log(key: Key) -> None:
-    for path, credential in ((ME, None), (ME, "x"), (ME, key.raw + "x"), ("/v1/none", key.raw)):
+    for path, credential in ((ME, None), (ME, "x"), (ME, key.raw + "x"), ("/v1/none", None), ("/v1/none", "x")):
         call(path, credential)
-    call(ME, key.raw, "POST")
+        call(path, credential, "POST")
     assert rows() == []
 
 

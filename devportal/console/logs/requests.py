@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from api.errors import ERRORS
 from api.keys import PUBLIC_ID_LENGTH
 from api.models import ApiKey, RequestLog
-from api.views import Endpoint
+from api.views import endpoint_names
 from devportal.console.logs.narrowing import Narrowing, exactly, moment, narrowing, one_of
 from oidc.models import Client, Project
 
@@ -23,8 +23,8 @@ _STATUS_IS = {
     "5xx": Q(status__gte=500),
 }
 # What a known caller can be answered with; what is nobody's request is in nobody's log.
-CODES = {code: code for code in ERRORS if code not in ("unauthenticated", "not_found", "method_not_allowed")}
-ENDPOINTS = {path: path for path in sorted(f"/v1/{endpoint.name}" for endpoint in Endpoint.__subclasses__())}
+CODES = {code: code for code in ERRORS if code != "unauthenticated"}
+ENDPOINTS = {path: path for path in (f"/v1/{name}" for name in endpoint_names())}
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from django.conf import settings
 
 from api import buckets
 from api.models import LATENCY_EDGES_MS, LATENCY_FIELDS, ApiKey
+from api.views import NOWHERE
 from devportal.console.charts import Band, Bars, Limit
 from devportal.console.usage.asked import SPANS, Asked, Span
 from devportal.lib import clock
@@ -161,10 +162,14 @@ def _line(name: str, rows: Iterable[Mapping[str, Any]], narrow: str = "") -> Lin
     return Line(name, calls, errors, latencies, narrow)
 
 
+def _path(endpoint: str) -> str:
+    return "No such endpoint" if endpoint == NOWHERE else f"/v1/{endpoint}"
+
+
 def _endpoints(kinds: Sequence[Mapping[str, Any]], asked: Asked) -> list[Line]:
     names = {kind["endpoint"] for kind in kinds}
     lines = [
-        _line(f"/v1/{name}", (kind for kind in kinds if kind["endpoint"] == name), asked.address(endpoint=name))
+        _line(_path(name), (kind for kind in kinds if kind["endpoint"] == name), asked.address(endpoint=name))
         for name in sorted(names)
     ]
     return sorted(lines, key=lambda line: -line.calls)
@@ -224,7 +229,7 @@ def chips(asked: Asked, report: Report) -> list[dict[str, str]]:
     client = report.clients[0].name if asked.client and report.clients else asked.client
     key = report.keys[0].name if asked.key and report.keys else asked.key
     given = (
-        ("endpoint", "Endpoint", asked.endpoint and f"/v1/{asked.endpoint}"),
+        ("endpoint", "Endpoint", asked.endpoint and _path(asked.endpoint)),
         ("client", "Client", client),
         ("key", "Key", key),
     )

@@ -1,0 +1,87 @@
+"""GET /.well-known/oauth-protected-resource (RFC 9728), and the 401 that names it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devportal.lib import well_known
+from tests.api.calls import ME, call
+from tests.relying_party import RelyingParty, claims_of
+
+PATH = "/.well-known/oauth-protected-resource"
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "protected_resource.json"
+
+
+def test_the_document_is_the_agreed_one() -> None:
+    response = call(PATH)
+    assert response.status_code == 200
+    assert response["Content-Type"] == "application/json"
+    assert response.json() == json.loads(GOLDEN.read_text())
+
+
+def test_it_may_be_cached_and_read_by_any_origin() -> None:
+    response = call(PATH)
+    assert response["Cache-Control"] == "public, max-age=3600"
+    assert response["Access-Control-Allow-Origin"] == "*"
+    assert call(PATH, method="OPTIONS", **{"Access-Control-Request-Method": "GET"}).status_code == 204
+
+
+@pytest.mark.django_db
+def test_it_asks_no_database(django_assert_num_queries: Callable[[int], Any]) -> None:
+    with django_assert_num_queries(0):
+        assert call(PATH).status_code == 200
+
+
+def test_it_is_only_read() -> None:
+    assert call(PATH, method="HEAD").status_code == 200
+    for method in ("POST", "PUT", "DELETE"):
+        response = call(PATH, method=method)
+        assert response.status_code == 405
+        assert response["Allow"] == "GET, HEAD"
+
+
+@pytest.mark.parametrize("rest", ["/", "/v1", "/me", "//", "x", "/api/"])
+def test_it_is_about_no_other_resource(rest: str) -> None:
+    assert call(f"{PATH}{rest}").status_code == 404
+
+
+def test_the_host_changes_nothing() -> None:
+    assert call(PATH, Host="127.0.0.1").json() == call(PATH).json()
+
+
+def test_the_challenge_of_a_401_leads_there() -> None:
+    address = call(ME)["WWW-Authenticate"].partition('resource_metadata="')[2].rstrip('"')
+    assert call(address.removeprefix("http://localhost:8000")).json()["resource"] == "http://localhost:8000"
+
+
+@pytest.mark.django_db
+def test_it_names_the_audience_of_the_tokens_and_their_issuer(app: RelyingParty) -> None:
+    token, document = claims_of(app.tokens()["access_token"]), call(PATH).json()
+    assert token["aud"] == document["resource"]
+    assert [token["iss"]] == document["authorization_servers"]
+
+
+def test_a_resource_with_a_path_has_it_after_the_name(settings: Any) -> None:
+    settings.BASE_URL = "https://example.com/api"
+    expected = "https://example.com/.well-known/oauth-protected-resource/api"
+    assert call(ME)["WWW-Authenticate"].endswith(f'resource_metadata="{expected}"')
+    # As it is, and as a proxy passes it on that has cut the path off.
+    for path in (f"{PATH}/api", PATH):
+        assert call(path).json()["resource"] == "https://example.com/api"
+    for path in (f"{PATH}/", f"{PATH}/api/", f"{PATH}/other"):
+        assert call(path).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("base", "expected"),
+    [
+        ("https://example.com", "https://example.com/.well-known/n"),
+        ("https://example.com:8443", "https://example.com:8443/.well-known/n"),
+        ("https://example.com/a/b", "https://example.com/.well-known/n/a/b"),
+    ],
+)
+def test_the_name_goes_between_host_and_path(base: str, expected: str) -> None:
+    assert well_known.address(base, "n") == expected
