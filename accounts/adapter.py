@@ -17,6 +17,8 @@ from devportal.lib.client_ip import client_ip
 from devportal.lib.credentials import random_text
 from devportal.lib.error_pages import too_many_requests
 
+LONGEST_NEXT = 2048  # characters
+
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is untyped
     """Sign-in, sign-up and mail."""
@@ -26,7 +28,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
 
     def is_safe_url(self, url: str | None) -> bool:
         # `next` stays on this service; never a host that the request itself names.
-        return bool(url) and url_has_allowed_host_and_scheme(url, allowed_hosts=None)
+        # It is kept in the session from a sign-up on, and stands in each form of the way.
+        return bool(url) and len(url or "") <= LONGEST_NEXT and url_has_allowed_host_and_scheme(url, allowed_hosts=None)
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         try:

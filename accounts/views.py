@@ -22,7 +22,7 @@ PICTURE_MAX_AGE = 300  # seconds
 
 @never_cache
 @login_required
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def profile(request: HttpRequest) -> HttpResponse:
     """/account/: the person's own name and photo."""
     assert isinstance(request.user, Account)
@@ -50,7 +50,7 @@ def export(request: HttpRequest) -> HttpResponse:
 @never_cache
 @login_required
 @reauthentication_required
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest) -> HttpResponse:
     """/account/delete: says what deleting does, and does it, for somebody who has just signed in again."""
     assert isinstance(request.user, Account)

@@ -73,6 +73,8 @@ REFRESH_REUSE_SECONDS: int = env.int("REFRESH_REUSE_SECONDS", 10)
 REFRESH_GRACE_SECONDS: int = env.int("REFRESH_GRACE_SECONDS", 0)
 # How long a person may take between the app's request and their answer on the consent page.
 PENDING_REQUEST_SECONDS: int = env.int("PENDING_REQUEST_SECONDS", 3600)
+# How long the session of a browser lives in which nobody is signed in; a code from a mail is good for 15 minutes.
+ANONYMOUS_SESSION_SECONDS = max(PENDING_REQUEST_SECONDS, 3600)
 UNVERIFIED_APP_PEOPLE: int = env.int("UNVERIFIED_APP_PEOPLE", 100)  # besides the project's owners
 SIGNING_KEY_PUBLISH_AHEAD_SECONDS: int = env.int("SIGNING_KEY_PUBLISH_AHEAD_SECONDS", 2 * 3600)
 SIGNING_KEY_LIFETIME_SECONDS: int = env.int("SIGNING_KEY_LIFETIME_SECONDS", 90 * 24 * 3600)

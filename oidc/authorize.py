@@ -1,8 +1,6 @@
 """The authorization endpoint's decision: ordered checks, the first that says something decides.
 
-The order is that of docs/sign-in.md: client known, redirect URL registered, client and project on, request
-well-formed, scopes allowed, person signed in, consent. Until the redirect URL is trusted a refusal is a page;
-after it, a redirect.
+The order is that of docs/sign-in.md. Until the redirect URL is trusted a refusal is a page; after it, a redirect.
 """
 
 import re
@@ -15,13 +13,15 @@ from oidc import consent, scopes, signatures
 from oidc.clients import find_client
 from oidc.errors import BadToken, SignInError
 from oidc.models import Client
-from oidc.parameters import Parameters
+from oidc.parameters import MAX_QUERY, TOO_LONG, Parameters
 from oidc.pending import Pending
 from oidc.registration import first_difference
 from oidc.server import CODE_CHALLENGE
 
 PROMPTS = ("none", "login", "consent", "select_account", "create")
 RESPONSE_MODES = ("query", "form_post")
+# Characters of what an app makes up; it is kept while the person signs in, and `nonce` with the authorization.
+LONGEST = {"state": 2048, "nonce": 1024}
 MAX_AGE = re.compile(r"\d{1,10}")
 
 
@@ -134,6 +134,8 @@ def known_client(attempt: Attempt) -> None:
     if client is None:
         raise SignInError("invalid_request", "No app with this client_id is registered.", may_redirect=False)
     attempt.client = client
+    if len(attempt.pending.query) > MAX_QUERY:
+        raise SignInError("invalid_request", TOO_LONG, may_redirect=False)
 
 
 def registered_redirect_uri(attempt: Attempt) -> None:
@@ -141,12 +143,9 @@ def registered_redirect_uri(attempt: Attempt) -> None:
     if not uri or not attempt.parameters.is_clear("redirect_uri"):
         raise SignInError("invalid_request", "redirect_uri is missing, repeated or unreadable.", may_redirect=False)
     if not attempt.client.redirect_uri_allowed(uri):
-        raise SignInError(
-            "invalid_request",
-            "The redirect_uri is not, character for character, a registered one.",
-            may_redirect=False,
-            reason=first_difference(uri, attempt.client.registered_redirect_uris),
-        )
+        text = "The redirect_uri is not, character for character, a registered one."
+        reason = first_difference(uri, attempt.client.registered_redirect_uris)
+        raise SignInError("invalid_request", text, may_redirect=False, reason=reason)
     attempt.redirect_uri = uri
 
 
@@ -166,6 +165,9 @@ def well_formed(attempt: Attempt) -> None:
             raise SignInError(f"{name}_not_supported")
     if not parameters.get("state"):
         raise SignInError("invalid_request", "state is missing.")
+    for name, longest in LONGEST.items():
+        if len(parameters.get(name) or "") > longest:
+            raise SignInError("invalid_request", f"{name} is longer than {longest:,} characters.")
     if not parameters.get("response_type"):
         raise SignInError("invalid_request", "response_type is missing.")
     if parameters.get("response_type") != "code":
@@ -200,6 +202,8 @@ def known_prompts(attempt: Attempt) -> None:
 
 def allowed_scopes(attempt: Attempt) -> None:
     asked = scopes.split(attempt.parameters.get("scope"))
+    if "" in asked:
+        raise SignInError("invalid_scope", scopes.SPACES)
     if scopes.OPENID not in asked:
         raise SignInError("invalid_scope", "scope must include openid.")
     if refused := sorted(set(asked) - scopes.allowed_for(attempt.client)):

@@ -6,14 +6,19 @@ from django.http import HttpRequest, HttpResponse
 
 from devportal.lib.cors import allow_any_origin, is_preflight, preflight_answer
 
+# Both names, from an issuer that ends in a slash, too; and with the issuer's path after them.
+DOCUMENTS = tuple(
+    f"{slash}/.well-known/{name}"
+    for name in ("openid-configuration", "oauth-authorization-server")
+    for slash in ("", "/")
+)
 ENDPOINTS = {
     "/connect/token": ("POST",),
     "/connect/userinfo": ("GET", "POST"),
     "/connect/revoke": ("POST",),
-    "/.well-known/openid-configuration": ("GET",),
-    "//.well-known/openid-configuration": ("GET",),
     "/.well-known/jwks": ("GET",),
-}
+} | dict.fromkeys(DOCUMENTS, ("GET",))
+_BELOW_DOCUMENTS = tuple(f"{document}/" for document in DOCUMENTS)
 EXPOSED = ("WWW-Authenticate", "Retry-After", "X-Request-ID")
 
 
@@ -24,7 +29,8 @@ class CorsMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        methods = ENDPOINTS.get(request.path_info)
+        below = request.path_info.startswith(_BELOW_DOCUMENTS)
+        methods = ("GET",) if below else ENDPOINTS.get(request.path_info)
         if methods is None:
             return self.get_response(request)
         if is_preflight(request):

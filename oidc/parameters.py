@@ -8,6 +8,9 @@ from django.http import HttpRequest, UnreadablePostError
 
 FORM = "application/x-www-form-urlencoded"
 MAX_FIELDS = 100
+# Of a request that a browser brings, all of it, percent-encoded: it is kept while its person signs in.
+MAX_QUERY = 4096
+TOO_LONG = f"The request is longer than {MAX_QUERY:,} characters."
 
 
 class Unreadable(Exception):
@@ -32,7 +35,19 @@ class Parameters:
 
 def read_query(request: HttpRequest) -> Parameters:
     """Return the parameters of the query. Raises Unreadable for more than anybody sends."""
-    return parse(request.META.get("QUERY_STRING", ""))
+    return parse(within_bounds(request.META.get("QUERY_STRING", "")))
+
+
+def within_bounds(query: str) -> str:
+    """Return the query of a request that a browser brings. Raises Unreadable beyond MAX_QUERY characters."""
+    if len(query) > MAX_QUERY:
+        raise Unreadable(TOO_LONG)
+    return query
+
+
+def read_posted_query(request: HttpRequest) -> str:
+    """Return a form body to be sent again as a query. Raises Unreadable as reading either of them does."""
+    return within_bounds(read_encoded_form(request))
 
 
 def read_form(request: HttpRequest) -> Parameters:

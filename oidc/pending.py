@@ -49,9 +49,15 @@ def key_of(query: str) -> str:
 
 
 def _stored(session: SessionBase) -> dict[str, dict[str, Any]]:
+    """Return what the session keeps, after it has forgotten what is too old."""
     oldest = clock.now().timestamp() - settings.PENDING_REQUEST_SECONDS
     stored: dict[str, dict[str, Any]] = session.get(SESSION_KEY, {})
-    return {key: entry for key, entry in stored.items() if entry["at"] >= oldest}
+    kept = {key: entry for key, entry in stored.items() if entry["at"] >= oldest}
+    if len(kept) < len(stored):
+        session[SESSION_KEY] = kept
+    if stored and not kept:
+        del session[SESSION_KEY]
+    return kept
 
 
 def remember(session: SessionBase, query: str) -> Pending:

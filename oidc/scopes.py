@@ -9,6 +9,8 @@ from oidc.models import Client
 
 OPENID = "openid"
 OFFLINE = "offline_access"
+# RFC 6749 §3.3 has one space between two of them, and none around; a second one would name a scope without a name.
+SPACES = "scope must be names with one space between each two, and none before or after."
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from oidc import authorize
 from oidc.authorize import Attempt, Unavailable
 from oidc.errors import SignInError
 from oidc.models import Client
-from oidc.parameters import Parameters, Unreadable, parse
+from oidc.parameters import Parameters, Unreadable, parse, within_bounds
 from oidc.pending import Pending
 
 LONGEST = 16_000  # characters; few browsers send more
@@ -84,7 +84,7 @@ def _at_the_right_address(trial: Trial) -> None:
 
 def _readable(trial: Trial) -> None:
     try:
-        trial.attempt.parameters = parse(_cut(trial.text)[1])
+        trial.attempt.parameters = parse(within_bounds(_cut(trial.text)[1]))
     except Unreadable as error:
         raise _NotARequest(str(error)) from error
 
@@ -125,7 +125,7 @@ TITLES: dict[authorize.Check, str] = {
     authorize.known_client: "client_id names a registered app",
     authorize.registered_redirect_uri: "redirect_uri is, letter by letter, a registered one",
     authorize.client_is_on: "The client is on, and its project is not suspended",
-    authorize.well_formed: "state and response_type are there, and nothing is sent twice",
+    authorize.well_formed: "state and response_type are there, and nothing is sent twice or too long",
     authorize.proper_challenge: "code_challenge and its method are those of PKCE with S256",
     authorize.known_prompts: "prompt and max_age, if sent, have values that are supported",
     authorize.allowed_scopes: "scope includes openid, and nothing that this client may not ask for",

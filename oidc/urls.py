@@ -8,7 +8,8 @@ from oidc.views.token import RevokeEndpoint, TokenEndpoint, UserInfoEndpoint
 
 urlpatterns = [
     # Two leading slashes too: widely used clients build them from an issuer that ends in one.
-    re_path(r"^/?\.well-known/openid-configuration$", discovery.configuration, name="discovery"),
+    re_path(r"^/?\.well-known/openid-configuration(?P<rest>/.*)?$", discovery.configuration, name="discovery"),
+    re_path(r"^/?\.well-known/oauth-authorization-server(?P<rest>/.*)?$", discovery.configuration, name="server"),
     path(".well-known/jwks", discovery.jwks, name="jwks"),
     path("health/live", health.live, name="health_live"),
     path("health/ready", health.ready, name="health_ready"),

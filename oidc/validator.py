@@ -126,6 +126,14 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
     def get_original_scopes(self, refresh_token: str, request: Any, *args: Any, **kwargs: Any) -> list[str]:
         return tokens.live_scopes(request.family)
 
+    def is_within_original_scope(
+        self, request_scopes: list[str], refresh_token: str, request: Any, *args: Any, **kwargs: Any
+    ) -> bool:
+        # Asked only where a scope is not one of those that were granted.
+        if "" in request_scopes:
+            raise errors.InvalidScopeError(description=scopes.SPACES, request=request)
+        return False
+
     def _take(self, row: Any, request: Any) -> bool:
         if row is None:
             return False

@@ -2,13 +2,19 @@
 
 What Django and its libraries call `session_key` is the hash here, in both tables that keep one. So nobody is signed in
 by a copy of the database: what stands in it is not what a cookie has to hold.
+
+A session in which nobody is signed in ends soon, whatever it holds. Strangers make such sessions with every request
+that waits for a sign-in, and with every step of a sign-up or a forgotten password; none of these takes longer than
+ANONYMOUS_SESSION_SECONDS.
 """
 
 import base64
 import hashlib
 import re
+from typing import Any
 
 from django.conf import settings
+from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.backends import db
 from django.contrib.sessions.middleware import SessionMiddleware as DjangoSessionMiddleware
 from django.http import HttpRequest, HttpResponse
@@ -50,6 +56,15 @@ class SessionStore(db.SessionStore):
         if self._made is None or hash_of(self._made) != self.session_key:
             return None
         return self._made
+
+    def get_session_cookie_age(self) -> int:
+        age: int = settings.SESSION_COOKIE_AGE if SESSION_KEY in self else settings.ANONYMOUS_SESSION_SECONDS
+        return age
+
+    def set_expiry(self, value: Any) -> None:
+        # django-allauth sets the usual age when a password was right, though a second step or a code from a mail may
+        # be missing yet; noted in the session, it would outlast the rule above.
+        super().set_expiry(None if value == settings.SESSION_COOKIE_AGE else value)
 
     def _get_new_session_key(self) -> str:
         # Django asks here for the key of each row that it makes: at sign-in, after sign-out, with a new password.

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.http import urlencode
@@ -22,7 +23,7 @@ from oidc import authorize, limits, pending, reporting
 from oidc.authorize import Attempt, Consent, Full, Issue, Login, Outcome, Refuse, Unavailable
 from oidc.errors import AppFull, ConsentMissing, SignInError
 from oidc.models import Client
-from oidc.parameters import Parameters, Unreadable, read_encoded_form, read_query
+from oidc.parameters import Parameters, Unreadable, parse, read_posted_query
 from oidc.pending import Pending
 from oidc.views import pages
 from oidc.views.redirects import answer_app, redirect_back, see_other
@@ -139,42 +140,44 @@ def sign_in_url(login: Login, waiting: Pending) -> str:
 class AuthorizeView(Decided, View):
     """The authorization endpoint (RFC 6749 §3.1, OpenID Connect Core 3.1.2)."""
 
-    http_method_names = ["get", "post"]
+    http_method_names = ["get", "head", "post"]
 
-    def get(self, request: HttpRequest) -> HttpResponse:
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         try:
-            return self.decide(request)
+            return super().dispatch(request, *args, **kwargs)
         except Limited as error:
             return too_many_requests(request, error.retry_after)
 
-    def decide(self, request: HttpRequest) -> HttpResponse:
-        """Answer the request, within the limits. Raises Limited."""
+    def get(self, request: HttpRequest) -> HttpResponse:
         query = request.META.get("QUERY_STRING", "")
         attempt = None
         try:
-            parameters = read_query(request)
+            parameters = parse(query)
             limits.count_authorization(request, parameters.get("client_id") or "")
             key = pending.key_of(query)
             waiting = pending.find(request.session, key) or Pending(key, query, clock.now().timestamp())
             attempt = look_at(request, waiting, parameters)
             outcome = authorize.decide(attempt)
         except Unreadable as error:
-            limits.count_failure(request)
-            return pages.error(request, SignInError("invalid_request", str(error), may_redirect=False))
+            return self.turn_away(request, SignInError("invalid_request", str(error), may_redirect=False))
         except SignInError as error:
             if attempt is not None:
                 tell_refusal(attempt, error.code, error.reason or error.public_description)
-            limits.count_failure(request)
-            return pages.error(request, error)
+            return self.turn_away(request, error)
         return self.answer(request, attempt, outcome)
 
     def post(self, request: HttpRequest) -> HttpResponse:
         # Cross-site, so without cookies: the browser comes back with them.
         try:
-            query = read_encoded_form(request)
+            query = read_posted_query(request)
         except Unreadable as error:
-            return pages.error(request, SignInError("invalid_request", str(error), may_redirect=False))
+            return self.turn_away(request, SignInError("invalid_request", str(error), may_redirect=False))
         return see_other(f"{reverse('authorize')}?{query}")
+
+    def turn_away(self, request: HttpRequest, problem: SignInError) -> HttpResponse:
+        """Say on a page why not, within the limit of failures. Raises Limited."""
+        limits.count_failure(request)
+        return pages.error(request, problem)
 
 
 @never_cache

@@ -41,7 +41,7 @@ def connected_apps(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @login_required
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def remove(request: HttpRequest, connection_id: int) -> HttpResponse:
     """/account/apps/<id>/remove: says what removing does, and does it."""
     connection = get_object_or_404(_connections_of(request), pk=connection_id)

@@ -20,7 +20,7 @@ from oidc.views.authorize import Decided, look_at, sign_in_url, tell_refusal
 class ConsentView(Decided, View):
     """Decides anew on the pending request, with the person's yes or no; the form itself decides nothing else."""
 
-    http_method_names = ["get", "post"]
+    http_method_names = ["get", "head", "post"]
 
     def get(self, request: HttpRequest) -> HttpResponse:
         return HttpResponseRedirect(reverse("resume"))  # reloaded, or reached with the back button

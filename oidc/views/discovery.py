@@ -1,9 +1,10 @@
 """Discovery and JWKS: answered from settings and memory, without a database."""
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
+from devportal.lib import well_known
 from oidc import keys
 from oidc.authorize import PROMPTS, RESPONSE_MODES
 from oidc.scopes import CLAIM_SCOPES, SCOPES
@@ -14,8 +15,10 @@ JWKS_MAX_AGE = 600
 
 
 @require_safe
-def configuration(request: HttpRequest) -> HttpResponse:
-    """GET /.well-known/openid-configuration (OpenID Connect Discovery 3, RFC 8414)."""
+def configuration(request: HttpRequest, rest: str | None = None) -> HttpResponse:
+    """GET /.well-known/openid-configuration and …/oauth-authorization-server (Discovery 3, RFC 8414)."""
+    if not well_known.is_about(settings.AUTH_URL, rest or ""):
+        raise Http404
     base = settings.AUTH_URL
     document = {
         "issuer": settings.ISSUER,

@@ -8,25 +8,25 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from oauth2_provider.http import OAuth2ResponseRedirect
 
 from accounts.models import Account
 from oidc.logout import goes_straight_back, understand
-from oidc.parameters import Parameters, Unreadable, read_encoded_form, read_query
+from oidc.parameters import Parameters, Unreadable, read_posted_query, read_query
 from oidc.pending import card
 from oidc.views.redirects import see_other
 
 
 @never_cache
 @csrf_exempt
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def logout(request: HttpRequest) -> HttpResponse:
     """End this browser's session for every app; no token ends. Asks first unless the request proves itself."""
     if request.method == "POST":
         # Cross-site, so without cookies: the browser comes back with them.
         try:
-            return see_other(f"{reverse('logout')}?{read_encoded_form(request)}")
+            return see_other(f"{reverse('logout')}?{read_posted_query(request)}")
         except Unreadable:
             return see_other(reverse("logout"))
     try:
@@ -60,7 +60,7 @@ def confirm(request: HttpRequest) -> HttpResponse:
 
 
 @never_cache
-@require_GET
+@require_safe
 def signed_out(request: HttpRequest) -> HttpResponse:
     """GET /connect/signed-out."""
     return render(request, "oidc/signed_out.html")

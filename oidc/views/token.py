@@ -130,16 +130,16 @@ class RevokeEndpoint(FormEndpoint, RevokeTokenView):  # type: ignore[misc]
 class UserInfoEndpoint(UserInfoView):  # type: ignore[misc]
     """GET and POST /connect/userinfo (OpenID Connect Core 5.3). The token comes in the header, nowhere else."""
 
-    http_method_names = ["get", "post"]
+    http_method_names = ["get", "head", "post"]
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if request.method not in ("GET", "POST"):
+        if request.method not in ("GET", "HEAD", "POST"):
             response = oauth_error("invalid_request", "Use GET or POST.", 405)
-            response["Allow"] = "GET, POST"
+            response["Allow"] = "GET, HEAD, POST"
             return response
         if parse_bearer_token(request.META.get("HTTP_AUTHORIZATION")) is None:
-            # RFC 6750 §3.1: no error code in the challenge of a request without credentials.
-            answer = partial(self._challenge, "Bearer", 401, "invalid_token", "Send the token as a Bearer header.")
+            # RFC 6750 §3.1: neither an error code nor other news of one for a request without credentials.
+            answer = partial(self._challenge, JsonResponse({}, status=401))
         else:
             answer = partial(super().dispatch, request, *args, **kwargs)
         return answered(request, answer)
@@ -151,9 +151,8 @@ class UserInfoEndpoint(UserInfoView):  # type: ignore[misc]
             response["Cache-Control"] = "no-store"
             return response
         code = json.loads(body).get("error", "invalid_token")
-        return self._challenge(f'Bearer error="{code}"', status, code)
+        return self._challenge(oauth_error(code, status=status), f', error="{code}"')
 
-    def _challenge(self, challenge: str, status: int, code: str, description: str = "") -> HttpResponse:
-        response = oauth_error(code, description, status)
-        response["WWW-Authenticate"] = challenge
+    def _challenge(self, response: HttpResponse, error: str = "") -> HttpResponse:
+        finish(response)["WWW-Authenticate"] = f'Bearer realm="userinfo"{error}'  # RFC 6750 §3: never without any
         return response

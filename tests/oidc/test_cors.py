@@ -14,6 +14,9 @@ CALLED = {
     "/connect/revoke": "POST",
     "/.well-known/openid-configuration": "GET",
     "http://localhost//.well-known/openid-configuration": "GET",
+    "/.well-known/oauth-authorization-server": "GET",
+    "http://localhost//.well-known/oauth-authorization-server": "GET",
+    "/.well-known/oauth-protected-resource": "GET",
     "/.well-known/jwks": "GET",
 }
 pytestmark = pytest.mark.django_db

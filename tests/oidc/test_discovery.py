@@ -9,6 +9,7 @@ import pytest
 from django.test import Client as Browser
 
 PATH = "/.well-known/openid-configuration"
+SERVER = "/.well-known/oauth-authorization-server"
 # With the host before it, or else the test's browser takes the part after the slashes for one.
 DOUBLED = f"http://localhost/{PATH}"
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "discovery.json"
@@ -31,6 +32,33 @@ def test_two_leading_slashes_lead_to_the_same_document(client: Browser) -> None:
     doubled = client.get(DOUBLED)
     assert doubled.status_code == 200
     assert doubled.json() == client.get(PATH).json()
+
+
+@pytest.mark.parametrize("path", [SERVER, f"http://localhost/{SERVER}"])
+def test_it_stands_under_the_name_of_rfc_8414_too(client: Browser, path: str) -> None:
+    response, discovery = client.get(path), client.get(PATH)
+    assert response.status_code == 200
+    assert response.content == discovery.content
+    for header in ("Content-Type", "Cache-Control", "Access-Control-Allow-Origin"):
+        assert response[header] == discovery[header]
+
+
+def test_an_issuer_with_a_path_has_it_after_the_name(client: Browser, settings: Any) -> None:
+    settings.AUTH_URL, settings.ISSUER = "https://example.com/id", "https://example.com/id/"
+    for path in (f"{SERVER}/id", f"{PATH}/id", SERVER, PATH):
+        response = client.get(path)
+        assert response.json()["issuer"] == "https://example.com/id/"
+        assert response["Access-Control-Allow-Origin"] == "*"
+    for path in (f"{SERVER}/", f"{SERVER}/id/", f"{SERVER}/other", f"{PATH}/other"):
+        assert client.get(path).status_code == 404
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", [PATH, SERVER, "/.well-known/jwks"])
+def test_head_is_answered_like_get(client: Browser, path: str) -> None:
+    got, head = client.get(path), client.head(path)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head["Content-Length"] == got["Content-Length"]
 
 
 def test_a_trailing_slash_is_another_path(client: Browser) -> None:
@@ -81,7 +109,6 @@ def test_it_is_only_read(client: Browser, method: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/.well-known/oauth-authorization-server",
         "/connect/introspect",
         "/connect/register",
         "/connect/device-authorization",

@@ -202,6 +202,14 @@ def test_scope_is_never_widened(app: RelyingParty, scope: str) -> None:
     assert app.refresh(tokens["refresh_token"]).status_code == 200
 
 
+def test_a_space_too_many_is_named(app: RelyingParty) -> None:
+    token = app.tokens()["refresh_token"]
+    response = app.refresh(token, scope="openid  email")
+    assert error_of(response) == (400, "invalid_scope")
+    assert "one space" in response.json()["error_description"]
+    assert app.refresh(token, scope="openid email").status_code == 200
+
+
 def test_scope_is_not_widened_by_a_later_consent(app: RelyingParty) -> None:
     tokens = app.tokens(scope="openid offline_access")
     app.tokens(scope="openid email profile")

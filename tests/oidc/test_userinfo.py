@@ -45,6 +45,14 @@ def test_post_is_answered_like_get(app: RelyingParty) -> None:
     assert posted.json() == app.call(PATH, token).json()
 
 
+def test_head_is_answered_like_get_without_the_body(app: RelyingParty) -> None:
+    headers = {"Authorization": f"Bearer {app.tokens()['access_token']}"}
+    got, head = (getattr(Browser(), method)(PATH, headers=headers) for method in ("get", "head"))
+    assert (head.status_code, head.content) == (200, b"")
+    assert head["Content-Length"] == got["Content-Length"]
+    assert Browser().head(PATH).status_code == 401
+
+
 def test_picture_is_included_and_what_has_no_value_left_out(app: RelyingParty, person: Account) -> None:
     token = app.tokens(scope="openid profile")["access_token"]
     Account.objects.filter(pk=person.pk).update(picture="pictures/x.webp", family_name=None)
@@ -64,8 +72,9 @@ def test_without_a_credential_the_challenge_names_no_error(client: Browser) -> N
     for headers in ({}, {"Authorization": ""}, {"Authorization": "Basic eDp5"}, {"Authorization": "Bearer"}):
         response = client.get(PATH, headers=headers)
         assert response.status_code == 401
-        assert response["WWW-Authenticate"].startswith("Bearer")
-        assert "error=" not in response["WWW-Authenticate"]
+        assert response["WWW-Authenticate"] == 'Bearer realm="userinfo"'
+        assert response.json() == {}
+        assert response["Cache-Control"] == "no-store"
 
 
 @pytest.mark.parametrize("token", ["x", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "eyJ", "ey..", "x" * 20000, "é"])
@@ -78,7 +87,7 @@ def test_a_worthless_token_is_invalid_token(spa: Any, client: Browser, token: st
 
 def test_an_invalid_token_is_named_as_such(client: Browser, db: None) -> None:
     response = client.get(PATH, headers={"Authorization": "Bearer nonsense"})
-    assert 'error="invalid_token"' in response["WWW-Authenticate"]
+    assert response["WWW-Authenticate"] == 'Bearer realm="userinfo", error="invalid_token"'
     assert response.json()["error"] == "invalid_token"
 
 
@@ -107,7 +116,7 @@ def test_a_token_without_openid_has_an_insufficient_scope(app: RelyingParty) -> 
     AccessToken.objects.update(scope="email")
     response = app.call(PATH, token)
     assert response.status_code == 403
-    assert 'error="insufficient_scope"' in response["WWW-Authenticate"]
+    assert response["WWW-Authenticate"] == 'Bearer realm="userinfo", error="insufficient_scope"'
 
 
 def test_a_deactivated_person_is_no_longer_known(app: RelyingParty, person: Account) -> None:
