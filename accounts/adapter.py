@@ -3,19 +3,32 @@
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core import context as allauth_context
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest
+from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from accounts import guesses, mail_ceiling
 from accounts.models import Account
-from devportal.lib import encryption
+from devportal.lib import clock, encryption
 from devportal.lib.client_ip import client_ip
 from devportal.lib.credentials import random_text
-from devportal.lib.error_pages import too_many_requests
+
+# Mails that somebody else than the addressed can cause; the others tell people what they did themselves.
+CAUSED_BY_ANYBODY = frozenset(
+    f"account/email/{name}"
+    for name in (
+        "account_already_exists",
+        "email_confirmation",
+        "email_confirmation_signup",
+        "password_reset_code",
+        "unknown_account",
+    )
+)
 
 LONGEST_NEXT = 2048  # characters
 
@@ -31,15 +44,35 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         # It is kept in the session from a sign-up on, and stands in each form of the way.
         return bool(url) and len(url or "") <= LONGEST_NEXT and url_has_allowed_host_and_scheme(url, allowed_hosts=None)
 
-    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        try:
-            super().pre_authenticate(request, **credentials)
-        except ValidationError as error:
-            # allauth says it beside the field, with status 200; this is a 429 like any other.
-            raise ImmediateHttpResponse(too_many_requests(request)) from error
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> Account | None:
+        # Instead of allauth's own limits, which are keyed with the Host header (docs/sign-in.md#limits).
+        guess = guesses.count_password(request, credentials["email"])
+        account: Account | None = super().authenticate(request, **credentials)
+        if account is not None:
+            guess.was_right()
+        return account
+
+    def add_message(
+        self, request: HttpRequest, level: int, message_template: str | None = None, *args: Any, **kwargs: Any
+    ) -> None:
+        context = args[0] if args else kwargs.get("message_context")
+        if message_template == "account/messages/email_confirmation_sent.txt" and context:
+            # Said for known addresses too, to which nothing went that time: they count like any other.
+            self._count_mail(context["email"])
+        super().add_message(request, level, message_template, *args, **kwargs)
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        if template_prefix in CAUSED_BY_ANYBODY:
+            self._count_mail(email)
         super().send_mail(template_prefix, email, {"service_name": settings.SERVICE_NAME} | context)
+
+    def _count_mail(self, email: str) -> None:
+        request = allauth_context.request
+        try:
+            mail_ceiling.count_once(request, email)
+        except mail_ceiling.CeilingReached as reached:
+            page = render(request, "account/mail_ceiling.html", {"email": email, "wait": clock.in_words(reached.wait)})
+            raise ImmediateHttpResponse(page) from reached
 
     def send_account_already_exists_mail(self, email: str) -> None:
         # A new address costs a password hash; a known one must take as long, or time tells them apart.

@@ -6,4 +6,5 @@ class AccountsConfig(AppConfig):
     verbose_name = "People and plans"
 
     def ready(self) -> None:
-        from accounts import signals  # noqa: F401  (connects the receivers)
+        from accounts import known_browsers, signals  # noqa: F401  (connects the receivers)
+        from devportal.lib.ratelimit import checks  # noqa: F401  (registers the system check)

@@ -5,13 +5,15 @@ from functools import partial
 from typing import Any
 
 from allauth.account import forms as allauth_forms
+from allauth.core import context as allauth_context
+from allauth.mfa.base import forms as mfa_forms
 from allauth.usersessions.forms import ManageUserSessionsForm
 from django import forms
 from django.core.validators import validate_email
 from django.db import transaction
 from django.http import HttpRequest
 
-from accounts import sessions
+from accounts import guesses, sessions
 from accounts.models import Account
 from accounts.profile import clean_picture
 
@@ -52,6 +54,24 @@ class SignOutElsewhereForm(ManageUserSessionsForm):  # type: ignore[misc]
 
     def save(self, request: HttpRequest) -> None:
         sessions.end_others(request)
+
+
+class CountedCode(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc]
+    """A code of the second step, within the limits of guesses."""
+
+    def clean_code(self) -> str:
+        guess = guesses.count_code(allauth_context.request, self.user)
+        code: str = super().clean_code()
+        guess.was_right()
+        return code
+
+
+class SecondStepForm(CountedCode, mfa_forms.AuthenticateForm):  # type: ignore[misc]
+    """The second step of a sign-in."""
+
+
+class SecondStepAgainForm(CountedCode, mfa_forms.ReauthenticateForm):  # type: ignore[misc]
+    """The same for somebody who is signed in."""
 
 
 class ProfileForm(forms.ModelForm[Account]):

@@ -7,6 +7,8 @@ from django.views.decorators.csrf import csrf_exempt
 
 from accounts.plans import reports
 from accounts.plans.reports import Refused
+from devportal.lib.client_ip import limit_key
+from devportal.lib.limits import Limited, check
 
 MAX_BODY_BYTES = 64 * 1024
 
@@ -21,6 +23,8 @@ def billing(request: HttpRequest) -> HttpResponse:
         response = JsonResponse(body, status=refused.status)
         if refused.status == 405:
             response["Allow"] = "POST"
+        if refused.retry_after:
+            response["Retry-After"] = str(refused.retry_after)
     response["Cache-Control"] = "no-store"
     return response
 
@@ -33,8 +37,20 @@ def _take(request: HttpRequest) -> bool:
         raise Refused(405, "method_not_allowed", "Use POST.")
     body = _body(request)
     timestamp, signature = (request.headers.get(f"Billing-{name}", "") for name in ("Timestamp", "Signature"))
-    reports.check_signature(secret, timestamp, signature, body)
+    try:
+        reports.check_signature(secret, timestamp, signature, body)
+    except Refused:
+        _count_failure(request)
+        raise
     return reports.apply(body)
+
+
+def _count_failure(request: HttpRequest) -> None:
+    """Count a report with a signature that is none, by address. Raises Refused beyond FAILURES_PER_MINUTE."""
+    try:
+        check("billing failures", limit_key(request), settings.FAILURES_PER_MINUTE)
+    except Limited as limited:
+        raise Refused(429, "rate_limited", "Too many reports with a wrong signature.", limited.retry_after) from limited
 
 
 def _body(request: HttpRequest) -> bytes:

@@ -87,6 +87,21 @@ FAILURES_PER_MINUTE: int = env.int("FAILURES_PER_MINUTE", 30)
 API_CALLS_PER_MINUTE: int = env.int("API_CALLS_PER_MINUTE", 600)
 API_CALLS_PER_PERSON_PER_MINUTE: int = env.int("API_CALLS_PER_PERSON_PER_MINUTE", 120)
 API_GUESSES_PER_MINUTE: int = env.int("API_GUESSES_PER_MINUTE", 300)
+# Of the sign-in pages (docs/limits.md): passwords that are checked for one address, or for one account's own browsers.
+SIGN_INS_PER_MINUTE: int = env.int("SIGN_INS_PER_MINUTE", 30)
+# Wrong passwords, and apart from them wrong codes of the second step: from one address; from one address for one
+# account, in five minutes; for one account from anywhere; and in five minutes from a browser that signed in before.
+GUESSES_PER_ADDRESS_PER_MINUTE: int = env.int("GUESSES_PER_ADDRESS_PER_MINUTE", 10)
+GUESSES_PER_ACCOUNT_AND_ADDRESS: int = env.int("GUESSES_PER_ACCOUNT_AND_ADDRESS", 5)
+GUESSES_PER_ACCOUNT_PER_HOUR: int = env.int("GUESSES_PER_ACCOUNT_PER_HOUR", 100)
+GUESSES_PER_KNOWN_BROWSER: int = env.int("GUESSES_PER_KNOWN_BROWSER", 10)
+KNOWN_BROWSER_DAYS: int = env.int("KNOWN_BROWSER_DAYS", 365)
+# Mails that anybody can cause, to one mailbox: a few, however many addresses ask for them.
+MAILS_PER_RECIPIENT_PER_DAY: int = env.int("MAILS_PER_RECIPIENT_PER_DAY", 6)
+# Each form of FORMS_BY_ADDRESS and FORMS_BY_PERSON, and each of FORMS_THAT_MAIL (below).
+FORMS_PER_ADDRESS_PER_MINUTE: int = env.int("FORMS_PER_ADDRESS_PER_MINUTE", 20)
+FORMS_PER_PERSON_PER_MINUTE: int = env.int("FORMS_PER_PERSON_PER_MINUTE", 60)
+MAILING_FORMS_PER_PERSON_PER_DAY: int = env.int("MAILING_FORMS_PER_PERSON_PER_DAY", 50)
 USAGE_DAYS: int = env.int("USAGE_DAYS", 90)
 # How long each call, and each step of a sign-in, can be looked up in the console (days).
 REQUEST_LOG_DAYS: int = env.int("REQUEST_LOG_DAYS", 30)
@@ -148,6 +163,8 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "accounts.known_browsers.KnownBrowserMiddleware",
+    "devportal.lib.ratelimit.middleware.RateLimitMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "allauth.usersessions.middleware.UserSessionsMiddleware",
 ]
@@ -213,7 +230,7 @@ if REDIS_URL:
         }
     }
 else:
-    CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+    CACHES = {"default": {"BACKEND": "devportal.lib.ratelimit.store.MemoryCache"}}
 
 SESSION_ENGINE = "devportal.lib.sessions"  # the database holds hashes of the keys that cookies hold
 # Names of our own: browsers share cookies between the ports of a host, and an app under test on localhost
@@ -247,6 +264,53 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "send-waiting-mail": {"task": "accounts.tasks.send_waiting_mail", "schedule": 10.0},
     "rotate-keys": {"task": "oidc.tasks.rotate_keys", "schedule": 3600.0},
 }
+
+# --- Limits of forms, by URL name (devportal/lib/ratelimit/; docs/limits.md lists every path) ----------------
+
+# What anybody can send: sign-up, codes, new passwords, passkeys.
+FORMS_BY_ADDRESS = frozenset(
+    {
+        "account_complete_password_reset",
+        "account_confirm_login_code",
+        "account_confirm_password_reset_code",
+        "account_email_verification_sent",
+        "account_reset_password",
+        "account_signup",
+        "account_signup_by_passkey",
+        "mfa_login_webauthn",
+        "mfa_signup_webauthn",
+    }
+)
+# What a person who is signed in makes, uploads or has computed.
+FORMS_BY_PERSON = frozenset(
+    {
+        "account_change_password",
+        "account_email",
+        "account_plan_invite",
+        "account_profile",
+        "account_set_password",
+        "console:check_addresses",
+        "console:check_name",
+        "console:client_new",
+        "console:client_secret_new",
+        "console:client_settings",
+        "console:client_tester",
+        "console:invitation_renew",
+        "console:key_new",
+        "console:members",
+        "console:playground_begin",
+        "console:playground_exchange",
+        "console:project_new",
+        "console:project_settings",
+        "console:project_transfer",
+        "console:review",
+        "mfa_activate_totp",
+        "mfa_add_webauthn",
+        "mfa_generate_recovery_codes",
+    }
+)
+# What mails others each time, reviewers and colleagues; invitations are counted by their recipient as well.
+FORMS_THAT_MAIL = frozenset({"console:review"})
 
 # --- Mail ------------------------------------------------------------------------------------------------
 
@@ -324,6 +388,8 @@ ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_SIGNUP_FORM_CLASS = "accounts.signup.NamesForm"
 ACCOUNT_FORMS = {"login": "accounts.forms.LoginForm", "reauthenticate": "accounts.forms.ReauthenticateForm"}
+# allauth keys some of its limits with the Host header; ours are in accounts/guesses.py and devportal/lib/ratelimit/.
+ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"
 ACCOUNT_EMAIL_VERIFICATION_BY_CODE_ENABLED = True
 ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_RESEND = True
@@ -343,6 +409,7 @@ ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if _HTTPS else "http"
 ACCOUNT_USER_DISPLAY = "accounts.profile.display_name"
 MFA_ADAPTER = "accounts.adapter.MfaAdapter"
+MFA_FORMS = {"authenticate": "accounts.forms.SecondStepForm", "reauthenticate": "accounts.forms.SecondStepAgainForm"}
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_PASSKEY_SIGNUP_ENABLED = True

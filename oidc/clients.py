@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from urllib.parse import unquote_plus
@@ -115,12 +116,11 @@ def authenticate(
         presented = look_up_by_refresh_token(refresh_token)
     else:
         presented = look_up(client_id, code=code, refresh_token=refresh_token)
-    _check_secret(presented, secret, secret_optional)
-    return presented
+    return replace(presented, proven=_check_secret(presented, secret, secret_optional))
 
 
-def _check_secret(presented: Presented, secret: str | None, secret_optional: bool) -> None:
-    """Check what a client sent as its secret. Raises InvalidClient.
+def _check_secret(presented: Presented, secret: str | None, secret_optional: bool) -> bool:
+    """Check what a client sent as its secret, and tell whether it proves the client. Raises InvalidClient.
 
     Known and unknown clients do the same work: one statement, and at least one comparison.
     """
@@ -136,6 +136,7 @@ def _check_secret(presented: Presented, secret: str | None, secret_optional: boo
         raise InvalidClient("A secret was sent, and clients of this type have none.", claimed)
     for row in matching:
         _note_use(row)
+    return bool(matching)
 
 
 def _note_use(row: ClientSecret) -> None:

@@ -14,7 +14,8 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
-from accounts import outbox
+from accounts import mail_ceiling, outbox
+from accounts.mail_ceiling import CeilingReached
 from accounts.models import Account
 from devportal.lib import clock
 from devportal.lib.mail import check_address
@@ -59,6 +60,7 @@ def _invite(row: Project, address: str, role: Role, actor: Account) -> ProjectIn
     mails = found is None or found.mailed_at <= now - PACE
     if mails:
         _check_pace(row, actor)
+        _count_mail(address)
     invitation = found or ProjectInvitation(project=row, email=address)
     invitation.role, invitation.invited_by, invitation.ended_at = role, actor, None
     invitation.expires_at = now + timedelta(days=settings.PROJECT_INVITATION_DAYS)
@@ -90,6 +92,13 @@ def _check_pace(project: Project, actor: Account) -> None:
     lately = ProjectInvitation.objects.filter(mailed_at__gt=clock.now() - PACE)
     if lately.filter(Q(project=project) | Q(invited_by=actor)).count() >= settings.INVITATIONS_PER_HOUR:
         raise TooMany("These are many invitations within one hour. Please go on later.")
+
+
+def _count_mail(address: str) -> None:
+    try:
+        mail_ceiling.count(address)
+    except CeilingReached as reached:
+        raise TooMany(str(reached)) from reached
 
 
 def _mail(invitation: ProjectInvitation, actor: Account) -> None:

@@ -1,9 +1,11 @@
 """Limits of the endpoints that apps use, keyed on what a caller can't choose.
 
 A client is counted once it has shown a code or token of its own, so that nobody uses up another's budget with a
-client id that is no secret. What is refused is counted by address, and only what is refused: whoever guesses from an
-address does not shut out the others behind it.
+client id that is no secret. What is refused is counted apart, and only what is refused: whoever guesses from an address
+does not shut out the others behind it. A client that proved itself answers for its own failures, wherever it runs.
 """
+
+from contextvars import ContextVar
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -11,6 +13,19 @@ from django.http import HttpRequest
 from devportal.lib.client_ip import limit_key
 from devportal.lib.limits import check
 from oidc.models import Client
+
+# The client of the request being answered, and whether it showed a secret that is right.
+_client: ContextVar[tuple[str, bool]] = ContextVar("client", default=("", False))
+
+
+def begin() -> None:
+    """Forget the client of an earlier request on this thread."""
+    _client.set(("", False))
+
+
+def authenticated(client: Client, proven: bool) -> None:
+    """Note which client the request being answered comes from; `proven` if it showed a right secret."""
+    _client.set((client.client_id, proven))
 
 
 def count_client(client: Client) -> None:
@@ -24,5 +39,16 @@ def count_authorization(request: HttpRequest, client_id: str) -> None:
 
 
 def count_failure(request: HttpRequest) -> None:
-    """Count a request that is refused, by address. Raises Limited beyond FAILURES_PER_MINUTE."""
-    check("failures", limit_key(request), settings.FAILURES_PER_MINUTE)
+    """Count a request that is refused. Raises Limited.
+
+    Of a client that proved itself: in its own CLIENT_REQUESTS_PER_MINUTE, so that nobody else behind its address meets
+    a limit. Of a public client: by address and client, as anybody can name one. Else by address. The last two:
+    FAILURES_PER_MINUTE.
+    """
+    client_id, proven = _client.get()
+    if proven:
+        check("client", client_id, settings.CLIENT_REQUESTS_PER_MINUTE)
+    elif client_id:
+        check("failures", f"{limit_key(request)} {client_id}", settings.FAILURES_PER_MINUTE)
+    else:
+        check("failures", limit_key(request), settings.FAILURES_PER_MINUTE)

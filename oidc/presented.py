@@ -116,11 +116,15 @@ _READ_BY_REFRESH_TOKEN = Read(["digest"], _client_of_refresh_token)
 
 @dataclass(frozen=True)
 class Presented:
-    """A client as a request names it (None: unknown), its live secrets, and its code or refresh token."""
+    """A client as a request names it (None: unknown), its live secrets, and its code or refresh token.
+
+    `proven` tells that one of the secrets came along.
+    """
 
     client: Client | None = None
     secrets: list[ClientSecret] = field(default_factory=list)
     credential: AuthorizationCode | RefreshToken | None = None
+    proven: bool = False
 
 
 def look_up_access_token(raw: str) -> AccessToken | None:

@@ -52,7 +52,8 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
                 description="The client authenticates in two ways.", request=request
             ) from error
         request.client, request.shown = presented.client, presented.credential
-        request.client_id = request.client.client_id
+        request.client_id, request.client_proven = request.client.client_id, presented.proven
+        limits.authenticated(request.client, presented.proven)
         reporting.blame(request.client_id)
         return True
 
@@ -189,8 +190,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
     # --- Revocation ---
 
     def revoke_token(self, token: str, token_type_hint: str | None, request: Any, *args: Any, **kwargs: Any) -> None:
-        secret_shown = "Authorization" in request.headers or bool(request.client_secret)
-        proven = secret_shown or not request.client.has_secret
+        proven = request.client_proven or not request.client.has_secret
         family = tokens.find_family_of(token, request.client.pk, access_tokens_too=proven)
         if family is not None:
             limits.count_client(request.client)

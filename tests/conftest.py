@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
+import django_ratelimit.core
 import pytest
 from django.conf import settings
 from django.core.cache import cache
@@ -78,6 +80,20 @@ def cheap_passwords(request: pytest.FixtureRequest) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     # Each test browser builds the middleware anew, and would read all static files at its first request.
     settings.WHITENOISE_AUTOREFRESH = True
+
+
+@pytest.fixture(autouse=True)
+def windows_by_the_services_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the windows of limits follow the clock that tests move."""
+    moved = SimpleNamespace(time=lambda: clock.now().timestamp())
+    monkeypatch.setattr(django_ratelimit.core, "time", moved)
+
+
+@pytest.fixture
+def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no window end within a test, unless `later` moves on; ask for it before that."""
+    moment = clock.now()
+    monkeypatch.setattr(clock, "now", lambda: moment)
 
 
 @pytest.fixture

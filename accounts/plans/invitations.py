@@ -15,7 +15,8 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from accounts import outbox
+from accounts import mail_ceiling, outbox
+from accounts.mail_ceiling import CeilingReached
 from accounts.models import Account, Family, Invitation
 from accounts.plans import members
 from accounts.plans.members import Group
@@ -79,6 +80,8 @@ def invite(group: Group, email: str, by: Account) -> Invitation:
     mails = row is None or row.mailed_at <= now - MAIL_PAUSE
     if isinstance(group, Family) and mails:
         _check_pace(group)
+    if mails:
+        _count_mail(address)
     row = row or Invitation(**_to(group), email=address, created_at=now)
     row.accepted_at = row.declined_at = row.withdrawn_at = None
     row.invited_by = by
@@ -113,6 +116,13 @@ def _check_seats(family: Family) -> None:
 def _check_pace(family: Family) -> None:
     if family.invitations.filter(mailed_at__gt=clock.now() - MAIL_PAUSE).count() >= settings.INVITATIONS_PER_HOUR:
         raise TooMany("These are many invitations within one hour. Please go on later.")
+
+
+def _count_mail(address: str) -> None:
+    try:
+        mail_ceiling.count(address)
+    except CeilingReached as reached:
+        raise Refused(str(reached)) from reached
 
 
 def _mail(row: Invitation, group: Group, by: Account) -> None:

@@ -31,6 +31,7 @@ class Refused(Exception):
     status: int
     code: str
     message: str
+    retry_after: int = 0
 
 
 def check_signature(secret: str, timestamp: str, signature: str, body: bytes) -> None:

@@ -16,3 +16,11 @@ def timestamp() -> int:
 def from_now(seconds: int) -> datetime:
     """Return the moment `seconds` ahead of now (behind it, when negative)."""
     return now() + timedelta(seconds=seconds)
+
+
+def in_words(seconds: int) -> str:
+    """Return a wait for people, rounded up: "45 seconds", "5 minutes", "3 hours"."""
+    for unit, size in (("hour", 3600), ("minute", 60)):
+        if seconds > 1.5 * size:
+            return f"{-(-seconds // size)} {unit}s"
+    return f"{seconds} second{'' if seconds == 1 else 's'}"

@@ -10,7 +10,7 @@ import functools
 import logging
 import threading
 import time
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
@@ -26,7 +26,6 @@ __all__ = ["Counters", "Limit", "LocalCounters", "RedisCounters", "Verdict", "co
 
 log = logging.getLogger(__name__)
 
-LOCAL_COUNTERS = 10_000
 # How long a Redis that failed is not asked again: a call waits at most once in that time.
 REDIS_PAUSE_SECONDS = 1.0
 # What the process counted by itself goes along in pieces once Redis is back.
@@ -41,7 +40,8 @@ class LocalCounters:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._counts: OrderedDict[tuple[str, int], int] = OrderedDict()
+        # By window: bounded by time and not by number, so nothing that still counts is forgotten for others.
+        self._counts: dict[int, Counter[str]] = {}
         self._usage: Counter[str] = Counter()
 
     def take(self, limits: Sequence[Limit], finished: Mapping[str, int]) -> Verdict:
@@ -50,16 +50,19 @@ class LocalCounters:
         window = moment // WINDOW_SECONDS
         with self._lock:
             self._usage.update(finished)
-            counts = [self._counts.get((limit.key, window), 0) for limit in limits]
+            here = self._counts.get(window) or self._begin(window)
+            counts = [here[limit.key] for limit in limits]
             allowed = all(count < limit.most for limit, count in zip(limits, counts, strict=True))
             if allowed:
                 counts = [count + 1 for count in counts]
                 for limit, count in zip(limits, counts, strict=True):
-                    self._counts[(limit.key, window)] = count
-                    self._counts.move_to_end((limit.key, window))  # the busy are forgotten last
-                while len(self._counts) > LOCAL_COUNTERS:
-                    self._counts.popitem(last=False)
+                    here[limit.key] = count
         return verdict(allowed, WINDOW_SECONDS - moment % WINDOW_SECONDS, limits, counts)
+
+    def _begin(self, window: int) -> Counter[str]:
+        # The window before is kept: a call that began in it may come late.
+        self._counts = {kept: counts for kept, counts in self._counts.items() if kept >= window - 1}
+        return self._counts.setdefault(window, Counter())
 
     @property
     def fields(self) -> int:

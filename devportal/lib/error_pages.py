@@ -10,10 +10,11 @@ from django.template.loader import render_to_string
 from django.utils.cache import add_never_cache_headers
 from redis.exceptions import RedisError
 
-from devportal.lib import request_id
+from devportal.lib import clock, request_id
 from devportal.lib.for_apps import is_for_apps
 
 RETRY_SECONDS = 5
+LONGEST_RETRY_AFTER = 60
 
 
 def _page(request: HttpRequest, status: int, template: str = "", **context: object) -> HttpResponse:
@@ -52,10 +53,10 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return _page(request, 404)
 
 
-def too_many_requests(request: HttpRequest, retry_after: int = 60) -> HttpResponse:
-    """429 of the pages, after `retry_after` seconds; allauth calls it too, and knows no time of its own."""
-    response = _page(request, 429, retry_after=retry_after)
-    response["Retry-After"] = str(retry_after)
+def too_many_requests(request: HttpRequest, wait: int = LONGEST_RETRY_AFTER) -> HttpResponse:
+    """429 of the pages: the text tells the true wait in seconds, Retry-After at most a minute of it."""
+    response = _page(request, 429, wait=clock.in_words(wait))
+    response["Retry-After"] = str(min(max(wait, 1), LONGEST_RETRY_AFTER))
     return response
 
 

@@ -48,6 +48,7 @@ def later(description: str, status: int, seconds: int) -> HttpResponse:
 
 def answered(request: HttpRequest, answer: Callable[[], HttpResponse]) -> HttpResponse:
     """Return the endpoint's answer within its limits, and the documented one under faults."""
+    limits.begin()
     try:
         response = answer()
         if response.status_code in (400, 401, 403):

@@ -176,20 +176,23 @@ def test_no_count_is_lost_between_threads() -> None:
 # --- Bounds ---
 
 
-def test_the_number_of_counters_is_bounded() -> None:
+def test_counters_are_kept_for_their_minute_and_no_longer(mid_minute: Mover) -> None:
     local = LocalCounters()
-    for number in range(counters.LOCAL_COUNTERS + 500):
+    for number in range(500):
         local.take([Limit(str(number), 1)], {})
-    assert len(local._counts) == counters.LOCAL_COUNTERS
+    assert sum(map(len, local._counts.values())) == 500
+    mid_minute(120)
+    local.take([Limit("another", 1)], {})
+    assert sum(map(len, local._counts.values())) == 1
 
 
-def test_a_flood_of_others_does_not_free_a_busy_caller() -> None:
+def test_a_flood_of_others_frees_nobody(mid_minute: Mover) -> None:
     local = LocalCounters()
-    for number in range(counters.LOCAL_COUNTERS + 500):
+    for _ in range(20):
+        local.take([Limit("key:quiet", 20)], {})
+    for number in range(20_000):
         local.take([Limit(f"guesses:{number}", 300)], {})
-        if number % 100 == 0:
-            busy = local.take([Limit("key:busy", 20)], {})
-    assert not busy.allowed
+    assert not local.take([Limit("key:quiet", 20)], {}).allowed
 
 
 # --- Guesses ---

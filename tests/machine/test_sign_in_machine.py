@@ -87,7 +87,7 @@ def world(db: None, monkeypatch: pytest.MonkeyPatch, settings: Any) -> World:
     settings.UNVERIFIED_APP_PEOPLE = CAP
     settings.SIGNING_KEY_REFRESH_SECONDS = DAY  # no thread of its own: it would not see this transaction
     # What is tested here is not how often one may try.
-    settings.ACCOUNT_RATE_LIMITS = False
+    settings.RATELIMIT_ENABLE = False
     for name in [name for name in dir(service_settings) if name.endswith("_PER_MINUTE")]:
         setattr(settings, name, 10**6)
     monkeypatch.setattr(logging.root.manager, "disable", logging.WARNING)  # refusals by the thousand

@@ -92,7 +92,7 @@ def no_exceptions_and_no_limits_here(client: Browser, settings: Any) -> None:
     """Take a 500 as a 500: the test's browser would raise what caused it. And let nothing hide behind a 429."""
     client.raise_request_exception = False
     settings.FAILURES_PER_MINUTE = settings.CLIENT_REQUESTS_PER_MINUTE = 100_000
-    settings.ACCOUNT_RATE_LIMITS = False
+    settings.RATELIMIT_ENABLE = False
 
 
 def is_documented_page(response: Any) -> bool:

@@ -228,7 +228,7 @@ def stays_here(location: str) -> bool:
 @pytest.fixture
 def unlimited(settings: Any) -> None:
     """Let a test sign in more often than a person may."""
-    settings.ACCOUNT_RATE_LIMITS = False
+    settings.RATELIMIT_ENABLE = False
 
 
 def test_sign_in_leads_nowhere_else(person: Account, unlimited: None) -> None:

@@ -12,7 +12,7 @@ from oidc.models import Client
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import RelyingParty, sign_in
 
-SESSION, CSRF = "openport_session", "openport_csrf"
+SESSION, CSRF, KNOWN = "openport_session", "openport_csrf", "openport_known"
 NEW_PASSWORD = "another horse 7 battery"
 
 
@@ -23,7 +23,7 @@ def test_cookies_have_names_of_their_own(person: Account) -> None:
     browser = Browser()
     browser.get("/account/login/")
     sign_in(browser, person)
-    assert set(browser.cookies) <= {SESSION, CSRF}
+    assert set(browser.cookies) <= {SESSION, CSRF, KNOWN}
     assert SESSION in browser.cookies
     assert not {"sessionid", "csrftoken", "messages"} & set(browser.cookies)
 
@@ -32,11 +32,11 @@ def test_flags_of_the_cookies(person: Account) -> None:
     browser = Browser()
     browser.get("/account/login/")
     sign_in(browser, person)
-    for name in (SESSION, CSRF):
+    for name, path in ((SESSION, "/"), (CSRF, "/"), (KNOWN, "/account/")):
         cookie: Morsel[str] = browser.cookies[name]
         assert cookie["httponly"]
         assert cookie["samesite"] == "Lax"
-        assert cookie["path"] == "/"
+        assert cookie["path"] == path
         assert not cookie["domain"]
 
 

@@ -1,0 +1,107 @@
+"""Which browsers signed in to an account before: strangers can't lock those out (docs/sign-in.md#limits).
+
+The cookie holds an entry for each of the last few accounts: when, a random id, and a MAC over both, the account and its
+password's hash. Nothing in it names the account, and a new password makes it worthless.
+"""
+
+import hmac
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from allauth.account.signals import password_changed, password_set, user_logged_in
+from allauth.account.utils import filter_users_by_email
+from django.conf import settings
+from django.dispatch import receiver
+from django.http import HttpRequest, HttpResponse
+from django.utils.crypto import salted_hmac
+
+from accounts.models import Account
+from devportal.lib import clock
+from devportal.lib.credentials import random_text
+
+COOKIE = "openport_known"
+PATH = "/account/"
+ACCOUNTS = 5
+DAY = 24 * 3600
+_SEPARATOR, _BETWEEN = ".", "|"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One sign-in of this browser: `id` stays the same from one sign-in to the next."""
+
+    id: str
+    at: int
+    mac: str
+
+    def is_of(self, account: Account) -> bool:
+        """Tell whether it is from a sign-in to this account, with its present password, and not too long ago."""
+        is_recent = 0 <= clock.timestamp() - self.at <= settings.KNOWN_BROWSER_DAYS * DAY
+        return is_recent and hmac.compare_digest(self.mac, _mac(account, self.id, self.at))
+
+    def __str__(self) -> str:
+        return _SEPARATOR.join((self.id, str(self.at), self.mac))
+
+
+def _mac(account: Account, entry_id: str, at: int) -> str:
+    signed = f"{account.pk} {account.password} {entry_id} {at}"
+    return salted_hmac("accounts.known_browsers", signed, algorithm="sha256").hexdigest()
+
+
+def _entries(request: HttpRequest) -> Iterator[Entry]:
+    for text in request.COOKIES.get(COOKIE, "").split(_BETWEEN)[:ACCOUNTS]:
+        entry_id, _, rest = text.partition(_SEPARATOR)
+        at, _, mac = rest.partition(_SEPARATOR)
+        if at.isascii() and at.isdigit() and len(at) <= 12 and mac.isascii():
+            yield Entry(entry_id, int(at), mac)
+
+
+def find(request: HttpRequest, account: Account) -> str:
+    """Return the id by which this browser is known to an account, "" if it is not."""
+    return next((entry.id for entry in _entries(request) if entry.is_of(account)), "")
+
+
+def find_by_login(request: HttpRequest, login: str) -> str:
+    """Return the id by which this browser is known to the account that signs in as `login`, "" if there is none.
+
+    Only a browser that signed in to some account has the database asked, so time tells strangers nothing.
+    """
+    if not any(_entries(request)):
+        return ""
+    accounts = filter_users_by_email(login, prefer_verified=True)
+    return next((known for account in accounts if (known := find(request, account))), "")
+
+
+@receiver([user_logged_in, password_changed, password_set])
+def note(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
+    request.known_to = user  # type: ignore[attr-defined]  # for the middleware, which has the response
+
+
+class KnownBrowserMiddleware:
+    """Gives the cookie to a browser that has just signed in, or whose account has just got a new password."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        account: Account | None = getattr(request, "known_to", None)
+        if account is not None:
+            _remember(request, response, account)
+        return response
+
+
+def _remember(request: HttpRequest, response: HttpResponse, account: Account) -> None:
+    entry_id, at = find(request, account) or random_text(22), clock.timestamp()
+    new = Entry(entry_id, at, _mac(account, entry_id, at))
+    others = [entry for entry in _entries(request) if entry.id != entry_id and not entry.is_of(account)]
+    response.set_cookie(
+        COOKIE,
+        _BETWEEN.join(map(str, [new, *others][:ACCOUNTS])),
+        max_age=settings.KNOWN_BROWSER_DAYS * DAY,
+        path=PATH,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )

@@ -1,0 +1,48 @@
+"""Limits of forms by URL name, whoever's view they lead to; and the answer beyond any limit."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+from devportal.lib.error_pages import too_many_requests
+from devportal.lib.ratelimit import keys
+from devportal.lib.ratelimit.usage import Rate, RateLimited, hit
+
+MINUTE, DAY = 60, 24 * 3600
+
+
+class RateLimitMiddleware:
+    """Counts what is sent to the forms that settings name, by address or by person, each form apart."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, *view: Any) -> HttpResponse | None:
+        if request.method in ("GET", "HEAD", "OPTIONS") or request.resolver_match is None:
+            return None
+        name = request.resolver_match.view_name
+        try:
+            if name in settings.FORMS_BY_ADDRESS:
+                hit(Rate(f"form {name}", settings.FORMS_PER_ADDRESS_PER_MINUTE, MINUTE), keys.address(request))
+            if request.user.is_authenticated:
+                _count_by_person(name, request.user.pk)
+        except RateLimited as limited:
+            return too_many_requests(request, limited.wait)
+        return None
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """429 for a limit that a view or form met."""
+        return too_many_requests(request, exception.wait) if isinstance(exception, RateLimited) else None
+
+
+def _count_by_person(name: str, person: int) -> None:
+    # Of somebody who is signed in and known: a lost store is no reason to stop their work.
+    if name in settings.FORMS_BY_PERSON:
+        hit(Rate(f"form {name}", settings.FORMS_PER_PERSON_PER_MINUTE, MINUTE, fail_open=True), "person", person)
+    if name in settings.FORMS_THAT_MAIL:
+        hit(Rate(f"mail {name}", settings.MAILING_FORMS_PER_PERSON_PER_DAY, DAY, fail_open=True), "person", person)

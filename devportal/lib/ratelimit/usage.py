@@ -1,0 +1,69 @@
+"""Counts one thing under one key in fixed windows of any length, with django-ratelimit."""
+
+import logging
+from dataclasses import dataclass
+
+from django_ratelimit.core import get_usage
+from redis.exceptions import RedisError
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Rate:
+    """At most `most` in `seconds` for each key within `group`.
+
+    While the store does not answer, `hit` raises RedisError, which is a page that asks to try again (503); with
+    `fail_open` it lets pass.
+    """
+
+    group: str
+    most: int
+    seconds: int
+    fail_open: bool = False
+
+
+class RateLimited(Exception):
+    """Beyond a limit; `wait` is how many seconds are left of the window, at least 1."""
+
+    def __init__(self, wait: int) -> None:
+        super().__init__(f"too many requests; again in {wait} s")
+        self.wait = max(wait, 1)
+
+
+def hit(rate: Rate, *key: object) -> None:
+    """Count something under `key`. Raises RateLimited beyond `rate`; RedisError, see Rate."""
+    try:
+        count, wait = _count(rate.group, rate, key, increment=True)
+        if count > rate.most:
+            count -= _count(_taken_back(rate), rate, key, increment=False)[0]
+    except RedisError:
+        if not rate.fail_open:
+            raise
+        log.warning("The limit of %r is not counted: its store does not answer.", rate.group)
+        return
+    if count > rate.most:
+        raise RateLimited(wait)
+
+
+def take_back(rate: Rate, *key: object) -> None:
+    """Undo one `hit`: what turned out well does not count. Counted beforehand, many at once can't slip through."""
+    _count(_taken_back(rate), rate, key, increment=True)
+
+
+def _taken_back(rate: Rate) -> str:
+    # django-ratelimit counts upwards only; a window's end depends on key and length, so both counts have the same.
+    return f"{rate.group}, taken back"
+
+
+def _count(group: str, rate: Rate, key: tuple[object, ...], increment: bool) -> tuple[int, int]:
+    """Return the count and the seconds that are left of its window."""
+    # It has to be encodable: a lone surrogate in what somebody typed is none.
+    value = " ".join(map(str, key)).encode("utf-8", "backslashreplace").decode()
+    period = (rate.most, rate.seconds)
+    usage = get_usage(None, group=group, key=lambda *_: value, rate=period, increment=increment)
+    if usage is None:  # RATELIMIT_ENABLE is False
+        return 0, 0
+    if usage["time_left"] < 0:  # the entry went between two steps of the library's; as if the limit were met
+        return rate.most + 1, 1
+    return usage["count"], usage["time_left"]

@@ -1,0 +1,167 @@
+"""A few mails a day that anybody can cause go to one mailbox; the page says when no more do."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+from accounts import mail_ceiling
+from accounts.models import Account, Outbox
+from accounts.plans.invitations import Refused
+from accounts.plans.invitations import invite as invite_to_family
+from devportal.lib.ratelimit import keys
+from oidc import invitations
+from oidc.projects import TooMany
+from tests.factories import PASSWORD, make_account, make_project
+
+DAY = 24 * 3600
+MOST = 6
+
+
+@pytest.fixture(autouse=True)
+def within_one_window(stopped_clock: None) -> None:
+    pass
+
+
+def reset(email: str, n: int, browser: Browser | None = None) -> Any:
+    form = {"email": email}
+    return (browser or Browser()).post("/account/password/reset/", form, REMOTE_ADDR=f"198.51.100.{n}")
+
+
+def sign_up(email: str, n: int, browser: Browser | None = None) -> Any:
+    form = {"email": email, "given_name": "N", "password1": "a quiet evening 42"}
+    return (browser or Browser()).post("/account/signup/", form, REMOTE_ADDR=f"198.51.100.{n}")
+
+
+def words(page: Any) -> str:
+    """Return what a page says, but for the address itself and the time that is left of its day."""
+    text = re.sub(r"<[^>]+>", "", page.content.decode())
+    return re.sub(r"[\w.+-]+@[\w.-]+|\d+ (hour|minute|second)s?", "…", " ".join(text.split()))
+
+
+def said(page: Any) -> bool:
+    return bool(page.status_code == 200 and b"No more mail today" in page.content)
+
+
+def test_a_few_resets_a_day_whoever_asks(person: Account, mailoutbox: list[Any], later: Any) -> None:
+    answers = [reset(person.email, n) for n in range(20)]
+    assert len(mailoutbox) == MOST
+    assert [answer.status_code for answer in answers[:MOST]] == [302] * MOST
+    assert all(said(answer) for answer in answers[MOST:])
+    later(DAY)
+    assert reset(person.email, 1).status_code == 302
+    assert len(mailoutbox) == MOST + 1
+
+
+def test_all_ways_count_together(person: Account, mailoutbox: list[Any]) -> None:
+    for n in range(MOST):
+        (reset if n % 2 else sign_up)(person.email, n)
+    assert said(reset(person.email, 50))
+    assert said(sign_up(person.email, 51))
+    assert len(mailoutbox) == MOST
+
+
+@pytest.mark.parametrize("way", [reset, sign_up])
+def test_known_and_unknown_addresses_hear_the_same(person: Account, mailoutbox: list[Any], way: Any) -> None:
+    pages = {email: [way(email, n) for n in range(9)] for email in (person.email, "nobody@example.com")}
+    known, unknown = pages.values()
+    assert [page.status_code for page in known] == [page.status_code for page in unknown]
+    assert said(known[-1])
+    assert words(known[-1]) == words(unknown[-1])
+
+
+def test_having_codes_sent_again_tells_nothing_either(person: Account, mailoutbox: list[Any]) -> None:
+    outcomes = []
+    for email in (person.email, "nobody@example.com"):
+        seen = []
+        for n in range(3):
+            browser = Browser()
+            seen.append(sign_up(email, n, browser).status_code)
+            for _ in range(2):
+                again = browser.post("/account/confirm-email/", {"action": "resend"}, REMOTE_ADDR=f"192.0.2.{n}")
+                seen.append(again.status_code)
+        outcomes.append(seen)
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0][-1] == 302 or 200 in outcomes[0]
+
+
+def test_a_code_that_came_still_works(db: None, mailoutbox: list[Any]) -> None:
+    browser = Browser()
+    sign_up("new@example.com", 1, browser)
+    code = re.findall(r"^\w{3,4}-\w{3,4}$", mailoutbox[-1].body, re.MULTILINE)[0]
+    for n in range(MOST):
+        reset("new@example.com", n)
+    assert said(browser.post("/account/confirm-email/", {"action": "resend"}))
+    assert browser.post("/account/confirm-email/", {"code": code}).status_code == 302
+    assert Account.objects.get(email="new@example.com").email_verified
+
+
+def test_spellings_and_tags_are_one_mailbox() -> None:
+    same = ["ada@example.com", "ADA@Example.com", " ada@example.com", "ada+1@example.com", "ada+x+y@EXAMPLE.COM"]
+    assert {keys.mailbox(address) for address in same} == {"ada@example.com"}
+    same = ["a.d.a@gmail.com", "ada+notes@googlemail.com", "Ada@Gmail.com"]
+    assert {keys.mailbox(address) for address in same} == {"ada@gmail.com"}
+    assert keys.mailbox("a.da@example.com") != keys.mailbox("ada@example.com")
+    assert keys.mailbox("ada@b\u00fccher.example") == keys.mailbox("ada@xn--bcher-kva.example")
+    assert keys.mailbox("+x@example.com") == "+x@example.com"
+
+
+def test_tags_do_not_get_around_it(db: None, mailoutbox: list[Any]) -> None:
+    for n in range(12):
+        sign_up(f"victim+{n}@example.com", n)
+    assert len(mailoutbox) == MOST
+
+
+def test_a_browser_that_signed_in_before_has_a_budget_of_its_own(person: Account, mailoutbox: list[Any]) -> None:
+    browser = Browser()
+    browser.post("/account/login/", {"login": person.email, "password": PASSWORD})
+    del browser.cookies["openport_session"]
+    for n in range(12):
+        reset(person.email, n)
+    assert len(mailoutbox) == MOST
+    answers = [reset(person.email, n, browser) for n in range(MOST + 1)]
+    assert [answer.status_code for answer in answers[:MOST]] == [302] * MOST
+    assert said(answers[-1])
+
+
+def test_a_new_address_of_somebody_who_is_signed_in_counts(signed_in: Browser, mailoutbox: list[Any]) -> None:
+    for n in range(MOST):
+        mail_ceiling.count(f"victim+{n}@example.com")
+    before = len(mailoutbox)
+    signed_in.post("/account/reauthenticate/", {"login": "ada@example.com", "password": PASSWORD})
+    page = signed_in.post("/account/email/", {"email": "victim@example.com", "action_add": ""})
+    assert said(page)
+    assert len(mailoutbox) == before
+
+
+def test_invitations_to_projects_count(person: Account) -> None:
+    for n in range(MOST):
+        invitations.invite(make_project(person, name=f"P{n}"), "victim@example.com", "viewer", person)
+    with pytest.raises(TooMany, match="Several mails"):
+        invitations.invite(make_project(person, name="One more"), "victim@example.com", "viewer", person)
+    assert Outbox.objects.filter(to="victim@example.com").count() == MOST
+
+
+def test_invitations_to_families_count(person: Account) -> None:
+    from accounts.models import Family
+
+    for n in range(MOST + 1):
+        owner = make_account(f"owner{n}@example.com")
+        family = Family.objects.create(owner=owner)
+        if n < MOST:
+            invite_to_family(family, "victim@example.com", owner)
+            continue
+        with pytest.raises(Refused, match="Several mails"):
+            invite_to_family(family, "victim@example.com", owner)
+    assert Outbox.objects.filter(to="victim@example.com").count() == MOST
+
+
+def test_what_people_do_themselves_is_told_to_them_whatever_others_caused(
+    signed_in: Browser, person: Account, mailoutbox: list[Any]
+) -> None:
+    for n in range(12):
+        reset(person.email, n)
+    form = {"oldpassword": PASSWORD, "password1": "another horse 7 battery", "password2": "another horse 7 battery"}
+    signed_in.post("/account/password/change/", form)
+    assert "assword" in mailoutbox[-1].subject
