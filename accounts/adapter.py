@@ -3,6 +3,7 @@
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.internal.flows.email_verification_by_code import EMAIL_VERIFICATION_CODE_SESSION_KEY
 from allauth.core import context as allauth_context
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
@@ -52,14 +53,15 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             guess.was_right()
         return account
 
-    def add_message(
-        self, request: HttpRequest, level: int, message_template: str | None = None, *args: Any, **kwargs: Any
-    ) -> None:
-        context = args[0] if args else kwargs.get("message_context")
-        if message_template == "account/messages/email_confirmation_sent.txt" and context:
-            # Said for known addresses too, to which nothing went that time: they count like any other.
-            self._count_mail(context["email"])
-        super().add_message(request, level, message_template, *args, **kwargs)
+    def generate_email_verification_code(self) -> str:
+        # "Send a new code": counted here, before the old code is replaced, and for known addresses too, to which
+        # nothing goes that time.
+        request = allauth_context.request
+        waiting = request.session.get(EMAIL_VERIFICATION_CODE_SESSION_KEY)
+        if waiting and request.POST.get("action") == "resend":
+            self._count_mail(waiting["email"])
+        code: str = super().generate_email_verification_code()
+        return code
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         if template_prefix in CAUSED_BY_ANYBODY:

@@ -1,0 +1,416 @@
+"""How each bound of docs/limits.md is approached, step by step; tests/security/test_limit_table.py does so."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client as Browser
+
+from accounts.models import Account, Family
+from accounts.plans import members
+from devportal.console.once import new_token
+from oidc.models import Client, Project
+from tests.console.playing import Playground
+from tests.factories import PASSWORD, make_access_token, make_account, make_client, make_key, make_project
+from tests.factories import make_web_client as make_web
+from tests.relying_party import FORM, RelyingParty
+from tests.urls import every_url
+
+Step = Callable[[int, dict[str, Any]], Any]
+# What forms say at a bound of the table.
+MESSAGES = re.compile(r"Several mails went|many invitations|up to 2 |as many as|may have|at most|KB|bytes|MB|too large")
+SPELLINGS = ["ada@example.com", "ADA@example.com", " ada@Example.COM", "Ada@EXAMPLE.com "]
+TAGGED = ["victim@example.com", "Victim@example.com", "victim+1@example.com", "victim+other@EXAMPLE.com"]
+
+
+@dataclass
+class World:
+    """What the steps need, made when it is asked for."""
+
+    request: pytest.FixtureRequest
+    path: str
+
+    @cached_property
+    def person(self) -> Account:
+        account: Account = self.request.getfixturevalue("person")
+        return account
+
+    @cached_property
+    def browser(self) -> Browser:
+        """A browser in which the person is signed in."""
+        browser: Browser = self.request.getfixturevalue("signed_in")
+        return browser
+
+    @cached_property
+    def project(self) -> Project:
+        return make_project(self.person)
+
+    @cached_property
+    def client(self) -> Client:
+        return make_client(self.project)
+
+    @property
+    def place(self) -> str:
+        """The row's path with this project and client in it."""
+        known = {"p": self.project.public_id, "clients": self.client.client_id}
+        return re.sub(r"/(p|clients)/…", lambda part: f"/{part[1]}/{known[part[1]]}", self.path)
+
+    @property
+    def example(self) -> str:
+        """The row's path with ids that nobody has."""
+        return next(url.example for url in every_url() if url.written == self.path)
+
+    def app(self, web: bool = False) -> RelyingParty:
+        self.request.getfixturevalue("db")
+        if not web:
+            return RelyingParty(self.client, self.browser)
+        client, secret = make_web(self.project)
+        return RelyingParty(client, self.browser, secret)
+
+
+@dataclass(frozen=True)
+class Drive:
+    """`prepare` returns what takes one step; `within` is how many of them go well when the setting is 2."""
+
+    prepare: Callable[[World], Step]
+    within: int
+
+
+DRIVES: dict[str, Drive] = {}
+
+
+def drives(*rows: str, within: int = 2) -> Callable[[Callable[[World], Step]], Callable[[World], Step]]:
+    def add(prepare: Callable[[World], Step]) -> Callable[[World], Step]:
+        DRIVES.update(dict.fromkeys(rows, Drive(prepare, within)))
+        return prepare
+
+    return add
+
+
+# --- Sign-in ---
+
+
+def log_in(browser: Browser, login: str, password: str, changes: dict[str, Any]) -> Any:
+    return browser.post("/account/login/", {"login": login, "password": password}, **changes)
+
+
+@drives("passwords that are checked")
+def right_passwords(world: World) -> Step:
+    people = [make_account(f"p{n}@example.com") for n in range(3 if world.person else 0)]
+    return lambda n, changes: log_in(Browser(), people[n].email, PASSWORD, changes)
+
+
+@drives("passwords of known browsers")
+def right_passwords_here(world: World) -> Step:
+    known = world.browser.cookies["openport_known"].value
+
+    def step(n: int, changes: dict[str, Any]) -> Any:
+        browser = Browser()
+        browser.cookies["openport_known"] = known
+        return log_in(browser, SPELLINGS[n], PASSWORD, changes)
+
+    return step
+
+
+@drives("wrong passwords")
+def wrong_passwords(world: World) -> Step:
+    assert world.person
+    return lambda n, changes: log_in(Browser(), f"p{n}@example.com", "wrong", changes)
+
+
+@drives("wrong passwords for one account", "wrong passwords from anywhere")
+def wrong_passwords_of_one(world: World) -> Step:
+    assert world.person
+    return lambda n, changes: log_in(Browser(), SPELLINGS[n], "wrong", changes)
+
+
+@drives("wrong passwords in a known browser")
+def wrong_passwords_here(world: World) -> Step:
+    world.browser.cookies.pop("openport_session")
+    return lambda n, changes: log_in(world.browser, SPELLINGS[n], "wrong", changes)
+
+
+@drives("wrong passwords when asked again")
+def wrong_passwords_again(world: World) -> Step:
+    return lambda n, changes: world.browser.post(
+        world.path, {"login": world.person.email, "password": "wrong"}, **changes
+    )
+
+
+@drives("wrong second steps for one account", "wrong second steps from anywhere")
+def wrong_codes(world: World) -> Step:
+    TOTP.activate(world.person, generate_totp_secret())
+    return lambda n, changes: wrong_code(world.person, changes)
+
+
+@drives("wrong second steps")
+def wrong_codes_of_many(world: World) -> Step:
+    people = [world.person, make_account(), make_account()]
+    for account in people:
+        TOTP.activate(account, generate_totp_secret())
+    return lambda n, changes: wrong_code(people[n], changes)
+
+
+def wrong_code(account: Account, changes: dict[str, Any]) -> Any:
+    browser = Browser()
+    log_in(browser, account.email, PASSWORD, changes)
+    return browser.post("/account/2fa/authenticate/", {"code": "000000"}, **changes)
+
+
+@drives("wrong second steps when asked again")
+def wrong_codes_again(world: World) -> Step:
+    browser = world.browser
+    TOTP.activate(world.person, generate_totp_secret())
+    return lambda n, changes: browser.post(world.path, {"code": "000000"}, **changes)
+
+
+# --- Forms and codes ---
+
+
+@drives("forms of sign-up, reset, codes and passkeys")
+def forms_of_anybody(world: World) -> Step:
+    world.request.getfixturevalue("db")
+    return lambda n, changes: Browser().post(world.path, {"email": f"n{n}@example.com"}, **changes)
+
+
+@drives("forms that make, upload or compute", "steps of a review, which mail")
+def forms_of_people(world: World) -> Step:
+    return lambda n, changes: world.browser.post(world.example, {"once": f"{n}"}, **changes)
+
+
+SIGN_UP = {"given_name": "N", "password1": "a quiet evening 42"}
+
+
+@drives("wrong codes from a sign-up's mail", within=1)
+def codes_of_a_sign_up(world: World) -> Step:
+    world.request.getfixturevalue("db")
+    browser = Browser()
+    browser.post("/account/signup/", {"email": "new@example.com", **SIGN_UP})
+    return lambda n, changes: browser.post(world.path, {"code": "AAAA-AAAA"}, **changes)
+
+
+@drives("wrong codes from a reset's mail", within=1)
+def codes_of_a_reset(world: World) -> Step:
+    browser = Browser()
+    browser.post("/account/password/reset/", {"email": world.person.email})
+    return lambda n, changes: browser.post(world.path, {"code": "AAAA-AAAA"}, **changes)
+
+
+# --- Mails ---
+
+
+@drives("mails of sign-up", "mails of resets")
+def mails_of_forms(world: World) -> Step:
+    world.request.getfixturevalue("db")
+    return lambda n, changes: Browser().post(world.path, {"email": TAGGED[n], **SIGN_UP}, **changes)
+
+
+@drives("codes sent again")
+def codes_again(world: World) -> Step:
+    world.request.getfixturevalue("db")
+    browsers = [Browser() for _ in range(3)]
+    for browser in browsers:
+        browser.post("/account/signup/", {"email": TAGGED[0], **SIGN_UP})
+    return lambda n, changes: browsers[n].post(world.path, {"action": "resend"}, **changes)
+
+
+@drives("codes to a new address")
+def codes_to_a_new_address(world: World) -> Step:
+    again = {"login": world.person.email, "password": PASSWORD}
+    world.browser.post("/account/reauthenticate/", again)
+    return lambda n, changes: world.browser.post(world.path, {"email": TAGGED[n], "action_add": ""}, **changes)
+
+
+@drives("invitations to families, by mailbox")
+def family_mails(world: World) -> Step:
+    def step(n: int, changes: dict[str, Any]) -> Any:
+        owner = make_account(f"owner{n}@example.com")
+        members.add(Family.objects.create(owner=owner), owner)
+        browser = Browser()
+        browser.force_login(owner)
+        return browser.post(world.path, {"email": TAGGED[n]}, **changes)
+
+    assert world.person
+    return step
+
+
+@drives("invitations to projects, by mailbox")
+def project_mails(world: World) -> Step:
+    def step(n: int, changes: dict[str, Any]) -> Any:
+        path = f"/console/p/{make_project(world.person, name=f'P{n}').public_id}/members"
+        return world.browser.post(path, {"email": TAGGED[n], "role": "viewer"}, **changes)
+
+    return step
+
+
+@drives("invitations to a family", within=2)
+def family_invitations(world: World) -> Step:
+    Family.objects.create(owner=world.person)
+    return lambda n, changes: world.browser.post(world.path, {"email": f"n{n}@example.com"}, **changes)
+
+
+@drives("people of a family", within=1)  # its owner is one
+def family_members(world: World) -> Step:
+    members.add(Family.objects.create(owner=world.person), world.person)
+    return lambda n, changes: world.browser.post(world.path, {"email": f"n{n}@example.com"}, **changes)
+
+
+@drives("invitations to projects")
+def project_invitations(world: World) -> Step:
+    return lambda n, changes: world.browser.post(
+        world.place, {"email": f"n{n}@example.com", "role": "viewer"}, **changes
+    )
+
+
+@drives("members of a project", within=1)
+def project_members(world: World) -> Step:
+    return project_invitations(world)
+
+
+# --- What people make ---
+
+
+@drives("projects")
+def projects(world: World) -> Step:
+    return lambda n, changes: world.browser.post(world.path, {"name": f"Notes {n}", "once": new_token()}, **changes)
+
+
+@drives("clients", within=1)  # the world has one
+def clients(world: World) -> Step:
+    assert world.client
+    form = {"type": "spa", "redirect_uris": "https://app.example.com/callback"}
+    return lambda n, changes: world.browser.post(
+        world.place, form | {"name": f"Notes {n}", "once": new_token()}, **changes
+    )
+
+
+@drives("API keys")
+def api_keys(world: World) -> Step:
+    return lambda n, changes: world.browser.post(world.place, {"name": f"Key {n}", "once": new_token()}, **changes)
+
+
+@drives("photos", within=0)
+def photos(world: World) -> Step:
+    return lambda n, changes: world.browser.post(world.path, {"given_name": "A", "picture": picture()}, **changes)
+
+
+@drives("logos", within=0)
+def logos(world: World) -> Step:
+    return lambda n, changes: world.browser.post(
+        world.place, {"name": "Notes", "logo": picture(), "step": "save"}, **changes
+    )
+
+
+def picture() -> SimpleUploadedFile:
+    return SimpleUploadedFile("photo.png", b"\x89PNG\r\n\x1a\n" + b"\0" * 1000, "image/png")
+
+
+# --- What apps use ---
+
+
+@drives("guessed secrets in the playground")
+def playground_guesses(world: World) -> Step:
+    playground = Playground(make_web(world.project)[0], world.browser).open()
+    playground.go("email")
+
+    def step(n: int, changes: dict[str, Any]) -> Any:
+        world.browser.defaults |= {"REMOTE_ADDR": changes["REMOTE_ADDR"]}
+        return playground.exchange("wrong")
+
+    return step
+
+
+@drives("authorization requests")
+def authorizations(world: World) -> Step:
+    app = world.app()
+    return lambda n, changes: app.browser.get(world.path, app.parameters(), **changes)
+
+
+@drives("authorization requests that end on a page")
+def bad_authorizations(world: World) -> Step:
+    world.request.getfixturevalue("db")
+    return lambda n, changes: Browser().get(world.path, {"client_id": f"op_client_{n}"}, **changes)
+
+
+def post(path: str, form: dict[str, str], changes: dict[str, Any], **headers: str) -> Any:
+    changes = changes | {"headers": changes["headers"] | headers}
+    return Browser().post(path, urlencode(form), content_type=FORM, **changes)
+
+
+@drives("refused requests of nobody in particular")
+def strangers_requests(world: World) -> Step:
+    world.request.getfixturevalue("db")
+    form = {"grant_type": "refresh_token", "refresh_token": "x" * 43, "token": "x"}
+    return lambda n, changes: post(world.path, form | {"client_id": f"x{n}"}, changes, Authorization="Bearer x")
+
+
+def dead_tokens_of(web: bool) -> Callable[[World], Step]:
+    def prepare(world: World) -> Step:
+        form = {"grant_type": "refresh_token", "refresh_token": "x" * 43} | world.app(web).credentials()
+        return lambda n, changes: post(world.path, form, changes)
+
+    return prepare
+
+
+DRIVES["refused requests of a public client"] = Drive(dead_tokens_of(web=False), 2)
+DRIVES["refused requests of a client that proved itself"] = Drive(dead_tokens_of(web=True), 2)
+
+
+@drives("requests of a client")
+def requests_of_a_client(world: World) -> Step:
+    app = world.app()
+    tokens = [app.tokens() for _ in range(3)]
+
+    def step(n: int, changes: dict[str, Any]) -> Any:
+        given = tokens[n]
+        if world.path == "/connect/userinfo":
+            return post(world.path, {}, changes, Authorization=f"Bearer {given['access_token']}")
+        form = {"grant_type": "refresh_token", "refresh_token": given["refresh_token"], "token": given["refresh_token"]}
+        return post(world.path, form | app.credentials(), changes)
+
+    return step
+
+
+def get(path: str, credential: str, changes: dict[str, Any]) -> Any:
+    return Browser().get(path, **changes | {"headers": changes["headers"] | {"Authorization": f"Bearer {credential}"}})
+
+
+@drives("calls of an API key")
+def calls_of_a_key(world: World) -> Step:
+    key = make_key(world.project)[1]
+    return lambda n, changes: get(world.path, key, changes)
+
+
+SCOPES = ("openid", "email", "profile", "account.read")
+
+
+@drives("calls of an app")
+def calls_of_an_app(world: World) -> Step:
+    client = make_client(world.project, approved_scopes=["account.read"])
+    tokens = [make_access_token(client, make_account(), SCOPES) for _ in range(3)]
+    return lambda n, changes: get(world.path, tokens[n], changes)
+
+
+@drives("calls for a person")
+def calls_for_a_person(world: World) -> Step:
+    client = make_client(world.project, approved_scopes=["account.read"])
+    tokens = [make_access_token(client, world.person, SCOPES) for _ in range(3)]
+    return lambda n, changes: get(world.path, tokens[n], changes)
+
+
+@drives("credentials that nobody knows")
+def guessed_credentials(world: World) -> Step:
+    world.request.getfixturevalue("db")
+    return lambda n, changes: get(world.path, f"op_key_{n}", changes)
+
+
+@drives("billing reports with a wrong signature")
+def forged_reports(world: World) -> Step:
+    world.request.getfixturevalue("db")
+    return lambda n, changes: post(world.path, {"id": str(n)}, changes, **{"Billing-Timestamp": str(n)})

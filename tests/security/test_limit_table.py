@@ -1,0 +1,128 @@
+"""The table of docs/limits.md: each bound is reached while address, Host, port and spelling change.
+
+`DRIVES` has for every row how to come one step closer to its bound. The setting is 2 meanwhile: two steps go well, the
+third is beyond.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.conf import settings as declared
+from django.test import Client as Browser
+
+from devportal.lib.counters import counters
+from tests.security import limit_drives
+from tests.security.limit_drives import DRIVES, World
+from tests.urls import every_url
+
+PAGE = declared.PROJECT_DIR / "docs" / "limits.md"
+LOGIN_PAGES = ("/account/login/?next", "/admin/login/")
+
+
+@dataclass(frozen=True)
+class Row:
+    what: str
+    paths: tuple[str, ...]
+    counted_by: str
+    setting: str
+    beyond: str
+
+
+def tables() -> Iterator[list[list[str]]]:
+    """Yield the rows of each table, cell by cell, without its head."""
+    for table in re.findall(r"(?:^\|.*\|\n)+", PAGE.read_text(), re.MULTILINE):
+        yield [[cell.strip() for cell in line.strip("|\n").split("|")] for line in table.splitlines()[2:]]
+
+
+def quoted(cell: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"`([^`]+)`", cell))
+
+
+LIMITS, NOTHING_TO_BOUND = list(tables())[:2]
+ROWS = [Row(what, quoted(paths), by, quoted(setting)[0], beyond) for what, paths, by, setting, _, beyond in LIMITS]
+EACH = [pytest.param(row, path, id=f"{row.what}: {path}") for row in ROWS for path in row.paths]
+LISTED = {path for row in ROWS for path in row.paths}
+LISTED |= {path for cells in NOTHING_TO_BOUND for path in quoted(cells[0])}
+
+
+@pytest.fixture(autouse=True)
+def within_one_window(stopped_clock: None) -> None:
+    pass
+
+
+def hosts() -> list[str]:
+    """Return spellings of the service's host that are let in at all."""
+    tried = ["localhost", "127.0.0.1", "LOCALHOST", *(f"localhost:{port}" for port in (80, 1001, 1002, 8000))]
+    return [host for host in tried if Browser().get("/health/live", headers={"Host": host}).status_code == 200]
+
+
+def circumstances(row: Row) -> Iterator[dict[str, Any]]:
+    """Yield what a caller changes from one request to the next, as far as the row does not count by it."""
+    known = hosts()
+    for n in count():
+        ip = f"2001:db8:1:2::{n + 1:x}" if "address" in row.counted_by else f"198.51.100.{n + 1}"
+        forged = {"X-Forwarded-For": f"192.0.2.{n}", "X-Real-IP": f"192.0.2.{n}", "Host": known[n % len(known)]}
+        yield {"REMOTE_ADDR": ip, "headers": forged}
+
+
+def is_beyond(row: Row, response: Any) -> bool:
+    """Tell whether an answer is the one that the row promises."""
+    text = response.content.decode()
+    if row.beyond.startswith("429, shown"):
+        return bool(response.context["result"].exchange.status == 429)
+    if row.beyond.startswith("429"):
+        return bool(response.status_code == 429 and 1 <= int(response["Retry-After"]) <= 60)
+    if row.beyond.startswith("page"):
+        return bool(response.status_code == 200 and "No more mail today" in text)
+    if row.beyond.startswith("said in the form"):
+        return bool(response.status_code == 200 and limit_drives.MESSAGES.search(text))
+    return bool(response.status_code == 302 and response["Location"].startswith("/account/login"))
+
+
+@pytest.mark.parametrize(("row", "path"), EACH)
+def test_each_bound_is_reached(row: Row, path: str, request: pytest.FixtureRequest, settings: Any) -> None:
+    drive = DRIVES[row.what]
+    world = World(request, path)
+    step = drive.prepare(world)
+    counters.cache_clear()  # what the preparation itself counted
+    setattr(settings, row.setting, 2)
+    settings.BILLING_SECRET = settings.BILLING_SECRET or "x" * 40
+    for n, changes in zip(range(drive.within + 1), circumstances(row), strict=False):
+        response = step(n, changes)
+        assert is_beyond(row, response) == (n == drive.within), (n, response.status_code, response.content[-2000:])
+
+
+def test_every_row_is_driven_and_no_other() -> None:
+    assert sorted(row.what for row in ROWS) == sorted(DRIVES)
+
+
+def test_every_setting_is_one() -> None:
+    for row in ROWS:
+        assert isinstance(getattr(declared, row.setting), int), row.setting
+
+
+def test_every_listed_path_is_mounted() -> None:
+    assert {url.written for url in every_url()} >= LISTED
+
+
+@pytest.mark.parametrize(("group", "counted_by"), [("FORMS_BY_ADDRESS", "address"), ("FORMS_BY_PERSON", "person")])
+def test_the_forms_of_the_settings_are_those_of_the_table(group: str, counted_by: str) -> None:
+    written = {url.name: url.written for url in every_url()}
+    setting = f"FORMS_PER_{counted_by.upper()}_PER_MINUTE"
+    [row] = [row for row in ROWS if row.setting == setting]
+    assert {written[name] for name in getattr(declared, group)} == set(row.paths)
+
+
+def test_whatever_takes_a_post_from_anybody_is_listed(db: None, settings: Any) -> None:
+    settings.BILLING_SECRET = "x" * 40
+    for url in every_url():
+        browser = Browser(raise_request_exception=False)
+        response = browser.post(url.example, urlencode({"a": "b"}), content_type="application/x-www-form-urlencoded")
+        asks_to_sign_in = response.headers.get("Location", "").startswith(LOGIN_PAGES)
+        if response.status_code not in (404, 405) and not asks_to_sign_in:
+            assert url.written in LISTED, f"{url.name} ({url.written}) answers {response.status_code}"
