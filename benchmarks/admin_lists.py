@@ -111,9 +111,8 @@ def measure(browser: Any, url: str, times: int) -> tuple[list[float], int, int]:
 
 
 def run(sizes: Any, times: int) -> int:
-    from django.test import Client as Browser
-
     from benchmarks import admin_rows
+    from tests.browsing import Browser
     from tests.factories import make_account
 
     begun = time.perf_counter()

@@ -158,9 +158,8 @@ def main() -> int:
     parser.add_argument("--aim", type=float, default=AIM_MS, help="milliseconds that no page's median may exceed")
     options = parser.parse_args()
     with service():
-        from django.test import Client as Browser
-
         from benchmarks import console_data
+        from tests.browsing import Browser
 
         started = time.perf_counter()
         filled = console_data.fill()

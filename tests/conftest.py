@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from types import SimpleNamespace
-from typing import Any
 
 import django_ratelimit.core
 import pytest
@@ -15,9 +14,9 @@ from accounts.models import Account
 from accounts.plans import catalogue, sources
 from devportal.lib import clock
 from devportal.lib.counters import counters
-from devportal.lib.sessions import SessionStore
 from oidc import keys
 from oidc.models import Client, SigningKey
+from tests import browsing
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.relying_party import RelyingParty
 
@@ -51,25 +50,10 @@ def keys_parsed_once() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def browsers_hold_keys() -> Iterator[None]:
-    """Let Django's test browser find and make sessions by the cookie's key: it takes `session_key` for that."""
-    name = settings.SESSION_COOKIE_NAME
-    set_cookies = Browser._set_login_cookies  # type: ignore[attr-defined]
-
-    def session(self: Browser) -> SessionStore:
-        if cookie := self.cookies.get(name):
-            return SessionStore.from_cookie(cookie.value)
-        made = SessionStore()
-        made.save()
-        self.cookies[name] = made.cookie or ""
-        return made
-
-    def set_login_cookies(self: Browser, request: Any) -> None:
-        set_cookies(self, request)
-        self.cookies[name] = request.session.cookie
-
+    """Let every test browser, pytest-django's included, do as ours does."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Browser, "session", property(session))
-        patch.setattr(Browser, "_set_login_cookies", set_login_cookies)
+        for name in ("session", "_set_login_cookies"):
+            patch.setattr(Browser, name, vars(browsing.Browser)[name])
         yield
 
 

@@ -1,0 +1,28 @@
+"""Django's test browser, for sessions whose cookie holds something else than the database."""
+
+from typing import Any
+
+from django.conf import settings
+from django.test import Client
+
+from devportal.lib.sessions import SessionStore
+
+_set_cookies = Client._set_login_cookies  # type: ignore[attr-defined]
+
+
+class Browser(Client):
+    """Finds and makes sessions by the cookie's key, where Django's own takes `session_key` for that."""
+
+    @property
+    def session(self) -> SessionStore:  # type: ignore[override]
+        name = settings.SESSION_COOKIE_NAME
+        if cookie := self.cookies.get(name):
+            return SessionStore.from_cookie(cookie.value)
+        made = SessionStore()
+        made.save()
+        self.cookies[name] = made.cookie or ""
+        return made
+
+    def _set_login_cookies(self, request: Any) -> None:
+        _set_cookies(self, request)
+        self.cookies[settings.SESSION_COOKIE_NAME] = request.session.cookie
