@@ -120,8 +120,13 @@ def test_only_what_has_expired_is_dropped() -> None:
 def test_looking_for_what_has_expired_is_rare(monkeypatch: pytest.MonkeyPatch) -> None:
     store, real = MemoryCache("tests", {}), MemoryCache._cull
     looks: list[int] = []
+
+    def cull(self: MemoryCache) -> None:
+        looks.append(1)
+        real(self)
+
     store.clear()
-    monkeypatch.setattr(MemoryCache, "_cull", lambda self: (looks.append(1), real(self)))
+    monkeypatch.setattr(MemoryCache, "_cull", cull)
     for number in range(20 * CULL_FROM):
         store.set(str(number), number)
     store.clear()

@@ -330,5 +330,26 @@ def test_stock_allauth_429_has_no_retry_after(rf: RequestFactory) -> None:
     assert 1 <= int(too_many_requests(request)["Retry-After"]) <= 60
 
 
+def test_stock_allauth_counts_failed_sign_ins_by_host(rf: RequestFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    from allauth.account.adapter import DefaultAccountAdapter
+
+    monkeypatch.setattr(settings, "ALLOWED_HOSTS", ["*"])
+    adapter = DefaultAccountAdapter()
+    requests = [rf.get("/", headers={"Host": f"localhost:{port}"}) for port in (1001, 1002)]
+    assert len({adapter._get_login_attempts_cache_key(request, email="a@example.com") for request in requests}) == 2
+    assert settings.ACCOUNT_RATE_LIMITS is settings.MFA_RATE_LIMITS is False
+
+
+def test_stock_ratelimit_can_say_to_wait_zero_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    import django_ratelimit.core as stock
+
+    seen = set()
+    for moment in range(10):
+        monkeypatch.setattr(stock, "time", SimpleNamespace(time=lambda moment=moment: 1_800_000_000 + moment))
+        usage = stock.get_usage(None, group="x", key=lambda *_: "x", rate="1/10s", increment=True)
+        seen.add(usage["time_left"])
+    assert 0 in seen
+
+
 def test_stock_admin_sign_in_is_replaced(client: Any, db: None) -> None:
     assert client.get("/admin/login/")["Location"].startswith("/account/login/")

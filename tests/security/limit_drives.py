@@ -102,7 +102,8 @@ def log_in(browser: Browser, login: str, password: str, changes: dict[str, Any])
 
 @drives("passwords that are checked")
 def right_passwords(world: World) -> Step:
-    people = [make_account(f"p{n}@example.com") for n in range(3 if world.person else 0)]
+    world.request.getfixturevalue("db")
+    people = [make_account(f"p{n}@example.com") for n in range(3)]
     return lambda n, changes: log_in(Browser(), people[n].email, PASSWORD, changes)
 
 
@@ -120,13 +121,13 @@ def right_passwords_here(world: World) -> Step:
 
 @drives("wrong passwords")
 def wrong_passwords(world: World) -> Step:
-    assert world.person
+    world.request.getfixturevalue("db")
     return lambda n, changes: log_in(Browser(), f"p{n}@example.com", "wrong", changes)
 
 
 @drives("wrong passwords for one account", "wrong passwords from anywhere")
 def wrong_passwords_of_one(world: World) -> Step:
-    assert world.person
+    world.request.getfixturevalue("person")
     return lambda n, changes: log_in(Browser(), SPELLINGS[n], "wrong", changes)
 
 
@@ -236,7 +237,7 @@ def family_mails(world: World) -> Step:
         browser.force_login(owner)
         return browser.post(world.path, {"email": TAGGED[n]}, **changes)
 
-    assert world.person
+    world.request.getfixturevalue("db")
     return step
 
 
@@ -281,9 +282,9 @@ def projects(world: World) -> Step:
     return lambda n, changes: world.browser.post(world.path, {"name": f"Notes {n}", "once": new_token()}, **changes)
 
 
-@drives("clients", within=1)  # the world has one
+@drives("clients", within=1)  # there is one already
 def clients(world: World) -> Step:
-    assert world.client
+    make_client(world.project)
     form = {"type": "spa", "redirect_uris": "https://app.example.com/callback"}
     return lambda n, changes: world.browser.post(
         world.place, form | {"name": f"Notes {n}", "once": new_token()}, **changes
