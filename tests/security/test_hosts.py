@@ -27,7 +27,8 @@ HOSTILE = [
 
 
 def form_action(response: Any) -> str:
-    directives = dict(part.strip().partition(" ")[::2] for part in response["Content-Security-Policy"].split(";"))
+    policy: str = response["Content-Security-Policy"]
+    directives = dict(part.strip().partition(" ")[::2] for part in policy.split(";"))
     assert set(directives) == {part.split()[0] for part in PAGE_POLICY.split("; ")}
     return directives["form-action"]
 
