@@ -31,8 +31,6 @@ CAUSED_BY_ANYBODY = frozenset(
     )
 )
 
-LONGEST_NEXT = 2048  # characters
-
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is untyped
     """Sign-in, sign-up and mail."""
@@ -42,8 +40,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
 
     def is_safe_url(self, url: str | None) -> bool:
         # `next` stays on this service; never a host that the request itself names.
-        # It is kept in the session from a sign-up on, and stands in each form of the way.
-        return bool(url) and len(url or "") <= LONGEST_NEXT and url_has_allowed_host_and_scheme(url, allowed_hosts=None)
+        return bool(url) and url_has_allowed_host_and_scheme(url, allowed_hosts=None)
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Account | None:
         # Instead of allauth's own limits, which are keyed with the Host header (docs/sign-in.md#limits).

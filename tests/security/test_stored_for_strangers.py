@@ -111,6 +111,7 @@ def test_a_sign_out_request_that_is_too_long_proves_nothing(app: RelyingParty, n
 
 @pytest.mark.django_db
 def test_a_long_way_back_is_not_kept(client: Browser) -> None:
+    # Django trusts no address of more than 2,048 characters; allauth keeps the others until the code has come.
     long_next = "/" + "y" * 20_000
     form = {"email": "new@example.com", "password1": "correct horse 9", "given_name": "Ada", "next": long_next}
     assert client.post("/account/signup/", form).status_code == 302

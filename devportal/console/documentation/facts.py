@@ -6,10 +6,14 @@ from django.conf import settings
 
 from accounts.models.subscriptions import State
 from accounts.plans.lifecycle import BEGINNINGS, STEPS
+from api.errors import METADATA
 from api.keys import PERMISSIONS
 from devportal.console.documentation import claims
+from devportal.lib import well_known
 from oidc import names, registration
+from oidc.authorize import LONGEST
 from oidc.clients import MAX_LIVE_SECRETS
+from oidc.parameters import MAX_QUERY
 from oidc.scopes import CLAIM_SCOPES, OFFLINE, OPENID, SCOPES
 
 # What apps notice, the newest first. Operators read CHANGELOG.md.
@@ -59,6 +63,10 @@ def facts() -> dict[str, Any]:
         "live_secrets": MAX_LIVE_SECRETS,
         "longest_address": registration.LONGEST,
         "longest_name": names.LONGEST,
+        "longest_request": MAX_QUERY,
+        "longest_state": LONGEST["state"],
+        "longest_nonce": LONGEST["nonce"],
+        "resource_metadata": well_known.address(settings.BASE_URL, METADATA),
     } | _limits()
 
 
