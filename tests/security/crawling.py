@@ -20,6 +20,8 @@ class Row:
     group: Group
     get: dict[str, int]
     post: dict[str, int]
+    # Of a line that stands for several models, the first: what is the same code for all is looked at once.
+    is_first: bool = True
 
     @property
     def route(self) -> str:
@@ -50,8 +52,9 @@ def rows_of(group: Group) -> Iterator[Row]:
         address, statuses = line.split(maxsplit=1)
         get, post = ([int(status) for status in cells.split()] for cells in statuses.split("|"))
         assert len(get) == len(post) == len(columns), line
-        for model in group.models.split() if "*" in address else [""]:
-            yield Row(address.replace("*", model), group, _by_role(columns, get), _by_role(columns, post))
+        for place, model in enumerate(group.models.split() if "*" in address else [""]):
+            by_role = _by_role(columns, get), _by_role(columns, post)
+            yield Row(address.replace("*", model), group, *by_role, is_first=place == 0)
 
 
 def _by_role(columns: list[list[str]], statuses: list[int]) -> dict[str, int]:

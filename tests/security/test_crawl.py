@@ -94,8 +94,9 @@ def looked_at(row: Row, stage: Stage) -> Iterator[tuple[str, str]]:
         answer = stage.walkers[role].ask("POST", url)
         found = [*status(answer, row.post[role]), *headers(answer, policy, role)]
         yield from ((role, f"POST: {fault}") for fault in found)
-    role = foremost(row)
-    yield from ((role, fault) for fault in other_methods(row, role, stage.walkers[role], url))
+    if row.is_first:
+        role = foremost(row)
+        yield from ((role, fault) for fault in other_methods(row, role, stage.walkers[role], url))
 
 
 def foremost(row: Row) -> str:
