@@ -23,7 +23,7 @@ METHODS = {
 }  # fmt: skip
 MARKERS = {"SafeString", "SafeData", "SafeText"}
 # `compile` of these is no code.
-HARMLESS_OWNERS = {"re", "_compiler"}
+HARMLESS_OWNERS = {"re", "regex", "_compiler"}
 MODULES = {"pickle", "marshal", "shelve", "dill", "subprocess", "yaml", "telnetlib", "ftplib", "xml"}
 FORMATS = {"format_html": 0, "format_html_join": 1}
 REDIRECTS = {

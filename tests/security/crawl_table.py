@@ -144,7 +144,7 @@ GROUPS = (
     ),
     Group(
         "Pictures that apps show",
-        Policy(cache="public", cors="of what is there"),
+        Policy(cache="private for minutes", cors="of what is there"),
         "everybody",
         """
         /pictures/{picture}/{version}.webp  200 | 405

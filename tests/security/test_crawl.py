@@ -174,6 +174,8 @@ def cache(answer: Answer, policy: Policy, role: str) -> list[str]:
             right = "public" not in found
         case "private, max-age, ETag":
             right = re.fullmatch(r"private, max-age=\d+", found) is not None and "ETag" in response.headers
+        case "private for minutes":
+            right = re.fullmatch(r"private, max-age=\d{1,3}", found) is not None or (is_signed_in and kept_by_nobody)
         case "public":
             right = found.startswith("public, max-age=")
         case words:
