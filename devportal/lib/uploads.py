@@ -7,6 +7,11 @@ from django.core.exceptions import RequestDataTooBig
 from django.core.files.uploadhandler import FileUploadHandler
 
 
+def largest_upload() -> int:
+    """Return how much a form with files may hold, in bytes."""
+    return 2 * max(settings.PICTURE_MAX_BYTES, settings.LOGO_MAX_BYTES)
+
+
 class SizeLimit(FileUploadHandler):
     """Stands before the handlers that keep files, and ends a request that holds more than two of the largest.
 
@@ -16,7 +21,7 @@ class SizeLimit(FileUploadHandler):
 
     def __init__(self, request: Any = None) -> None:
         super().__init__(request)
-        self.most = 2 * max(settings.PICTURE_MAX_BYTES, settings.LOGO_MAX_BYTES)
+        self.most = largest_upload()
         self.received = 0
 
     def handle_raw_input(self, input_data: Any, META: Any, content_length: int, *rest: Any) -> None:  # noqa: N803  (Django's name)

@@ -12,10 +12,28 @@ from typing import Any
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from devportal.lib.server.answers import Answers
+from devportal.lib.server.application import BoundedApplication
+from devportal.lib.server.bodies import Bodies
+from devportal.lib.server.deadlines import Deadlines
+from devportal.lib.server.slots import Slots
+from devportal.lib.uploads import largest_upload
+
 log = logging.getLogger(__name__)
 
 PARENT_CHECK_SECONDS = 1.0
 TIMER_TICK_SECONDS = 5.0
+
+# How many requests of a worker process may be in each stage at once (devportal/lib/server/application.py).
+SLOTS = 4
+WAITING_FOR_SLOT = 64
+BODIES = 256
+LARGE_BODIES = 16
+LONG_ANSWERS = 32
+# A thread for each of them, and some for what is answered at once. The server makes them as they are needed.
+THREADS = SLOTS + WAITING_FOR_SLOT + BODIES + LONG_ANSWERS + 28
+# Beside the files, a form holds a few texts.
+FORM_TEXT_BYTES = 256 * 1024
 
 
 def load_application(target: str) -> Callable[..., Any]:
@@ -32,6 +50,20 @@ def load_application(target: str) -> Callable[..., Any]:
     if settings.EMBEDDED:
         threading.Thread(target=_run_periodic_tasks, daemon=True, name="timer").start()
     return application
+
+
+def load_bounded_application(target: str) -> Callable[..., Any]:
+    """Return the same with bounds around it, for a server that has THREADS threads for it."""
+    application = load_application(target)
+    bodies = Bodies(
+        seconds=settings.BODY_TIMEOUT_SECONDS,
+        most=BODIES,
+        most_large=LARGE_BODIES,
+        most_bytes=largest_upload() + FORM_TEXT_BYTES,
+    )
+    threading.Thread(target=Deadlines(settings.PORT, bodies).run, daemon=True, name="deadlines").start()
+    slots = Slots(SLOTS, most_waiting=WAITING_FOR_SLOT, seconds=settings.SLOT_WAIT_SECONDS)
+    return BoundedApplication(application, bodies=bodies, slots=slots, answers=Answers(LONG_ANSWERS))
 
 
 def _stop_without_parent(parent: int) -> None:

@@ -1,5 +1,6 @@
 """`manage.py serve`: the service in one command."""
 
+import logging
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
@@ -12,7 +13,8 @@ from django.db import connections
 
 from devportal.console.provisioning.demo import prepare_demo
 from devportal.lib.bootstrap import close_what_is_open
-from devportal.lib.worker import load_application
+from devportal.lib.server.limits import raise_open_files
+from devportal.lib.worker import THREADS, load_bounded_application
 
 
 class Command(BaseCommand):
@@ -27,7 +29,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         from granian import Granian
-        from granian.constants import Interfaces
+        from granian.constants import HTTPModes, Interfaces
 
         if settings.EMBEDDED:
             close_what_is_open(settings.DATA_DIR)
@@ -42,10 +44,20 @@ class Command(BaseCommand):
             port=settings.PORT,
             interface=Interfaces.WSGI,
             workers=1 if settings.EMBEDDED else options["workers"] or 2,
-            blocking_threads=4,
+            # A connection of HTTP/2 may carry hundreds of requests whose bodies are waited for; no proxy needs it here.
+            http=HTTPModes.http1,
+            blocking_threads=THREADS,
+            # Beyond it no connection is accepted until another ends.
+            backpressure=raise_open_files(),
             respawn_failed_workers=True,
             workers_kill_timeout=10,
             log_access=False,
         )
         sys.stdout.flush()
-        server.serve(target_loader=load_application)
+        logging.getLogger("_granian").addFilter(_says_nothing_of_threads)
+        server.serve(target_loader=load_bounded_application)
+
+
+def _says_nothing_of_threads(record: logging.LogRecord) -> bool:
+    # Granian warns of many threads. Few of ours work at once: the others wait for callers, or are not there.
+    return "Python threads" not in record.getMessage()

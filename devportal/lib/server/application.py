@@ -1,0 +1,58 @@
+"""The application as the server calls it: no caller keeps it from others, however slow.
+
+A request goes through three stages. Its body is received, by one of many threads that may wait for it. Then it takes
+one of a few slots, in which Django works and has its database connection. What it answers leaves the slot whole, so
+that a slow reader holds none. Each stage has a most, and a longest time; what is beyond gets 408 or 503.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from devportal.lib.server.answers import Answers
+from devportal.lib.server.bodies import Bodies
+from devportal.lib.server.refusals import Refusal
+from devportal.lib.server.slots import Slots
+
+StartResponse = Callable[[str, list[tuple[str, str]]], Any]
+WSGIApplication = Callable[[dict[str, Any], StartResponse], Any]
+
+# Answered from memory, without a database: they need no slot, and so they are answered when all slots are stuck.
+WITHOUT_SLOT = frozenset(
+    {
+        "/health/live",
+        "/.well-known/openid-configuration",
+        "//.well-known/openid-configuration",
+        "/.well-known/jwks",
+    }
+)
+
+
+class BoundedApplication:
+    """A WSGI application with bounds around it."""
+
+    def __init__(self, application: WSGIApplication, *, bodies: Bodies, slots: Slots, answers: Answers) -> None:
+        self._application = application
+        self._bodies = bodies
+        self._slots = slots
+        self._answers = answers
+
+    def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        try:
+            if "CONTENT_LENGTH" in environ or "HTTP_TRANSFER_ENCODING" in environ:
+                environ["wsgi.input"] = self._bodies.receive(environ)
+            if environ["PATH_INFO"] in WITHOUT_SLOT:
+                return self._answers.take(self._application(environ, start_response))
+            return self._work(environ, start_response)
+        except Refusal as refusal:
+            status, headers, body = refusal.answer()
+            start_response(status, headers)
+            return [body]
+
+    def _work(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        slot = self._slots.take()
+        if slot is None:
+            raise Refusal(503, ends=False)
+        try:
+            return self._answers.take(self._application(environ, start_response))
+        finally:
+            self._slots.give_back(slot)

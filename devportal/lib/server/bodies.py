@@ -1,0 +1,102 @@
+"""Receiving what a request announces, before it takes a place from others."""
+
+import io
+import tempfile
+import time
+from dataclasses import dataclass
+from threading import get_ident
+from typing import Any, BinaryIO, cast
+
+from devportal.lib.server.refusals import Refusal
+
+# What is read in one go, and the most of an announced body that is kept in memory.
+PIECE_BYTES = 64 * 1024
+IN_MEMORY_BYTES = 256 * 1024
+# An upload earns time with what has arrived; slower than this over the whole of it, it is late.
+LEAST_BYTES_PER_SECOND = 16 * 1024
+# When more than half of the bodies that may be received at once are under way, each has this share of its time.
+SHARE_WHEN_CROWDED = 0.2
+
+
+@dataclass(eq=False, slots=True)
+class Receipt:
+    """A body that is being received. `attempts` is how often its connection has been looked for to end it."""
+
+    address: str
+    began: float
+    received: int = 0
+    attempts: int = 0
+
+    def is_late(self, now: float, seconds: float) -> bool:
+        return now - self.began > seconds + self.received / LEAST_BYTES_PER_SECOND
+
+
+class Bodies:
+    """The bodies that are being received; how many, how large and for how long they may be."""
+
+    def __init__(self, *, seconds: float, most: int, most_large: int, most_bytes: int) -> None:
+        self._seconds = seconds
+        self._most = most
+        self._most_large = most_large
+        self._most_bytes = most_bytes
+        self._large: set[int] = set()
+        self._under_way: dict[int, Receipt] = {}  # by the thread that waits for it
+
+    def receive(self, environ: dict[str, Any]) -> BinaryIO:
+        """Return the body of a request, all of it. Raises Refusal.
+
+        One without a length (chunked) is taken for empty, as Django does.
+        """
+        announced = environ.get("CONTENT_LENGTH") or "0"
+        if not announced.isascii() or not announced.isdigit():
+            raise Refusal(400)
+        if len(announced) > 18 or (length := int(announced)) > self._most_bytes:
+            raise Refusal(413)
+        if not length:
+            return io.BytesIO()
+        if len(self._under_way) >= self._most:
+            raise Refusal(503)
+        thread = get_ident()
+        receipt = self._under_way[thread] = Receipt(environ["REMOTE_ADDR"], time.monotonic())
+        try:
+            body = self._read(environ["wsgi.input"], length, receipt)
+        finally:
+            del self._under_way[thread]
+        if receipt.received < length:
+            body.close()
+            raise Refusal(408)
+        return body
+
+    def _read(self, source: BinaryIO, length: int, receipt: Receipt) -> BinaryIO:
+        if length <= PIECE_BYTES:
+            data = source.read(length)
+            receipt.received = len(data)
+            return io.BytesIO(data)
+        if length <= IN_MEMORY_BYTES:
+            return self._copy(source, length, receipt, io.BytesIO())
+        if len(self._large) >= self._most_large:
+            raise Refusal(503)
+        self._large.add(get_ident())
+        try:
+            return self._copy(source, length, receipt, cast(BinaryIO, tempfile.TemporaryFile()))
+        finally:
+            self._large.discard(get_ident())
+
+    @staticmethod
+    def _copy(source: BinaryIO, length: int, receipt: Receipt, kept: BinaryIO) -> BinaryIO:
+        while receipt.received < length and (piece := source.read(min(PIECE_BYTES, length - receipt.received))):
+            kept.write(piece)
+            receipt.received += len(piece)
+        kept.seek(0)
+        return kept
+
+    def under_way(self) -> list[Receipt]:
+        """Return those that are being received now."""
+        return list(self._under_way.values())
+
+    def late(self, now: float) -> list[Receipt]:
+        """Return those that have had their time."""
+        receipts = self.under_way()
+        crowded = 2 * len(receipts) > self._most
+        seconds = self._seconds * (SHARE_WHEN_CROWDED if crowded else 1)
+        return [receipt for receipt in receipts if receipt.is_late(now, seconds)]

@@ -1,0 +1,100 @@
+"""Callers that hold a connection: raw sockets, since no client library sends half a request."""
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import httpx
+
+from tests.services.service import Service
+
+FORM = "Content-Type: application/x-www-form-urlencoded\r\n"
+TOKEN_HEAD = f"POST /connect/token HTTP/1.1\r\nHost: localhost:{{port}}\r\n{FORM}"
+ANSWER_SECONDS = 1.0
+
+
+@dataclass
+class SlowCallers:
+    """Open connections that said `words`, and go on with `drip` once a second."""
+
+    service: Service
+    words: str
+    count: int
+    drip: bytes = b""
+    sockets: list[socket.socket] = field(default_factory=list)
+    _over: threading.Event = field(default_factory=threading.Event)
+
+    def begin(self) -> None:
+        for _ in range(self.count):
+            one = socket.create_connection(("127.0.0.1", self.service.port), timeout=5)
+            one.sendall(self.words.format(port=self.service.port).encode())
+            self.sockets.append(one)
+        if self.drip:
+            threading.Thread(target=self._go_on, daemon=True).start()
+
+    def _go_on(self) -> None:
+        while not self._over.wait(1):
+            for one in self.sockets:
+                with contextlib.suppress(OSError):
+                    one.sendall(self.drip)
+
+    def ends(self, seconds: float) -> list[str]:
+        """Return the first line that each gets before its connection ends; fails when one lasts for longer."""
+        deadline = time.monotonic() + seconds
+        return [self._end(one, deadline) for one in self.sockets]
+
+    @staticmethod
+    def _end(one: socket.socket, deadline: float) -> str:
+        received = b""
+        while True:
+            one.settimeout(max(deadline - time.monotonic(), 0.01))
+            try:
+                piece = one.recv(4096)
+            except ConnectionError:
+                break
+            if not piece:
+                break
+            received += piece
+        return received.split(b"\r\n")[0].decode()
+
+    def stop(self) -> None:
+        self._over.set()
+        for one in self.sockets:
+            one.close()
+
+
+@contextlib.contextmanager
+def slow_callers(service: Service, words: str, count: int, drip: bytes = b"") -> Iterator[SlowCallers]:
+    """Yield callers that have begun; in the end they hang up."""
+    callers = SlowCallers(service, words, count, drip)
+    try:
+        callers.begin()
+        yield callers
+    finally:
+        callers.stop()
+
+
+def status(service: Service, path: str) -> int:
+    """Return what a path answers on a connection of its own. Fails when that takes a second."""
+    begun = time.monotonic()
+    answer = httpx.get(f"{service.address}{path}", timeout=ANSWER_SECONDS)
+    assert time.monotonic() - begun < ANSWER_SECONDS
+    return answer.status_code
+
+
+def token_error(service: Service) -> str:
+    """Return the error that the token endpoint gives an unknown client: an ordinary request with a body."""
+    form = {"grant_type": "refresh_token", "refresh_token": "none", "client_id": "nobody"}
+    answer = httpx.post(f"{service.address}/connect/token", data=form, timeout=5)
+    return str(answer.json()["error"])
+
+
+def assert_serves(service: Service) -> None:
+    """Everybody else is answered as if nothing were."""
+    assert status(service, "/health/live") == 200
+    assert status(service, "/.well-known/openid-configuration") == 200
+    assert token_error(service) == "invalid_client"
+    assert status(service, "/v1/me") == 401

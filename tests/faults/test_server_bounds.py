@@ -1,0 +1,218 @@
+"""What each stage of a request lets through, and what it answers beyond that."""
+
+import hashlib
+import io
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+from django.core.cache import caches
+from django.db import connection, connections
+from django.http import HttpResponse, StreamingHttpResponse
+
+from devportal.lib.server import answers, bodies
+from devportal.lib.server.answers import Answers
+from devportal.lib.server.application import BoundedApplication
+from devportal.lib.server.bodies import Bodies
+from devportal.lib.server.slots import Slots
+
+MEGABYTE = 1024 * 1024
+
+
+class Gate(io.RawIOBase):
+    """A body that comes when the gate is opened."""
+
+    def __init__(self) -> None:
+        self.opened = threading.Event()
+
+    def read(self, size: int = -1) -> bytes:
+        self.opened.wait(10)
+        return b"x" * size
+
+
+def bounded(application: Any, **own: Any) -> BoundedApplication:
+    limits = {"most": 4, "most_large": 1, "most_bytes": 5 * MEGABYTE, "seconds": 10} | own
+    slots = Slots(1, most_waiting=1, seconds=0.3)
+    return BoundedApplication(application, bodies=Bodies(**limits), slots=slots, answers=Answers(1))
+
+
+def ask(
+    application: BoundedApplication, path: str = "/", source: Any = None, **environ: str
+) -> tuple[str, dict[str, str], Iterable[bytes]]:
+    said: list[Any] = []
+    given = {"PATH_INFO": path, "REMOTE_ADDR": "192.0.2.1", "wsgi.input": source or io.BytesIO()} | environ
+    body = application(given, lambda status, headers: said.extend([status, dict(headers)]))
+    return said[-2], said[-1], body
+
+
+def answer(response: Any) -> Any:
+    """Return an application that always answers the same."""
+
+    def application(environ: dict[str, Any], start_response: Any) -> Any:
+        start_response("200 OK", [])
+        return response() if callable(response) else response
+
+    return application
+
+
+@pytest.mark.parametrize(
+    "length", [1, bodies.PIECE_BYTES, bodies.PIECE_BYTES + 1, bodies.IN_MEMORY_BYTES + 1, 3 * MEGABYTE]
+)
+def test_a_body_arrives_whole_whatever_its_size(length: int) -> None:
+    sent = bytes(number % 251 for number in range(length))
+    got = []
+
+    def application(environ: dict[str, Any], start_response: Any) -> Any:
+        got.append(hashlib.sha256(environ["wsgi.input"].read()).digest())
+        start_response("200 OK", [])
+        return HttpResponse()
+
+    status, _, _ = ask(bounded(application), source=io.BytesIO(sent), CONTENT_LENGTH=str(length))
+    assert status == "200 OK"
+    assert got == [hashlib.sha256(sent).digest()]
+
+
+@pytest.mark.parametrize(
+    ("announced", "expected"),
+    [("-1", "400"), ("1_0", "400"), ("٣", "400"), ("5242881", "413"), ("9" * 5000, "413"), ("7", "408")],
+)
+def test_a_length_that_is_none_too_large_or_not_reached_is_refused(announced: str, expected: str) -> None:
+    source = io.BytesIO(b"short")
+    status, headers, _ = ask(bounded(answer(HttpResponse())), source=source, CONTENT_LENGTH=announced)
+    assert status.startswith(expected)
+    assert headers["Connection"] == "close"
+
+
+def test_a_chunked_body_is_not_waited_for() -> None:
+    status, _, _ = ask(bounded(answer(HttpResponse())), source=Gate(), HTTP_TRANSFER_ENCODING="chunked")
+    assert status == "200 OK"
+
+
+@pytest.mark.parametrize(("length", "most"), [(10, 4), (2 * MEGABYTE, 1)])
+def test_so_many_bodies_are_received_at_once_and_no_more(length: int, most: int) -> None:
+    gate = Gate()
+    application = bounded(answer(HttpResponse()))
+    body: dict[str, Any] = {"CONTENT_LENGTH": str(length), "source": gate}
+    waiting = [threading.Thread(target=ask, args=(application,), kwargs=body) for _ in range(most)]
+    for one in waiting:
+        one.start()
+    time.sleep(0.1)
+    status, headers, _ = ask(application, **body)
+    assert (status, headers["Retry-After"]) == ("503 Service Unavailable", "5")
+    assert ask(application)[0] == "200 OK"
+    gate.opened.set()
+    for one in waiting:
+        one.join()
+    assert ask(application, **body)[0] == "200 OK"
+
+
+def test_a_body_has_its_time_more_for_what_has_arrived_and_less_when_many_wait() -> None:
+    gate = Gate()
+    received = Bodies(seconds=10, most=4, most_large=1, most_bytes=MEGABYTE)
+    body = {"CONTENT_LENGTH": "10", "REMOTE_ADDR": "192.0.2.1", "wsgi.input": gate}
+    waiting = [threading.Thread(target=received.receive, args=(body,)) for _ in range(3)]
+    waiting[0].start()
+    waiting[1].start()
+    time.sleep(0.1)
+    now = time.monotonic()
+    assert len(received.late(now + 9)) == 0
+    assert len(received.late(now + 10)) == 2
+    received.under_way()[0].received = 5 * bodies.LEAST_BYTES_PER_SECOND
+    assert len(received.late(now + 10)) == 1
+    assert len(received.late(now + 15)) == 2
+    received.under_way()[0].received = 0
+    waiting[2].start()
+    time.sleep(0.1)
+    assert len(received.late(now + 2.5)) == 3
+    gate.opened.set()
+    for one in waiting:
+        one.join()
+    assert received.under_way() == []
+
+
+def test_who_finds_no_slot_waits_a_little_and_what_needs_none_is_answered_meanwhile() -> None:
+    gate = threading.Event()
+
+    def application(environ: dict[str, Any], start_response: Any) -> Any:
+        if environ["PATH_INFO"] == "/stuck":
+            gate.wait(10)
+        start_response("200 OK", [])
+        return HttpResponse()
+
+    bound = bounded(application)
+    stuck = threading.Thread(target=ask, args=(bound, "/stuck"))
+    stuck.start()
+    time.sleep(0.1)
+    assert ask(bound, "/health/live")[0] == "200 OK"
+    begun = time.monotonic()
+    status, headers, _ = ask(bound, "/v1/me")
+    assert (status, headers["Retry-After"]) == ("503 Service Unavailable", "5")
+    assert 0.2 < time.monotonic() - begun < 2
+    assert "Connection" not in headers
+    second = threading.Thread(target=ask, args=(bound, "/v1/me"))
+    second.start()
+    time.sleep(0.1)
+    begun = time.monotonic()
+    assert ask(bound, "/v1/me")[0].startswith("503")  # one waits already: this one does not
+    assert time.monotonic() - begun < 0.15
+    gate.set()
+    stuck.join()
+    second.join()
+    assert ask(bound, "/v1/me")[0] == "200 OK"
+
+
+def test_the_connection_goes_with_the_slot_and_not_with_the_thread() -> None:
+    used = []
+
+    def application(environ: dict[str, Any], start_response: Any) -> Any:
+        used.append((id(connections["default"]), id(caches["default"])))
+        connection.validate_thread_sharing()
+        start_response("200 OK", [])
+        return HttpResponse()
+
+    bound = bounded(application)
+    own = connections["default"]
+    for _ in range(5):
+        thread = threading.Thread(target=ask, args=(bound,))
+        thread.start()
+        thread.join()
+    assert len(set(used)) == 1
+    assert used[0][0] != id(own)
+
+
+def test_a_slot_is_free_again_after_an_error() -> None:
+    def application(environ: dict[str, Any], start_response: Any) -> Any:
+        raise RuntimeError
+
+    bound = bounded(application)
+    for _ in range(3):
+        with pytest.raises(RuntimeError):
+            ask(bound)
+
+
+def pieces(total: int) -> Iterator[bytes]:
+    for _ in range(total // 1000):
+        yield b"x" * 1000
+
+
+def test_an_answer_that_streams_leaves_its_slot_whole() -> None:
+    """However long it is, whoever reads it slowly holds no slot; of those that need a file there are only so many."""
+    long = answers.IN_MEMORY_BYTES * 3 // 1000 * 1000
+    bound = bounded(answer(lambda: StreamingHttpResponse(pieces(long))))
+    _, _, first = ask(bound)
+    reading = iter(first)
+    assert len(next(reading)) == answers.PIECE_BYTES
+    assert ask(bound)[0].startswith("503")  # only one long answer at once
+    short = bounded(answer(lambda: StreamingHttpResponse(pieces(5000))))
+    assert [b"".join(ask(short)[2]) for _ in range(3)] == [b"x" * 5000] * 3
+    assert sum(map(len, reading)) == long - answers.PIECE_BYTES
+    first.close()  # type: ignore[attr-defined]
+    assert sum(map(len, ask(bound)[2])) == long
+
+
+def test_a_response_is_closed_when_its_content_is_taken() -> None:
+    response = HttpResponse(b"text")
+    assert list(ask(bounded(answer(response)))[2]) == [b"text"]
+    assert response.closed
