@@ -3,6 +3,7 @@
 A form that somebody adds is found where it stands, with the fields that it has: nothing is listed here.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -18,36 +19,26 @@ URLENCODED = "application/x-www-form-urlencoded"
 HOSTILE: dict[str, bytes] = {
     "nothing": b"",
     "NUL": b"%00",
-    "NUL within": b"a%00b",
     "lone surrogate": b"%ED%A0%80",
     "lone surrogate in JSON": b"%5B%22%5Cud800%22%5D",
     "lone surrogate as a key of JSON": b"%7B%22%5Cud800%22%3A+%7B%22quantity%22%3A+1%7D%7D",
     "NUL in JSON": b"%5B%22%5Cu0000%22%5D",
-    "NUL as a key of JSON": b"%7B%22%5Cu0000%22%3A+%7B%22quantity%22%3A+1%7D%7D",
     "deep JSON": b"%5B" * 100_000 + b"%5D" * 100_000,
-    "deep JSON without an end": b"%7B%22a%22%3A" * 100_000,
     "long number in JSON": b"%5B" + b"9" * 5000 + b"%5D",
     "infinite JSON": b"%5BNaN%2CInfinity%2C1e999%5D",
-    "scalar where a list is expected": b"7",
     "quantity beyond all": b"%7B%22a%22%3A+%7B%22quantity%22%3A+1" + b"0" * 30 + b"%7D%7D",
-    "minus one": b"-1",
     "ten to the thirtieth": b"1" + b"0" * 30,
-    "beyond bigint": b"9223372036854775808",
     "5,000 digits": b"9" * 5000,
     "exponent": b"1e400",
     "not a number": b"nan",
     "words": b"some+words",
     "megabyte": b"a" * 1_000_000,
     "right to left": "\u202e\u2066ytrebil\u200f".encode(),
-    "first day of all": b"0001-01-01+00%3A00%3A00",
     "first day with an offset": b"0001-01-01T00%3A00%3A00%2B14%3A00",
     "last day with an offset": b"9999-12-31T23%3A59%3A59-14%3A00",
-    "last second": b"9999-12-31+23%3A59%3A59.999999",
     "no such day": b"2026-02-30",
-    "year 10000": b"10000-01-01+00%3A00",
     "markup": b"%3Cscript%3E%22%27%26",
 }
-# Seconds of one request's work that nobody waits for.
 _SKIPPED = ("csrfmiddlewaretoken",)
 
 
@@ -58,11 +49,16 @@ class Form:
     action: str
     fields: dict[str, list[str]] = field(default_factory=dict)
 
+    def tried(self) -> list[str]:
+        """Return the fields that are tried; of the rows of a table those of the first, and of the empty one."""
+        first: dict[str, str] = {}
+        for name in self.fields:
+            first.setdefault(re.sub(r"-\d+-", "-N-", name), name)
+        return [name for name in first.values() if name not in _SKIPPED and not name.startswith("initial-")]
+
     def bodies(self) -> Iterator[tuple[str, bytes]]:
         """Yield bodies by what is wrong with them: each field with each value, missing, and twice."""
-        for name in self.fields:
-            if name in _SKIPPED:
-                continue
+        for name in self.tried():
             others = {key: values for key, values in self.fields.items() if key != name}
             rest = urlencode(others, doseq=True).encode()
             yield f"{name}: missing", rest

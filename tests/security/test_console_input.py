@@ -6,12 +6,21 @@ from urllib.parse import quote
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test.client import MULTIPART_CONTENT
+from django.urls import reverse
 
-from devportal.console import once
+from accounts.plans.members import make_family
+from devportal.console import once, reviews
+from oidc.models import Client, ProjectMember
+from tests.console.reviewing import fill
+from tests.factories import make_account
 from tests.security.consoles import READ, SENT, Place, ask, make_place, rows
+from tests.security.forms_on_pages import Form, forms_on, send_all
 from tests.security.test_bad_input import HOSTILE
 
 pytestmark = pytest.mark.slow  # a thousand requests a form
+
+# Forms that the console has at least.
+MOST_KNOWN = 20
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -179,3 +188,25 @@ def test_no_path_breaks_a_route(path: str, place: Place) -> None:
                 for method in ("get", "post"):
                     response = getattr(place.browser, method)(url.replace(str(mark[1]), path))
                     assert response.status_code in (302, 400, 404, 405), (name, mark, method)
+
+
+def test_no_field_of_any_form_breaks_the_console(place: Place) -> None:
+    """The forms are read off the pages, in two states of things: a form that is new is found by itself."""
+    found: dict[tuple[str, tuple[str, ...]], Form] = {}
+
+    def read() -> None:
+        for name in (*READ, "account_plan"):
+            url = reverse(name) if name == "account_plan" else place.url(name)
+            for form in forms_on(place.browser, url, "/console/" if name in READ else "/account/plan"):
+                form.fields |= {"once": [once.new_token()]} if "once" in form.fields else {}
+                found.setdefault((form.action, tuple(form.fields)), form)
+
+    make_family(place.owner)
+    ProjectMember.objects.create(project=place.project, account=make_account(), role=ProjectMember.Role.OWNER)
+    read()
+    client = Client.objects.get(project=place.project)
+    fill(client, place.owner)
+    reviews.submit(client, place.owner)
+    read()
+    assert len(found) > MOST_KNOWN, "the forms are read off the pages: are there so few?"
+    assert send_all(place.browser, list(found.values())) == []

@@ -25,10 +25,8 @@ MOST_ALIKE = 500
 # What a colour of the theme says of each label and status.
 LABEL_COLOURS = {"new": "info", "changed": "warning", "resubmitted": "primary"}
 STATUS_COLOURS = {"In review": "primary", "Approved": "success", "Rejected": "danger", "Changes requested": "warning"}
-OWN = (
-    "You are a member of this project, were one since this was drafted, or have sent it or written in it: others "
-    "decide on it."
-)
+OWN = "You are a member of this project: others decide on it."
+PART = "You were a member of this project since this was drafted, or sent it or wrote in it: others decide on it."
 
 
 @admin.register(AppReview)
@@ -47,10 +45,11 @@ class AppReviewAdmin(ReadOnly[AppReview]):
         here = {"project": OuterRef("client__project"), "account": request.user.pk}
         left = FormerMember.objects.filter(**here, left_at__gte=OuterRef("created_at"))
         said = ReviewEntry.objects.filter(author=request.user.pk, side=ReviewEntry.Side.DEVELOPER)
-        took_part = Exists(said.filter(review=OuterRef("pk"))) | Q(submitted_by=request.user.pk)
-        is_own = Exists(ProjectMember.objects.filter(**here)) | Exists(left) | took_part
         rows: QuerySet[AppReview] = super().get_queryset(request).exclude(status=AppReview.Status.DRAFT)
-        return rows.select_related("client__project", "assignee").annotate(is_own=is_own)
+        return rows.select_related("client__project", "assignee").annotate(
+            is_own=Exists(ProjectMember.objects.filter(**here)),
+            took_part=Exists(left) | Exists(said.filter(review=OuterRef("pk"))) | Q(submitted_by=request.user.pk),
+        )
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         return QueueChangeList
@@ -73,7 +72,8 @@ class AppReviewAdmin(ReadOnly[AppReview]):
 
     @admin.display(description="project")
     def project(self, review: Any) -> str:
-        return f"{review.client.project.name} (your own)" if review.is_own else str(review.client.project.name)
+        is_own = review.is_own or review.took_part
+        return f"{review.client.project.name} (your own)" if is_own else str(review.client.project.name)
 
     @display(description="kind", label=LABEL_COLOURS)  # type: ignore[untyped-decorator]
     def kind(self, review: AppReview) -> str:
@@ -112,7 +112,7 @@ class AppReviewAdmin(ReadOnly[AppReview]):
             **review_page.context(review),
             "opts": self.opts,
             "original": review,
-            "why_not": OWN if review.is_own else "",
+            "why_not": OWN if review.is_own else PART if review.took_part else "",
             "steps": self.open_acts(request, review),
             "links": self._history(request, review),
         }

@@ -17,6 +17,9 @@ _WITH_REVIEWERS = (Status.SUBMITTED, Status.IN_REVIEW, Status.CHANGES_REQUESTED)
 FROZEN = "This is with the reviewers and can't be changed now. Withdraw it first; what you sent stays for next time."
 
 
+_OWN = "a project of their own, also after leaving it"
+
+
 class IllegalStep(Exception):
     """The review is not where this step starts from; the argument is a sentence for the reader."""
 
@@ -106,13 +109,15 @@ def may_decide(account: Account, project: Project, review: AppReview | None = No
 def require_reviewer(account: Account, project: Project) -> None:
     """Raise NotAllowed for anybody who may not decide on this project."""
     if not may_decide(account, project):
-        raise NotAllowed("Only reviewers decide on this, and nobody on a project that is or was their own.")
+        raise NotAllowed(f"Only reviewers decide on this, and nobody on {_OWN}.")
 
 
 def require_keeper(account: Account, project: Project) -> None:
     """Raise NotAllowed for anybody who may not suspend this project: reviewers and operators may, no member of it."""
     if is_involved(account, project) or not (is_reviewer(account) or is_operator(account)):
-        raise NotAllowed("Only reviewers and operators do this, and nobody to a project that is or was their own.")
+        raise NotAllowed(
+            "Only reviewers and operators do this, and nobody to a project of their own, also after leaving it."
+        )
 
 
 def require_developer(account: Account, project: Project) -> None:
@@ -154,7 +159,7 @@ def begin(review: AppReview, actor: Account, name: str) -> tuple[AppReview, str]
     side = side_of(actor, client.project, row)
     if side is None or side not in step.sides:
         who = "the project's owners and developers" if step.sides == (Side.DEVELOPER,) else "reviewers"
-        raise NotAllowed(f"Only {who} do this, and nobody decides on what they have a part in.")
+        raise NotAllowed(f"Only {who} do this, and nobody decides on {_OWN}.")
     if row.status not in step.starts:
         raise IllegalStep(_why_not(row, name))
     return row, side

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
+from accounts import data
 from accounts.models import Account, BillingEvent, Plan, Subscription
 from accounts.plans import lifecycle
 from devportal.lib import clock
@@ -143,6 +144,12 @@ def test_who_and_what_is_unknown(person: Account, pro: Plan) -> None:
         {"trial_end": "2031-01-01T00:00:00"},
         {"trial_end": "2031-13-01T00:00:00Z"},
         {"period_end": 1700000000},
+        # Another year elsewhere, or before anything began: no database, or no page, has them.
+        {"period_end": "0001-01-01T00:00:00+14:00"},
+        {"period_end": "0001-01-01T00:00:00Z"},
+        {"period_end": "9999-12-31T23:59:59-14:00"},
+        {"read_only_until": "9999-12-31T23:59:59Z"},
+        {"trial_end": "1969-12-31T23:59:59Z"},
         {"addons": []},
         {"addons": {"x": 1}},
         {"addons": {"x": {"quantity": 0}}},
@@ -161,6 +168,15 @@ def test_a_malformed_report_is_refused_by_key(person: Account, pro: Plan, broken
     assert next(iter(broken)) in response.json()["error"]["message"]
     assert not Subscription.objects.exists()
     assert not BillingEvent.objects.exists()
+
+
+@pytest.mark.parametrize("moment", ["1970-01-01T00:00:00+00:00", "9997-12-31T23:59:59+00:00"])
+def test_dates_near_the_ends_of_the_calendar_are_taken(person: Account, pro: Plan, moment: str) -> None:
+    assert send(event(person, period_end=moment, trial_end=moment, read_only_until=moment)).status_code == 200
+    browser = Browser()
+    browser.force_login(person)
+    assert browser.get("/account/plan").status_code == 200
+    assert data.export(person)["plan"]["subscription"]["period_end"]
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"null", b"{", b"\xff\xfe", b"[" * 50_000])

@@ -15,6 +15,7 @@ from accounts.models import Account, Outbox
 from devportal.console import reviews
 from devportal.console.models import AppReview, AuditEvent, ReviewEntry
 from devportal.lib import clock
+from oidc import members
 from oidc.models import Client, Project
 from tests.console.admin.conftest import make_staff
 from tests.console.reviewing import SCOPE, Status, approved, fill, fresh, review_in, sent
@@ -312,6 +313,21 @@ def test_a_review_is_given_to_reviewers_alone(
     assert review.assignee == rob
     press(as_reviewer, review, "assign", assignee="")
     assert review.assignee is None
+
+
+def test_nobody_decides_on_what_was_drafted_before_they_left(
+    as_reviewer: Browser, reviewer: Account, review: AppReview, project: Project, app: Client
+) -> None:
+    reviews.start(review, make_staff("rob@example.com", "reviewer"))
+    project.members.create(account=reviewer, role="viewer")
+    members.leave(project, reviewer)
+    assert "(your own)" in text_of(as_reviewer, QUEUE)
+    text = text_of(as_reviewer, page(review))
+    assert "You were a member of this project since this was drafted" in text
+    assert steps_on(text) == set()
+    for step in ("take", "approve", "reject", "request-changes", "suspend"):
+        assert "also after leaving it" in press(as_reviewer, review, step, **MAILED.get(step, {})), step
+    assert not fresh(app).is_verified
 
 
 @pytest.mark.parametrize("role", ["owner", "developer", "viewer"])

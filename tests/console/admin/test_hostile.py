@@ -1,16 +1,28 @@
 """What no page of the admin links to, sent all the same: it is refused or ignored, and never a failure."""
 
+import json
 import re
+from importlib import import_module
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.contrib import admin
+from django.db import connection
 from django.test import Client as Browser
+from django.test import RequestFactory
 
+from accounts import data
+from accounts.models import Account, Plan, Subscription
+from accounts.plans import catalogue
+from devportal.console.admin.projects import NameForm, _rename
 from devportal.console.models import AppReview, AuditEvent
 from devportal.lib import clock
+from devportal.lib.admin.acts import Refused
+from oidc import projects
 from oidc.models import Project
 from tests.console.admin.conftest import World
+from tests.factories import make_account
 from tests.security.forms_on_pages import Form, forms_on, send_all
 
 # Forms that the admin has at least.
@@ -109,6 +121,130 @@ def test_the_looser_policy_is_the_admins_alone(as_operator: Browser) -> None:
 def test_pages_of_the_admin_are_not_stored(as_operator: Browser, world: World) -> None:
     for path in ("", "accounts/account/", f"accounts/account/{world.person.pk}/change/", "console/auditevent/"):
         assert "no-store" in as_operator.get(f"/admin/{path}")["Cache-Control"]
+
+
+@pytest.mark.parametrize("value", ["99999999999999999999", "words"])
+def test_a_filter_by_what_is_no_key_is_refused(as_superuser: Browser, world: World, value: str) -> None:
+    for model, page in admin.site._registry.items():
+        base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        for name in page.narrowed_by:  # type: ignore[attr-defined]
+            assert as_superuser.get(f"{base}?{name}__id__exact={value}").status_code == 302, (base, name)
+        assert as_superuser.get(f"{base}?id__exact={value}").status_code in (302, 400), base
+        assert as_superuser.get(f"{base}{value}/change/").status_code in (302, 404), base
+
+
+LONG = ("9223372036854775808", "9" * 400, "9" * 5000, "-1", "%D9%A3", "1e3", "1,2", "%C2%B2", "+1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("value", LONG)
+def test_no_spelling_of_a_key_breaks_a_list_or_a_page(as_superuser: Browser, world: World, value: str) -> None:
+    for model, page in admin.site._registry.items():
+        base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        for name in {*page.narrowed_by, "id", "pk"}:  # type: ignore[attr-defined]
+            for lookup in ("", "__exact", "__id__exact", "__pk__exact", "__in"):
+                status = as_superuser.get(f"{base}?{name}{lookup}={value}").status_code
+                assert status in (302, 400), (base, name, lookup)
+        for paging in ("older_than", "newer_than"):
+            assert as_superuser.get(f"{base}?{paging}={value}").status_code in (200, 302), (base, paging)
+        for path in ("change/", "do/export/", "delete/", "history/"):
+            assert as_superuser.get(f"{base}{value}/{path}").status_code in (302, 403, 404), (base, path)
+
+
+def test_a_filter_by_a_key_is_taken(as_superuser: Browser, world: World) -> None:
+    url = f"/admin/accounts/subscription/?account__id__exact={world.person.pk}"
+    assert "Lumen" in as_superuser.get(url).content.decode()
+    assert as_superuser.get("/admin/accounts/subscription/?account__id__exact=9223372036854775807").status_code == 200
+
+
+CHOSEN = ("", "words", "a\x00", "9" * 20, "9" * 5000, "-1", "1.5", "\ud800".encode("utf-8", "surrogatepass"))
+
+
+@pytest.mark.parametrize("value", CHOSEN)
+def test_what_is_no_key_is_not_chosen(as_operator: Browser, world: World, value: Any) -> None:
+    forms = {
+        "accounts/family/add/": {"owner": value, "members-0-account": value},
+        "accounts/organizationmember/add/": {"account": value, "organization": value},
+        "accounts/subscription/add/": {"account": value, "plan": value, "state": "Active", "addons": "{}"},
+        f"accounts/plan/{Plan.objects.get().pk}/change/": {"entitlements-0-feature": value, "display_name": "x"},
+    }
+    management = {"TOTAL_FORMS": "1", "INITIAL_FORMS": "0"}
+    for path, form in forms.items():
+        for prefix in ("members", "entitlements"):
+            form |= {f"{prefix}-{name}": number for name, number in management.items()}
+        response = as_operator.post(f"/admin/{path}", form)
+        assert response.status_code == 200, path
+        assert "errorlist" in response.content.decode() or "error" in response.content.decode()
+
+
+JSON = (
+    '["\\ud800"]',
+    '["\\u0000"]',
+    "[" * 100_000,
+    '{"a":' * 20_000,
+    "[" + "9" * 5000 + "]",
+    "[1e999]",
+    "7",
+    "null x",
+)
+
+
+@pytest.mark.parametrize("text", [*JSON, '{"\\ud800": {"quantity": 1}}', '{"\\u0000": {"quantity": 1}}'])
+def test_json_that_can_not_be_stored_is_refused_in_words(as_operator: Browser, world: World, text: str) -> None:
+    plan = Plan.objects.get()
+    other = make_account()
+    new = {"account": other.pk, "plan": plan.pk, "state": "Active", "addons": text}
+    assert as_operator.post("/admin/accounts/subscription/add/", new).status_code == 200
+    changed = {"display_name": "Lumen", "rank": "1", "apps": text, "cache_max_age": "1"}
+    changed |= {"entitlements-TOTAL_FORMS": "0", "entitlements-INITIAL_FORMS": "0"}
+    assert as_operator.post(f"/admin/accounts/plan/{plan.pk}/change/", changed).status_code == 200
+    assert not Subscription.objects.filter(account=other).exists()
+    assert Plan.objects.get().apps == plan.apps
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "1969-12-31 00:00"])
+def test_a_moment_at_the_ends_of_the_calendar_is_refused_in_words(
+    as_operator: Browser, world: World, moment: str
+) -> None:
+    row = Subscription.objects.get(account=world.person)
+    for step in ("", "CancelledPeriodActive"):
+        form = {"to": step, "period_end": moment}
+        text = as_operator.post(f"/admin/accounts/subscription/{row.pk}/step", form, follow=True).content.decode()
+        assert "must be a date from 1970" in text
+    row.refresh_from_db()
+    assert row.period_end is None
+    new = {"account": make_account().pk, "plan": row.plan_id, "state": "Active", "addons": "{}"}
+    new |= {"period_end_0": moment.replace("T", " ").split()[0], "period_end_1": "00:00:00"}
+    assert "must be a date from 1970" in as_operator.post("/admin/accounts/subscription/add/", new).content.decode()
+
+
+def test_a_deleted_project_keeps_its_name(as_operator: Browser, world: World) -> None:
+    projects.delete(world.project, world.person)
+    url = f"/admin/oidc/project/{world.project.pk}/"
+    assert "do/rename" not in as_operator.get(f"{url}change/").content.decode()
+    assert as_operator.post(f"{url}do/rename/", {"name": "Phare"}).status_code == 302
+    request = RequestFactory().post("/")
+    request.user = Account.objects.get(email="opal@example.com")
+    form = NameForm({"name": "Phare"}, request=request, row=world.project)
+    assert form.is_valid()
+    with pytest.raises(Refused, match="deleted"):
+        _rename(request, world.project, form)  # deleted while the page was open
+    assert Project.objects.get().name == "Lighthouse"
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL never took such text")
+def test_what_was_stored_before_is_mended_by_the_upgrade(as_operator: Browser, client: Browser, world: World) -> None:
+    row = Subscription.objects.get(account=world.person)
+    Subscription.objects.filter(pk=row.pk).update(addons={"x\ud800": {"quantity": 2}})
+    Plan.objects.update(apps=["notes\udfff"])
+    import_module("accounts.migrations.0005_texts_that_can_be_stored").replace_surrogates(apps, None)
+    catalogue.bump()
+    assert Subscription.objects.get(pk=row.pk).addons == {"x\ufffd": {"quantity": 2}}
+    for page in ("/account/plan", "/account/"):
+        assert client.get(page).status_code == 200, page
+    assert "x\ufffd" in json.dumps(data.export(world.person), ensure_ascii=False)
+    assert as_operator.get(f"/admin/accounts/subscription/{row.pk}/change/").status_code == 200
+    assert as_operator.post(f"/admin/accounts/account/{world.person.pk}/do/export/").status_code == 200
 
 
 # --- Every field of every form, read off the pages ---
