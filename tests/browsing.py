@@ -14,7 +14,7 @@ class Browser(Client):
     """Finds and makes sessions by the cookie's key, where Django's own takes `session_key` for that."""
 
     @property
-    def session(self) -> SessionStore:  # type: ignore[override]
+    def session(self) -> SessionStore:
         name = settings.SESSION_COOKIE_NAME
         if cookie := self.cookies.get(name):
             return SessionStore.from_cookie(cookie.value)

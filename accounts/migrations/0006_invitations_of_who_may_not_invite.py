@@ -1,9 +1,11 @@
+from typing import Any
+
 from django.db import migrations
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 
-def end_invitations_of_who_may_not_invite(apps, schema_editor):
+def end_invitations_of_who_may_not_invite(apps: Any, schema_editor: Any) -> None:
     """An invitation used to stay open when its sender was deactivated, or was an operator no more."""
     people = apps.get_model("accounts", "Account").objects.filter(pk=OuterRef("invited_by"), is_active=True)
     operators = people.filter(Q(is_superuser=True) | Q(groups__name="operator"), is_staff=True)

@@ -1,9 +1,11 @@
+from typing import Any
+
 from django.db import migrations
 
 from devportal.lib.storable import without_surrogates
 
 
-def replace_surrogates(apps, schema_editor):
+def replace_surrogates(apps: Any, schema_editor: Any) -> None:
     """SQLite took halves of surrogate pairs in JSON, and every page that shows them fails."""
     for model, field in (("Subscription", "addons"), ("Plan", "apps")):
         for row in apps.get_model("accounts", model).objects.only("pk", field).iterator():

@@ -49,7 +49,7 @@ def _lock(group: Group) -> None:
 
 def _may_invite(group: Group, inviter: int | None) -> bool:
     """Tell whether somebody may invite to a group, as they are now: the owner of a family, operators to the others."""
-    account = Account.objects.filter(pk=inviter, is_active=True).first()
+    account = Account.objects.filter(pk=inviter, is_active=True).first() if inviter else None
     if account is None:
         return False
     return group.owner_id == account.pk if isinstance(group, Family) else is_operator(account)

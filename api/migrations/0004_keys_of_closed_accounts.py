@@ -1,9 +1,11 @@
+from typing import Any
+
 from django.db import migrations
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 
-def revoke_keys_of_closed_accounts(apps, schema_editor):
+def revoke_keys_of_closed_accounts(apps: Any, schema_editor: Any) -> None:
     """Keys used to sleep with their owner's account, and to wake with it; or with a membership that is gone."""
     members = apps.get_model("oidc", "ProjectMember").objects
     still = Exists(members.filter(project=OuterRef("project"), account=OuterRef("owner"), account__is_active=True))

@@ -1,3 +1,5 @@
+from typing import Any
+
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
@@ -5,7 +7,7 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 
-def end_invitations_of_who_may_not_invite(apps, schema_editor):
+def end_invitations_of_who_may_not_invite(apps: Any, schema_editor: Any) -> None:
     """An invitation used to stay open when its sender left, was demoted or deactivated."""
     members = apps.get_model("oidc", "ProjectMember").objects
     owners = members.filter(project=OuterRef("project"), role="owner", account__is_active=True)

@@ -22,9 +22,10 @@ from oidc.models import Client, Project, ProjectInvitation, ProjectMember
 from oidc.projects import create
 from tests.console.reviewing import fill
 from tests.console.test_audit import CHANGES_NOTHING, DEEDS
-from tests.console.test_who_may_what import TABLE
 from tests.factories import make_account, make_key
 from tests.security.consoles import SENT, Place, make_place, rows
+from tests.security.crawl_table import GROUPS
+from tests.security.crawling import rows_of
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 Role = ProjectMember.Role
@@ -33,6 +34,10 @@ Role = ProjectMember.Role
 WITHOUT_A_ROLE = {"project_new", "invitation"}
 # What every member may do: leave, and end a key of their own.
 OF_EVERY_MEMBER = {"project_leave", "key_revoke"}
+# What each role gets for a POST, by the name of the console's route.
+POSTS = {
+    row.match.url_name: row.post for group in GROUPS for row in rows_of(group) if row.address.startswith("/console/p/")
+}
 # Seconds until a request has come to its lock.
 LONGEST = 20
 
@@ -130,7 +135,7 @@ def _lock(place: Place) -> "Any":
 
 def demote(place: Place, name: str) -> None:
     """Take away just so much that the form is not the person's any more."""
-    of_developers = TABLE[name].post.split()[3] != "403"
+    of_developers = POSTS[name]["developer"] != 403
     _lock(place).update(role=Role.VIEWER if of_developers else Role.DEVELOPER)
 
 

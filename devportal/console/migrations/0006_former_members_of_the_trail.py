@@ -1,3 +1,5 @@
+from typing import Any
+
 from django.db import migrations
 from django.db.models import Max
 from django.utils import timezone
@@ -6,14 +8,14 @@ LEFT = ("member.left", "member.removed")
 CAME = ("project.created", "invitation.accepted")
 
 
-def remember_former_members(apps, schema_editor):
+def remember_former_members(apps: Any, schema_editor: Any) -> None:
     """Find in the trail who worked on which project, and does so no more; for as long as it goes back.
 
     Somebody who came and is not there any more, without a row that says when they went, counts as having left now.
     """
     events = apps.get_model("console", "AuditEvent").objects.exclude(project="")
     accounts = apps.get_model("accounts", "Account").objects
-    went = {}
+    went: dict[tuple[str, Any], Any] = {}
     for project, person, email, at in (
         events.filter(action__in=LEFT).values_list("project", "person", "target").annotate(last=Max("at")).order_by()
     ):

@@ -7,12 +7,12 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from devportal.console import once, secret_panel
-from devportal.console.access import Role, get_client
+from devportal.console.access import get_client
 from devportal.console.pages import console_page, show
 from devportal.lib import clock
 from oidc.clients import MAX_LIVE_SECRETS, TooManySecrets, create_secret, end_secret
 from oidc.models import Client, ClientSecret
-from oidc.roles import acting
+from oidc.roles import Role, acting
 
 RECENTLY = timedelta(hours=24)
 MOST_ENDED = 20  # that the page still tells of

@@ -8,13 +8,13 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from devportal.console import reviews
-from devportal.console.access import Role, Seat, get_client
+from devportal.console.access import Seat, get_client
 from devportal.console.forms.clients import MORE, ChangeTypeForm, ClientSettingsForm, DeleteForm, TesterForm
 from devportal.console.pages import console_page, show
 from oidc import client_settings as settings_of
 from oidc.clients import change_type
 from oidc.models import Client, Family
-from oidc.roles import acting
+from oidc.roles import Role, acting
 from oidc.trial import try_request
 
 

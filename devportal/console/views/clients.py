@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from devportal.console import once, secret_panel
-from devportal.console.access import Role, Seat, get_seat
+from devportal.console.access import Seat, get_seat
 from devportal.console.forms.clients import KINDS, MORE, NewClientForm
 from devportal.console.pages import console_page, show
 from devportal.console.paging import page_of
@@ -15,7 +15,7 @@ from oidc.client_settings import create_client
 from oidc.clients import create_secret
 from oidc.models import Client
 from oidc.projects import TooMany
-from oidc.roles import acting
+from oidc.roles import Role, acting
 
 LONGEST_SEARCH = 255
 

@@ -9,12 +9,12 @@ from django.urls import reverse
 from api.keys import create_key_for_member, revoke
 from api.models import ApiKey
 from devportal.console import once, secret_panel
-from devportal.console.access import Role, Seat, get_seat
+from devportal.console.access import Seat, get_seat
 from devportal.console.forms.keys import NewKeyForm
 from devportal.console.pages import console_page, show
 from devportal.console.paging import page_of
 from oidc.projects import TooMany
-from oidc.roles import acting
+from oidc.roles import Role, acting
 
 
 @console_page()

@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from devportal.console.access import Role, Seat, get_seat
+from devportal.console.access import Seat, get_seat
 from devportal.console.forms.projects import ROLES, InviteForm, RoleForm
 from devportal.console.pages import console_page, show
 from oidc import members as membership
@@ -14,7 +14,7 @@ from oidc.invitations import AlreadyMember, NoSuchInvitation, invitations_of, in
 from oidc.members import LastOwner
 from oidc.models import ProjectInvitation, ProjectMember
 from oidc.projects import TooMany
-from oidc.roles import Gone
+from oidc.roles import Gone, Role
 
 CHANGED = "That changed in the meantime: look at it as it is now."
 LAST_OWNER = "A project needs an owner. Make somebody else an owner first."

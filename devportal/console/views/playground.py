@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.models import Account
 from devportal.console import once
-from devportal.console.access import Role, Seat, get_client
+from devportal.console.access import Seat, get_client
 from devportal.console.documentation.errors import API_HELP, AUTHORIZATION_HELP, TOKEN_HELP
 from devportal.console.documentation.facts import duration
 from devportal.console.pages import console_page, show
@@ -25,7 +25,7 @@ from oidc import scopes
 from oidc.models import Client
 from oidc.parameters import Unreadable, read_query
 from oidc.registration import playground_redirect_uri
-from oidc.roles import acting
+from oidc.roles import Role, acting
 
 log = logging.getLogger(__name__)
 

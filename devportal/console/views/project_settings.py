@@ -6,7 +6,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from devportal.console.access import Role, get_seat
+from devportal.console.access import get_seat
 from devportal.console.forms.clients import DeleteForm
 from devportal.console.forms.projects import ProjectNameForm, TransferForm
 from devportal.console.pages import console_page, show
@@ -14,7 +14,7 @@ from devportal.console.views.members import CHANGED, LAST_OWNER, members_of
 from oidc import members, projects
 from oidc.members import LastOwner
 from oidc.projects import TooMany
-from oidc.roles import Gone, acting
+from oidc.roles import Gone, Role, acting
 
 
 def _to_home() -> HttpResponse:

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from accounts.models import Account
 from devportal.console import preview, reviews
-from devportal.console.access import Role, Seat, get_client
+from devportal.console.access import Seat, get_client
 from devportal.console.forms.branding import AnswerForm, BrandingForm
 from devportal.console.models import AppReview, ReviewEntry
 from devportal.console.pages import console_page, show
@@ -20,7 +20,7 @@ from devportal.console.reviews import logos
 from devportal.console.reviews.machine import is_member
 from devportal.console.reviews.reasons import texts
 from oidc.models import Client, ProjectMember
-from oidc.roles import acting
+from oidc.roles import Role, acting
 from oidc.views.logos import send_file
 
 # What a developer has to do something about.

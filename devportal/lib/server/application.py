@@ -23,6 +23,8 @@ WITHOUT_SLOT = frozenset(
         "/.well-known/openid-configuration",
         "//.well-known/openid-configuration",
         "/.well-known/jwks",
+        "/.well-known/oauth-authorization-server",
+        "/.well-known/oauth-protected-resource",
     }
 )
 
