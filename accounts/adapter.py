@@ -44,7 +44,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Account | None:
         # Instead of allauth's own limits, which are keyed with the Host header (docs/sign-in.md#limits).
-        guess = guesses.count_password(request, credentials["email"])
+        guess = guesses.count_password(request, credentials.get("email", ""))
         account: Account | None = super().authenticate(request, **credentials)
         if account is not None:
             guess.was_right()

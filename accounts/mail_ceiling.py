@@ -23,10 +23,9 @@ class CeilingReached(Exception):
 
 def count(recipient: str, known: str = "") -> None:
     """Count a mail to `recipient`, caused by the browser of that id if it is known. Raises CeilingReached."""
-    mailbox = keys.mailbox(recipient)
     rate = Rate("mail, known" if known else "mail", settings.MAILS_PER_RECIPIENT_PER_DAY, DAY)
     try:
-        hit(rate, mailbox, known) if known else hit(rate, mailbox)
+        hit(rate, keys.mailbox(recipient), known)
     except RateLimited as limited:
         raise CeilingReached(limited.wait) from limited
 

@@ -82,6 +82,27 @@ def test_without_a_signing_key_nothing_is_signed(app: RelyingParty) -> None:
     assert (ready.status_code, ready.json()["missing"]) == (503, ["signing_key"])
 
 
+@pytest.mark.parametrize("path", ["/account/signup/", "/account/password/reset/", "/account/confirm-email/"])
+def test_so_are_sign_up_reset_and_codes(db: None, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*args: Any, **kwargs: Any) -> None:
+        raise RedisLost
+
+    for name in ("get", "set", "add", "incr", "delete"):
+        monkeypatch.setattr(cache, name, lost)
+    response = quiet(Browser()).post(path, {"email": "ada@example.com"})
+    assert response.status_code == 503
+    assert 1 <= int(response["Retry-After"]) <= 60
+
+
+def test_pages_of_people_go_on_without_their_limits(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*args: Any, **kwargs: Any) -> None:
+        raise RedisLost
+
+    for name in ("get", "set", "add", "incr", "delete"):
+        monkeypatch.setattr(cache, name, lost)
+    assert app.browser.post("/account/", {"given_name": "Augusta", "family_name": ""}).status_code == 302
+
+
 def test_sign_in_is_closed_while_its_limits_cannot_be_counted(person: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def lost(*args: Any, **kwargs: Any) -> None:
         raise RedisLost

@@ -82,6 +82,15 @@ def test_an_access_token_ends_its_family_when_the_client_has_proven_itself(
     assert is_dead(web_app, tokens)
 
 
+def test_an_empty_secret_proves_nothing(web_app: RelyingParty) -> None:
+    tokens = web_app.tokens()
+    header = basic(web_app.client.client_id, "")
+    form = urlencode({"token": tokens["access_token"]})
+    answer = Browser().post(PATH, form, content_type=FORM, headers={"Authorization": header})
+    assert is_done(answer)
+    assert web_app.call("/connect/userinfo", tokens["access_token"]).status_code == 200
+
+
 def test_a_superseded_refresh_token_ends_its_family_too(app: RelyingParty) -> None:
     first = app.tokens()
     second = app.refresh(first["refresh_token"]).json()
