@@ -36,7 +36,7 @@ def test_invitations_of_who_may_not_invite_to_a_project_end(project: Project, ow
     ProjectInvitation.objects.filter(email="d@example.com").update(invited_by=None)
     ProjectMember.objects.filter(pk=sven.pk).update(role=Role.DEVELOPER)
     Account.objects.filter(pk=closed.account_id).update(is_active=False)
-    migrate("oidc.migrations.0006_former_members", "end_invitations_of_who_may_not_invite")
+    migrate("oidc.migrations.0007_former_members", "end_invitations_of_who_may_not_invite")
     assert [row.pk for row in ProjectInvitation.objects.all() if row.is_open] == [stays.pk]
 
 
@@ -54,7 +54,7 @@ def test_invitations_of_who_may_not_invite_to_a_group_end() -> None:
     group_invitations.invite(closed, "a@example.com", closed.owner)
     former.groups.clear()
     Account.objects.filter(pk=closed.owner_id).update(is_active=False)
-    migrate("accounts.migrations.0004_invitations_of_who_may_not_invite", "end_invitations_of_who_may_not_invite")
+    migrate("accounts.migrations.0006_invitations_of_who_may_not_invite", "end_invitations_of_who_may_not_invite")
     assert [row.pk for row in Invitation.objects.order_by("pk") if row.is_open] == [row.pk for row in stay]
 
 

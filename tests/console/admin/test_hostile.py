@@ -237,7 +237,7 @@ def test_what_was_stored_before_is_mended_by_the_upgrade(as_operator: Browser, c
     row = Subscription.objects.get(account=world.person)
     Subscription.objects.filter(pk=row.pk).update(addons={"x\ud800": {"quantity": 2}})
     Plan.objects.update(apps=["notes\udfff"])
-    import_module("accounts.migrations.0005_texts_that_can_be_stored").replace_surrogates(apps, None)
+    import_module("accounts.migrations.0007_texts_that_can_be_stored").replace_surrogates(apps, None)
     catalogue.bump()
     assert Subscription.objects.get(pk=row.pk).addons == {"x\ufffd": {"quantity": 2}}
     for page in ("/account/plan", "/account/"):
