@@ -24,8 +24,7 @@ from tests.console.reviewing import fill
 from tests.console.test_audit import CHANGES_NOTHING, DEEDS
 from tests.factories import make_account, make_key
 from tests.security.consoles import SENT, Place, make_place, rows
-from tests.security.crawl_table import GROUPS
-from tests.security.crawling import rows_of
+from tests.security.crawling import CONSOLE
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 Role = ProjectMember.Role
@@ -34,10 +33,6 @@ Role = ProjectMember.Role
 WITHOUT_A_ROLE = {"project_new", "invitation"}
 # What every member may do: leave, and end a key of their own.
 OF_EVERY_MEMBER = {"project_leave", "key_revoke"}
-# What each role gets for a POST, by the name of the console's route.
-POSTS = {
-    row.match.url_name: row.post for group in GROUPS for row in rows_of(group) if row.address.startswith("/console/p/")
-}
 # Seconds until a request has come to its lock.
 LONGEST = 20
 
@@ -135,7 +130,7 @@ def _lock(place: Place) -> "Any":
 
 def demote(place: Place, name: str) -> None:
     """Take away just so much that the form is not the person's any more."""
-    of_developers = POSTS[name]["developer"] != 403
+    of_developers = CONSOLE[name].post["developer"] != 403
     _lock(place).update(role=Role.VIEWER if of_developers else Role.DEVELOPER)
 
 
