@@ -11,7 +11,6 @@ from accounts import data, outbox, pictures, sessions
 from accounts.models import Account, Feature, Invitation, Plan, PlanEntitlement
 from accounts.plans import catalogue, invitations
 from accounts.roles import roles_changed
-from devportal.lib import clock
 
 # Sent when a person may no longer use anything: `account` (deactivated, about to be deleted).
 # Floors above end what they gave out.
@@ -66,8 +65,7 @@ def end_invitations(sender: Any, account: Account, **kwargs: Any) -> None:
 
 @receiver(pre_delete, sender=Account)
 def end_invitations_of_who_goes(sender: type[Account], instance: Account, **kwargs: Any) -> None:
-    """An operator's invitations go with their account; a family's go with the family."""
-    Invitation.objects.open().filter(invited_by=instance, organization__isnull=False).update(withdrawn_at=clock.now())
+    invitations.end_of(instance, is_going=True)
 
 
 @receiver(pre_delete, sender=Account)

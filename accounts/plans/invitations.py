@@ -205,15 +205,15 @@ def withdraw(group: Group, pk: int, by: Account) -> Invitation:
 
 
 @transaction.atomic
-def end_of(inviter: Account) -> None:
-    """End the open invitations of somebody who was deactivated, is about to be deleted, or lost the role of operator.
+def end_of(inviter: Account, *, is_going: bool = False) -> None:
+    """End the open invitations of somebody who may not invite any more, or whose account is about to be deleted.
 
     The groups are not locked: whoever accepts at this moment did so before, or finds the invitation ended.
     """
     sent = Invitation.objects.open().filter(invited_by=inviter).select_related("family", "organization")
     for row in sent.order_by("pk"):
-        if not _may_invite(row.group, inviter.pk) and Invitation.objects.open().filter(pk=row.pk).update(
-            withdrawn_at=clock.now()
-        ):
+        if not is_going and _may_invite(row.group, inviter.pk):
+            continue
+        if Invitation.objects.open().filter(pk=row.pk).update(withdrawn_at=clock.now()):
             details = {"invitation": row.pk, "why": "whoever sent it may not invite any more"}
             report(Event("invitation.ended", target=members.key_of(row.group), details=details))

@@ -15,7 +15,7 @@ def remember_former_members(apps: Any, schema_editor: Any) -> None:
     """
     events = apps.get_model("console", "AuditEvent").objects.exclude(project="")
     accounts = apps.get_model("accounts", "Account").objects
-    went: dict[tuple[str, Any], Any] = {}
+    went: dict[tuple[str, int], Any] = {}
     for project, person, email, at in (
         events.filter(action__in=LEFT).values_list("project", "person", "target").annotate(last=Max("at")).order_by()
     ):
