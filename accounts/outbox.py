@@ -82,7 +82,7 @@ def forget(addresses: Collection[str]) -> None:
     for address in addresses:
         pattern = _standing_alone(address)
         naming = Q(subject__icontains=address) | Q(body__icontains=address) | Q(last_error__icontains=address)
-        for row in Outbox.objects.filter(naming).only("subject", "body", "last_error").iterator(chunk_size=500):
+        for row in Outbox.objects.filter(naming).only("subject", "body", "last_error"):
             named = {field: getattr(row, field) for field in ("subject", "body", "last_error")}
             masked = {field: pattern.sub(SOMEBODY, text) for field, text in named.items()}
             masked["subject"] = masked["subject"][:SUBJECT_LENGTH]
