@@ -29,6 +29,8 @@ class Deed:
     action: str
     form: Mapping[str, Any] = field(default_factory=dict)
     prepare: Callable[[dict[str, Any], Project, Account], None] = lambda things, project, owner: None
+    # What else ends by it: the invitations of who may not invite any more.
+    follows: tuple[str, ...] = ()
 
 
 def _invited(things: dict[str, Any], project: Project, owner: Account) -> None:
@@ -60,8 +62,8 @@ DEEDS: dict[str, Deed] = {
     "project_new": Deed("project.created", {"name": "Lunar Notes", once.FIELD: ""}),
     "invitation": Deed("invitation.accepted", {"decision": "accept"}, _invited),
     "project_settings": Deed("project.renamed", {"name": "Lunar Notes"}),
-    "project_transfer": Deed("project.transferred", {"to": "member"}, _other_member),
-    "project_leave": Deed("member.left", {}, _second_owner),
+    "project_transfer": Deed("project.transferred", {"to": "member"}, _other_member, ("invitation.ended",)),
+    "project_leave": Deed("member.left", {}, _second_owner, ("invitation.ended",)),
     "project_delete": Deed("project.deleted", {"typed": "Orbit Notes"}),
     "project_restore": Deed("project.restored", {}, _deleted),
     "members": Deed("invitation.sent", {"email": "new@example.com", "role": "viewer"}),
@@ -122,8 +124,8 @@ def test_a_form_that_changes_something_adds_to_the_trail(
     response = as_owner.post(url, form, REMOTE_ADDR="192.0.2.7")
     assert response.status_code in (200, 302), response.content
     added = AuditEvent.objects.exclude(pk__in=before)
-    assert [event.action for event in added] == [deed.action]
-    (event,) = added
+    assert [event.action for event in added] == [deed.action, *deed.follows]
+    event = added[0]
     assert (event.actor, event.actor_email, event.ip) == (owner, owner.email, "192.0.2.7")
     assert event.request_id == response["X-Request-ID"]
     assert event.project

@@ -505,3 +505,6 @@ WRITES = {
     "/account/2fa/recovery-codes/": "mfa_authenticator",
     "/account/2fa/recovery-codes/download/": "mfa_authenticator",
 }
+
+# Where an answer arrives that is meant for one GET: anything else is refused (test_playground.py).
+NO_HEAD = {"/console/playground/callback"}

@@ -284,7 +284,6 @@ def projects(world: World) -> Step:
 
 @drives("clients", within=1)  # there is one already
 def clients(world: World) -> Step:
-    make_client(world.project)
     form = {"type": "spa", "redirect_uris": "https://app.example.com/callback"}
     return lambda n, changes: world.browser.post(
         world.place, form | {"name": f"Notes {n}", "once": new_token()}, **changes

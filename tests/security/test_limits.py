@@ -236,11 +236,11 @@ def test_spelling_the_address_otherwise_does_not_get_around_it(person: Account) 
 
 
 def test_the_host_does_not_get_around_it(person: Account) -> None:
-    """Any port is refused elsewhere; the limit does not rely on that."""
-    hosts = ["localhost", "127.0.0.1", "LOCALHOST", *(f"localhost:{1001 + n}" for n in range(5))]
-    answers = [attempt(person.email, host=host) for host in hosts]
-    assert 200 not in [answer.status_code for answer in answers[5:]]
-    assert is_limited(attempt(person.email, host="127.0.0.1"))
+    """A foreign port is refused before it counts (test_host_header.py); the spellings that are left share one count."""
+    hosts = ["localhost", "127.0.0.1", "LOCALHOST", "localhost:8000", "127.0.0.1:8000"]
+    assert not any(is_limited(attempt(person.email, host=host)) for host in hosts)
+    assert is_limited(attempt(person.email, host="LocalHost:8000"))
+    assert [attempt(person.email, host=f"localhost:{1001 + n}").status_code for n in range(3)] == [400] * 3
 
 
 def test_guessing_at_many_accounts_is_limited_by_address(db: None) -> None:

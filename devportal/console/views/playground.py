@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_GET
 
 from accounts.models import Account
 from devportal.console import once
@@ -96,7 +96,7 @@ def playground_end(request: HttpRequest, project_id: str, client_id: str) -> Htt
 
 
 @never_cache
-@require_safe
+@require_GET
 def playground_callback(request: HttpRequest) -> HttpResponse:
     """GET /console/playground/callback: where answers arrive; only the run that waits for one takes it.
 
