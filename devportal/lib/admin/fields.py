@@ -1,6 +1,7 @@
 """Form fields of the admin that refuse in words what Django's would fail at: odd JSON, moments and keys."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
@@ -9,12 +10,24 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.forms.fields import InvalidJSONInput
 from django.http import HttpRequest
+from unfold.forms import PaginationInlineFormSet
 
 from devportal.lib.storable import LARGEST_KEY, check_json, check_moment
 
 
 class StorableJSONField(forms.JSONField):
-    """JSON that can be stored and shown again; Django's field fails at great depth, and at very long numbers."""
+    """JSON that can be stored and shown again; Django's field fails at great depth, and at very long numbers.
+
+    `when_empty` makes what is meant by nothing, and by JSON's null: None unless the column wants something.
+    """
+
+    def __init__(self, *args: Any, when_empty: Callable[[], Any] = lambda: None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.when_empty = when_empty
+
+    def clean(self, value: Any) -> Any:
+        found = super().clean(value)
+        return self.when_empty() if found is None else found
 
     def to_python(self, value: Any) -> Any:
         try:
@@ -48,12 +61,25 @@ class KeySelect(AutocompleteSelect):
         return super().optgroups(name, [each for each in value if is_key(each)], attr)
 
 
+class RowsFormSet(PaginationInlineFormSet):  # type: ignore[misc]  # the library is untyped
+    """The rows below a row, page by page; what is no number of a page asks for the first one."""
+
+    def get_page_num(self) -> int:
+        for given in (self.request.GET, self.request.POST):
+            page = given.get(self.get_pagination_key(), "")
+            if is_key(page) and int(page) > 0:
+                return int(page)
+        return 1
+
+
 class StorableFields:
     """For pages and rows of the admin: what their forms take can be stored."""
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if isinstance(db_field, models.JSONField):
             kwargs.setdefault("form_class", StorableJSONField)
+            if not db_field.null:
+                kwargs.setdefault("when_empty", db_field.get_default)
         field: Any = super().formfield_for_dbfield(db_field, request, **kwargs)  # type: ignore[misc]
         if field is not None and isinstance(db_field, models.DateTimeField):
             field.validators.append(check_moment)

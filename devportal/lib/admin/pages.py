@@ -18,7 +18,7 @@ from unfold.admin import ModelAdmin, TabularInline
 
 from devportal.lib.admin import audited
 from devportal.lib.admin.acts import Act, Refused
-from devportal.lib.admin.fields import StorableFields, is_key
+from devportal.lib.admin.fields import RowsFormSet, StorableFields, is_key
 from devportal.lib.admin.keyset import BoundedPaginator, KeysetChangeList, ShortChangeList
 from devportal.lib.admin.theme import may_view
 from devportal.lib.audit import report
@@ -255,6 +255,8 @@ class Page(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # type: ignore[m
 
 class Rows(StorableFields, TabularInline, admin.TabularInline[Below, Row]):  # type: ignore[misc]
     """Rows that are edited on the page of the row above them."""
+
+    formset = RowsFormSet
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         field = super().formfield_for_dbfield(db_field, request, **kwargs)

@@ -202,6 +202,25 @@ def test_json_that_can_not_be_stored_is_refused_in_words(as_operator: Browser, w
     assert Plan.objects.get().apps == plan.apps
 
 
+@pytest.mark.parametrize("text", ["", "null"])
+def test_nothing_is_a_list_without_apps(as_operator: Browser, world: World, text: str) -> None:
+    plan = Plan.objects.get()
+    Plan.objects.update(apps=["notes"])
+    changed = {"display_name": "Lumen", "rank": "1", "apps": text, "cache_max_age": "1"}
+    changed |= {"entitlements-TOTAL_FORMS": "0", "entitlements-INITIAL_FORMS": "0"}
+    assert as_operator.post(f"/admin/accounts/plan/{plan.pk}/change/", changed).status_code == 302
+    assert Plan.objects.get().apps == []
+
+
+@pytest.mark.parametrize("page", ["9" * 5000, "9" * 20, "%C2%B2", "0", "-1", "last", "%D9%A3"])
+def test_what_is_no_page_of_rows_is_the_first_one(as_operator: Browser, world: World, page: str) -> None:
+    for path, rows in (("plan", "entitlements"), ("subscription", "events")):
+        url = f"/admin/accounts/{path}/{apps.get_model('accounts', path).objects.order_by('pk')[0].pk}/change/"
+        assert as_operator.get(f"{url}?{rows}-page={page}").status_code == 200
+        body = f"{rows}-page={page}&{rows}-TOTAL_FORMS=0&{rows}-INITIAL_FORMS=0"
+        assert as_operator.post(url, body, content_type="application/x-www-form-urlencoded").status_code < 500
+
+
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "1969-12-31 00:00"])
 def test_a_moment_at_the_ends_of_the_calendar_is_refused_in_words(
     as_operator: Browser, world: World, moment: str
