@@ -44,6 +44,7 @@ def run(folder: Path, code: str) -> None:
     subprocess.run(command, cwd=ROOT, env=environment | {"DATA_DIR": str(folder)}, umask=0, check=True)
 
 
+@pytest.mark.slow
 def test_what_is_written_is_for_nobody_else(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     run(folder, WRITE)

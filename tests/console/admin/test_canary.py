@@ -65,6 +65,7 @@ def canaries(world: World, as_superuser: Browser, as_operator: Browser, as_revie
     return stored | given | own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["as_superuser", "as_operator", "as_reviewer"])
 def test_no_page_renders_a_secret_and_none_fails(
     request: pytest.FixtureRequest, canaries: dict[str, str], who: str
