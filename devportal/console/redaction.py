@@ -18,8 +18,9 @@ _SECRET_WORDS = (
 )
 _START = r"(?:^|(?<=[?&;#/\s“\"']))"
 _PARAMETER = re.compile(rf"(?i){_START}([\w%.\-\[\]]*(?:{_SECRET_WORDS})[\w%.\-\[\]]*=)[^&;#\s”\"']+")
-# user:password@ in an address, and what stands before the @ of a mail address; both also percent-encoded.
-_BEFORE_AT = re.compile(r"(?i)(?:^|(?<=[/?&;#=,\s“\"']))(?:(?!%40)[^/?&;#=,\s“”\"'@])+(?:@|%40)")
+# user:password@ in an address, which ends at its last @ (RFC 3986 §3.2.1), and what stands before the @ of a mail
+# address; both also percent-encoded.
+_BEFORE_AT = re.compile(r"(?i)(?:^|(?<=[/?&;#=,\s“\"']))(?:(?:(?!%40)[^/?&;#=,\s“”\"'@])+(?:@|%40))+")
 
 
 def without_secrets(text: str) -> str:
