@@ -71,7 +71,7 @@ def test_of_two_owners_who_demote_each_other_one_stays(
         lambda: members.change_role(second_seat, "viewer", owner),
         lambda: members.change_role(first_seat, "viewer", second),
     )
-    assert sorted(ended) == ["Gone", "done"]
+    assert sorted(ended) == ["RoleTooLow", "done"]
     assert owners(project) == 1
 
 
