@@ -149,7 +149,8 @@ def test_no_spelling_of_a_key_breaks_a_list_or_a_page(as_superuser: Browser, wor
             # A list that is not paged by key refuses the parameter.
             assert as_superuser.get(f"{base}?{paging}={value}").status_code in (200, 302, 400), (base, paging)
         for path in ("change/", "do/export/", "delete/", "history/"):
-            assert as_superuser.get(f"{base}{value}/{path}").status_code in (302, 403, 404), (base, path)
+            # Django takes the digits of every script for a number, and there may be a row of that number.
+            assert as_superuser.get(f"{base}{value}/{path}").status_code in (200, 302, 403, 404), (base, path)
 
 
 def test_a_filter_by_a_key_is_taken(as_superuser: Browser, world: World) -> None:
