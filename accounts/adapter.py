@@ -13,7 +13,8 @@ from django.http import HttpRequest
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from accounts import guesses, mail_ceiling
+from accounts import guesses
+from accounts.mail import recipient_limit
 from accounts.models import Account
 from devportal.lib import clock, encryption
 from devportal.lib.client_ip import client_ip
@@ -68,8 +69,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
     def _count_mail(self, email: str) -> None:
         request = allauth_context.request
         try:
-            mail_ceiling.count_once(request, email)
-        except mail_ceiling.CeilingReached as reached:
+            recipient_limit.count_mail_once(request, email)
+        except recipient_limit.RecipientLimitReached as reached:
             page = render(request, "account/mail_ceiling.html", {"email": email, "wait": clock.in_words(reached.wait)})
             raise ImmediateHttpResponse(page) from reached
 

@@ -6,5 +6,8 @@ class AccountsConfig(AppConfig):
     verbose_name = "People and plans"
 
     def ready(self) -> None:
-        from accounts import known_browsers, signals  # noqa: F401  (connects the receivers)
+        from accounts import (
+            known_browsers,  # noqa: F401  (connects the receivers)
+            receivers,  # noqa: F401  (connects the receivers)
+        )
         from devportal.lib.ratelimit import checks  # noqa: F401  (registers the system check)

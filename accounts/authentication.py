@@ -27,7 +27,7 @@ class Authentication:
     methods: tuple[str, ...]
 
 
-def current(request: HttpRequest) -> Authentication:
+def current_authentication(request: HttpRequest) -> Authentication:
     """Return the newest authentication of the signed-in person in this session; at 0 if none is known."""
     records = get_authentication_records(request, request.user)
     signed_in = request.session.get(SESSION_KEY, {})
@@ -40,5 +40,5 @@ def current(request: HttpRequest) -> Authentication:
 
 
 @receiver(user_logged_in)
-def note_time(sender: Any, request: HttpRequest, **kwargs: Any) -> None:
+def record_sign_in_time(sender: Any, request: HttpRequest, **kwargs: Any) -> None:
     request.session[SESSION_KEY] = {"at": clock.now().timestamp()}

@@ -37,7 +37,7 @@ def count_password(request: HttpRequest, login: str) -> Guess:
     if request.user.is_authenticated and keys.login(request.user.email) == account:
         known = f"session {request.session.session_key}"
     else:
-        known = known_browsers.find_by_login(request, login)
+        known = known_browsers.find_known_browser_by_login(request, login)
     _count_sign_in(request, account if known else "")
     return _count(request, "password", account, known)
 
@@ -45,7 +45,9 @@ def count_password(request: HttpRequest, login: str) -> Guess:
 def count_code(request: HttpRequest, account: Account) -> Guess:
     """Count a code of the second step, like a password; for sign-in, or for somebody who is signed in."""
     signed_in = request.user.is_authenticated and request.user.pk == account.pk
-    known = f"session {request.session.session_key}" if signed_in else known_browsers.find(request, account)
+    known = (
+        f"session {request.session.session_key}" if signed_in else known_browsers.find_known_browser(request, account)
+    )
     return _count(request, "second step", str(account.pk), known)
 
 

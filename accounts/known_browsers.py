@@ -28,7 +28,7 @@ _SEPARATOR, _BETWEEN = ".", "|"
 
 
 @dataclass(frozen=True)
-class Entry:
+class KnownBrowser:
     """One sign-in of this browser: `id` stays the same from one sign-in to the next."""
 
     id: str
@@ -49,20 +49,20 @@ def _mac(account: Account, entry_id: str, at: int) -> str:
     return salted_hmac("accounts.known_browsers", signed, algorithm="sha256").hexdigest()
 
 
-def _entries(request: HttpRequest) -> Iterator[Entry]:
+def _entries(request: HttpRequest) -> Iterator[KnownBrowser]:
     for text in request.COOKIES.get(COOKIE, "").split(_BETWEEN)[:ACCOUNTS]:
         entry_id, _, rest = text.partition(_SEPARATOR)
         at, _, mac = rest.partition(_SEPARATOR)
         if at.isascii() and at.isdigit() and len(at) <= 12 and mac.isascii():
-            yield Entry(entry_id, int(at), mac)
+            yield KnownBrowser(entry_id, int(at), mac)
 
 
-def find(request: HttpRequest, account: Account) -> str:
+def find_known_browser(request: HttpRequest, account: Account) -> str:
     """Return the id by which this browser is known to an account, "" if it is not."""
     return next((entry.id for entry in _entries(request) if entry.is_of(account)), "")
 
 
-def find_by_login(request: HttpRequest, login: str) -> str:
+def find_known_browser_by_login(request: HttpRequest, login: str) -> str:
     """Return the id by which this browser is known to the account that signs in as `login`, "" if there is none.
 
     Only a browser that signed in to some account has the database asked, so time tells strangers nothing.
@@ -70,11 +70,11 @@ def find_by_login(request: HttpRequest, login: str) -> str:
     if not any(_entries(request)):
         return ""
     accounts = filter_users_by_email(login, prefer_verified=True)
-    return next((known for account in accounts if (known := find(request, account))), "")
+    return next((known for account in accounts if (known := find_known_browser(request, account))), "")
 
 
 @receiver([user_logged_in, password_changed, password_set])
-def note(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
+def record_browser(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
     request.known_to = user  # type: ignore[attr-defined]  # for the middleware, which has the response
 
 
@@ -93,8 +93,8 @@ class KnownBrowserMiddleware:
 
 
 def _remember(request: HttpRequest, response: HttpResponse, account: Account) -> None:
-    entry_id, at = find(request, account) or random_text(22), clock.timestamp()
-    new = Entry(entry_id, at, _mac(account, entry_id, at))
+    entry_id, at = find_known_browser(request, account) or random_text(22), clock.timestamp()
+    new = KnownBrowser(entry_id, at, _mac(account, entry_id, at))
     others = [entry for entry in _entries(request) if entry.id != entry_id and not entry.is_of(account)]
     response.set_cookie(
         COOKIE,

@@ -1,6 +1,6 @@
 """Who may open the admin, and as what. A role is a group; a superuser has both.
 
-What each role may do there is said by the floor that knows all models (devportal/console/roles.py).
+What each role may do there is said by the floor that knows all models (devportal/console/permissions.py).
 """
 
 from collections.abc import Iterable

@@ -46,7 +46,7 @@ class DatabaseProfiles:
         return profile_of(account, picture_key)
 
 
-class Breaker:
+class CircuitBreaker:
     """Stops asking a source that keeps failing, so that a call fails at once and not after two seconds."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class HttpSource:
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._transport = transport
         self._client = self._new_client()
-        self._breaker = Breaker()
+        self._breaker = CircuitBreaker()
         self._threads = ThreadPoolExecutor(MAX_CALLS_AT_ONCE, thread_name_prefix="source")
 
     def _new_client(self) -> httpx.Client:
@@ -163,7 +163,7 @@ class _Sources:
 _sources: _Sources | None = None
 
 
-def profiles() -> ProfileSource:
+def profile_source() -> ProfileSource:
     """Return the source of profiles that the settings name."""
     global _sources
     if _sources is None:

@@ -5,7 +5,7 @@ from celery import shared_task
 from django.contrib.sessions.models import Session
 from django.db.models import Exists, OuterRef
 
-from accounts import delivery
+from accounts.mail import delivery
 from accounts.plans import lifecycle, members
 from devportal.lib.sessions import SessionStore
 
@@ -13,7 +13,7 @@ from devportal.lib.sessions import SessionStore
 @shared_task
 def advance_subscriptions() -> int:
     """Write what time has brought to subscriptions; return how many moved. Answers are right without it."""
-    return lifecycle.advance()
+    return lifecycle.apply_due_transitions()
 
 
 @shared_task
@@ -28,16 +28,16 @@ def clear_sessions() -> int:
 @shared_task
 def send_mail(pk: int) -> bool:
     """Send one mail that has just been queued; tell whether it went."""
-    return delivery.send(pk)
+    return delivery.send_queued(pk)
 
 
 @shared_task
 def send_waiting_mail() -> int:
     """Send what waits in the outbox: what failed before, and what nobody was told of; return how many mails went."""
-    return delivery.send_waiting()
+    return delivery.send_due()
 
 
 @shared_task
 def clear_outbox() -> int:
     """Delete old mails and old invitations; return how many went."""
-    return delivery.clear() + members.clear_invitations()
+    return delivery.clear_old_mail() + members.clear_expired_invitations()

@@ -3,21 +3,21 @@
 from allauth.usersessions.views import ListUserSessionsView
 from django.urls import path
 
-from accounts import hooks, views, views_plan
 from accounts.forms import SignOutElsewhereForm
+from accounts.views import account, billing_webhook, plan
 
 urlpatterns = [
-    path("account/", views.profile, name="account_profile"),
-    path("account/plan", views_plan.plan, name="account_plan"),
-    path("account/plan/invitations/<int:pk>/accept", views_plan.accept, name="account_plan_accept"),
-    path("account/plan/invitations/<int:pk>/decline", views_plan.decline, name="account_plan_decline"),
-    path("account/plan/family/invite", views_plan.invite, name="account_plan_invite"),
-    path("account/plan/family/invitations/<int:pk>/withdraw", views_plan.withdraw, name="account_plan_withdraw"),
-    path("account/plan/family/members/<int:pk>/remove", views_plan.remove_member, name="account_plan_remove_member"),
-    path("account/plan/families/<int:pk>/leave", views_plan.leave_family, name="account_plan_leave_family"),
+    path("account/", account.profile, name="account_profile"),
+    path("account/plan", plan.plan, name="account_plan"),
+    path("account/plan/invitations/<int:pk>/accept", plan.accept, name="account_plan_accept"),
+    path("account/plan/invitations/<int:pk>/decline", plan.decline, name="account_plan_decline"),
+    path("account/plan/family/invite", plan.invite, name="account_plan_invite"),
+    path("account/plan/family/invitations/<int:pk>/withdraw", plan.withdraw, name="account_plan_withdraw"),
+    path("account/plan/family/members/<int:pk>/remove", plan.remove_member, name="account_plan_remove_member"),
+    path("account/plan/families/<int:pk>/leave", plan.leave_family, name="account_plan_leave_family"),
     path(
         "account/plan/organizations/<int:pk>/leave",
-        views_plan.leave_organization,
+        plan.leave_organization,
         name="account_plan_leave_organization",
     ),
     path(
@@ -25,9 +25,9 @@ urlpatterns = [
         ListUserSessionsView.as_view(form_class=SignOutElsewhereForm),
         name="usersessions_list",
     ),
-    path("account/export", views.export, name="account_export"),
-    path("account/delete", views.delete, name="account_delete"),
-    path("account/picture", views.own_picture, name="own_picture"),
-    path("pictures/<slug:picture_key>/<slug:version>.webp", views.picture, name="picture"),
-    path("hooks/billing", hooks.billing, name="billing_hook"),
+    path("account/export", account.export, name="account_export"),
+    path("account/delete", account.delete, name="account_delete"),
+    path("account/picture", account.own_picture, name="own_picture"),
+    path("pictures/<slug:picture_key>/<slug:version>.webp", account.picture, name="picture"),
+    path("hooks/billing", billing_webhook.billing_webhook, name="billing_hook"),
 ]

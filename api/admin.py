@@ -10,19 +10,19 @@ from django.http import HttpRequest
 from accounts.models import Account
 from api import keys
 from api.models import ApiKey, RequestLog
-from devportal.lib.admin.acts import Act
-from devportal.lib.admin.pages import ReadOnly
+from devportal.lib.admin.actions import RowAction
+from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
 from oidc.models import Project
 
 
 def _revoke(request: HttpRequest, key: ApiKey, form: Any) -> str:
     assert isinstance(request.user, Account)
-    keys.revoke(key, request.user)
+    keys.revoke_key(key, request.user)
     return "The key is revoked. It counts everywhere within 30 seconds."
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(ReadOnly[ApiKey]):
+class ApiKeyAdmin(ReadOnlyModelAdmin[ApiKey]):
     """API keys."""
 
     list_display = ("name", "shown", "owner", "project", "created_at", "last_used_at", "expires_at", "revoked_at")
@@ -34,7 +34,7 @@ class ApiKeyAdmin(ReadOnly[ApiKey]):
     )  # fmt: skip
     readonly_fields = ("shown",)
     acts = (
-        Act(
+        RowAction(
             "revoke",
             "Revoke",
             "Within 30 seconds calls with this key are refused with invalid_api_key. It can't be brought back; its "
@@ -58,7 +58,7 @@ class ApiKeyAdmin(ReadOnly[ApiKey]):
 
 
 @admin.register(RequestLog)
-class RequestLogAdmin(ReadOnly[RequestLog]):
+class RequestLogAdmin(ReadOnlyModelAdmin[RequestLog]):
     """Calls to the developer API."""
 
     list_display = ("at", "method", "path", "status", "code", "milliseconds", "project", "caller", "request_id")

@@ -12,7 +12,7 @@ from devportal.lib.cors import allow_any_origin
 REALM = "api"
 METADATA = "oauth-protected-resource"
 METHODS = ("GET", "HEAD")  # of everything here; the server leaves the body out of an answer to HEAD
-EXPOSED = (
+EXPOSED_HEADERS = (
     "WWW-Authenticate",
     "Retry-After",
     "RateLimit-Limit",
@@ -76,7 +76,7 @@ def wrong_method() -> ApiError:
     return ApiError("method_not_allowed", "Use GET.")
 
 
-def answer(error: ApiError) -> HttpResponse:
+def error_response(error: ApiError) -> HttpResponse:
     """Return the envelope of specification 2.3 for `error`."""
     body = {"error": {"code": error.code, "message": error.message}}
     response = JsonResponse(body, status=error.status)
@@ -87,5 +87,5 @@ def answer(error: ApiError) -> HttpResponse:
     if error.code == "method_not_allowed":
         response["Allow"] = ", ".join(METHODS)
     response["Cache-Control"] = "no-store"
-    allow_any_origin(response, EXPOSED)
+    allow_any_origin(response, EXPOSED_HEADERS)
     return response

@@ -20,8 +20,9 @@ from devportal.lib import clock
 from devportal.lib.audit import Event, report
 from devportal.lib.credentials import digest, random_text
 from oidc.models import Project, ProjectMember
-from oidc.projects import TooMany, lock, project_ended
-from oidc.roles import Gone
+from oidc.projects.locking import Gone, lock_project
+from oidc.projects.quotas import QuotaExceeded
+from oidc.signals import project_ended
 
 READS_PROFILE = "account.read"
 PERMISSIONS = (READS_PROFILE,)
@@ -34,7 +35,7 @@ _BODY = re.compile(
 )
 
 
-def checksum_of(text: str) -> str:
+def checksum(text: str) -> str:
     """Return the CRC-32 of `text` in six base-62 digits: it tells a typo, and nothing about the secret."""
     number = binascii.crc32(text.encode())
     digits = ""
@@ -50,7 +51,7 @@ def create_key(
     """Return a fresh key: its row, and the raw value, which is shown once."""
     public_id = random_text(PUBLIC_ID_LENGTH)
     unchecked = f"{settings.API_KEY_PREFIX}{public_id}_{random_text(SECRET_LENGTH)}"
-    raw = unchecked + checksum_of(unchecked)
+    raw = unchecked + checksum(unchecked)
     with transaction.atomic():
         row = ApiKey.objects.create(
             project=project,
@@ -72,17 +73,19 @@ def create_key_for_member(
 ) -> tuple[ApiKey, str]:
     """Return a fresh key of a member of `project`, as `create_key` does.
 
-    Raises TooMany beyond KEYS_PER_PROJECT live keys, Gone when the owner is no member (any more).
+    Raises QuotaExceeded beyond KEYS_PER_PROJECT live keys, Gone when the owner is no member (any more).
     """
     with transaction.atomic():
         # With the project locked nobody leaves it meanwhile, and the count is exact.
-        lock(project.pk)
+        lock_project(project.pk)
         if not ProjectMember.objects.filter(project=project, account=owner).exists():
             raise Gone
         live = ApiKey.objects.filter(project=project, revoked_at=None).exclude(expires_at__lte=clock.now())
         if live.count() >= settings.KEYS_PER_PROJECT:
             most = settings.KEYS_PER_PROJECT
-            raise TooMany(f"This project has {most} live keys, which is as many as it may have. Revoke one first.")
+            raise QuotaExceeded(
+                f"This project has {most} live keys, which is as many as it may have. Revoke one first."
+            )
         return create_key(project, owner, name, permissions, expires_at)
 
 
@@ -101,15 +104,15 @@ def looks_like_key(raw: str) -> bool:
     return raw.startswith(settings.API_KEY_PREFIX)
 
 
-def public_id_of(raw: str) -> str | None:
+def parse_public_id(raw: str) -> str | None:
     """Return the public id in a raw key; None, without asking anybody, for a typo or garbage."""
     match = _BODY.fullmatch(raw[len(settings.API_KEY_PREFIX) :])
-    if match is None or checksum_of(raw[:-CHECKSUM_LENGTH]) != raw[-CHECKSUM_LENGTH:]:
+    if match is None or checksum(raw[:-CHECKSUM_LENGTH]) != raw[-CHECKSUM_LENGTH:]:
         return None
     return match.group(1)
 
 
-def revoke(key: ApiKey, actor: Account | None = None) -> None:
+def revoke_key(key: ApiKey, actor: Account | None = None) -> None:
     """End a key; it counts everywhere at the next call."""
     with transaction.atomic():
         if ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=clock.now()):
@@ -125,7 +128,7 @@ def key_reads_profile(sender: Any, account: Account, sector: str, **kwargs: Any)
 
 
 @receiver(post_delete, sender=ProjectMember)
-def revoke_keys_of_who_left(sender: Any, instance: ProjectMember, **kwargs: Any) -> None:
+def revoke_keys_of_former_member(sender: Any, instance: ProjectMember, **kwargs: Any) -> None:
     """A key dies when its owner leaves the project."""
     left = ApiKey.objects.filter(project_id=instance.project_id, owner_id=instance.account_id, revoked_at=None)
     left.update(revoked_at=clock.now())
@@ -135,7 +138,7 @@ def revoke_keys_of_who_left(sender: Any, instance: ProjectMember, **kwargs: Any)
 def revoke_keys_of_who_may_not_go_on(sender: Any, account: Account, **kwargs: Any) -> None:
     """A deactivated person's keys die, and do not come back with the account."""
     for key in ApiKey.objects.filter(owner=account, revoked_at=None).select_related("project").order_by("pk"):
-        revoke(key)
+        revoke_key(key)
 
 
 @receiver(project_ended)

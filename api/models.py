@@ -42,7 +42,7 @@ LATENCY_EDGES_MS = (5, 10, 25, 50, 100, 250, 1000)
 LATENCY_FIELDS = (*(f"ms_{edge}" for edge in LATENCY_EDGES_MS), "ms_more")
 
 
-class Counted(models.Model):
+class UsageCounts(models.Model):
     """How many calls of one kind a stretch of time saw, and how long they took."""
 
     project = models.ForeignKey("oidc.Project", models.CASCADE, related_name="+", db_index=False)
@@ -63,7 +63,7 @@ class Counted(models.Model):
         abstract = True
 
 
-class CountedByWhom(Counted):
+class UsageCountsByCaller(UsageCounts):
     """The same, parted by who called: a key's public id, or a client's id; the other is ""."""
 
     credential = models.CharField(max_length=16, blank=True)
@@ -80,10 +80,10 @@ def _one_row_each(moment: str, *who: str) -> list[models.BaseConstraint]:
 
 
 # Every call is counted in each of the four tables below, in one transaction: those of hours and days are there so that
-# a month of a busy project is read in milliseconds (api/buckets.py chooses).
+# a month of a busy project is read in milliseconds (api/usage/store.py chooses).
 
 
-class UsageBucket(CountedByWhom):
+class UsageBucket(UsageCountsByCaller):
     """The calls of a minute."""
 
     minute = models.DateTimeField()
@@ -95,7 +95,7 @@ class UsageBucket(CountedByWhom):
         return f"{self.count} of {self.endpoint} {self.status} at {self.minute}"
 
 
-class UsageHour(CountedByWhom):
+class UsageHour(UsageCountsByCaller):
     """The calls of an hour."""
 
     hour = models.DateTimeField()
@@ -105,7 +105,7 @@ class UsageHour(CountedByWhom):
         indexes = [models.Index(fields=["project", "client", "hour"], name="hours_of_a_client")]
 
 
-class UsageDay(CountedByWhom):
+class UsageDay(UsageCountsByCaller):
     """The calls of a day in UTC."""
 
     day = models.DateTimeField()
@@ -115,7 +115,7 @@ class UsageDay(CountedByWhom):
         indexes = [models.Index(fields=["project", "client", "day"], name="days_of_a_client")]
 
 
-class UsageTotal(Counted):
+class UsageTotal(UsageCounts):
     """The calls of an hour, whoever made them."""
 
     hour = models.DateTimeField()

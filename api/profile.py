@@ -3,9 +3,9 @@
 from typing import Any
 
 from accounts import sources
-from api.callers import Caller
+from api.authentication import Caller
 
-ALL = "account.read"
+ACCOUNT_READ = "account.read"
 FIELD_SCOPES = {
     "email": "email",
     "email_verified": "email",
@@ -16,9 +16,9 @@ FIELD_SCOPES = {
 }
 
 
-def scopes_that_work(caller: Caller) -> tuple[str, ...]:
+def accepted_scopes(caller: Caller) -> tuple[str, ...]:
     """Return the scopes of which a caller needs one: `account.read` for a key, else `profile` or `email`."""
-    return (ALL,) if caller.key else ("profile", "email")
+    return (ACCOUNT_READ,) if caller.key else ("profile", "email")
 
 
 def profile_for(caller: Caller) -> dict[str, Any]:
@@ -26,6 +26,8 @@ def profile_for(caller: Caller) -> dict[str, Any]:
 
     Raises accounts.sources.SourceFailed.
     """
-    profile = sources.profiles().profile(caller.account, caller.subject.picture_key)
-    allowed = {name: getattr(profile, name) for name, scope in FIELD_SCOPES.items() if {scope, ALL} & caller.scopes}
+    profile = sources.profile_source().profile(caller.account, caller.subject.picture_key)
+    allowed = {
+        name: getattr(profile, name) for name, scope in FIELD_SCOPES.items() if {scope, ACCOUNT_READ} & caller.scopes
+    }
     return {"id": caller.subject.sub} | allowed

@@ -1,10 +1,10 @@
-"""The request log: one row a call, travelling and written with the counts (api/usage.py)."""
+"""The request log: one row a call, travelling and written with the counts (api/usage/recording.py)."""
 
 import re
 from typing import Any
 
 from api.models import RequestLog
-from devportal.lib import clock, journal
+from devportal.lib import clock, log_buffer
 from oidc.models import Project
 
 LOG = "request"
@@ -13,7 +13,7 @@ _ROWS_A_STATEMENT = 500
 _VERSION_OR_WORDS = re.compile(r"v\d{1,2}|[A-Za-z][A-Za-z_.-]{0,23}")
 
 
-def masked(sub: str) -> str:
+def mask_subject(sub: str) -> str:
     """Return as much of a user id as tells one person from another in a log: its ends, if that leaves most of it."""
     return f"{sub[:4]}…{sub[-4:]}" if len(sub) >= 16 else "…" if sub else ""
 
@@ -24,17 +24,17 @@ def plain(path: str) -> str:
     return "/".join(part if not part or _VERSION_OR_WORDS.fullmatch(part) else "…" for part in parts)
 
 
-def note(**values: Any) -> None:
+def record_request(**values: Any) -> None:
     """Keep one finished call; `values` are RequestLog's fields, `at` apart."""
-    cut = {name: journal.stored(values[name], longest) for name, longest in _LONGEST.items()}
-    journal.note(LOG, values | cut | {"at": clock.now().timestamp()})
+    cut = {name: log_buffer.storable_text(values[name], longest) for name, longest in _LONGEST.items()}
+    log_buffer.append(LOG, values | cut | {"at": clock.now().timestamp()})
 
 
 def _write(entries: list[dict[str, Any]]) -> None:
     """Store entries; those of a project that has gone are dropped."""
-    rows = [row for entry in entries if (row := journal.row(RequestLog, entry)) is not None]
+    rows = [row for entry in entries if (row := log_buffer.build_row(RequestLog, entry)) is not None]
     known = set(Project.objects.filter(pk__in={row.project_id for row in rows}).values_list("pk", flat=True))
     RequestLog.objects.bulk_create((row for row in rows if row.project_id in known), batch_size=_ROWS_A_STATEMENT)
 
 
-journal.register(LOG, _write)
+log_buffer.register_writer(LOG, _write)

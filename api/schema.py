@@ -13,16 +13,16 @@ from api.errors import ERRORS
 _STATES = ["Trial", "Active", "PastDue", "CancelledPeriodActive", "Cancelled", "Expired", "free"]
 
 
-class ErrorDetail(serializers.Serializer):  # type: ignore[type-arg]
+class ErrorDetailSerializer(serializers.Serializer):  # type: ignore[type-arg]
     code = serializers.ChoiceField(choices=sorted(ERRORS))
     message = serializers.CharField(help_text="For people; may change.")
 
 
-class Error(serializers.Serializer):  # type: ignore[type-arg]
-    error = ErrorDetail()
+class ErrorSerializer(serializers.Serializer):  # type: ignore[type-arg]
+    error = ErrorDetailSerializer()
 
 
-class Profile(serializers.Serializer):  # type: ignore[type-arg]
+class ProfileSerializer(serializers.Serializer):  # type: ignore[type-arg]
     id = serializers.CharField(max_length=64, help_text="The person's user id for the caller's project; equals `sub`.")
     email = serializers.EmailField(required=False, help_text="With scope `email` or `account.read`.")
     email_verified = serializers.BooleanField(required=False, help_text="With scope `email` or `account.read`.")
@@ -36,13 +36,13 @@ class Profile(serializers.Serializer):  # type: ignore[type-arg]
     picture = serializers.URLField(required=False, allow_null=True, help_text="With scope `profile` or `account.read`.")
 
 
-class Entitlement(serializers.Serializer):  # type: ignore[type-arg]
+class EntitlementSerializer(serializers.Serializer):  # type: ignore[type-arg]
     status = serializers.ChoiceField(choices=["granted", "granted_with_limit", "denied"])
     limit = serializers.FloatField(allow_null=True)
     unit = serializers.CharField(allow_null=True)
 
 
-class Plan(serializers.Serializer):  # type: ignore[type-arg]
+class PlanSerializer(serializers.Serializer):  # type: ignore[type-arg]
     plan_id = serializers.CharField()
     plan_display_name = serializers.CharField()
     source = serializers.ChoiceField(  # type: ignore[assignment]  # DRF has a keyword of this name
@@ -57,7 +57,7 @@ class Plan(serializers.Serializer):  # type: ignore[type-arg]
     addons = serializers.DictField(
         child=inline_serializer("Addon", {"quantity": serializers.IntegerField(min_value=1)}), allow_null=True
     )
-    entitlements = serializers.DictField(child=Entitlement())
+    entitlements = serializers.DictField(child=EntitlementSerializer())
 
 
 def _errors(*codes: str) -> dict[int, OpenApiResponse]:
@@ -67,7 +67,7 @@ def _errors(*codes: str) -> dict[int, OpenApiResponse]:
         by_status.setdefault(ERRORS[code][0], []).append(code)
     return {
         status: OpenApiResponse(
-            Error,
+            ErrorSerializer,
             description=" ".join(f"`{code}`: {ERRORS[code][1]}" for code in found),
             examples=[
                 OpenApiExample(code, value={"error": {"code": code, "message": ERRORS[code][1]}}) for code in found
@@ -105,7 +105,7 @@ _COMMON = (
     "upstream_unavailable",
 )
 
-ME: dict[str, Any] = {
+ME_OPERATION: dict[str, Any] = {
     "operation_id": "read_me",
     "summary": "Read the profile",
     "description": "An API key needs `account.read`; an access token `profile` or `email`. The scopes decide which "
@@ -113,7 +113,7 @@ ME: dict[str, Any] = {
     "parameters": _HEADERS,
     "responses": {
         200: OpenApiResponse(
-            Profile,
+            ProfileSerializer,
             description="The profile.",
             examples=[
                 OpenApiExample(
@@ -133,7 +133,7 @@ ME: dict[str, Any] = {
     }
     | _errors(*_COMMON),
 }
-PLAN: dict[str, Any] = {
+PLAN_OPERATION: dict[str, Any] = {
     "operation_id": "read_my_plan",
     "summary": "Read the plan",
     "description": "Needs `account.read`; apps get it after review. May be cached for `cache_max_age` seconds; "
@@ -145,7 +145,7 @@ PLAN: dict[str, Any] = {
     ],
     "responses": {
         200: OpenApiResponse(
-            Plan,
+            PlanSerializer,
             description="The plan.",
             examples=[
                 OpenApiExample(

@@ -34,16 +34,16 @@ class Document(Endpoint):
         if request.method not in errors.METHODS:
             return super().dispatch(request, *args, **kwargs)
         response = HttpResponse(_document(), content_type="application/json")
-        allow_any_origin(response, errors.EXPOSED)
+        allow_any_origin(response, errors.EXPOSED_HEADERS)
         response["Cache-Control"] = f"public, max-age={SCHEMA_MAX_AGE}"
         return response
 
 
-class TryIt(SpectacularSwaggerSplitView):
+class TryItView(SpectacularSwaggerSplitView):
     """GET /docs/api/: its script comes from an address of its own, because the policy allows none inline."""
 
     template_name = "api/try_it.html"
     template_name_js = "drf_spectacular/swagger_ui.js"
 
 
-try_it = TryIt.as_view(url_name="openapi")
+try_it = TryItView.as_view(url_name="openapi")

@@ -5,8 +5,8 @@ from datetime import timedelta
 from celery import shared_task
 from django.conf import settings
 
-from api import buckets, usage
 from api.models import RequestLog, UsageBatch
+from api.usage import recording, store
 from devportal.lib import clock
 
 KEEP_BATCH_IDS = timedelta(days=7)
@@ -15,7 +15,7 @@ KEEP_BATCH_IDS = timedelta(days=7)
 @shared_task
 def flush_usage() -> int:
     """Write what was counted since the last time."""
-    return usage.flush()
+    return recording.flush_usage()
 
 
 @shared_task
@@ -23,7 +23,7 @@ def clear_usage() -> int:
     """Delete counts older than USAGE_DAYS, and the ids of batches that can't come again; return how many rows went."""
     old = clock.now() - timedelta(days=settings.USAGE_DAYS)
     # Whole days: what is left of one agrees in minutes, hours and days.
-    gone = buckets.clear(old.replace(hour=0, minute=0, second=0, microsecond=0))
+    gone = store.clear_before(old.replace(hour=0, minute=0, second=0, microsecond=0))
     batches, _ = UsageBatch.objects.filter(written_at__lt=clock.now() - KEEP_BATCH_IDS).delete()
     return gone + batches
 

@@ -19,13 +19,14 @@ from rest_framework.views import APIView
 
 from accounts.plans import sources as plan_sources
 from accounts.sources import SourceFailed
-from api import errors, limits, request_log, schema, usage
-from api.callers import Caller, Refused, identify
+from api import errors, request_log, schema, throttling
+from api.authentication import Caller, RejectedCredential, authenticate
 from api.errors import ApiError
-from api.profile import ALL, profile_for, scopes_that_work
+from api.profile import ACCOUNT_READ, accepted_scopes, profile_for
+from api.usage import recording
 from devportal.lib import request_id
 from devportal.lib.cors import allow_any_origin, is_preflight, preflight_answer
-from devportal.lib.counters import Verdict
+from devportal.lib.ratelimit.counters import RateLimitResult
 
 log = logging.getLogger(__name__)
 
@@ -44,9 +45,9 @@ class Endpoint(APIView):
         try:
             return self._answer(request)
         except ApiError as error:
-            return errors.answer(error)
+            return errors.error_response(error)
         except Exception as error:  # noqa: BLE001  (one envelope, whatever failed)
-            return errors.answer(unforeseen(error))
+            return errors.error_response(unexpected_error(error))
 
     def misfit(self, request: HttpRequest) -> ApiError | None:
         """Return why nobody at all can be answered: the method, or for `Nowhere` the path."""
@@ -56,32 +57,32 @@ class Endpoint(APIView):
         started = time.perf_counter()
         misfit = self.misfit(request)
         caller = self._identify(request, misfit, started)
-        verdict = limits.take(caller)
+        verdict = throttling.count_call(caller)
         failure: ApiError | None = None
         try:
             response = self._read(request, caller, verdict, misfit)
         except ApiError as error:
-            failure, response = error, errors.answer(error)
+            failure, response = error, errors.error_response(error)
         except Exception as error:  # noqa: BLE001  (one envelope, whatever failed)
-            failure = unforeseen(error)
-            response = errors.answer(failure)
-        limits.tell(response, verdict)
-        whose = usage.Whose(caller.project.pk, caller.key, caller.client, caller.subject.sub)
+            failure = unexpected_error(error)
+            response = errors.error_response(failure)
+        throttling.add_limit_headers(response, verdict)
+        whose = recording.CallOwner(caller.project.pk, caller.key, caller.client, caller.subject.sub)
         self._count(request, whose, failure or response.status_code, started)
         return response
 
     def _identify(self, request: HttpRequest, misfit: ApiError | None, started: float) -> Caller:
         """Return the caller. Raises ApiError: `misfit`, if there is one, and not what is wrong with the credential."""
         try:
-            return identify(request)
-        except Refused as refused:
+            return authenticate(request)
+        except RejectedCredential as refused:
             error = misfit or refused.error
-            self._count(request, usage.Whose(refused.project, refused.key, refused.client), error, started)
+            self._count(request, recording.CallOwner(refused.project, refused.key, refused.client), error, started)
             raise error from refused
         except ApiError as refusal:
             # Wherever a credential is looked at: who guesses must not find a place where guesses are free.
             if refusal.code != "unauthenticated":
-                limits.slow_guessing(request)
+                throttling.count_invalid_credential(request)
             if misfit is None:
                 raise
             raise misfit from refusal
@@ -91,19 +92,21 @@ class Endpoint(APIView):
             log.warning("A refused call is counted for nobody: the database is down.", exc_info=failure)
             raise misfit from failure
 
-    def _read(self, request: HttpRequest, caller: Caller, verdict: Verdict, misfit: ApiError | None) -> HttpResponse:
+    def _read(
+        self, request: HttpRequest, caller: Caller, verdict: RateLimitResult, misfit: ApiError | None
+    ) -> HttpResponse:
         if not verdict.allowed:
-            raise limits.too_many(verdict)
+            raise throttling.rate_limited_error(verdict)
         if misfit is not None:
             raise misfit
         response = self.read(request, caller)
-        allow_any_origin(response, errors.EXPOSED)
+        allow_any_origin(response, errors.EXPOSED_HEADERS)
         return response
 
-    def _count(self, request: HttpRequest, whose: usage.Whose, outcome: ApiError | int, started: float) -> None:
+    def _count(self, request: HttpRequest, whose: recording.CallOwner, outcome: ApiError | int, started: float) -> None:
         status, code = (outcome.status, outcome.code) if isinstance(outcome, ApiError) else (outcome, "")
         seconds = time.perf_counter() - started
-        request_log.note(
+        request_log.record_request(
             project_id=whose.project,
             method=request.method,
             path=request_log.plain(request.path),
@@ -112,10 +115,12 @@ class Endpoint(APIView):
             milliseconds=round(seconds * 1000),
             credential=whose.key,
             client=whose.client,
-            subject=request_log.masked(whose.sub),
+            subject=request_log.mask_subject(whose.sub),
             request_id=request_id.current(),
         )
-        usage.note(usage.Kind(whose.project, whose.key, whose.client, self.name, status, code), seconds)
+        recording.record_call(
+            recording.CallLabels(whose.project, whose.key, whose.client, self.name, status, code), seconds
+        )
 
     def read(self, request: HttpRequest, caller: Caller) -> HttpResponse:
         """Answer the caller; the endpoint's own part."""
@@ -127,7 +132,7 @@ def endpoint_names() -> list[str]:
     return sorted(endpoint.name for endpoint in Endpoint.__subclasses__() if "read" in vars(endpoint))
 
 
-def unforeseen(error: Exception) -> ApiError:
+def unexpected_error(error: Exception) -> ApiError:
     """Return what a caller learns of a failure: that something behind the endpoint is down, or nothing at all."""
     if isinstance(error, SourceFailed | DatabaseError):
         log.warning("Something behind /v1 is down.", exc_info=error)
@@ -136,42 +141,42 @@ def unforeseen(error: Exception) -> ApiError:
     return ApiError("internal_error", "The service failed. Try again.")
 
 
-def require_any(caller: Caller, scopes: tuple[str, ...]) -> None:
+def require_scope(caller: Caller, scopes: tuple[str, ...]) -> None:
     """Refuse a caller with none of `scopes`, naming them."""
     if not caller.scopes.intersection(scopes):
         raise ApiError("insufficient_scope", f"This needs one of the scopes: {', '.join(scopes)}.", scopes)
 
 
-class Me(Endpoint):
+class MeView(Endpoint):
     """GET /v1/me: the caller's profile."""
 
     name = "me"
 
-    @extend_schema(**schema.ME)
+    @extend_schema(**schema.ME_OPERATION)
     def get(self, request: Request) -> HttpResponse:
         """Read the profile of the caller's account."""
         raise NotImplementedError  # for the schema: dispatch answers
 
     def read(self, request: HttpRequest, caller: Caller) -> HttpResponse:
-        require_any(caller, scopes_that_work(caller))
+        require_scope(caller, accepted_scopes(caller))
         response = JsonResponse(profile_for(caller))
         response["Cache-Control"] = "no-store"
         return response
 
 
-class Plan(Endpoint):
+class PlanView(Endpoint):
     """GET /v1/me/plan: the caller's plan and entitlements."""
 
     name = "me/plan"
 
-    @extend_schema(**schema.PLAN)
+    @extend_schema(**schema.PLAN_OPERATION)
     def get(self, request: Request) -> HttpResponse:
         """Read the plan of the caller's account."""
         raise NotImplementedError  # for the schema: dispatch answers
 
     def read(self, request: HttpRequest, caller: Caller) -> HttpResponse:
-        require_any(caller, (ALL,))
-        plan = plan_sources.plans().plan(caller.account)
+        require_scope(caller, (ACCOUNT_READ,))
+        plan = plan_sources.plan_source().plan(caller.account)
         body = json.dumps(plan)
         etag = f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"'
         given = request.headers.get("If-None-Match", "")

@@ -22,7 +22,7 @@ from accounts.models import (
 from api.models import ApiKey, RequestLog
 from devportal.console.models import AppReview, AuditEvent, ReviewEntry, SignInEvent
 from oidc.models import AccessToken, Client, Connection, Project, ProjectMember, RefreshToken
-from oidc.models import Family as TokenFamily
+from oidc.models import TokenFamily as TokenFamily
 
 NOW = "now()"
 # The row's own moment: the last row is now, each one before it a second earlier.

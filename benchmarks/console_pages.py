@@ -96,7 +96,7 @@ def addresses(filled: Any) -> Iterator[tuple[str, str]]:
     """Yield name and address of each page that a GET opens: all routes of the console, with queries, and the docs."""
     from django.urls import reverse
 
-    from devportal.console.documentation.pages import PAGES
+    from devportal.console.docs.pages import PAGES
     from tests.console.test_who_may_what import ROUTES
     from tests.security.crawling import CONSOLE
 

@@ -23,8 +23,9 @@ from django.db.models import Model
 from accounts.authentication import Authentication
 from devportal.lib import clock
 from devportal.lib.credentials import digest, random_text
-from oidc import consent, tokens
-from oidc.models import AccessToken, Family, RefreshToken
+from oidc.authorization import consent
+from oidc.models import AccessToken, RefreshToken, TokenFamily
+from oidc.tokens import codes as token_codes
 from tests import factories
 
 SCOPES = ["openid", "email", "profile", "offline_access"]
@@ -34,11 +35,11 @@ SCOPES = ["openid", "email", "profile", "offline_access"]
 def make(asked: dict[str, str], people: int, codes: int) -> dict[str, object]:
     """Return a client with its secret, and `codes` codes of it, person by person in turn."""
     client, secret = factories.make_web_client(redirect_uris=asked["redirect_uri"])
-    connections = [consent.record(factories.make_account(), client, SCOPES) for _ in range(people)]
+    connections = [consent.record_consent(factories.make_account(), client, SCOPES) for _ in range(people)]
     signed_in = Authentication(time.time(), ("pwd",))
     raw = [random_text(30) for _ in range(codes)]
     for number, code in enumerate(raw):
-        tokens.create_code(
+        token_codes.create_code(
             code,
             connections[number % people],
             scopes=SCOPES,
@@ -65,7 +66,7 @@ def fill(table: type[Model], template: dict[str, object], rows: int) -> None:
             f"INSERT INTO {name} ({', '.join(map(quote, columns))}) "
             f"SELECT {', '.join(own.get(column, f'template.{quote(column)}') for column in columns)} "
             f"FROM (SELECT * FROM {name} WHERE id = %s) AS template, generate_series(1, %s) AS number, "
-            f"(SELECT array_agg(id) AS ids FROM {quote(Family._meta.db_table)}) AS families",
+            f"(SELECT array_agg(id) AS ids FROM {quote(TokenFamily._meta.db_table)}) AS families",
             [row.pk, rows],
         )
         cursor.execute(f"ANALYZE {name}")
@@ -73,7 +74,7 @@ def fill(table: type[Model], template: dict[str, object], rows: int) -> None:
 
 def grow(rows: int) -> None:
     """Add `rows` access tokens, and as many refresh tokens that were superseded long ago."""
-    family = Family.objects.select_related("connection").first()
+    family = TokenFamily.objects.select_related("connection").first()
     assert family is not None
     whose = {"user_id": family.connection.account_id, "application_id": family.connection.client_id}
     common = whose | {"family": family, "token": "", "token_checksum": digest(random_text(22))}

@@ -156,11 +156,11 @@ MIDDLEWARE = [
     "devportal.lib.host_header.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "oidc.cors.CorsMiddleware",
-    "devportal.lib.for_apps.ForAppsMiddleware",
+    "devportal.lib.direct_dispatch.DirectDispatchMiddleware",
     "devportal.lib.headers.PageHeadersMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "devportal.lib.caching.PersonalPagesMiddleware",
-    "devportal.lib.bad_input.BadInputMiddleware",
+    "devportal.lib.malformed_input.MalformedInputMiddleware",
     "devportal.lib.sessions.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -192,8 +192,8 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "devportal.lib.page_context.service",
-                "oidc.pending.asking",
+                "devportal.lib.context_processors.service_name",
+                "oidc.context_processors.pending_client",
             ],
         },
     }
@@ -351,7 +351,7 @@ STORAGES = {
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
 FILE_UPLOAD_HANDLERS = [
-    "devportal.lib.uploads.SizeLimit",
+    "devportal.lib.uploads.SizeLimitUploadHandler",
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
     "django.core.files.uploadhandler.TemporaryFileUploadHandler",
 ]
@@ -377,7 +377,7 @@ CSRF_FAILURE_VIEW = "devportal.lib.error_pages.csrf_failure"
 AUTH_USER_MODEL = "accounts.Account"
 AUTHENTICATION_BACKENDS = [
     "allauth.account.auth_backends.AuthenticationBackend",
-    "devportal.console.roles.RoleBackend",  # what operators and reviewers may do in the admin; signs nobody in
+    "devportal.console.permissions.RoleBackend",  # what operators and reviewers may do in the admin; signs nobody in
 ]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
@@ -438,18 +438,18 @@ OAUTH2_PROVIDER: dict[str, Any] = {
     "OAUTH2_VALIDATOR_CLASS": "oidc.validator.Validator",
     "SCOPES_BACKEND_CLASS": "oidc.scopes.ScopesBackend",
     "APPLICATION_ADMIN_CLASS": "oidc.admin.ClientAdmin",
-    "GRANT_ADMIN_CLASS": "oidc.admin.Unshown",
-    "ACCESS_TOKEN_ADMIN_CLASS": "oidc.admin.CredentialAdmin",
-    "REFRESH_TOKEN_ADMIN_CLASS": "oidc.admin.CredentialAdmin",
-    "ID_TOKEN_ADMIN_CLASS": "oidc.admin.Unshown",
+    "GRANT_ADMIN_CLASS": "oidc.admin.HiddenModelAdmin",
+    "ACCESS_TOKEN_ADMIN_CLASS": "oidc.admin.TokenAdmin",
+    "REFRESH_TOKEN_ADMIN_CLASS": "oidc.admin.TokenAdmin",
+    "ID_TOKEN_ADMIN_CLASS": "oidc.admin.HiddenModelAdmin",
     "OIDC_ENABLED": True,
     "OIDC_ISS_ENDPOINT": ISSUER,
-    # The library asks only whether there is a key here; the keys themselves are rows (oidc/keys.py).
+    # The library asks only whether there is a key here; the keys themselves are rows (oidc/signing_keys/keyring.py).
     "OIDC_RSA_PRIVATE_KEY": "",
     "OIDC_RP_INITIATED_LOGOUT_ENABLED": True,
     "OIDC_RP_INITIATED_LOGOUT_DELETE_TOKENS": False,
-    "ACCESS_TOKEN_GENERATOR": "oidc.tokens.access_token_for",
-    "REFRESH_TOKEN_GENERATOR": "oidc.tokens.refresh_token_for",
+    "ACCESS_TOKEN_GENERATOR": "oidc.tokens.access_tokens.generate_access_token",
+    "REFRESH_TOKEN_GENERATOR": "oidc.tokens.refresh_tokens.generate_refresh_token",
     "AUTHORIZATION_CODE_EXPIRE_SECONDS": AUTHORIZATION_CODE_SECONDS,
     "ACCESS_TOKEN_EXPIRE_SECONDS": ACCESS_TOKEN_SECONDS,
     "ID_TOKEN_EXPIRE_SECONDS": ID_TOKEN_SECONDS,
@@ -504,11 +504,11 @@ SOURCE_TOKEN: str = env.str("SOURCE_TOKEN", "")
 BILLING_SECRET: str = env.str("BILLING_SECRET", "")
 
 # What each worker process sets up for itself (devportal/wsgi.py).
-WORKER_STARTS = ["api.usage.flush_at_exit", "devportal.lib.connections.check_only_rested"]
+WORKER_STARTS = ["api.usage.recording.flush_at_exit", "devportal.lib.connection_health.skip_recent_health_checks"]
 
 # --- The admin (django-unfold) ---------------------------------------------------------------------------
 
-UNFOLD = theme.unfold(SERVICE_NAME)
+UNFOLD = theme.unfold_settings(SERVICE_NAME)
 
 # --- Checks and logs -------------------------------------------------------------------------------------
 
@@ -524,8 +524,8 @@ LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {
-        "no_secrets": {"()": "devportal.lib.logs.NoSecrets"},
-        "request": {"()": "devportal.lib.logs.RequestId"},
+        "no_secrets": {"()": "devportal.lib.logs.RedactingFilter"},
+        "request": {"()": "devportal.lib.logs.RequestIdFilter"},
         "refusals": {"()": "devportal.lib.logs.Refusals", "per_minute": REFUSALS_LOGGED_PER_MINUTE},
     },
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"}},

@@ -5,7 +5,7 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from devportal.console.views.front import home
+from devportal.console.home_page import home
 
 admin.autodiscover()
 
@@ -17,7 +17,7 @@ urlpatterns = [
     path("account/", include("allauth.account.urls")),
     path("account/2fa/", include("allauth.mfa.urls")),
     path("console/", include("devportal.console.urls")),
-    path("docs/", include("devportal.console.docs_urls")),
+    path("docs/", include("devportal.console.docs.urls")),
     path("admin/", admin.site.urls),
     path("favicon.ico", RedirectView.as_view(url=f"{settings.STATIC_URL}img/mark.svg")),
 ]

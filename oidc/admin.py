@@ -10,16 +10,17 @@ from django.http import HttpRequest
 from django.utils.html import format_html_join
 
 from accounts.models import Account
-from devportal.lib.admin.acts import Act, Reason, Refused
-from devportal.lib.admin.pages import ReadOnly
-from oidc import keys, names
-from oidc.client_settings import set_enabled
-from oidc.clients import find_client
+from devportal.lib.admin.actions import ActionRefused, ReasonForm, RowAction
+from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
+from oidc import names
+from oidc.clients.lookup import find_client
+from oidc.clients.registration import set_client_enabled
 from oidc.models import Client, Connection, SigningKey
-from oidc.roles import Gone
+from oidc.projects.locking import Gone
+from oidc.signing_keys import rotation
 
 
-class Unshown(admin.ModelAdmin[Any]):
+class HiddenModelAdmin(admin.ModelAdmin[Any]):
     """For the library's tables that nobody needs to see: the admin's site shows no page that is none of ours."""
 
 
@@ -37,9 +38,9 @@ def _day(moment: datetime | None) -> str:
 
 def _switch(request: HttpRequest, client: Client, enabled: bool, reason: str = "") -> None:
     try:
-        set_enabled(client, _actor(request), enabled, reason)
+        set_client_enabled(client, _actor(request), enabled, reason)
     except Gone as gone:
-        raise Refused("This client is deleted.") from gone
+        raise ActionRefused("This client is deleted.") from gone
 
 
 def _turn_off(request: HttpRequest, client: Client, form: Any) -> str:
@@ -52,7 +53,7 @@ def _turn_on(request: HttpRequest, client: Client, form: Any) -> str:
     return "The client is on. It counts everywhere within 30 seconds."
 
 
-class ClientAdmin(ReadOnly[Client]):
+class ClientAdmin(ReadOnlyModelAdmin[Client]):
     """Apps. What they are called and what they look like is reviewed, and not edited here."""
 
     list_display = ("name", "client_id", "type", "project", "enabled", "is_verified", "first_party")
@@ -72,18 +73,18 @@ class ClientAdmin(ReadOnly[Client]):
         ("Sign-in log", "console_signinevent", "client"),
     )
     acts = (
-        Act(
+        RowAction(
             "off",
             "Turn off",
             "Within 30 seconds nobody can sign in to this app, and its tokens stop working. The project's developers "
             "can turn it on again: to stop them too, suspend the project.",
             _turn_off,
-            form=Reason,
+            form=ReasonForm,
             is_open=lambda request, row: row.enabled,
             icon="toggle_off",
             is_dangerous=True,
         ),
-        Act(
+        RowAction(
             "on",
             "Turn on",
             "Within 30 seconds people can sign in to this app again, and the tokens that it has work again.",
@@ -97,7 +98,7 @@ class ClientAdmin(ReadOnly[Client]):
         if term.startswith(settings.CLIENT_ID_PREFIX):
             return Q(client_id=term)
         # What the name reads as has an index, and finds lookalikes too.
-        return Q(name_reading__startswith=names.reading(term))
+        return Q(name_reading__startswith=names.skeleton(term))
 
     def audit_target(self, row: Client) -> str:
         return str(row.client_id)
@@ -117,7 +118,7 @@ class ClientAdmin(ReadOnly[Client]):
 
 
 @admin.register(Connection)
-class ConnectionAdmin(ReadOnly[Connection]):
+class ConnectionAdmin(ReadOnlyModelAdmin[Connection]):
     """Which person allowed which app what."""
 
     list_display = ("account", "client", "scopes", "first_authorized_at", "last_authorized_at", "removed_at")
@@ -131,7 +132,7 @@ class ConnectionAdmin(ReadOnly[Connection]):
         return Q(account__email=term.lower()) if "@" in term else Q(client=find_client(term) or 0)
 
 
-class CredentialAdmin(ReadOnly[Any]):
+class TokenAdmin(ReadOnlyModelAdmin[Any]):
     """Access and refresh tokens: whose, for what and until when. Never what they are."""
 
     list_display = ("pk", "user", "application", "scope", "expires", "is_ended")
@@ -157,14 +158,14 @@ class CredentialAdmin(ReadOnly[Any]):
 
 
 def _publish(request: HttpRequest, row: None, form: Any) -> str:
-    if not keys.publish_next(_actor(request).pk):
-        raise Refused("A next key is published already.")
+    if not rotation.publish_next_key(_actor(request).pk):
+        raise ActionRefused("A next key is published already.")
     return "A next key is published. It signs by itself when the active key has reached its age, or when you let it."
 
 
 def _activate(request: HttpRequest, row: None, form: Any) -> str:
-    if not keys.activate_next(_actor(request).pk):
-        raise Refused("There is no next key.")
+    if not rotation.activate_next_key(_actor(request).pk):
+        raise ActionRefused("There is no next key.")
     return "The next key signs from now on, and the one before is retired."
 
 
@@ -173,14 +174,14 @@ def _next_exists() -> bool:
 
 
 @admin.register(SigningKey)
-class SigningKeyAdmin(ReadOnly[SigningKey]):
+class SigningKeyAdmin(ReadOnlyModelAdmin[SigningKey]):
     """Signing keys. The private part is never rendered, encrypted or not."""
 
     is_long = False
     list_display = ("kid", "state", "created_at", "activated_at", "retired_at")
     fields = ("kid", "state", "public_jwk", "created_at", "activated_at", "retired_at")
     list_acts = (
-        Act(
+        RowAction(
             "publish",
             "Publish a next key",
             "Makes a key and publishes it, so that apps can know it before it signs. Rotation does this by itself "
@@ -189,7 +190,7 @@ class SigningKeyAdmin(ReadOnly[SigningKey]):
             is_open=lambda request, row: not _next_exists(),
             icon="add",
         ),
-        Act(
+        RowAction(
             "rotate",
             "Let the next key sign",
             "The next key signs from now on and the active one is retired; it stays published as long as anything "

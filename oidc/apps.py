@@ -7,6 +7,11 @@ class OidcConfig(AppConfig):
     verbose_name = "Sign-in service"
 
     def ready(self) -> None:
-        from oidc import checks, keys, members, removal  # noqa: F401  (register checks and receivers)
+        from oidc import (
+            checks,  # noqa: F401  (register checks and receivers)
+            receivers,  # noqa: F401  (register checks and receivers)
+        )
+        from oidc.projects import members  # noqa: F401  (register checks and receivers)
+        from oidc.signing_keys import rotation
 
-        post_migrate.connect(keys.make_first_key, sender=self)
+        post_migrate.connect(rotation.create_first_key, sender=self)

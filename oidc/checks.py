@@ -7,11 +7,11 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 
-SECRET_LENGTH = 32
+MIN_SECRET_LENGTH = 32
 
 
 @register(Tags.security)
-def addresses(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+def check_addresses(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """`devportal.E001` and `E002`: what holds everywhere."""
     found: list[CheckMessage] = []
     if settings.ENVIRONMENT not in ("embedded", "production"):
@@ -24,12 +24,12 @@ def addresses(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 @register(Tags.security)
-def production(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+def check_production(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """`devportal.E003` to `E009`: what would be dangerous in production; docs/settings.md lists them."""
     if settings.ENVIRONMENT != "production":
         return []
     database, mail = settings.DATABASES["default"]["ENGINE"], settings.EMAIL_BACKEND
-    short = f"Give it at least {SECRET_LENGTH} random characters."
+    short = f"Give it at least {MIN_SECRET_LENGTH} random characters."
     dangers = (
         (settings.DEBUG, "DEBUG shows secrets to strangers.", "Leave DEBUG out.", "E003"),
         (not settings.ISSUER.startswith("https://"), "The issuer must be https.", "Set AUTH_URL.", "E004"),
@@ -45,6 +45,6 @@ def production(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 def _is_short(name: str) -> bool:
     try:
-        return len(getattr(settings, name)) < SECRET_LENGTH
+        return len(getattr(settings, name)) < MIN_SECRET_LENGTH
     except ImproperlyConfigured:  # Django's answer to an empty SECRET_KEY
         return True

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 # Every error that the authorization endpoint may send to an app, with its public description.
-DESCRIPTIONS = {
+ERROR_DESCRIPTIONS = {
     "access_denied": "The person pressed Cancel.",
     "consent_required": "Access was not yet granted.",
     "interaction_required": "The person has to do something that prompt=none does not allow.",
@@ -20,7 +20,7 @@ DESCRIPTIONS = {
 
 
 @dataclass(eq=False)
-class SignInError(Exception):
+class AuthorizationError(Exception):
     """An authorization request that is refused (RFC 6749 §4.1.2.1, OpenID Connect Core 3.1.2.6).
 
     `description` may be shown to anybody, `reason` to the client's developer. `may_redirect` is False until the
@@ -34,7 +34,7 @@ class SignInError(Exception):
 
     @property
     def public_description(self) -> str:
-        return self.description or DESCRIPTIONS[self.code]
+        return self.description or ERROR_DESCRIPTIONS[self.code]
 
 
 class InvalidClient(Exception):
@@ -48,15 +48,15 @@ class InvalidClient(Exception):
         self.client_id = client_id
 
 
-class TwoMethods(Exception):
+class MultipleAuthenticationMethods(Exception):
     """A request authenticates its client in two ways (RFC 6749 §2.3: invalid_request)."""
 
 
-class BadToken(Exception):
+class InvalidToken(Exception):
     """A token that is worth nothing; the argument says why, for the log."""
 
 
-class AppFull(Exception):
+class UserCapExceeded(Exception):
     """An unverified app has as many people as it may have (specification 5.4)."""
 
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from devportal.lib.client_ip import limit_key
-from devportal.lib.limits import check
+from devportal.lib.ratelimit.limits import check_rate
 from oidc.models import Client
 
 # The client of the request being answered, and whether it showed a secret that is right.
@@ -30,12 +30,12 @@ def authenticated(client: Client, proven: bool) -> None:
 
 def count_client(client: Client) -> None:
     """Count a request of `client`. Raises Limited beyond CLIENT_REQUESTS_PER_MINUTE."""
-    check("client", client.client_id, settings.CLIENT_REQUESTS_PER_MINUTE)
+    check_rate("client", client.client_id, settings.CLIENT_REQUESTS_PER_MINUTE)
 
 
 def count_authorization(request: HttpRequest, client_id: str) -> None:
     """Count a visit to the authorization endpoint, per client and address. Raises Limited."""
-    check("authorize", f"{client_id[:100]} {limit_key(request)}", settings.CLIENT_REQUESTS_PER_MINUTE)
+    check_rate("authorize", f"{client_id[:100]} {limit_key(request)}", settings.CLIENT_REQUESTS_PER_MINUTE)
 
 
 def count_failure(request: HttpRequest) -> None:
@@ -47,8 +47,8 @@ def count_failure(request: HttpRequest) -> None:
     """
     client_id, proven = _client.get()
     if proven:
-        check("client", client_id, settings.CLIENT_REQUESTS_PER_MINUTE)
+        check_rate("client", client_id, settings.CLIENT_REQUESTS_PER_MINUTE)
     elif client_id:
-        check("failures", f"{limit_key(request)} {client_id}", settings.FAILURES_PER_MINUTE)
+        check_rate("failures", f"{limit_key(request)} {client_id}", settings.FAILURES_PER_MINUTE)
     else:
-        check("failures", limit_key(request), settings.FAILURES_PER_MINUTE)
+        check_rate("failures", limit_key(request), settings.FAILURES_PER_MINUTE)

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from accounts.models import Account
-from oidc import signatures
-from oidc.clients import find_client
-from oidc.errors import BadToken
+from oidc.clients.lookup import find_client
+from oidc.errors import InvalidToken
 from oidc.models import Client
 from oidc.parameters import Parameters
+from oidc.tokens import jwt
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class LogoutRequest:
     state: str | None
 
 
-def understand(parameters: Parameters) -> LogoutRequest:
+def parse_logout_request(parameters: Parameters) -> LogoutRequest:
     """Return what the parameters say and prove; whatever is off is as good as not sent."""
     hint, client_id = parameters.get("id_token_hint"), parameters.get("client_id")
     if not all(map(parameters.is_clear, ("id_token_hint", "client_id", "post_logout_redirect_uri", "state"))):
@@ -40,13 +40,13 @@ def _claims(hint: str | None) -> dict[str, str] | None:
     if hint is None:
         return None
     try:
-        claims = signatures.read_id_token_hint(hint)
-    except BadToken:
+        claims = jwt.verify_id_token_hint(hint)
+    except InvalidToken:
         return None
     return claims if all(isinstance(claims.get(name), str) for name in ("aud", "sub")) else None
 
 
-def goes_straight_back(request: LogoutRequest, account: Account | None) -> bool:
+def may_skip_confirmation(request: LogoutRequest, account: Account | None) -> bool:
     """Tell whether the session may end and the browser go back without a question.
 
     That takes a hint of ours, a URL registered for its client, and nobody signed in but the hint's own person.

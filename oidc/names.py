@@ -18,8 +18,8 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from idna import valid_contextj
 
-LONGEST = 100
-LONGEST_READING = 200  # what is beyond tells no names apart
+MAX_LENGTH = 100
+MAX_SKELETON_LENGTH = 200  # what is beyond tells no names apart
 _NEVER_DRAWN = regex.compile(r"\p{Default_Ignorable_Code_Point}")
 _BLANK = "\u2800"  # a sign that looks like nothing, though it counts as drawn
 # In `LATIN SMALL LETTER O WITH STROKE`, `NEGATIVE SQUARED LATIN CAPITAL LETTER O` and the like: the letter.
@@ -102,18 +102,18 @@ def skeletons(name: str) -> set[str]:
     return {"".join(filter(str.isalnum, reading)) for reading in folded}
 
 
-def reading(name: str) -> str:
+def skeleton(name: str) -> str:
     """Return what `name` reads as, in one text: names that people confuse have the same; "" if nothing can be read."""
-    return min(skeleton.replace("i", "l") for skeleton in skeletons(name))[:LONGEST_READING]
+    return min(skeleton.replace("i", "l") for skeleton in skeletons(name))[:MAX_SKELETON_LENGTH]
 
 
-def check_name(name: str) -> None:
+def validate_name(name: str) -> None:
     """Refuse a name that is empty, too long, misleading, or holds the service's own.
 
     Raises ValidationError for its reader.
     """
-    if not name.strip() or len(name) > LONGEST:
-        raise ValidationError(f"A name has 1 to {LONGEST} characters.")
+    if not name.strip() or len(name) > MAX_LENGTH:
+        raise ValidationError(f"A name has 1 to {MAX_LENGTH} characters.")
     if any(unicodedata.category(character) in ("Cc", "Cs", "Co", "Zl", "Zp") for character in name):
         raise ValidationError("A name holds no control characters.")
     if not _shows_something(name):

@@ -1,19 +1,20 @@
 """Reading parameters strictly: what is repeated, or is no proper text, is known by name."""
 
+import re
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl
 
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
 from django.http import HttpRequest, UnreadablePostError
 
-FORM = "application/x-www-form-urlencoded"
+FORM_CONTENT_TYPE = "application/x-www-form-urlencoded"
 MAX_FIELDS = 100
 # Of a request that a browser brings, all of it, percent-encoded: it is kept while its person signs in.
 MAX_QUERY = 4096
 TOO_LONG = f"The request is longer than {MAX_QUERY:,} characters."
 
 
-class Unreadable(Exception):
+class UnreadableParameters(Exception):
     """The parameters can't be read at all; the argument is a public sentence."""
 
 
@@ -34,24 +35,24 @@ class Parameters:
 
 
 def read_query(request: HttpRequest) -> Parameters:
-    """Return the parameters of the query. Raises Unreadable for more than anybody sends."""
+    """Return the parameters of the query. Raises UnreadableParameters for more than anybody sends."""
     return parse(within_bounds(request.META.get("QUERY_STRING", "")))
 
 
 def within_bounds(query: str) -> str:
-    """Return the query of a request that a browser brings. Raises Unreadable beyond MAX_QUERY characters."""
+    """Return the query of a request that a browser brings. Raises UnreadableParameters beyond MAX_QUERY characters."""
     if len(query) > MAX_QUERY:
-        raise Unreadable(TOO_LONG)
+        raise UnreadableParameters(TOO_LONG)
     return query
 
 
 def read_posted_query(request: HttpRequest) -> str:
-    """Return a form body to be sent again as a query. Raises Unreadable as reading either of them does."""
+    """Return a form body to be sent again as a query. Raises UnreadableParameters as reading either of them does."""
     return within_bounds(read_encoded_form(request))
 
 
 def read_form(request: HttpRequest) -> Parameters:
-    """Return the parameters of a form body. Raises Unreadable for another content type or a broken body."""
+    """Return the parameters of a form body. Raises UnreadableParameters for another content type or a broken body."""
     form: Parameters | None = getattr(request, "parameters_of_form", None)
     if form is None:
         form = parse(read_encoded_form(request))
@@ -60,27 +61,27 @@ def read_form(request: HttpRequest) -> Parameters:
 
 
 def read_encoded_form(request: HttpRequest) -> str:
-    """Return a form body as it came. Raises Unreadable for another content type or a broken body."""
-    if request.content_type != FORM:
-        raise Unreadable(f"The body must be {FORM}.")
+    """Return a form body as it came. Raises UnreadableParameters for another content type or a broken body."""
+    if request.content_type != FORM_CONTENT_TYPE:
+        raise UnreadableParameters(f"The body must be {FORM_CONTENT_TYPE}.")
     try:
         body = request.body
     except (RequestDataTooBig, TooManyFieldsSent) as error:
-        raise Unreadable("The body is too large.") from error
+        raise UnreadableParameters("The body is too large.") from error
     except UnreadablePostError as error:
-        raise Unreadable("The body broke off.") from error
+        raise UnreadableParameters("The body broke off.") from error
     try:
         return body.decode("ascii")
     except UnicodeDecodeError as error:
-        raise Unreadable("The body must be percent-encoded.") from error
+        raise UnreadableParameters("The body must be percent-encoded.") from error
 
 
 def parse(encoded: str) -> Parameters:
-    """Return the parameters of `encoded`. Raises Unreadable for more fields than anybody sends."""
+    """Return the parameters of `encoded`. Raises UnreadableParameters for more fields than anybody sends."""
     try:
         pairs = parse_qsl(encoded, errors="surrogateescape", max_num_fields=MAX_FIELDS, keep_blank_values=True)
     except ValueError as error:
-        raise Unreadable("There are too many parameters.") from error
+        raise UnreadableParameters("There are too many parameters.") from error
     values: dict[str, str] = {}
     repeated, malformed = set(), set()
     for name, value in pairs:
@@ -103,3 +104,8 @@ def _is_text(value: str) -> bool:
     except UnicodeEncodeError:
         return False
     return "\x00" not in value
+
+
+def printable_name(name: str) -> str:
+    """Return a parameter's name as error descriptions may hold it (RFC 6749 §4.1.2.1), cut to 40 characters."""
+    return re.sub(r"[^\x20\x21\x23-\x5b\x5d-\x7e]", "?", name[:40])

@@ -8,7 +8,7 @@ from oauth2_provider.scopes import BaseScopes
 from oidc.models import Client
 
 OPENID = "openid"
-OFFLINE = "offline_access"
+OFFLINE_ACCESS = "offline_access"
 # RFC 6749 §3.3 has one space between two of them, and none around; a second one would name a scope without a name.
 SPACES = "scope must be names with one space between each two, and none before or after."
 
@@ -28,7 +28,7 @@ SCOPES = {
         Scope(OPENID, "Recognise you when you come back"),
         Scope("email", "See your e-mail address"),
         Scope("profile", "See your name and photo"),
-        Scope(OFFLINE, "Keep this access while you are away, until you remove the app"),
+        Scope(OFFLINE_ACCESS, "Keep this access while you are away, until you remove the app"),
         Scope("account.read", "See your e-mail address, your name and your plan", needs_approval=True),
     )
 }
@@ -47,18 +47,18 @@ CLAIM_SCOPES = {
 PICTURE_SCOPES = frozenset({"profile", "account.read"})
 
 
-def split(text: str | None) -> list[str]:
+def parse_scope(text: str | None) -> list[str]:
     """Return the scopes of a space-separated text, each once, in its order (RFC 6749 §3.3)."""
     return list(dict.fromkeys((text or "").split(" "))) if text else []
 
 
-def join(scopes: Any) -> str:
+def format_scope(scopes: Any) -> str:
     """Return scopes as one space-separated text, in the order of SCOPES."""
     wanted = set(scopes)
     return " ".join(name for name in SCOPES if name in wanted)
 
 
-def allowed_for(client: Client) -> frozenset[str]:
+def allowed_scopes(client: Client) -> frozenset[str]:
     """Return what `client` may ask for: the basic scopes, and those that review has approved."""
     approved = set(client.approved_scopes.split())
     return frozenset(name for name, scope in SCOPES.items() if not scope.needs_approval or name in approved)
@@ -73,7 +73,7 @@ class ScopesBackend(BaseScopes):  # type: ignore[misc]
     def get_available_scopes(
         self, application: Client | None = None, request: Any = None, *args: Any, **kwargs: Any
     ) -> list[str]:
-        return sorted(allowed_for(application)) if application else list(SCOPES)
+        return sorted(allowed_scopes(application)) if application else list(SCOPES)
 
     def get_default_scopes(self, *args: Any, **kwargs: Any) -> list[str]:
         return []

@@ -1,7 +1,7 @@
 """The library's server and backend, with what they leave open closed. Knows oauthlib's request object.
 
 oauthlib checks a request for each of its many grant types; this service has two, and its own checks
-(oidc/authorize.py) run before oauthlib sees an authorization request. What stands here holds on the way in.
+(oidc/authorization/checks.py) run before oauthlib sees an authorization request. What stands here holds on the way in.
 """
 
 import re
@@ -13,7 +13,7 @@ from oauthlib.common import urlencode
 from oauthlib.oauth2.rfc6749 import errors
 from oauthlib.openid import Server as OpenIDServer
 
-from oidc import reporting
+from oidc import sign_in_log
 from oidc.parameters import read_form
 from oidc.scopes import OPENID
 
@@ -22,7 +22,7 @@ CODE_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 CODE_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
-# Where a client need not show its secret; tests/oidc/test_revocation.py holds it to the URL's name.
+# Where a client need not show its secret; tests/oidc/tokens/test_revocation.py holds it to the URL's name.
 REVOKE_PATH = "/connect/revoke"
 # What oauthlib may see of a form: more would steer it (a `response_type` beside a code drops the ID token).
 _FORM_FIELDS = {
@@ -81,7 +81,7 @@ def require_challenge(request: Any) -> dict[str, Any]:
 def require_well_formed_verifier(request: Any) -> None:
     """Refuse a verifier that no client may make, even if its hash fits."""
     if not CODE_VERIFIER.fullmatch(request.code_verifier or ""):
-        reporting.because("The code_verifier must have 43 to 128 characters, of A-Z, a-z, 0-9 and -._~ only.")
+        sign_in_log.set_reason("The code_verifier must have 43 to 128 characters, of A-Z, a-z, 0-9 and -._~ only.")
         raise errors.InvalidGrantError(request=request)
 
 

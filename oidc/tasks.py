@@ -8,8 +8,9 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from devportal.lib import clock
-from oidc import invitations, keys, projects
-from oidc.models import AccessToken, AuthorizationCode, Family, Project, RefreshToken
+from oidc.models import AccessToken, AuthorizationCode, Project, RefreshToken, TokenFamily
+from oidc.projects import invitations, lifecycle
+from oidc.signing_keys import rotation
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +23,7 @@ KEEP_FAMILIES = timedelta(days=7)
 @shared_task
 def rotate_keys() -> str:
     """Take the step of key rotation that is due, if one is."""
-    return keys.rotate()
+    return rotation.rotate()
 
 
 @shared_task
@@ -36,7 +37,9 @@ def clear_expired() -> int:
     gone = _delete(AccessToken.objects.filter(expires__lt=now))
     gone += _delete(RefreshToken.objects.filter(expires__lt=now))
     gone += _delete(AuthorizationCode.objects.filter(expires__lt=now - KEEP_CODES))
-    bare = Family.objects.filter(code=None, access_tokens=None, refresh_tokens=None, created_at__lt=now - KEEP_FAMILIES)
+    bare = TokenFamily.objects.filter(
+        code=None, access_tokens=None, refresh_tokens=None, created_at__lt=now - KEEP_FAMILIES
+    )
     gone += _delete(bare)
     log.info("Expired rows deleted: %d", gone)
     return gone
@@ -47,17 +50,17 @@ def remove_deleted_projects() -> int:
     """Delete for good the projects whose time to be restored is over; return how many went."""
     over = clock.now() - timedelta(days=settings.PROJECT_RESTORE_DAYS)
     rows = list(Project.objects.filter(deleted_at__lt=over).order_by("deleted_at"))
-    return sum(projects.remove_for_good(project) for project in rows)
+    return sum(lifecycle.purge_project(project) for project in rows)
 
 
 @shared_task
 def clear_invitations() -> int:
     """Delete invitations to projects that were answered or ran out some time ago; return how many went."""
-    return invitations.clear()
+    return invitations.clear_ended_invitations()
 
 
 def _delete(
-    rows: "QuerySet[AccessToken] | QuerySet[RefreshToken] | QuerySet[AuthorizationCode] | QuerySet[Family]",
+    rows: "QuerySet[AccessToken] | QuerySet[RefreshToken] | QuerySet[AuthorizationCode] | QuerySet[TokenFamily]",
 ) -> int:
     """Delete in batches, so that no request waits long for a lock."""
     gone = 0

@@ -12,11 +12,14 @@ from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauthlib.oauth2.rfc6749 import errors
 
 from devportal.lib import clock
-from oidc import clients, consent, limits, reporting, scopes, signatures, tokens
+from oidc import limits, scopes, sign_in_log
+from oidc.authorization import consent
 from oidc.claims import claims_for
-from oidc.errors import BadToken, InvalidClient, TwoMethods
+from oidc.clients import authentication, lookup
+from oidc.errors import InvalidClient, InvalidToken, MultipleAuthenticationMethods
 from oidc.models import AuthorizationCode, Client
 from oidc.server import REVOKE_PATH
+from oidc.tokens import access_tokens, codes, families, jwt, refresh_tokens, store
 
 
 class Validator(OAuth2Validator):  # type: ignore[misc]
@@ -27,7 +30,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
     def _load_application(self, client_id: str, request: Any) -> Client | None:
         client: Client | None = request.client
         if not isinstance(client, Client) or client.client_id != client_id:
-            client = request.client = clients.find_client(client_id)
+            client = request.client = lookup.find_client(client_id)
         return client
 
     def client_authentication_required(self, request: Any, *args: Any, **kwargs: Any) -> bool:
@@ -35,7 +38,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
 
     def authenticate_client(self, request: Any, *args: Any, **kwargs: Any) -> bool:
         try:
-            presented = clients.authenticate(
+            presented = authentication.authenticate_client(
                 request.headers.get("Authorization"),
                 request.client_id,
                 request.client_secret,
@@ -45,22 +48,22 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
                 secret_optional=request.uri == REVOKE_PATH,
             )
         except InvalidClient as error:
-            reporting.blame(error.client_id, str(error))
+            sign_in_log.set_client(error.client_id, str(error))
             return False
-        except TwoMethods as error:
+        except MultipleAuthenticationMethods as error:
             raise errors.InvalidRequestError(
                 description="The client authenticates in two ways.", request=request
             ) from error
         request.client, request.shown = presented.client, presented.credential
         request.client_id, request.client_proven = request.client.client_id, presented.proven
         limits.authenticated(request.client, presented.proven)
-        reporting.blame(request.client_id)
+        sign_in_log.set_client(request.client_id)
         return True
 
     # --- Authorization ---
 
     def validate_silent_login(self, request: Any) -> bool:
-        return True  # decided by oidc/authorize.py before oauthlib is asked
+        return True  # decided by oidc/authorization/checks.py before oauthlib is asked
 
     def validate_silent_authorization(self, request: Any) -> bool:
         return True
@@ -69,10 +72,10 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         decided = request.authorization
         with transaction.atomic():
             if decided.consent_given_now:
-                connection = consent.record(request.user, request.client, request.scopes)
+                connection = consent.record_consent(request.user, request.client, request.scopes)
             else:
-                connection = consent.require(request.user, request.client, request.scopes)
-            row = tokens.create_code(
+                connection = consent.require_consent(request.user, request.client, request.scopes)
+            row = codes.create_code(
                 code["code"],
                 connection,
                 scopes=request.scopes,
@@ -88,7 +91,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
     # --- Code exchange ---
 
     def validate_code(self, client_id: str, code: str, client: Client, request: Any, *args: Any, **kwargs: Any) -> bool:
-        return self._take(tokens.usable_code(request.shown), request)
+        return self._take(codes.redeemable_code(request.shown), request)
 
     def get_code_challenge(self, code: str, request: Any) -> str:
         return str(request.consumed.code_challenge)
@@ -107,7 +110,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         **kwargs: Any,
     ) -> bool:
         if redirect_uri != request.consumed.redirect_uri:
-            reporting.because("redirect_uri is not the one of the authorization request.")
+            sign_in_log.set_reason("redirect_uri is not the one of the authorization request.")
             raise errors.InvalidGrantError(request=request)  # RFC 6749 §5.2; the library says invalid_request
         return True
 
@@ -122,10 +125,10 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
     def validate_refresh_token(
         self, refresh_token: str, client: Client, request: Any, *args: Any, **kwargs: Any
     ) -> bool:
-        return self._take(tokens.usable_refresh_token(request.shown), request)
+        return self._take(refresh_tokens.usable_refresh_token(request.shown), request)
 
     def get_original_scopes(self, refresh_token: str, request: Any, *args: Any, **kwargs: Any) -> list[str]:
-        return tokens.live_scopes(request.family)
+        return families.effective_scopes(request.family)
 
     def is_within_original_scope(
         self, request_scopes: list[str], refresh_token: str, request: Any, *args: Any, **kwargs: Any
@@ -141,17 +144,19 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         limits.count_client(request.client)
         request.consumed, request.family = row, row.family
         request.user = row.family.connection.account
-        request.scopes = tokens.live_scopes(row.family)
+        request.scopes = families.effective_scopes(row.family)
         return True
 
     # --- Issuing ---
 
     def save_bearer_token(self, token: dict[str, Any], request: Any, *args: Any, **kwargs: Any) -> None:
-        # The library opens a transaction around _save_bearer_token; oidc/storing.py has its own, where one is needed.
-        if scopes.OFFLINE not in tokens.live_scopes(request.family):
+        # The library opens a transaction around _save_bearer_token; oidc/tokens/store.py has its own, where needed.
+        if scopes.OFFLINE_ACCESS not in families.effective_scopes(request.family):
             token.pop("refresh_token", None)
-        if not tokens.keep(request.consumed, token["access_token"], token.get("refresh_token"), token["scope"]):
-            reporting.because("Another request with the same code or refresh token came first.")
+        if not store.consume_and_store(
+            request.consumed, token["access_token"], token.get("refresh_token"), token["scope"]
+        ):
+            sign_in_log.set_reason("Another request with the same code or refresh token came first.")
             raise errors.InvalidGrantError(request=request)
 
     def finalize_id_token(self, id_token: dict[str, Any], token: Any, token_handler: Any, request: Any) -> str:
@@ -164,19 +169,19 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
             "exp": moment + settings.ID_TOKEN_SECONDS,
             "auth_time": int(request.family.auth_time.timestamp()),
         }
-        return signatures.sign(id_token, signatures.ID_TOKEN)
+        return jwt.sign(id_token, jwt.ID_TOKEN_TYP)
 
     # --- Bearer tokens ---
 
     def validate_bearer_token(self, token: str, scopes: list[str], request: Any) -> bool:
         try:
-            row = tokens.find_access_token(token or "")
-        except BadToken:
+            row = access_tokens.find_access_token(token or "")
+        except InvalidToken:
             return False
         limits.count_client(row.family.connection.client)
         request.access_token, request.family = row, row.family
         request.client, request.user = row.family.connection.client, row.family.connection.account
-        still = tokens.live_scopes(row.family)
+        still = families.effective_scopes(row.family)
         request.scopes = [scope for scope in row.scope.split() if scope in still]
         return True
 
@@ -191,7 +196,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
 
     def revoke_token(self, token: str, token_type_hint: str | None, request: Any, *args: Any, **kwargs: Any) -> None:
         proven = request.client_proven or not request.client.has_secret
-        family = tokens.find_family_of(token, request.client.pk, access_tokens_too=proven)
+        family = families.find_family_by_token(token, request.client.pk, access_tokens_too=proven)
         if family is not None:
             limits.count_client(request.client)
-            tokens.end_family(family, "revoked by the app")
+            families.revoke_family(family, "revoked by the app")

@@ -13,9 +13,9 @@ from django.test import Client as Browser
 from accounts.models import Account
 from accounts.plans import catalogue, sources
 from devportal.lib import clock
-from devportal.lib.counters import counters
-from oidc import keys
+from devportal.lib.ratelimit.counters import counters
 from oidc.models import Client, SigningKey
+from oidc.signing_keys import keyring
 from tests import browsing
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.relying_party import RelyingParty
@@ -26,25 +26,25 @@ def fresh_process() -> None:
     """Forget what the process keeps between requests."""
     cache.clear()
     counters.cache_clear()
-    keys.forget()
-    catalogue.forget()
-    sources.forget()
+    keyring.clear_keyring()
+    catalogue.clear_snapshot()
+    sources.reset()
 
 
 @pytest.fixture(autouse=True, scope="session")
 def keys_parsed_once() -> Iterator[None]:
     """Parse each signing key once for all tests: it takes longer than all else that most of them do."""
-    real = keys._parse
-    parsed: dict[tuple[str, str], keys.Key] = {}
+    real = keyring._parse
+    parsed: dict[tuple[str, str], keyring.ParsedKey] = {}
 
-    def remember(row: SigningKey) -> keys.Key:
+    def remember(row: SigningKey) -> keyring.ParsedKey:
         known_by = (row.private_encrypted, settings.KEY_ENCRYPTION_KEY)
         if known_by not in parsed:
             parsed[known_by] = real(row)
         return parsed[known_by]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keys, "_parse", remember)
+        patch.setattr(keyring, "_parse", remember)
         yield
 
 

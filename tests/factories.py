@@ -12,10 +12,11 @@ from api.keys import create_key
 from api.models import ApiKey
 from devportal.lib import clock
 from devportal.lib.credentials import digest, random_text
-from oidc import consent, tokens
-from oidc.clients import create_secret
-from oidc.models import AccessToken, Client, Family, Project, ProjectMember
+from oidc.authorization import consent
+from oidc.clients.secrets import create_secret
+from oidc.models import AccessToken, Client, Project, ProjectMember, TokenFamily
 from oidc.models.clients import new_client_id
+from oidc.tokens import access_tokens
 
 PASSWORD = "correct horse 9 battery"
 REDIRECT_URI = "https://app.example.com/callback"
@@ -72,11 +73,11 @@ def make_key(
 
 def make_access_token(client: Client, account: Account, scopes: Sequence[str] = ("openid", "email", "profile")) -> str:
     """Return an access token as the token endpoint gives it, without the pages before it."""
-    connection = consent.record(account, client, list(scopes))
+    connection = consent.record_consent(account, client, list(scopes))
     scope = " ".join(scopes)
     moment = clock.now()
-    family = Family.objects.create(connection=connection, scope=scope, auth_time=moment, created_at=moment)
-    raw = tokens.access_token(family, list(scopes))
+    family = TokenFamily.objects.create(connection=connection, scope=scope, auth_time=moment, created_at=moment)
+    raw = access_tokens.create_access_token(family, list(scopes))
     AccessToken.objects.create(
         family=family,
         user=account,

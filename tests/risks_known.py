@@ -12,44 +12,56 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         None,
         "Source code; its values are finished literals (console/snippets.py), and the page that shows it escapes it.",
     ),
-    ("accounts/outbox.py", "autoescape=False"): (1, "Plain text: the mails under templates/mail."),
-    ("devportal/console/charts.py", "SafeString"): (
+    ("accounts/mail/outbox.py", "autoescape=False"): (1, "Plain text: the mails under templates/mail."),
+    ("devportal/console/charts/bars.py", "SafeString"): (
         1,
         "The XML serializer escapes each text and attribute.",
     ),
-    ("devportal/console/charts.py", "import xml.etree.ElementTree"): (1, "Writes XML; nothing is read."),
+    ("devportal/console/charts/bars.py", "import xml.etree.ElementTree"): (1, "Writes XML; nothing is read."),
     #
     # Statements that are put together
-    ("oidc/storing.py", "execute"): (3, "Names of tables and columns come from the models; values are parameters."),
-    ("api/buckets.py", "execute"): (1, "Names of tables and columns come from the models; values are parameters."),
+    ("oidc/tokens/store.py", "execute"): (
+        3,
+        "Names of tables and columns come from the models; values are parameters.",
+    ),
+    ("api/usage/store.py", "execute"): (1, "Names of tables and columns come from the models; values are parameters."),
     ("accounts/migrations/0005_session_keys_by_hash.py", "executemany"): (1, "The table's name is the model's own."),
-    ("devportal/lib/statements.py", "execute"): (1, "What Django compiled from a queryset; values are parameters."),
-    ("devportal/lib/shared_counters.py", "eval"): (1, "A Lua script of ours, written out beside it, run by Redis."),
-    ("devportal/lib/shared_counters.py", "execute"): (1, "Sends a pipeline of commands to Redis."),
+    ("devportal/lib/prepared_queries.py", "execute"): (
+        1,
+        "What Django compiled from a queryset; values are parameters.",
+    ),
+    ("devportal/lib/ratelimit/redis_counters.py", "eval"): (
+        1,
+        "A Lua script of ours, written out beside it, run by Redis.",
+    ),
+    ("devportal/lib/ratelimit/redis_counters.py", "execute"): (1, "Sends a pipeline of commands to Redis."),
     #
     # Forms without a token against forgery: what they do needs no cookie, or asks again before it does anything
-    ("accounts/hooks.py", "csrf_exempt"): (1, "A program signs its body; no cookie is read."),
+    ("accounts/views/billing_webhook.py", "csrf_exempt"): (1, "A program signs its body; no cookie is read."),
     ("oidc/views/token.py", "csrf_exempt"): (3, "Token, revocation and userinfo read no cookie."),
     ("oidc/views/authorize.py", "csrf_exempt"): (1, "Apps may post here; the answer is a 303 to the GET."),
     ("oidc/views/logout.py", "csrf_exempt"): (1, "Apps may post here; the answer is a 303 to the GET, which asks."),
     #
     # Redirects to a value
-    ("oidc/views/redirects.py", "redirect to a value"): (
+    ("oidc/views/responses.py", "redirect to a value"): (
         2,
-        "A route of ours with the query that came (see_other); the redirect URL, which the checks of oidc/authorize.py "
-        "have found among those registered for the client, character for character.",
+        "A route of ours with the query that came (see_other); the redirect URL, which oidc/authorization/checks.py "
+        "has found among those registered for the client, character for character.",
     ),
     ("oidc/views/logout.py", "redirect to a value"): (1, "Registered for the client that the hint proves."),
     ("oidc/views/authorize.py", "redirect to a value"): (2, "Our sign-in page, or our endpoint with a kept query."),
     ("oidc/views/consent.py", "redirect to a value"): (1, "Our sign-in page, on the way back to a kept request."),
     ("devportal/lib/admin/site.py", "redirect to a value"): (1, "The admin's index, from reverse()."),
-    ("devportal/lib/admin/pages.py", "redirect to a value"): (4, "Pages of the admin, from reverse()."),
-    ("devportal/console/views/members.py", "redirect to a value"): (1, "This page; its path begins with /console/."),
-    ("devportal/console/views/project_settings.py", "redirect to a value"): (2, "This page, under /console/."),
+    ("devportal/lib/admin/model_admin.py", "redirect to a value"): (4, "Pages of the admin, from reverse()."),
+    ("devportal/console/members/views.py", "redirect to a value"): (1, "This page; its path begins with /console/."),
+    ("devportal/console/projects/settings_views.py", "redirect to a value"): (2, "This page, under /console/."),
     ("examples/web_app.py", "redirect to a value"): (2, "Built on the provider's address from the environment."),
     #
     # Links: what their makers wrote
-    ("templates/oidc/partials/consent_question.html", "link {{ client.home_page_url }}"): (1, "oidc.branding: https"),
+    ("templates/oidc/partials/consent_question.html", "link {{ client.home_page_url }}"): (
+        1,
+        "oidc.clients.branding: https",
+    ),
     ("templates/oidc/partials/consent_question.html", "link {{ client.privacy_policy_url }}"): (1, "The same."),
     ("templates/oidc/partials/consent_question.html", "link {{ client.terms_url }}"): (1, "The same."),
     ("templates/admin/console/review.html", "link {{ row.link }}"): (
@@ -67,8 +79,8 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/allauth/elements/form.html", "link {{ attrs.action }}"): (1, "What templates here pass: routes."),
     ("templates/allauth/elements/img.html", "link {{ attrs.src }}"): (1, "The QR code of an authenticator app: data:."),
     ("templates/partials/field.html", "link {{ reset_url }}"): (1, "The sign-in page passes a route."),
-    ("templates/partials/tile.html", "link {{ app.logo_url }}"): (1, "oidc.logos: a route of a reviewed app."),
-    ("templates/layouts/manage.html", "link {{ asking.resume_url }}"): (1, "oidc.pending: a route."),
+    ("templates/partials/tile.html", "link {{ app.logo_url }}"): (1, "oidc.clients.logos: a route of a reviewed app."),
+    ("templates/layouts/manage.html", "link {{ asking.resume_url }}"): (1, "oidc.authorization.interactions: a route."),
     ("templates/400_host.html", "link {{ auth_url }}"): (1, "AUTH_URL, of the settings."),
     ("templates/admin/*.html", "link {{ url }}"): (None, "Pages of the admin, from reverse()."),
     ("templates/admin/index.html", "link {{ item.link }}"): (1, "The sidebar of devportal.lib.admin.theme: routes."),

@@ -10,18 +10,18 @@ from unfold.widgets import UnfoldAdminEmailInputWidget
 
 from accounts.models import Account, Family, FamilyMember, Invitation, Organization, OrganizationMember
 from accounts.plans import invitations, members
-from devportal.lib.admin.acts import Act, ActForm, Refused
-from devportal.lib.admin.pages import Page, ReadOnly, Rows
+from devportal.lib.admin.actions import ActionForm, ActionRefused, RowAction
+from devportal.lib.admin.model_admin import ReadOnlyModelAdmin, ServiceModelAdmin, ServiceTabularInline
 
 
-class FamilyMemberInline(Rows[FamilyMember, Family]):
+class FamilyMemberInline(ServiceTabularInline[FamilyMember, Family]):
     model = FamilyMember
     autocomplete_fields = ("account",)
     extra = 1
 
 
 @admin.register(Family)
-class FamilyAdmin(Page[Family]):
+class FamilyAdmin(ServiceModelAdmin[Family]):
     """Families. The owner is a member in any case."""
 
     list_display = ("owner", "created_at")
@@ -43,13 +43,13 @@ class FamilyAdmin(Page[Family]):
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
-        members.add(form.instance, form.instance.owner)
+        members.add_member(form.instance, form.instance.owner)
 
     def deletion_consequence(self, row: Family) -> str:
         return "Its members lose the family's plan at once, and its open invitations end. Their accounts stay."
 
 
-class AddressForm(ActForm):
+class AddressForm(ActionForm):
     email = forms.EmailField(label="E-mail address", widget=UnfoldAdminEmailInputWidget)
 
 
@@ -57,13 +57,13 @@ def _invite(request: HttpRequest, organization: Organization, form: Any) -> str:
     assert isinstance(request.user, Account)
     try:
         row = invitations.invite(organization, form.cleaned_data["email"], request.user)
-    except invitations.Refused as error:
-        raise Refused(str(error)) from error
+    except invitations.InvitationRefused as error:
+        raise ActionRefused(str(error)) from error
     return f"{row.email} is invited."
 
 
 @admin.register(Organization)
-class OrganizationAdmin(Page[Organization]):
+class OrganizationAdmin(ServiceModelAdmin[Organization]):
     """Organizations and their seats."""
 
     list_display = ("name", "created_at")
@@ -74,7 +74,7 @@ class OrganizationAdmin(Page[Organization]):
         ("Subscription", "accounts_subscription", "organization"),
     )
     acts = (
-        Act(
+        RowAction(
             "invite",
             "Invite",
             "The address gets a mail that says where to look. Whoever proves the address and accepts gets a seat. "
@@ -93,7 +93,7 @@ class OrganizationAdmin(Page[Organization]):
 
 
 @admin.register(OrganizationMember)
-class OrganizationMemberAdmin(Page[OrganizationMember]):
+class OrganizationMemberAdmin(ServiceModelAdmin[OrganizationMember]):
     """Seats: a list of their own, for an organization may have very many."""
 
     list_display = ("account", "organization", "joined_at")
@@ -116,13 +116,13 @@ def _withdraw(request: HttpRequest, row: Invitation, form: Any) -> str:
     assert isinstance(request.user, Account)
     try:
         invitations.withdraw(row.group, row.pk, request.user)
-    except invitations.Refused as error:
-        raise Refused(str(error)) from error
+    except invitations.InvitationRefused as error:
+        raise ActionRefused(str(error)) from error
     return "The invitation is withdrawn."
 
 
 @admin.register(Invitation)
-class InvitationAdmin(ReadOnly[Invitation]):
+class InvitationAdmin(ReadOnlyModelAdmin[Invitation]):
     """Who is invited to which organization or family, and what came of it."""
 
     list_display = ("email", "to", "created_at", "expires_at", "accepted_at", "declined_at", "withdrawn_at")
@@ -135,7 +135,7 @@ class InvitationAdmin(ReadOnly[Invitation]):
     )  # fmt: skip
     readonly_fields = ("to",)
     acts = (
-        Act(
+        RowAction(
             "withdraw",
             "Withdraw",
             "It can't be accepted any more, at once. Nobody is mailed.",

@@ -7,26 +7,26 @@ from django.db.models import Q
 from django.http import HttpRequest
 
 from accounts.models import Outbox
-from devportal.lib.admin.acts import Act, Refused
-from devportal.lib.admin.pages import ReadOnly
+from devportal.lib.admin.actions import ActionRefused, RowAction
+from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
 from devportal.lib.audit import Event, report
 
 
 def _try_again(request: HttpRequest, mail: Outbox, form: Any) -> str:
     if not mail.try_again():
-        raise Refused("It was sent meanwhile, or is being sent now.")
+        raise ActionRefused("It was sent meanwhile, or is being sent now.")
     report(Event("mail.tried_again", request.user.pk, target=f"mail:{mail.pk}"))
     return "The mail is sent within some seconds, if the mail server takes it."
 
 
 @admin.register(Outbox)
-class OutboxAdmin(ReadOnly[Outbox]):
+class OutboxAdmin(ReadOnlyModelAdmin[Outbox]):
     """Mails."""
 
     list_display = ("to", "subject", "created_at", "sent_at", "attempts", "given_up_at", "last_error")
     search_help_text = "A whole e-mail address"
     acts = (
-        Act(
+        RowAction(
             "retry",
             "Try again",
             "The mail is handed to the mail server again, within some seconds. If that fails too, a mail that is "

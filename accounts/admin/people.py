@@ -10,11 +10,11 @@ from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
-from accounts import data
+from accounts import deletion, export
 from accounts.models import Account, PairwiseSubject
 from accounts.roles import ROLES, may_administer, roles_of, set_roles
-from devportal.lib.admin.acts import Act, ActForm, Reason, Refused
-from devportal.lib.admin.pages import Page
+from devportal.lib.admin.actions import ActionForm, ActionRefused, ReasonForm, RowAction
+from devportal.lib.admin.model_admin import ServiceModelAdmin
 from devportal.lib.audit import Event, report
 
 # A `sub` is longer than what anybody types of a name.
@@ -31,12 +31,12 @@ def _note(action: str, request: HttpRequest, account: Account, **fields: Any) ->
 
 
 def _ask_anew(request: HttpRequest, account: Account) -> None:
-    """Lock both people by their key, and look whether this may still be done. Raises Refused."""
+    """Lock both people by their key, and look whether this may still be done. Raises ActionRefused."""
     people = Account.objects.select_for_update(no_key=True).filter(pk__in={request.user.pk, account.pk})
     now = {row.pk: row for row in people.order_by("pk")}
     actor, row = now.get(request.user.pk or 0), now.get(account.pk)
     if actor is None or row is None or not actor.is_active or not actor.is_staff or not may_administer(actor, row):
-        raise Refused("That changed in the meantime: this page shows how things are.")
+        raise ActionRefused("That changed in the meantime: this page shows how things are.")
 
 
 def _set_active(request: HttpRequest, account: Account, is_active: bool, **details: Any) -> None:
@@ -60,7 +60,7 @@ def _activate(request: HttpRequest, account: Account, form: Any) -> str:
 
 
 def _export(request: HttpRequest, account: Account, form: Any) -> HttpResponse:
-    document = json.dumps(data.export(account), indent=2, ensure_ascii=False)
+    document = json.dumps(export.export_account(account), indent=2, ensure_ascii=False)
     _note("account.exported", request, account)
     response = HttpResponse(document, content_type="application/json")
     response["Content-Disposition"] = f'attachment; filename="account-{account.pk}.json"'
@@ -69,15 +69,15 @@ def _export(request: HttpRequest, account: Account, form: Any) -> HttpResponse:
 
 
 def _delete(request: HttpRequest, account: Account, form: Any) -> str:
-    blockers = data.deletion_blockers(account)
+    blockers = deletion.deletion_blockers(account)
     if blockers:
-        raise Refused(f"Not deleted. What its owner would be told: {' '.join(blockers)}")
+        raise ActionRefused(f"Not deleted. What its owner would be told: {' '.join(blockers)}")
     _note("account.deleted", request, account, details={"reason": form.cleaned_data["reason"]})
-    data.delete(account)
+    deletion.delete_account(account)
     return "The account is deleted."
 
 
-class RolesForm(ActForm):
+class RolesForm(ActionForm):
     roles = forms.MultipleChoiceField(
         choices=[(role, role) for role in ROLES], required=False, widget=UnfoldAdminCheckboxSelectMultipleWidget
     )
@@ -90,7 +90,7 @@ class RolesForm(ActForm):
 def _give_roles(request: HttpRequest, account: Account, form: Any) -> str:
     _ask_anew(request, account)
     if not Account.objects.filter(pk=request.user.pk or 0, is_superuser=True).exists():
-        raise Refused("Only a superuser gives roles.")
+        raise ActionRefused("Only a superuser gives roles.")
     before, after = sorted(roles_of(account)), sorted(form.cleaned_data["roles"])
     set_roles(account, after)
     _note("account.roles_changed", request, account, before={"roles": before}, after={"roles": after})
@@ -103,7 +103,7 @@ def _is_for_me(request: HttpRequest, account: Account) -> bool:
 
 
 @admin.register(Account)
-class AccountAdmin(Page[Account]):
+class AccountAdmin(ServiceModelAdmin[Account]):
     """People: who they are and whether they may sign in."""
 
     list_display = ("email", "full_name", "email_verified", "is_active", "is_staff", "created_at")
@@ -124,18 +124,18 @@ class AccountAdmin(Page[Account]):
         ("What they did", "console_auditevent", "actor"),
     )
     acts = (
-        Act(
+        RowAction(
             "deactivate",
             "Deactivate",
             "They are signed out everywhere at once, and every code, token and API key in their name ends for good, as "
             "do the invitations that they sent. They can't sign in until somebody activates the account again; their "
             "data stays.",
             _deactivate,
-            form=Reason,
+            form=ReasonForm,
             is_open=lambda request, row: row.is_active and _is_for_me(request, row),
             icon="block",
         ),
-        Act(
+        RowAction(
             "activate",
             "Activate",
             "They can sign in again, with the password and the second factors that they had. Tokens, API keys and "
@@ -144,7 +144,7 @@ class AccountAdmin(Page[Account]):
             is_open=lambda request, row: not row.is_active and _is_for_me(request, row),
             icon="check_circle",
         ),
-        Act(
+        RowAction(
             "export",
             "Export",
             "Downloads everything that the service keeps about this person and that is theirs to have, as JSON. "
@@ -152,7 +152,7 @@ class AccountAdmin(Page[Account]):
             _export,
             icon="download",
         ),
-        Act(
+        RowAction(
             "roles",
             "Roles",
             "A reviewer decides on apps; an operator does the rest. Either may open the admin, at once; who loses "
@@ -162,14 +162,14 @@ class AccountAdmin(Page[Account]):
             is_open=lambda request, row: request.user.is_superuser and _is_for_me(request, row),
             icon="badge",
         ),
-        Act(
+        RowAction(
             "delete",
             "Delete",
             "The account, its addresses, sessions, second factors, photo and subscription are deleted at once and for "
             "good, and every credential in its name ends. Apps keep what they already received. The audit keeps what "
             "was done, without the name. This can't be undone.",
             _delete,
-            form=Reason,
+            form=ReasonForm,
             is_open=_is_for_me,
             icon="delete",
             is_dangerous=True,

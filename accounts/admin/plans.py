@@ -5,10 +5,10 @@ from django.db.models import Q
 from django.http import HttpRequest
 
 from accounts.models import Feature, Plan, PlanEntitlement
-from devportal.lib.admin.pages import Page, Rows
+from devportal.lib.admin.model_admin import ServiceModelAdmin, ServiceTabularInline
 
 
-class EntitlementInline(Rows[PlanEntitlement, Plan]):
+class EntitlementInline(ServiceTabularInline[PlanEntitlement, Plan]):
     """What the plan says of each feature; one that is not listed is denied."""
 
     model = PlanEntitlement
@@ -20,7 +20,7 @@ class EntitlementInline(Rows[PlanEntitlement, Plan]):
 
 
 @admin.register(Plan)
-class PlanAdmin(Page[Plan]):
+class PlanAdmin(ServiceModelAdmin[Plan]):
     """Plans. The id stays: apps know the plan by it."""
 
     is_long = False
@@ -46,7 +46,7 @@ class PlanAdmin(Page[Plan]):
 
 
 @admin.register(Feature)
-class FeatureAdmin(Page[Feature]):
+class FeatureAdmin(ServiceModelAdmin[Feature]):
     """The features that every answer lists."""
 
     is_long = False

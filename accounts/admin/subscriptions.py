@@ -14,9 +14,9 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from accounts.models import Account, Family, Organization, Subscription, SubscriptionEvent
 from accounts.models.subscriptions import State
 from accounts.plans import lifecycle
-from accounts.plans.lifecycle import BEGINNINGS, LAPSED, STEPS, By, IllegalStep
+from accounts.plans.lifecycle import INITIAL_STATES, LAPSED_STATES, TRANSITIONS, Actor, IllegalTransition
 from devportal.lib import clock
-from devportal.lib.admin.pages import Page, Rows
+from devportal.lib.admin.model_admin import ServiceModelAdmin, ServiceTabularInline
 from devportal.lib.storable import check_moment
 
 _HOLDERS = ("account", "family", "organization")
@@ -41,7 +41,7 @@ class StepForm(forms.Form):
         return {name: self.cleaned_data[name] for name in _DATES if self.cleaned_data[name] is not None}
 
 
-class HistoryInline(Rows[SubscriptionEvent, Subscription]):
+class HistoryInline(ServiceTabularInline[SubscriptionEvent, Subscription]):
     """Every step, and who or what took it."""
 
     model = SubscriptionEvent
@@ -60,7 +60,7 @@ class HistoryInline(Rows[SubscriptionEvent, Subscription]):
 
 
 @admin.register(Subscription)
-class SubscriptionAdmin(Page[Subscription]):
+class SubscriptionAdmin(ServiceModelAdmin[Subscription]):
     """Subscriptions. Once one is there, it changes by the life of subscriptions alone."""
 
     list_display = ("holder", "plan", "state", "state_now", "trial_end", "period_end", "read_only_until")
@@ -83,7 +83,7 @@ class SubscriptionAdmin(Page[Subscription]):
 
     @admin.display(description="state now")
     def state_now(self, subscription: Subscription) -> str:
-        effective = lifecycle.at(subscription, clock.now())
+        effective = lifecycle.effective_state(subscription, clock.now())
         return f"{effective.state}, read-only" if effective.read_only else effective.state
 
     def get_fields(self, request: HttpRequest, obj: Subscription | None = None) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ class SubscriptionAdmin(Page[Subscription]):
 
     def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "state":
-            kwargs["choices"] = [choice for choice in State.choices if choice[0] in BEGINNINGS]
+            kwargs["choices"] = [choice for choice in State.choices if choice[0] in INITIAL_STATES]
         return super().formfield_for_choice_field(db_field, request, **kwargs)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -107,7 +107,7 @@ class SubscriptionAdmin(Page[Subscription]):
         if change:
             return
         details = {name: getattr(obj, name) for name in ("plan", *_DATES, "addons")}
-        obj.pk = lifecycle.begin(obj.holder, obj.state, _by(request), **details).pk
+        obj.pk = lifecycle.start_subscription(obj.holder, obj.state, _by(request), **details).pk
 
     def get_urls(self) -> list[URLPattern]:
         step = self.admin_site.admin_view(self.take_step)
@@ -123,12 +123,12 @@ class SubscriptionAdmin(Page[Subscription]):
         }
         subscription = self.get_object(request, object_id)
         if subscription is not None:
-            state = lifecycle.at(subscription, clock.now()).state
-            legal = BEGINNINGS if state == State.FREE else STEPS[state]
+            state = lifecycle.effective_state(subscription, clock.now()).state
+            legal = INITIAL_STATES if state == State.FREE else TRANSITIONS[state]
             context |= {
                 "steps": [choice for choice in State.choices if choice[0] in legal],
                 "step_form": StepForm(),
-                "ends_window": state in LAPSED,
+                "ends_window": state in LAPSED_STATES,
                 "step_url": reverse("admin:accounts_subscription_step", args=[subscription.pk]),
             }
         return super().change_view(request, object_id, form_url, context | (extra_context or {}))
@@ -151,15 +151,15 @@ class SubscriptionAdmin(Page[Subscription]):
             details["read_only_until"] = clock.now()
         try:
             if to:
-                lifecycle.move(subscription, to, by, **details)
+                lifecycle.transition(subscription, to, by, **details)
             else:
-                lifecycle.change(subscription, by, **details)
-        except IllegalStep as error:
+                lifecycle.change_details(subscription, by, **details)
+        except IllegalTransition as error:
             messages.error(request, str(error))
         else:
             messages.success(request, "The subscription is changed.")
 
 
-def _by(request: HttpRequest, note: str = "") -> By:
+def _by(request: HttpRequest, note: str = "") -> Actor:
     assert isinstance(request.user, Account)
-    return By("operator", request.user, note)
+    return Actor("operator", request.user, note)

@@ -45,7 +45,7 @@ class Migration(migrations.Migration):
                 ("plan_id", models.SlugField(max_length=64, unique=True, verbose_name="id")),
                 ("display_name", models.CharField(max_length=100)),
                 ("rank", models.IntegerField(default=0)),
-                ("apps", models.JSONField(blank=True, default=list, validators=[accounts.models.plans.check_apps])),
+                ("apps", models.JSONField(blank=True, default=list, validators=[accounts.models.plans.validate_apps])),
                 (
                     "cache_max_age",
                     models.PositiveIntegerField(
@@ -96,7 +96,9 @@ class Migration(migrations.Migration):
                 ("read_only_until", models.DateTimeField(blank=True, null=True)),
                 (
                     "addons",
-                    models.JSONField(blank=True, default=dict, validators=[accounts.models.subscriptions.check_addons]),
+                    models.JSONField(
+                        blank=True, default=dict, validators=[accounts.models.subscriptions.validate_addons]
+                    ),
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (

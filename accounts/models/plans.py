@@ -13,7 +13,7 @@ CACHE_SECONDS = 300
 MAX_CACHE_SECONDS = 24 * 3600
 
 
-def check_apps(value: Any) -> None:
+def validate_apps(value: Any) -> None:
     """Refuse anything but a list of different slugs."""
     if not isinstance(value, list) or not all(isinstance(slug, str) and slug and is_storable(slug) for slug in value):
         raise ValidationError("must be a list of texts")
@@ -28,7 +28,7 @@ class Plan(models.Model):
     display_name = models.CharField(max_length=100)
     # Of several plans that a person has, the one of the highest rank counts.
     rank = models.IntegerField(default=0)
-    apps = models.JSONField(default=list, blank=True, validators=[check_apps])
+    apps = models.JSONField(default=list, blank=True, validators=[validate_apps])
     cache_max_age = models.PositiveIntegerField(
         default=CACHE_SECONDS, validators=[MaxValueValidator(MAX_CACHE_SECONDS)], help_text="seconds"
     )

@@ -12,7 +12,7 @@ from devportal.lib.storable import is_storable
 MAX_ADDONS = 100
 
 
-def check_addons(value: Any) -> None:
+def validate_addons(value: Any) -> None:
     """Refuse anything but `{name: {"quantity": n}}`, n at least 1."""
     if not isinstance(value, dict) or len(value) > MAX_ADDONS:
         raise ValidationError("must be a table of add-ons")
@@ -49,7 +49,7 @@ def _exactly_one() -> Q:
 class Subscription(models.Model):
     """A plan that one holder has: a person, a family or an organization.
 
-    `state` is what was last written; what it is now, accounts.plans.lifecycle.at() says, because time moves it too.
+    `state` is what was last written. Time moves it too: what it is now is accounts.plans.lifecycle.effective_state().
     """
 
     account = models.OneToOneField(
@@ -64,7 +64,7 @@ class Subscription(models.Model):
     trial_end = models.DateTimeField(null=True, blank=True)
     period_end = models.DateTimeField(null=True, blank=True)
     read_only_until = models.DateTimeField(null=True, blank=True)
-    addons = models.JSONField(default=dict, blank=True, validators=[check_addons])
+    addons = models.JSONField(default=dict, blank=True, validators=[validate_addons])
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

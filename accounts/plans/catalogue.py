@@ -19,7 +19,7 @@ Entitlement = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class KnownPlan:
+class PlanSnapshot:
     """One plan, as answers show it: every known feature is among its entitlements."""
 
     plan_id: str
@@ -31,27 +31,27 @@ class KnownPlan:
 
 
 @dataclass(frozen=True)
-class Known:
+class CatalogueSnapshot:
     """All plans by primary key, and the one of people who have no other."""
 
     version: str
-    plans: dict[int, KnownPlan]
-    free: KnownPlan
+    plans: dict[int, PlanSnapshot]
+    free: PlanSnapshot
 
 
-_kept: Known | None = None
+_kept: CatalogueSnapshot | None = None
 
 
-def at_version(version: str) -> Known | None:
+def snapshot_at(version: str) -> CatalogueSnapshot | None:
     """Return the catalogue of this version, or None if the newest one is another by now."""
     global _kept
     known = _kept
     if known is None or known.version != version:
-        known = _kept = read()
+        known = _kept = read_snapshot()
     return known if known.version == version else None
 
 
-def forget() -> None:
+def clear_snapshot() -> None:
     """Read the catalogue again at the next question."""
     global _kept
     _kept = None
@@ -62,12 +62,12 @@ def current_version() -> str:
     return Catalogue.objects.filter(pk=ONLY_ROW).values_list("version", flat=True).first() or ""
 
 
-def bump() -> None:
+def bump_version() -> None:
     """Say to all processes that the catalogue is another than before; also after a queryset's `update()`."""
     Catalogue.objects.update_or_create(pk=ONLY_ROW, defaults={"version": random_text(16)})
 
 
-def read() -> Known:
+def read_snapshot() -> CatalogueSnapshot:
     """Read the catalogue: until its version is the same before and after, so that no two of them are mixed."""
     for _ in range(_ATTEMPTS):
         version = current_version()
@@ -77,20 +77,20 @@ def read() -> Known:
     return known
 
 
-def _parse(version: str) -> Known:
+def _parse(version: str) -> CatalogueSnapshot:
     # Sorted here: databases differ in how they sort texts.
     features = sorted(Feature.objects.values_list("pk", "name"), key=lambda feature: feature[1])
     said: dict[tuple[int, int], Entitlement] = {
         (entitlement.plan_id, entitlement.feature_id): {
             "status": entitlement.status,
-            "limit": number(entitlement.limit),
+            "limit": whole_number(entitlement.limit),
             "unit": entitlement.unit or None,
         }
         for entitlement in PlanEntitlement.objects.all()
     }
     denied: Entitlement = {"status": "denied", "limit": None, "unit": None}
     plans = {
-        plan.pk: KnownPlan(
+        plan.pk: PlanSnapshot(
             plan_id=plan.plan_id,
             display_name=plan.display_name,
             rank=plan.rank,
@@ -100,11 +100,11 @@ def _parse(version: str) -> Known:
         )
         for plan in Plan.objects.all()
     }
-    built_in = KnownPlan(FREE_ID, "Free", 0, (), CACHE_SECONDS, {name: denied for _, name in features})
+    built_in = PlanSnapshot(FREE_ID, "Free", 0, (), CACHE_SECONDS, {name: denied for _, name in features})
     free = next((plan for plan in plans.values() if plan.plan_id == FREE_ID), built_in)
-    return Known(version, plans, free)
+    return CatalogueSnapshot(version, plans, free)
 
 
-def number(value: float | None) -> float | int | None:
+def whole_number(value: float | None) -> float | int | None:
     """Return a whole number as one: 10 and not 10.0."""
     return int(value) if value is not None and value.is_integer() else value

@@ -15,36 +15,36 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from accounts import mail_ceiling, outbox
-from accounts.mail_ceiling import CeilingReached
+from accounts.mail import outbox, recipient_limit
+from accounts.mail.recipient_limit import RecipientLimitReached
 from accounts.models import Account, Family, Invitation
 from accounts.plans import members
 from accounts.plans.members import Group
 from accounts.roles import is_operator
 from devportal.lib import clock
 from devportal.lib.audit import Event, report
-from devportal.lib.mail import check_address
+from devportal.lib.mail import validate_mail_address
 
-MAIL_PAUSE = timedelta(hours=1)
+MAIL_INTERVAL = timedelta(hours=1)
 
 
-class NoInvitation(Exception):
+class InvitationNotFound(Exception):
     """There is none of that number, or it is somebody else's."""
 
 
-class Refused(Exception):
+class InvitationRefused(Exception):
     """It can't be done; the argument says why, for people."""
 
 
-class TooMany(Refused):
+class TooManyInvitations(InvitationRefused):
     """Too many invitations within an hour."""
 
 
 def _lock(group: Group) -> None:
-    """Make everybody else who decides about the group's people wait. Raises NoInvitation if it is gone."""
+    """Make everybody else who decides about the group's people wait. Raises InvitationNotFound if it is gone."""
     rows = type(group)._default_manager.select_for_update(no_key=True).filter(pk=group.pk)
     if not rows.values_list("pk"):
-        raise NoInvitation
+        raise InvitationNotFound
 
 
 def _may_invite(group: Group, inviter: int | None) -> bool:
@@ -61,23 +61,23 @@ def _to(group: Group) -> dict[str, Group]:
 
 @transaction.atomic
 def invite(group: Group, email: str, by: Account) -> Invitation:
-    """Invite an address, or open its invitation anew, and mail it. Raises Refused.
+    """Invite an address, or open its invitation anew, and mail it. Raises InvitationRefused.
 
     Nothing tells whether the address has an account. Within an hour the same group mails an address once.
     """
     if not by.email_verified:
-        raise Refused("Confirm your own e-mail address first: the mail says who invites.")
+        raise InvitationRefused("Confirm your own e-mail address first: the mail says who invites.")
     address = _mailable(email)
     _lock(group)
     if not _may_invite(group, by.pk):
-        raise Refused("You can't invite here any more.")
+        raise InvitationRefused("You can't invite here any more.")
     if group.members.filter(account__email=address).exists():
-        raise Refused(f"{address} is a member already.")
+        raise InvitationRefused(f"{address} is a member already.")
     now = clock.now()
     row = Invitation.objects.filter(**_to(group), email=address).first()
     if isinstance(group, Family) and not (row and row.is_open):
         _check_seats(group)
-    mails = row is None or row.mailed_at <= now - MAIL_PAUSE
+    mails = row is None or row.mailed_at <= now - MAIL_INTERVAL
     if isinstance(group, Family) and mails:
         _check_pace(group)
     if mails:
@@ -95,60 +95,60 @@ def invite(group: Group, email: str, by: Account) -> Invitation:
 
 
 def _mailable(email: str) -> str:
-    """Return the address as accounts have theirs. Raises Refused for one that mail can't be sent to."""
+    """Return the address as accounts have theirs. Raises InvitationRefused for one that mail can't be sent to."""
     address = email.strip().lower()
     try:
-        check_address(address)
+        validate_mail_address(address)
     except ValidationError as error:
-        raise Refused(" ".join(error.messages)) from error
+        raise InvitationRefused(" ".join(error.messages)) from error
     return address
 
 
 def _check_seats(family: Family) -> None:
     """Count each open invitation as a person: nobody is invited to a family that is full."""
     if family.members.count() + family.invitations.open().count() >= settings.FAMILY_MEMBERS:
-        raise Refused(
+        raise InvitationRefused(
             f"A family has up to {settings.FAMILY_MEMBERS} people, those who are invited included. "
             "Remove a member or withdraw an invitation first."
         )
 
 
 def _check_pace(family: Family) -> None:
-    if family.invitations.filter(mailed_at__gt=clock.now() - MAIL_PAUSE).count() >= settings.INVITATIONS_PER_HOUR:
-        raise TooMany("These are many invitations within one hour. Please go on later.")
+    if family.invitations.filter(mailed_at__gt=clock.now() - MAIL_INTERVAL).count() >= settings.INVITATIONS_PER_HOUR:
+        raise TooManyInvitations("These are many invitations within one hour. Please go on later.")
 
 
 def _count_mail(address: str) -> None:
     try:
-        mail_ceiling.count(address)
-    except CeilingReached as reached:
-        raise Refused(str(reached)) from reached
+        recipient_limit.count_mail(address)
+    except RecipientLimitReached as reached:
+        raise InvitationRefused(str(reached)) from reached
 
 
 def _mail(row: Invitation, group: Group, by: Account) -> None:
     context = {"days": settings.INVITATION_DAYS, "expires_at": row.expires_at, "email": row.email}
     if isinstance(group, Family):
         # The proven address alone: a name is free text, and would make this a way to mail anything to anybody.
-        outbox.queue(row.email, "family_invitation", context | {"inviter": by.email})
+        outbox.queue_mail(row.email, "family_invitation", context | {"inviter": by.email})
     else:
-        outbox.queue(row.email, "organization_invitation", context | {"organization": group.name})
+        outbox.queue_mail(row.email, "organization_invitation", context | {"organization": group.name})
 
 
 def _tell(what: str, row: Invitation, by: Account) -> None:
     details = {"invitation": row.pk}
-    report(Event(f"invitation.{what}", by.pk, target=members.key_of(row.group), details=details))
+    report(Event(f"invitation.{what}", by.pk, target=members.audit_target(row.group), details=details))
 
 
 def _answerable(pk: int, account: Account) -> Invitation:
-    """Return the person's invitation with its group locked. Raises NoInvitation."""
+    """Return the person's invitation with its group locked. Raises InvitationNotFound."""
     mine = Invitation.objects.select_related("family", "organization").filter(email=account.email)
     row = mine.filter(pk=pk).first() if account.email_verified else None
     if row is None:
-        raise NoInvitation
+        raise InvitationNotFound
     _lock(row.group)
     row = mine.filter(pk=pk).first()  # as it is now that nobody else decides
     if row is None:
-        raise NoInvitation
+        raise InvitationNotFound
     return row
 
 
@@ -158,29 +158,31 @@ def _is_member(group: Group, account: Account) -> bool:
 
 @transaction.atomic
 def accept(pk: int, account: Account) -> Group:
-    """Make the person a member of the group that invites them, and return it. Raises NoInvitation, Refused.
+    """Make the person a member of the group that invites them, and return it.
 
-    An impatient second click finds the first one's work done.
+    An impatient second click finds the first one's work done. Raises InvitationNotFound, InvitationRefused.
     """
     row = _answerable(pk, account)
     group = row.group
     if row.accepted_at is not None and _is_member(group, account):
         return group
     if not row.is_open or not _may_invite(group, row.invited_by_id):
-        raise Refused("That invitation is no longer open. Ask for a new one.")
+        raise InvitationRefused("That invitation is no longer open. Ask for a new one.")
     joins = not _is_member(group, account)
     if joins and isinstance(group, Family) and group.members.count() >= settings.FAMILY_MEMBERS:
-        raise Refused(f"That family is full: it has {settings.FAMILY_MEMBERS} people. Ask its owner for room.")
+        raise InvitationRefused(
+            f"That family is full: it has {settings.FAMILY_MEMBERS} people. Ask its owner for room."
+        )
     row.accepted_at = clock.now()
     row.save(update_fields=["accepted_at"])
-    members.add(group, account)
+    members.add_member(group, account)
     _tell("accepted", row, account)
     return group
 
 
 @transaction.atomic
 def decline(pk: int, account: Account) -> None:
-    """Turn an invitation down; one that is not open any more stays as it is. Raises NoInvitation."""
+    """Turn an invitation down; one that is not open any more stays as it is. Raises InvitationNotFound."""
     row = _answerable(pk, account)
     if row.is_open:
         row.declined_at = clock.now()
@@ -190,13 +192,13 @@ def decline(pk: int, account: Account) -> None:
 
 @transaction.atomic
 def withdraw(group: Group, pk: int, by: Account) -> Invitation:
-    """Take an open invitation back. Raises NoInvitation; Refused when it has been answered."""
+    """Take an open invitation back. Raises InvitationNotFound; Refused when it has been answered."""
     _lock(group)
     row = Invitation.objects.filter(**_to(group), pk=pk).first()
     if row is None:
-        raise NoInvitation
+        raise InvitationNotFound
     if row.accepted_at is not None:
-        raise Refused(f"{row.email} has accepted already.")
+        raise InvitationRefused(f"{row.email} has accepted already.")
     if row.is_open:
         row.withdrawn_at = clock.now()
         row.save(update_fields=["withdrawn_at"])
@@ -216,4 +218,4 @@ def end_of(inviter: Account, *, is_going: bool = False) -> None:
             continue
         if Invitation.objects.open().filter(pk=row.pk).update(withdrawn_at=clock.now()):
             details = {"invitation": row.pk, "why": "whoever sent it may not invite any more"}
-            report(Event("invitation.ended", target=members.key_of(row.group), details=details))
+            report(Event("invitation.ended", target=members.audit_target(row.group), details=details))

@@ -1,7 +1,7 @@
 """The life of a subscription (specification 3): which step leads where, who took it, and what time brings.
 
-`steps_due` says what time has brought until a moment. The reader (`at`) and the periodic task (`advance`) both ask
-it, so an answer never disagrees with what the task will write.
+`due_transitions` says what time has brought until a moment. The reader (`effective_state`) and the periodic task
+(`apply_due_transitions`) both ask it, so an answer never disagrees with what the task will write.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from accounts.models.subscriptions import State
 from devportal.lib import clock
 from devportal.lib.audit import Event, report
 
-STEPS: dict[str, frozenset[str]] = {
+TRANSITIONS: dict[str, frozenset[str]] = {
     State.TRIAL: frozenset({State.ACTIVE, State.EXPIRED}),
     State.ACTIVE: frozenset({State.PAST_DUE, State.CANCELLED_PERIOD_ACTIVE}),
     State.PAST_DUE: frozenset({State.ACTIVE, State.CANCELLED, State.EXPIRED}),
@@ -25,10 +25,10 @@ STEPS: dict[str, frozenset[str]] = {
     State.EXPIRED: frozenset({State.FREE}),
     State.FREE: frozenset(),
 }
-BEGINNINGS = frozenset({State.TRIAL, State.ACTIVE})
-LIVE = frozenset({State.TRIAL, State.ACTIVE, State.PAST_DUE, State.CANCELLED_PERIOD_ACTIVE})
-LAPSED = frozenset({State.CANCELLED, State.EXPIRED})
-DETAILS = frozenset({"plan", "trial_end", "period_end", "read_only_until", "addons"})
+INITIAL_STATES = frozenset({State.TRIAL, State.ACTIVE})
+LIVE_STATES = frozenset({State.TRIAL, State.ACTIVE, State.PAST_DUE, State.CANCELLED_PERIOD_ACTIVE})
+LAPSED_STATES = frozenset({State.CANCELLED, State.EXPIRED})
+DETAIL_FIELDS = frozenset({"plan", "trial_end", "period_end", "read_only_until", "addons"})
 # The end of what is limited by time: state -> (field with its end, state after it).
 _ENDS = {
     State.TRIAL.value: ("trial_end", State.EXPIRED),
@@ -39,12 +39,12 @@ BATCH = 500
 Holder = Account | Family | Organization
 
 
-class IllegalStep(Exception):
+class IllegalTransition(Exception):
     """No such step leads from this state; the argument says which, for people."""
 
 
 @dataclass(frozen=True)
-class By:
+class Actor:
     """Who or what takes a step: a short name for the history, and the person, if it is one."""
 
     name: str
@@ -52,11 +52,11 @@ class By:
     note: str = ""
 
 
-TIME = By("time")
+BY_TIME = Actor("time")
 
 
 @dataclass(frozen=True)
-class Step:
+class Transition:
     """A step that time takes, and the moment of it."""
 
     to: str
@@ -64,7 +64,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Effective:
+class EffectiveState:
     """What a subscription is at a moment, and when time will next change that (None: never by itself)."""
 
     state: str
@@ -72,36 +72,36 @@ class Effective:
     next_change: datetime | None
 
 
-def steps_due(subscription: Subscription, moment: datetime) -> list[Step]:
+def due_transitions(subscription: Subscription, moment: datetime) -> list[Transition]:
     """Return the steps that time has brought since the subscription was last written, in order."""
-    steps: list[Step] = []
+    steps: list[Transition] = []
     state: str = subscription.state
     if state in _ENDS:
         field, after = _ENDS[state]
         end: datetime | None = getattr(subscription, field)
         if end is not None and end <= moment:
-            steps.append(Step(after.value, end))
+            steps.append(Transition(after.value, end))
             state = after.value
-    if state in LAPSED:
+    if state in LAPSED_STATES:
         window = subscription.read_only_until
         if window is None or window <= moment:
             lapsed_at = steps[-1].at if steps else None
             known = [time for time in (lapsed_at, window) if time is not None]
-            steps.append(Step(State.FREE.value, max(known, default=moment)))
+            steps.append(Transition(State.FREE.value, max(known, default=moment)))
     return steps
 
 
-def at(subscription: Subscription, moment: datetime) -> Effective:
+def effective_state(subscription: Subscription, moment: datetime) -> EffectiveState:
     """Return what `subscription` is at `moment`. Reads only what is on the row, and writes nothing."""
-    steps = steps_due(subscription, moment)
+    steps = due_transitions(subscription, moment)
     state: str = steps[-1].to if steps else subscription.state
-    if state in LAPSED:  # only inside the window; beyond it the state is free
-        return Effective(state, True, subscription.read_only_until)
+    if state in LAPSED_STATES:  # only inside the window; beyond it the state is free
+        return EffectiveState(state, True, subscription.read_only_until)
     next_change = getattr(subscription, _ENDS[state][0]) if state in _ENDS else None
-    return Effective(state, False, next_change)
+    return EffectiveState(state, False, next_change)
 
 
-def _record(subscription: Subscription, from_state: str, by: By, moment: datetime) -> None:
+def _record(subscription: Subscription, from_state: str, by: Actor, moment: datetime) -> None:
     to_state: str = subscription.state
     SubscriptionEvent.objects.create(
         subscription=subscription,
@@ -119,10 +119,10 @@ def _record(subscription: Subscription, from_state: str, by: By, moment: datetim
 
 def _catch_up(subscription: Subscription, moment: datetime) -> bool:
     """Write what time has brought to a locked row; tell whether there was anything."""
-    steps = steps_due(subscription, moment)
+    steps = due_transitions(subscription, moment)
     for step in steps:
         before, subscription.state = subscription.state, step.to
-        _record(subscription, before, TIME, step.at)
+        _record(subscription, before, BY_TIME, step.at)
     if steps:
         subscription.save(update_fields=["state"])
     return bool(steps)
@@ -130,10 +130,10 @@ def _catch_up(subscription: Subscription, moment: datetime) -> bool:
 
 def _apply(subscription: Subscription, details: dict[str, Any]) -> bool:
     """Set dates, plan and add-ons; tell whether any of them changed."""
-    unknown = set(details) - DETAILS
+    unknown = set(details) - DETAIL_FIELDS
     if unknown:
         raise TypeError(f"no details of a subscription: {', '.join(sorted(unknown))}")
-    before = {name: getattr(subscription, name) for name in DETAILS - {"plan"}}
+    before = {name: getattr(subscription, name) for name in DETAIL_FIELDS - {"plan"}}
     if subscription.plan_id is not None:
         before["plan"] = subscription.plan
     changed = {name: value for name, value in details.items() if name not in before or before[name] != value}
@@ -142,29 +142,29 @@ def _apply(subscription: Subscription, details: dict[str, Any]) -> bool:
     return bool(changed)
 
 
-def check(state: str, to: str) -> None:
-    """Raise IllegalStep unless a step leads from `state` to `to`."""
-    if to not in STEPS[state]:
-        allowed = ", ".join(sorted(STEPS[state])) or "nothing but a new beginning"
-        raise IllegalStep(f"No step leads from {state} to {to}; from {state} comes {allowed}.")
+def check_transition(state: str, to: str) -> None:
+    """Raise IllegalTransition unless a step leads from `state` to `to`."""
+    if to not in TRANSITIONS[state]:
+        allowed = ", ".join(sorted(TRANSITIONS[state])) or "nothing but a new beginning"
+        raise IllegalTransition(f"No step leads from {state} to {to}; from {state} comes {allowed}.")
 
 
 @transaction.atomic
-def move(subscription: Subscription, to: str, by: By, **details: Any) -> Subscription:
-    """Take one step, with new dates, plan or add-ons if given (DETAILS), and return the row as it is then.
+def transition(subscription: Subscription, to: str, by: Actor, **details: Any) -> Subscription:
+    """Take one step, with new dates, plan or add-ons if given (DETAIL_FIELDS), and return the row as it is then.
 
-    The step has to be legal from what time has made of the row. Raises IllegalStep, and then nothing is changed.
+    The step has to be legal from what time has made of the row. Raises IllegalTransition, and then nothing is changed.
     """
     moment = clock.now()
-    row = locked(subscription.holder)
+    row = lock_subscription(subscription.holder)
     assert row is not None
     _catch_up(row, moment)
-    if row.state == State.FREE and to in BEGINNINGS:
-        return begin(row.holder, to, by, **({"plan": row.plan} | details))
-    check(row.state, to)
+    if row.state == State.FREE and to in INITIAL_STATES:
+        return start_subscription(row.holder, to, by, **({"plan": row.plan} | details))
+    check_transition(row.state, to)
     window = details.get("read_only_until", row.read_only_until)
     if to == State.FREE and window is not None and window > moment:
-        raise IllegalStep(f"The read-only window lasts until {window:%Y-%m-%d %H:%M:%S} UTC.")
+        raise IllegalTransition(f"The read-only window lasts until {window:%Y-%m-%d %H:%M:%S} UTC.")
     before, row.state = row.state, to
     _apply(row, details)
     row.save()
@@ -173,10 +173,10 @@ def move(subscription: Subscription, to: str, by: By, **details: Any) -> Subscri
 
 
 @transaction.atomic
-def change(subscription: Subscription, by: By, **details: Any) -> Subscription:
-    """Change dates, plan or add-ons (DETAILS) without a step: a renewal, an extended trial, another plan."""
+def change_details(subscription: Subscription, by: Actor, **details: Any) -> Subscription:
+    """Change dates, plan or add-ons (DETAIL_FIELDS) without a step: a renewal, an extended trial, another plan."""
     moment = clock.now()
-    row = locked(subscription.holder)
+    row = lock_subscription(subscription.holder)
     assert row is not None
     _catch_up(row, moment)
     if _apply(row, details):
@@ -195,7 +195,7 @@ def _held_by(holder: Holder) -> dict[str, Holder]:
             return {"organization": holder}
 
 
-def locked(holder: Holder) -> Subscription | None:
+def lock_subscription(holder: Holder) -> Subscription | None:
     """Return the holder's subscription, locked; the lock on the holder keeps two from beginning at once.
 
     Inside a transaction, and before whoever needs it decides anything by what the row says.
@@ -205,17 +205,17 @@ def locked(holder: Holder) -> Subscription | None:
 
 
 @transaction.atomic
-def begin(holder: Holder, state: str, by: By, *, plan: Plan, **details: Any) -> Subscription:
+def start_subscription(holder: Holder, state: str, by: Actor, *, plan: Plan, **details: Any) -> Subscription:
     """Give a holder who has no subscription, or one that has come to its end, a new one: Trial or Active.
 
-    Dates and add-ons of an earlier one are forgotten. Raises IllegalStep.
+    Dates and add-ons of an earlier one are forgotten. Raises IllegalTransition.
     """
     moment = clock.now()
-    row = locked(holder)
-    if row is not None and at(row, moment).state != State.FREE:
-        raise IllegalStep(f"There is a subscription already, in state {at(row, moment).state}.")
-    if state not in BEGINNINGS:
-        raise IllegalStep(f"A subscription begins as {' or '.join(sorted(BEGINNINGS))}, not as {state}.")
+    row = lock_subscription(holder)
+    if row is not None and effective_state(row, moment).state != State.FREE:
+        raise IllegalTransition(f"There is a subscription already, in state {effective_state(row, moment).state}.")
+    if state not in INITIAL_STATES:
+        raise IllegalTransition(f"A subscription begins as {' or '.join(sorted(INITIAL_STATES))}, not as {state}.")
     if row is not None:
         _catch_up(row, moment)
     row = row or Subscription(**_held_by(holder))
@@ -228,9 +228,9 @@ def begin(holder: Holder, state: str, by: By, *, plan: Plan, **details: Any) -> 
 
 
 @transaction.atomic
-def declare(holder: Holder, state: str, by: By, *, plan: Plan, **details: Any) -> Subscription:
+def declare_subscription(holder: Holder, state: str, by: Actor, *, plan: Plan, **details: Any) -> Subscription:
     """Put a subscription into any state, whatever it was: for declared state (`manage.py provision`)."""
-    row = locked(holder) or Subscription(**_held_by(holder))
+    row = lock_subscription(holder) or Subscription(**_held_by(holder))
     before, row.state = row.state, state
     if _apply(row, details | {"plan": plan}) or before != state or row.pk is None:
         row.save()
@@ -239,13 +239,13 @@ def declare(holder: Holder, state: str, by: By, *, plan: Plan, **details: Any) -
 
 
 def _due(moment: datetime) -> Q:
-    lapsed = Q(state__in=LAPSED) & (Q(read_only_until=None) | Q(read_only_until__lte=moment))
+    lapsed = Q(state__in=LAPSED_STATES) & (Q(read_only_until=None) | Q(read_only_until__lte=moment))
     for state, (field, _) in _ENDS.items():
         lapsed |= Q(state=state, **{f"{field}__lte": moment})
     return lapsed
 
 
-def advance() -> int:
+def apply_due_transitions() -> int:
     """Write what time has brought, in batches; return how many subscriptions moved.
 
     Safe when run twice at once: a row is moved under its lock, and one that somebody else holds is left to them.

@@ -13,19 +13,19 @@ from devportal.lib.audit import Event, report
 Group = Family | Organization
 
 
-class NoMember(Exception):
+class MemberNotFound(Exception):
     """There is no such member, or none who may go this way."""
 
 
 @transaction.atomic
-def make_family(owner: Account) -> Family:
+def get_or_create_family(owner: Account) -> Family:
     """Return the family of `owner`, making it at the first call; its owner is a member."""
     family, _ = Family.objects.get_or_create(owner=owner)
-    add(family, owner)
+    add_member(family, owner)
     return family
 
 
-def add(group: Group, account: Account) -> None:
+def add_member(group: Group, account: Account) -> None:
     """Make `account` a member; one who is a member already stays one."""
     if isinstance(group, Family):
         FamilyMember.objects.get_or_create(family=group, account=account)
@@ -41,34 +41,34 @@ def set_members(group: Group, accounts: Iterable[Account]) -> None:
         wanted[group.owner.pk] = group.owner
     group.members.exclude(account__in=wanted).delete()
     for account in wanted.values():
-        add(group, account)
+        add_member(group, account)
 
 
-def key_of(group: Group) -> str:
+def audit_target(group: Group) -> str:
     """Return how the audit calls a group: by a key, which stays when an address or a name changes."""
     return f"{'family' if isinstance(group, Family) else 'organization'}:{group.pk}"
 
 
 @transaction.atomic
-def remove(member: FamilyMember, by: Account) -> None:
-    """Let the owner of a family put a member out of it: the plan is lost to them at once. Raises NoMember."""
+def remove_member(member: FamilyMember, by: Account) -> None:
+    """Let the owner of a family put a member out of it: the plan is lost to them at once. Raises MemberNotFound."""
     if member.account_id == member.family.owner_id or by.pk != member.family.owner_id:
-        raise NoMember
+        raise MemberNotFound
     member.delete()
-    report(Event("member.removed", by.pk, target=key_of(member.family), details={"account": member.account_id}))
+    report(Event("member.removed", by.pk, target=audit_target(member.family), details={"account": member.account_id}))
 
 
 @transaction.atomic
-def leave(group: Group, account: Account) -> None:
-    """Let a member go; its plan is lost to them at once. Raises NoMember, the owner of a family included."""
+def leave_group(group: Group, account: Account) -> None:
+    """Let a member go; its plan is lost to them at once. Raises MemberNotFound, the owner of a family included."""
     owns = isinstance(group, Family) and group.owner_id == account.pk
     gone, _ = (0, {}) if owns else group.members.filter(account=account).delete()
     if not gone:
-        raise NoMember
-    report(Event("member.left", account.pk, target=key_of(group)))
+        raise MemberNotFound
+    report(Event("member.left", account.pk, target=audit_target(group)))
 
 
-def clear_invitations() -> int:
+def clear_expired_invitations() -> int:
     """Delete invitations that nobody can accept any more, OUTBOX_DAYS after their time; return how many went."""
     old = clock.now() - timedelta(days=settings.OUTBOX_DAYS)
     return Invitation.objects.filter(expires_at__lt=old).delete()[0]

@@ -8,10 +8,10 @@ from django.conf import settings
 
 from accounts.models import Account, Invitation, Subscription
 from accounts.models.subscriptions import State
-from accounts.plans import resolve, sources
+from accounts.plans import resolution, sources
 
-STATUS_WORDS = {"granted": "Included", "denied": "Not included"}
-STATE_WORDS = {
+STATUS_LABELS = {"granted": "Included", "denied": "Not included"}
+STATE_LABELS = {
     State.TRIAL.value: "Trial",
     State.ACTIVE.value: "Active",
     State.PAST_DUE.value: "A payment is overdue",
@@ -21,7 +21,7 @@ STATE_WORDS = {
     State.FREE.value: "No paid plan",
 }
 # What happens at the next change, by the state before it.
-NEXT_WORDS = {
+NEXT_LABELS = {
     State.TRIAL.value: "The trial ends",
     State.CANCELLED_PERIOD_ACTIVE.value: "The paid period ends",
     State.CANCELLED.value: "Reading ends, and the free plan begins",
@@ -30,7 +30,7 @@ NEXT_WORDS = {
 
 
 @dataclass(frozen=True)
-class Overview:
+class PlanOverview:
     """What the plan page shows."""
 
     name: str
@@ -45,11 +45,11 @@ class Overview:
     features: list[tuple[str, str, bool]]
 
 
-def overview(account: Account) -> Overview:
+def plan_overview(account: Account) -> PlanOverview:
     """Return what the person's plan page shows. Raises accounts.sources.SourceFailed."""
     if settings.PLAN_SOURCE_URL:
-        return _page(sources.plans().plan(account), account)
-    found = resolve.find(account)
+        return _page(sources.plan_source().plan(account), account)
+    found = resolution.resolve_plan(account)
     row = None
     if found.subscription is not None:
         holders = Subscription.objects.select_related("family__owner", "organization", "account")
@@ -60,15 +60,15 @@ def overview(account: Account) -> Overview:
 
 def _page(
     answer: dict[str, Any], account: Account, row: Subscription | None = None, next_change: datetime | None = None
-) -> Overview:
+) -> PlanOverview:
     state = answer["state"]
     renews = row.period_end if row is not None and state == State.ACTIVE else None
-    return Overview(
+    return PlanOverview(
         name=answer["plan_display_name"],
-        state=STATE_WORDS[state],
+        state=STATE_LABELS[state],
         through=_through(answer["source"], account, row),
         read_only=answer["read_only"],
-        next_words=NEXT_WORDS.get(state, "") if next_change else "",
+        next_words=NEXT_LABELS.get(state, "") if next_change else "",
         next_change=next_change,
         period_end=renews,
         apps=answer["apps"],
@@ -95,10 +95,10 @@ def _words(entitlement: dict[str, Any]) -> str:
     limit = entitlement["limit"]
     if entitlement["status"] == "granted_with_limit" and limit is not None:
         return f"Up to {limit:,} {entitlement['unit'] or ''}".strip()
-    return STATUS_WORDS.get(entitlement["status"], "Included, with a limit")
+    return STATUS_LABELS.get(entitlement["status"], "Included, with a limit")
 
 
-def export(account: Account) -> dict[str, Any]:
+def export_plans(account: Account) -> dict[str, Any]:
     """Return what is kept about the person's plans, as they may take it along."""
     own = Subscription.objects.select_related("plan").filter(account=account).first()
     return {

@@ -8,8 +8,8 @@ from django.conf import settings
 from accounts.models import Account
 from accounts.models.plans import PlanEntitlement
 from accounts.models.subscriptions import State
-from accounts.plans import resolve
-from accounts.plans.lifecycle import LAPSED
+from accounts.plans import resolution
+from accounts.plans.lifecycle import LAPSED_STATES
 from accounts.sources import HttpSource, SourceFailed
 
 SOURCES = ("own", "family", "organization", "free")
@@ -27,7 +27,7 @@ class DatabasePlans:
     """The plans and subscriptions of this service."""
 
     def plan(self, account: Account) -> dict[str, Any]:
-        return resolve.find(account).answer
+        return resolution.resolve_plan(account).answer
 
 
 class HttpPlans:
@@ -37,10 +37,10 @@ class HttpPlans:
         self._source = source
 
     def plan(self, account: Account) -> dict[str, Any]:
-        return checked(self._source.ask(account))
+        return validate_plan(self._source.ask(account))
 
 
-def checked(answer: dict[str, Any]) -> dict[str, Any]:
+def validate_plan(answer: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of specification 2.2 from `answer`; others are left out. Raises SourceFailed."""
     plan = {
         "plan_id": _text(answer, "plan_id"),
@@ -59,7 +59,7 @@ def checked(answer: dict[str, Any]) -> dict[str, Any]:
         raise SourceFailed("apps is no list of texts")
     if (plan["source"] == "free") != (plan["state"] == State.FREE):
         raise SourceFailed("source and state disagree about what is free")
-    if plan["read_only"] and plan["state"] not in LAPSED:
+    if plan["read_only"] and plan["state"] not in LAPSED_STATES:
         raise SourceFailed("read_only without a lapsed plan")
     return plan
 
@@ -117,7 +117,7 @@ def _entitlement(entry: Any) -> dict[str, Any]:
 _source: PlanSource | None = None
 
 
-def plans() -> PlanSource:
+def plan_source() -> PlanSource:
     """Return the source of plans that the settings name."""
     global _source
     if _source is None:
@@ -126,7 +126,7 @@ def plans() -> PlanSource:
     return _source
 
 
-def forget() -> None:
+def reset() -> None:
     """Choose the source anew at the next question."""
     global _source
     _source = None

@@ -1,7 +1,7 @@
 """Who may see and do what in the console: every object is looked up through the person's own memberships.
 
 An outsider gets 404, whether the thing exists or not (security rule 14); a member whose role is too low gets 403. What
-a page was shown by is asked anew when something is changed: `oidc.roles.acting`.
+a page was shown by is asked anew when something is changed: `oidc.projects.roles.lock_for_change`.
 """
 
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from django.http import Http404, HttpRequest
 
 from accounts.models import Account
 from oidc.models import Client, Project, ProjectMember
-from oidc.roles import Role, is_at_least
+from oidc.projects.roles import Role, is_at_least
 
 
 @dataclass(frozen=True)
-class Seat:
+class Membership:
     """One person's place in one project."""
 
     project: Project
@@ -36,7 +36,9 @@ class Seat:
         return self.is_at_least(Role.DEVELOPER)
 
 
-def get_seat(request: HttpRequest, project_id: str, at_least: str = Role.VIEWER, *, deleted: bool = False) -> Seat:
+def get_membership(
+    request: HttpRequest, project_id: str, at_least: str = Role.VIEWER, *, deleted: bool = False
+) -> Membership:
     """Return the person's seat in a project. Raises Http404 for outsiders, PermissionDenied for too low a role.
 
     A deleted project is there for nobody but those who may restore it: `deleted` asks for it.
@@ -49,7 +51,7 @@ def get_seat(request: HttpRequest, project_id: str, at_least: str = Role.VIEWER,
     )
     if member is None or (member.project.is_deleted and not deleted):
         raise Http404
-    seat = Seat(member.project, request.user, member.role)
+    seat = Membership(member.project, request.user, member.role)
     if not seat.is_at_least(at_least):
         raise PermissionDenied
     return seat
@@ -57,9 +59,9 @@ def get_seat(request: HttpRequest, project_id: str, at_least: str = Role.VIEWER,
 
 def get_client(
     request: HttpRequest, project_id: str, client_id: str, at_least: str = Role.VIEWER
-) -> tuple[Seat, Client]:
+) -> tuple[Membership, Client]:
     """Return the seat, and a client of that project. Raises Http404, PermissionDenied."""
-    seat = get_seat(request, project_id, at_least)
+    seat = get_membership(request, project_id, at_least)
     client = Client.objects.filter(project=seat.project, client_id=client_id).first()
     if client is None:
         raise Http404

@@ -10,5 +10,5 @@ class ConsoleConfig(AppConfig):
 
     def ready(self) -> None:
         # What connects receivers is nowhere else sure to be imported.
-        for receivers in ("audit", "reviews.logos", "reviews.thread"):
+        for receivers in ("audit", "reviews.logos", "reviews.timeline"):
             import_module(f"devportal.console.{receivers}")

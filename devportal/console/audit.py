@@ -5,26 +5,26 @@ from typing import Any
 from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 
-from accounts.data import addresses_of
+from accounts.export import addresses_of
 from accounts.models import Account
-from devportal.console import signins
+from devportal.console.logs import sign_in_writer
 from devportal.console.models import AuditEvent
 from devportal.lib import client_ip, clock, request_id
 from devportal.lib.audit import Event, happened
 
 # What apps and their people bring about all day is in the sign-in log and on Connected apps, not in the trail.
-NOT_IN_THE_TRAIL = frozenset({"consent.given", "consent.removed", "family.ended"})
+NOT_AUDITED = frozenset({"consent.given", "consent.removed", "family.ended"})
 
 
 @receiver(happened)
-def record(sender: Any, event: Event, **kwargs: Any) -> None:
+def record_event(sender: Any, event: Event, **kwargs: Any) -> None:
     """Write down what happened.
 
     What can't be written into the trail does not happen; a sign-in costs no statement and never fails for its log.
     """
-    if event.action.startswith(signins.PREFIX):
-        signins.note(event)
-    elif event.action not in NOT_IN_THE_TRAIL:
+    if event.action.startswith(sign_in_writer.PREFIX):
+        sign_in_writer.record_sign_in(event)
+    elif event.action not in NOT_AUDITED:
         _add_to_trail(event)
 
 
@@ -48,7 +48,7 @@ def _add_to_trail(event: Event) -> None:
 
 
 @receiver(pre_delete, sender=Account)
-def forget_person(sender: Any, instance: Account, **kwargs: Any) -> None:
+def anonymize_audit_events(sender: Any, instance: Account, **kwargs: Any) -> None:
     """Before an account goes: the trail keeps what was done, and names nobody who did it or to whom it was done."""
     AuditEvent.objects.filter(actor=instance).update(actor_email="", ip=None)
     AuditEvent.objects.filter(person=instance).update(target="")

@@ -8,14 +8,14 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from api.models import ApiKey
-from devportal.console.access import Seat
-from devportal.console.pages import show_secret
+from devportal.console.access import Membership
+from devportal.console.shortcuts import render_secret_page
+from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models import Client
-from oidc.registration import playground_redirect_uri
 
 
 @dataclass(frozen=True)
-class Panel:
+class SecretPanel:
     """A secret with what its page says; it is never stored, logged, or sent a second time."""
 
     title: str
@@ -27,7 +27,7 @@ class Panel:
     command: str = ""  # that tries it in a terminal
 
 
-def show_client_secret(request: HttpRequest, seat: Seat, client: Client, raw: str, title: str) -> HttpResponse:
+def show_client_secret(request: HttpRequest, seat: Membership, client: Client, raw: str, title: str) -> HttpResponse:
     """Answer with a client's new secret."""
     lines = {
         "ISSUER": f"{settings.AUTH_URL}/",
@@ -36,18 +36,18 @@ def show_client_secret(request: HttpRequest, seat: Seat, client: Client, raw: st
         "REDIRECT_URI": next((uri for uri in client.registered_redirect_uris if uri != playground_redirect_uri()), ""),
     }
     done = reverse("console:quick_start", args=[seat.project.public_id, client.client_id])
-    panel = Panel(title, "client secret", raw, _env(lines), "client.env", done)
-    return show_secret(request, "console/secret_once.html", seat, client, panel=panel)
+    panel = SecretPanel(title, "client secret", raw, _env(lines), "client.env", done)
+    return render_secret_page(request, "console/secret_once.html", seat, client, panel=panel)
 
 
-def show_key(request: HttpRequest, seat: Seat, key: ApiKey, raw: str) -> HttpResponse:
+def show_api_key(request: HttpRequest, seat: Membership, key: ApiKey, raw: str) -> HttpResponse:
     """Answer with a new API key."""
     done = reverse("console:keys", args=[seat.project.public_id])
     command = (
         f"""export API_KEY='{raw}'\ncurl -sS -H "Authorization: Bearer $API_KEY" {settings.BASE_URL}/v1/me; echo"""
     )
-    panel = Panel(f"{key.name} is made", "API key", raw, _env({"API_KEY": raw}), "api-key.env", done, command)
-    return show_secret(request, "console/secret_once.html", seat, panel=panel)
+    panel = SecretPanel(f"{key.name} is made", "API key", raw, _env({"API_KEY": raw}), "api-key.env", done, command)
+    return render_secret_page(request, "console/secret_once.html", seat, panel=panel)
 
 
 def _env(lines: dict[str, str]) -> str:

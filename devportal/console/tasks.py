@@ -5,7 +5,7 @@ from datetime import timedelta
 from celery import shared_task
 from django.conf import settings
 
-from devportal.console.models import SentForm, SignInEvent
+from devportal.console.models import IdempotencyToken, SignInEvent
 from devportal.lib import clock
 
 
@@ -19,5 +19,5 @@ def clear_sign_in_log() -> int:
 @shared_task
 def forget_sent_forms() -> int:
     """Delete the tokens of forms that nobody sends again; return how many went."""
-    gone, _ = SentForm.objects.filter(at__lt=clock.now() - timedelta(days=1)).delete()
+    gone, _ = IdempotencyToken.objects.filter(at__lt=clock.now() - timedelta(days=1)).delete()
     return gone

@@ -11,7 +11,7 @@ from django.utils.cache import add_never_cache_headers
 from redis.exceptions import RedisError
 
 from devportal.lib import clock, request_id
-from devportal.lib.for_apps import is_for_apps
+from devportal.lib.direct_dispatch import is_for_apps
 
 RETRY_SECONDS = 5
 LONGEST_RETRY_AFTER = 60

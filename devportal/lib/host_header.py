@@ -12,8 +12,8 @@ from django.http.request import split_domain_port
 from django.http.response import HttpResponseBase
 from django.utils.log import log_response
 
+from devportal.lib.direct_dispatch import HEALTH
 from devportal.lib.error_pages import foreign_host
-from devportal.lib.for_apps import HEALTH
 from devportal.lib.headers import protect
 
 log = logging.getLogger(__name__)

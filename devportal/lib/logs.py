@@ -32,7 +32,7 @@ def redact(text: str) -> str:
     return text
 
 
-class NoSecrets(logging.Filter):
+class RedactingFilter(logging.Filter):
     """Rewrites a record so that no credential reaches a handler, arguments and tracebacks included."""
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -72,7 +72,7 @@ class Refusals(logging.Filter):
         return True
 
 
-class RequestId(logging.Filter):
+class RequestIdFilter(logging.Filter):
     """Puts the id of the request being answered on the record."""
 
     def filter(self, record: logging.LogRecord) -> bool:

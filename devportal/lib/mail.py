@@ -12,18 +12,18 @@ from django.core.validators import validate_email
 from devportal.lib import clock
 from devportal.lib.credentials import random_text
 
-LONGEST_ADDRESS = 254  # RFC 5321 4.5.3.1.3, without the angle brackets
+MAX_ADDRESS_LENGTH = 254  # RFC 5321 4.5.3.1.3, without the angle brackets
 
 
-def check_address(address: str) -> None:
+def validate_mail_address(address: str) -> None:
     """Raise ValidationError unless a mail can be put together for `address`.
 
     Django's own check lets pass what no mail server takes: a domain with signs that have no place in one (RFC 5891
     5.4), signs in one that nobody sees, and the few letters beyond ASCII that fold into one.
     """
     validate_email(address)
-    if len(address) > LONGEST_ADDRESS:
-        raise ValidationError(f"An address has at most {LONGEST_ADDRESS} characters.")
+    if len(address) > MAX_ADDRESS_LENGTH:
+        raise ValidationError(f"An address has at most {MAX_ADDRESS_LENGTH} characters.")
     local, _, domain = address.rpartition("@")
     try:
         # What folds into another domain would be mailed there, and never be the address that somebody proves.

@@ -12,7 +12,7 @@ def largest_upload() -> int:
     return 2 * max(settings.PICTURE_MAX_BYTES, settings.LOGO_MAX_BYTES)
 
 
-class SizeLimit(FileUploadHandler):
+class SizeLimitUploadHandler(FileUploadHandler):
     """Stands before the handlers that keep files, and ends a request that holds more than two of the largest.
 
     A form names the limit of its own field; this is for what was never meant to be one. Raises RequestDataTooBig,

@@ -2,7 +2,7 @@ from typing import Any
 
 from django.db import migrations, models
 
-from oidc.names import reading
+from oidc.names import skeleton
 
 BATCH = 500
 
@@ -12,7 +12,7 @@ def read_names(apps: Any, schema_editor: Any) -> None:
     clients = apps.get_model("oidc", "Client").objects
     batch = []
     for client in clients.filter(name_reading="").only("name").iterator(BATCH):
-        client.name_reading = reading(client.name)
+        client.name_reading = skeleton(client.name)
         batch.append(client)
         if len(batch) == BATCH:
             clients.bulk_update(batch, ["name_reading"])

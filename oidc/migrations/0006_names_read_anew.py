@@ -2,7 +2,7 @@ from typing import Any
 
 from django.db import migrations
 
-from oidc.names import reading
+from oidc.names import skeleton
 
 BATCH = 500
 
@@ -12,7 +12,7 @@ def read_names(apps: Any, schema_editor: Any) -> None:
     clients = apps.get_model("oidc", "Client").objects
     batch = []
     for client in clients.only("name", "name_reading").iterator(BATCH):
-        if client.name_reading != (now := reading(client.name)):
+        if client.name_reading != (now := skeleton(client.name)):
             client.name_reading = now
             batch.append(client)
         if len(batch) == BATCH:

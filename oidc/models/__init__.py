@@ -1,8 +1,8 @@
 from oidc.models.clients import Client, ClientSecret
-from oidc.models.connections import Connection, Family
+from oidc.models.connections import Connection
 from oidc.models.keys import SigningKey
 from oidc.models.projects import FormerMember, Project, ProjectInvitation, ProjectMember
-from oidc.models.tokens import AccessToken, AuthorizationCode, IDToken, RefreshToken
+from oidc.models.tokens import AccessToken, AuthorizationCode, IDToken, RefreshToken, TokenFamily
 
 __all__ = [
     "AccessToken",
@@ -10,7 +10,6 @@ __all__ = [
     "Client",
     "ClientSecret",
     "Connection",
-    "Family",
     "FormerMember",
     "IDToken",
     "Project",
@@ -18,4 +17,5 @@ __all__ = [
     "ProjectMember",
     "RefreshToken",
     "SigningKey",
+    "TokenFamily",
 ]

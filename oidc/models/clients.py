@@ -10,9 +10,9 @@ from oauth2_provider.models import AbstractApplication, ApplicationManager
 from oauthlib.oauth2.rfc6749.errors import MissingRedirectURIError
 
 from devportal.lib.credentials import random_text
+from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models.projects import Project
-from oidc.names import LONGEST_READING, reading
-from oidc.registration import playground_redirect_uri
+from oidc.names import MAX_SKELETON_LENGTH, skeleton
 
 
 def new_client_id() -> str:
@@ -47,7 +47,7 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
     support_address = models.EmailField(blank=True, default="", db_default="")
     # What the name reads as, so that names which read alike are found by an index.
     name_reading = models.CharField(
-        max_length=LONGEST_READING, blank=True, default="", db_default="", db_index=True, editable=False
+        max_length=MAX_SKELETON_LENGTH, blank=True, default="", db_default="", db_index=True, editable=False
     )
 
     objects: ClassVar["models.Manager[Client]"] = ApplicationManager()
@@ -68,7 +68,7 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
         self.client_secret, self.hash_client_secret = "", False
         fields = kwargs.get("update_fields")
         if fields is None or "name" in fields:
-            self.name_reading = reading(self.name)
+            self.name_reading = skeleton(self.name)
             kwargs["update_fields"] = None if fields is None else {*fields, "name_reading"}
         super().save(*args, **kwargs)
 

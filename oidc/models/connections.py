@@ -1,7 +1,5 @@
 """What a person allowed an app: the consent, and each authorization made under it."""
 
-from typing import Any
-
 from django.conf import settings
 from django.db import models
 
@@ -31,23 +29,3 @@ class Connection(models.Model):
 
     def __str__(self) -> str:
         return f"{self.account} → {self.client}"
-
-
-class Family(models.Model):
-    """One authorization: everything that came from one code. Ending it is one update, and every check reads it."""
-
-    connection = models.ForeignKey(Connection, models.CASCADE, related_name="families")
-    scope = models.TextField()
-    nonce = models.TextField(blank=True, default="")
-    # When and how the person signed in, as of the authorization (OpenID Connect Core 2, RFC 8176).
-    auth_time = models.DateTimeField()
-    amr: "models.JSONField[Any, Any]" = models.JSONField(default=list)
-    created_at = models.DateTimeField()
-    revoked_at = models.DateTimeField(null=True, blank=True)
-    revoked_why = models.CharField(max_length=40, blank=True, default="")
-
-    class Meta:
-        verbose_name_plural = "families"
-
-    def __str__(self) -> str:
-        return f"Family {self.pk}"

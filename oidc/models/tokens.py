@@ -1,6 +1,6 @@
 """Codes and tokens: the library's models, swapped. Raw values are never stored."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import models
 from oauth2_provider.models import (
@@ -10,13 +10,34 @@ from oauth2_provider.models import (
     AbstractRefreshToken,
 )
 
-from oidc.models.connections import Family
+from oidc.models.connections import Connection
+
+
+class TokenFamily(models.Model):
+    """One authorization: everything that came from one code. Ending it is one update, and every check reads it."""
+
+    connection = models.ForeignKey(Connection, models.CASCADE, related_name="families")
+    scope = models.TextField()
+    nonce = models.TextField(blank=True, default="")
+    # When and how the person signed in, as of the authorization (OpenID Connect Core 2, RFC 8176).
+    auth_time = models.DateTimeField()
+    amr: "models.JSONField[Any, Any]" = models.JSONField(default=list)
+    created_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    revoked_why = models.CharField(max_length=40, blank=True, default="")
+
+    class Meta:
+        db_table = "oidc_family"
+        verbose_name_plural = "token families"
+
+    def __str__(self) -> str:
+        return f"Token family {self.pk}"
 
 
 class AuthorizationCode(AbstractGrant):  # type: ignore[misc]
     """A code, hashed (in `code`), consumed at most once, and kept after that so that a replay is noticed."""
 
-    family = models.OneToOneField(Family, models.CASCADE, related_name="code")
+    family = models.OneToOneField(TokenFamily, models.CASCADE, related_name="code")
     # Which pending request it answers: a form sent twice leaves one live code.
     request_key = models.CharField(max_length=64, db_index=True)
     consumed_at = models.DateTimeField(null=True, blank=True)
@@ -32,7 +53,7 @@ class AuthorizationCode(AbstractGrant):  # type: ignore[misc]
 class AccessToken(AbstractAccessToken):  # type: ignore[misc]
     """An access token's checksum; the token itself is a signed JWT that only its holder has."""
 
-    family = models.ForeignKey(Family, models.CASCADE, related_name="access_tokens")
+    family = models.ForeignKey(TokenFamily, models.CASCADE, related_name="access_tokens")
 
     objects: ClassVar["models.Manager[AccessToken]"] = models.Manager()
 
@@ -48,7 +69,7 @@ class RefreshToken(AbstractRefreshToken):  # type: ignore[misc]
 
     # The library's bare family id gives way to the family's row.
     token_family = None
-    family = models.ForeignKey(Family, models.CASCADE, related_name="refresh_tokens")
+    family = models.ForeignKey(TokenFamily, models.CASCADE, related_name="refresh_tokens")
     expires = models.DateTimeField()
 
     objects: ClassVar["models.Manager[RefreshToken]"] = models.Manager()

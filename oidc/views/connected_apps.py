@@ -10,16 +10,17 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from oidc import consent, scopes
+from oidc import scopes
+from oidc.authorization import consent
+from oidc.clients.presentation import client_context
 from oidc.models import Connection
-from oidc.pending import card
 
 
 def _row(connection: Connection) -> dict[str, Any]:
-    granted = scopes.split(connection.scopes)
+    granted = scopes.parse_scope(connection.scopes)
     return {
         "id": connection.pk,
-        "client": card(connection.client),
+        "client": client_context(connection.client),
         "accesses": [scopes.SCOPES[name].title for name in granted if name in scopes.SCOPES],
         "first_authorized_at": connection.first_authorized_at,
         "last_authorized_at": connection.last_authorized_at,
@@ -46,7 +47,7 @@ def remove(request: HttpRequest, connection_id: int) -> HttpResponse:
     """/account/apps/<id>/remove: says what removing does, and does it."""
     connection = get_object_or_404(_connections_of(request), pk=connection_id)
     if request.method == "POST":
-        consent.remove(connection)
+        consent.remove_consent(connection)
         messages.success(request, f"{connection.client.name} no longer has access.")
         return HttpResponseRedirect(reverse("connected_apps"))
     return render(request, "oidc/connected_app_remove.html", {"connection": _row(connection)})

@@ -9,15 +9,15 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 from django.views.generic import View
 
-from oidc import authorize, pending
-from oidc.authorize import Login, Refuse, Unavailable
-from oidc.errors import SignInError
+from oidc.authorization import checks, interactions
+from oidc.authorization.outcomes import ClientUnavailable, PromptLogin, RedirectError
+from oidc.errors import AuthorizationError
 from oidc.views import pages
-from oidc.views.authorize import Decided, look_at, sign_in_url, tell_refusal
+from oidc.views.authorize import AuthorizationResponseMixin, build_auth_request, log_refusal, login_url
 
 
 @method_decorator([never_cache, login_required], name="dispatch")
-class ConsentView(Decided, View):
+class ConsentView(AuthorizationResponseMixin, View):
     """Decides anew on the pending request, with the person's yes or no; the form itself decides nothing else."""
 
     http_method_names = ["get", "head", "post"]
@@ -26,20 +26,20 @@ class ConsentView(Decided, View):
         return HttpResponseRedirect(reverse("resume"))  # reloaded, or reached with the back button
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        waiting = pending.dereference(request, request.POST.get("reference", ""))
+        waiting = interactions.resolve_reference(request, request.POST.get("reference", ""))
         if waiting is None:
             # Opened before a switch of accounts, or too long ago: show the question as it is now.
             return HttpResponseRedirect(reverse("resume"))
-        attempt = look_at(request, waiting, waiting.parameters)
+        attempt = build_auth_request(request, waiting, waiting.parameters)
         allowed = request.POST.get("decision") == "allow"
         attempt.consent_given_now = allowed
         try:
-            outcome = authorize.decide(attempt)
-        except SignInError as error:
-            tell_refusal(attempt, error.code, error.reason or error.public_description)
-            return pages.error(request, error)
-        if not allowed and not isinstance(outcome, Unavailable):
-            outcome = Refuse(SignInError("access_denied"))
+            outcome = checks.decide(attempt)
+        except AuthorizationError as error:
+            log_refusal(attempt, error.code, error.reason or error.public_description)
+            return pages.error_page(request, error)
+        if not allowed and not isinstance(outcome, ClientUnavailable):
+            outcome = RedirectError(AuthorizationError("access_denied"))
         return self.answer(request, attempt, outcome)
 
 
@@ -47,10 +47,10 @@ class ConsentView(Decided, View):
 @require_POST
 def switch_account(request: HttpRequest) -> HttpResponse:
     """POST /account/switch: sign out, and in again as somebody else, with the pending request kept."""
-    kept = request.session.get(pending.SESSION_KEY)
+    kept = request.session.get(interactions.SESSION_KEY)
     logout(request)
     if not kept:
         return HttpResponseRedirect(reverse("account_login"))
-    request.session[pending.SESSION_KEY] = kept
-    waiting = pending.waiting(request.session)
-    return HttpResponseRedirect(sign_in_url(Login(), waiting[-1]) if waiting else reverse("account_login"))
+    request.session[interactions.SESSION_KEY] = kept
+    waiting = interactions.pending_interactions(request.session)
+    return HttpResponseRedirect(login_url(PromptLogin(), waiting[-1]) if waiting else reverse("account_login"))

@@ -5,9 +5,9 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
 from devportal.lib import well_known
-from oidc import keys
-from oidc.authorize import PROMPTS, RESPONSE_MODES
+from oidc.authorization.requests import PROMPTS, RESPONSE_MODES
 from oidc.scopes import CLAIM_SCOPES, SCOPES
+from oidc.signing_keys import keyring
 
 DISCOVERY_MAX_AGE = 3600
 # Short beside the two hours for which a new key is published before it signs.
@@ -62,7 +62,7 @@ def configuration(request: HttpRequest, rest: str | None = None) -> HttpResponse
 @require_safe
 def jwks(request: HttpRequest) -> HttpResponse:
     """GET /.well-known/jwks: every key whose signatures may still be valid, or soon will be (RFC 7517 §5)."""
-    published = keys.current_ring().published.values()
+    published = keyring.current_keyring().published.values()
     response = JsonResponse({"keys": [key.public_jwk for key in published]})
     response["Cache-Control"] = f"public, max-age={JWKS_MAX_AGE}"
     return response

@@ -8,7 +8,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from redis.exceptions import RedisError
 
-from oidc import keys
+from oidc.signing_keys import keyring
 
 
 @never_cache
@@ -42,8 +42,8 @@ def _database() -> bool:
 
 def _key() -> bool:
     try:
-        keys.signing_key()
-    except (keys.NoSigningKey, DatabaseError):
+        keyring.signing_key()
+    except (keyring.NoSigningKey, DatabaseError):
         return False
     return True
 

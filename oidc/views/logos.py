@@ -7,13 +7,13 @@ from django.core.files.storage import default_storage
 from django.http import FileResponse, Http404, HttpRequest
 from django.views.decorators.http import require_safe
 
-from oidc import logos
-from oidc.clients import find_client
+from oidc.clients import logos
+from oidc.clients.lookup import find_client
 
 MAX_AGE = 3600  # seconds; an approval that is withdrawn ends the address at once, copies of it after this
 
 
-def send_file(name: str) -> FileResponse:
+def send_logo(name: str) -> FileResponse:
     """Answer with a stored logo. Raises Http404 for one that is not there."""
     try:
         file: File[bytes] = default_storage.open(name, "rb")
@@ -29,9 +29,9 @@ def logo(request: HttpRequest, client_id: str, version: str) -> FileResponse:
     if client is None or not client.shows_logo or client.project.is_deleted:
         raise Http404
     name = client.logo.name or ""
-    if not hmac.compare_digest(version.encode(), logos.version(name).encode()):
+    if not hmac.compare_digest(version.encode(), logos.logo_version(name).encode()):
         raise Http404
-    response = send_file(name)
+    response = send_logo(name)
     response["Cache-Control"] = f"public, max-age={MAX_AGE}"
     response["Cross-Origin-Resource-Policy"] = "cross-origin"
     return response

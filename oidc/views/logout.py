@@ -12,10 +12,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from oauth2_provider.http import OAuth2ResponseRedirect
 
 from accounts.models import Account
-from oidc.logout import goes_straight_back, understand
-from oidc.parameters import Parameters, Unreadable, read_posted_query, read_query
-from oidc.pending import card
-from oidc.views.redirects import see_other
+from oidc.clients.presentation import client_context
+from oidc.logout import may_skip_confirmation, parse_logout_request
+from oidc.parameters import Parameters, UnreadableParameters, read_posted_query, read_query
+from oidc.views.responses import see_other
 
 
 @never_cache
@@ -27,15 +27,15 @@ def logout(request: HttpRequest) -> HttpResponse:
         # Cross-site, so without cookies: the browser comes back with them.
         try:
             return see_other(f"{reverse('logout')}?{read_posted_query(request)}")
-        except Unreadable:
+        except UnreadableParameters:
             return see_other(reverse("logout"))
     try:
         parameters = read_query(request)
-    except Unreadable:
+    except UnreadableParameters:
         parameters = Parameters()
-    asked = understand(parameters)
+    asked = parse_logout_request(parameters)
     account = request.user if isinstance(request.user, Account) else None
-    if goes_straight_back(asked, account):
+    if may_skip_confirmation(asked, account):
         assert asked.client is not None
         assert asked.return_to is not None
         end_session(request)
@@ -45,7 +45,7 @@ def logout(request: HttpRequest) -> HttpResponse:
         return back
     if account is None:
         return HttpResponseRedirect(reverse("signed_out"))
-    context = {"client": card(asked.client) if asked.client else None, "account": account}
+    context = {"client": client_context(asked.client) if asked.client else None, "account": account}
     return render(request, "oidc/logout_confirm.html", context)
 
 

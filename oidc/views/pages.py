@@ -8,14 +8,18 @@ from django.shortcuts import render
 
 from accounts.models import Account
 from devportal.lib import request_id
-from oidc import pending, scopes
-from oidc.authorize import Attempt, Consent
-from oidc.errors import SignInError
+from oidc import scopes
+from oidc.authorization import interactions
+from oidc.authorization.interactions import Interaction
+from oidc.authorization.outcomes import PromptConsent
+from oidc.authorization.requests import AuthorizationRequest
+from oidc.clients.presentation import client_context
+from oidc.clients.redirect_uris import origin_of
+from oidc.errors import AuthorizationError
 from oidc.models import Client
-from oidc.pending import Pending, card, origin_of
 
 
-def error(request: HttpRequest, problem: SignInError, status: int = 400) -> HttpResponse:
+def error_page(request: HttpRequest, problem: AuthorizationError, status: int = 400) -> HttpResponse:
     """A refusal that must not redirect: what happened, who can mend it, the request id."""
     context = {
         "title": "This sign-in cannot go on",
@@ -27,33 +31,35 @@ def error(request: HttpRequest, problem: SignInError, status: int = 400) -> Http
     return render(request, "oidc/error.html", context, status=status)
 
 
-def unavailable(request: HttpRequest, client: Client) -> HttpResponse:
+def unavailable_page(request: HttpRequest, client: Client) -> HttpResponse:
     """The client is off or its project suspended (specification 3)."""
-    context = {"client": card(client), "request_id": request_id.current()}
+    context = {"client": client_context(client), "request_id": request_id.current()}
     return render(request, "oidc/unavailable.html", context, status=403)
 
 
-def app_full(request: HttpRequest, client: Client, waiting: Pending) -> HttpResponse:
+def user_cap_page(request: HttpRequest, client: Client, waiting: Interaction) -> HttpResponse:
     """An unverified app has all the people it may have; the way back gives the app access_denied."""
     request.form_action_origins = [origin_of(waiting.parameters.get("redirect_uri"))]  # type: ignore[attr-defined]
-    context = {"client": card(client), "reference": pending.reference_to(request, waiting)}
+    context = {"client": client_context(client), "reference": interactions.sign_reference(request, waiting)}
     context["request_id"] = request_id.current()
     return render(request, "oidc/app_full.html", context, status=403)
 
 
-def consent(request: HttpRequest, attempt: Attempt, asked: Consent, waiting: Pending) -> HttpResponse:
+def consent_page(
+    request: HttpRequest, attempt: AuthorizationRequest, asked: PromptConsent, waiting: Interaction
+) -> HttpResponse:
     """What the app would get, with the actual values; new ones marked."""
     assert attempt.account is not None
     origin = origin_of(attempt.redirect_uri)
     request.form_action_origins = [origin]  # type: ignore[attr-defined]
     known_before = asked.missing != frozenset(asked.scopes)
     new = asked.missing if known_before else ()
-    context = question(card(asked.client), attempt.account, asked.scopes, new, attempt.redirect_uri)
-    context["reference"] = pending.reference_to(request, waiting)
+    context = consent_context(client_context(asked.client), attempt.account, asked.scopes, new, attempt.redirect_uri)
+    context["reference"] = interactions.sign_reference(request, waiting)
     return render(request, "oidc/consent.html", context)
 
 
-def question(
+def consent_context(
     app: dict[str, Any], account: Account, asked: Iterable[str], new: Collection[str], redirect_uri: str | None
 ) -> dict[str, Any]:
     """Return what oidc/partials/consent_question.html shows: an app, by its card, asks a person for scopes."""
@@ -64,7 +70,7 @@ def question(
             {
                 "scope": name,
                 "title": scopes.SCOPES[name].title,
-                "value": value_shown(name, account),
+                "value": scope_value(name, account),
                 "is_new": name in new,
             }
             for name in asked
@@ -73,7 +79,7 @@ def question(
     }
 
 
-def value_shown(scope: str, account: Account) -> str:
+def scope_value(scope: str, account: Account) -> str:
     """Return what the app would read under `scope`, for the person to see."""
     values: dict[str, Any] = {
         "email": account.email,

@@ -9,14 +9,14 @@ from allauth.mfa.totp.internal import auth as totp
 from django.test import Client as Browser
 
 from accounts.models import Account
-from oidc.models import Client, Family
+from oidc.models import Client, TokenFamily
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import RelyingParty, age_sign_in, claims_of, sign_in
 
 
 def test_a_password_is_noted(app: RelyingParty) -> None:
     app.tokens()
-    family = Family.objects.get()
+    family = TokenFamily.objects.get()
     assert family.amr == ["pwd"]
     assert 0 <= time.time() - family.auth_time.timestamp() < 60
 
@@ -31,7 +31,7 @@ def test_two_steps_are_noted(spa: Client, person: Account) -> None:
     code = totp.format_hotp_value(totp.hotp_value(secret, int(time.time()) // 30))
     assert browser.post(response["Location"], {"code": code}).status_code == 302
     RelyingParty(spa, browser).tokens()
-    assert Family.objects.get().amr == ["otp", "pwd", "mfa"]
+    assert TokenFamily.objects.get().amr == ["otp", "pwd", "mfa"]
 
 
 def test_the_second_step_is_no_formality(spa: Client, person: Account) -> None:
@@ -43,7 +43,7 @@ def test_the_second_step_is_no_formality(spa: Client, person: Account) -> None:
     response = browser.post("/account/login/", {"login": person.email, "password": PASSWORD})
     browser.post(response["Location"], {"code": "000000"})
     assert app.authorize().status_code == 302
-    assert not Family.objects.exists()
+    assert not TokenFamily.objects.exists()
 
 
 def test_the_secret_of_a_second_step_is_encrypted_at_rest(person: Account) -> None:

@@ -8,7 +8,7 @@ from allauth.account.models import EmailAddress
 from django.test import Client as Browser
 
 from accounts.models import Account
-from oidc.models import Client, Family
+from oidc.models import Client, TokenFamily
 from tests.relying_party import RelyingParty, answer_of, claims_of
 
 pytestmark = pytest.mark.django_db
@@ -175,4 +175,4 @@ def test_auth_time_after_a_sign_up_is_its_moment(spa: Client, mailoutbox: list[A
     confirm(app.browser, mailoutbox[0])
     claims = claims_of(app.tokens()["id_token"])
     assert 0 <= claims["iat"] - claims["auth_time"] < 60
-    assert Family.objects.get().auth_time.year > 2000
+    assert TokenFamily.objects.get().auth_time.year > 2000

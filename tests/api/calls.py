@@ -4,7 +4,7 @@ from typing import Any
 
 from django.test import Client as Browser
 
-from devportal.lib import journal
+from devportal.lib import log_buffer
 
 ME = "/v1/me"
 PLAN = "/v1/me/plan"
@@ -18,7 +18,7 @@ def call(path: str, credential: str | None = None, method: str = "GET", **header
 
 def counted(fields: dict[str, int]) -> dict[str, int]:
     """Return the counts in a batch, without the entries of logs that came with them."""
-    return {field: count for field, count in fields.items() if not journal.is_entry(field)}
+    return {field: count for field, count in fields.items() if not log_buffer.is_entry(field)}
 
 
 def refusal(response: Any) -> tuple[int, str]:

@@ -9,7 +9,7 @@ from accounts import sources
 from accounts.models import Account
 from api.models import ApiKey
 from devportal.lib import clock
-from devportal.lib.counters import Counters, counters
+from devportal.lib.ratelimit.counters import Counters, counters
 from oidc.models import Client, Project
 from tests.factories import make_access_token, make_client, make_key, make_project
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import redis
 
-from devportal.lib.counters import REDIS_PAUSE_SECONDS, Counters
+from devportal.lib.ratelimit.counters import REDIS_PAUSE_SECONDS, Counters
 from tests.api.calls import ME, call
 
 log = logging.getLogger(__name__)

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import redis
 
-from devportal.lib.counters import Counters, RedisCounters
-from oidc import keys
-from tests.accounts.plans.making import family_of, make_plan, organization_of, subscribe
+from devportal.lib.ratelimit.counters import Counters, RedisCounters
+from oidc.signing_keys import keyring
+from tests.accounts.plans.factories import family_of, make_plan, organization_of, subscribe
 from tests.api.calls import ME, PLAN, call
 from tests.api.conftest import Key
 from tests.factories import make_access_token, make_account, make_client, make_key, make_project
@@ -24,7 +24,7 @@ def credential(request: pytest.FixtureRequest, person: Any) -> str:
     else:
         client = make_client(approved_scopes="account.read")
         raw = make_access_token(client, person, ["openid", "email", "account.read"])
-    keys.reload()
+    keyring.reload_keyring()
     assert call(ME, raw).status_code == call(PLAN, raw).status_code == 200
     return raw
 
@@ -66,7 +66,7 @@ def test_a_dead_credential_costs_no_more(key: Key, django_assert_num_queries: Qu
 
 
 def test_what_is_no_call_asks_nobody(db: None, django_assert_num_queries: Queries) -> None:
-    keys.reload()
+    keyring.reload_keyring()
     call("/v1/openapi.json")
     with django_assert_num_queries(0):
         for path, credential, method in (
@@ -116,7 +116,7 @@ def watch(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     """Count on Redis, and see what reaches it."""
     with Watch(redis_url) as watching:
         made = Counters(RedisCounters(redis_url))
-        for module in ("api.limits", "api.usage", "devportal.lib.limits"):
+        for module in ("api.throttling", "api.usage.recording", "devportal.lib.ratelimit.limits"):
             monkeypatch.setattr(f"{module}.counters", lambda: made)
         yield watching
 

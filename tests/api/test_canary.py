@@ -17,9 +17,9 @@ from django.db import connection
 from django.test import Client as Browser
 
 from accounts.models import Account
-from api import usage
-from api.keys import revoke
-from devportal.lib.counters import counters
+from api.keys import revoke_key
+from api.usage import recording
+from devportal.lib.ratelimit.counters import counters
 from tests.api.calls import ME, PLAN, call
 from tests.api.conftest import Key
 from tests.factories import PASSWORD
@@ -106,9 +106,9 @@ def go_everywhere(app: RelyingParty, key: Key, person: Account) -> dict[str, str
         app.post("/connect/token", {"grant_type": "authorization_code", "code": secret, **app.credentials()})
         app.post("/connect/token", {}, Authorization=basic(app.client.client_id, secret))
     app.post("/connect/revoke", {"token": secrets["refresh_token"], **app.credentials()})
-    revoke(key.row)
+    revoke_key(key.row)
     call(ME, key.raw)
-    usage.flush()
+    recording.flush_usage()
     return secrets
 
 

@@ -145,14 +145,14 @@ def test_an_unforeseen_failure_leaks_nothing(path: str, key: Key, monkeypatch: p
 
 
 def test_a_failure_before_the_caller_is_known(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    fail(monkeypatch, "identify", RuntimeError("secret"))
+    fail(monkeypatch, "authenticate", RuntimeError("secret"))
     response = call(path, "x")
     assert refusal(response) == (500, "internal_error")
     assert allows_any_origin(response)
 
 
 def test_a_database_that_is_down(path: str, key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
-    fail(monkeypatch, "identify", OperationalError("the password is hunter2"))
+    fail(monkeypatch, "authenticate", OperationalError("the password is hunter2"))
     response = call(path, key.raw)
     assert refusal(response) == (502, "upstream_unavailable")
     assert "hunter2" not in response.content.decode()

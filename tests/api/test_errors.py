@@ -10,7 +10,7 @@ from accounts.models import Account
 from accounts.sources import SourceFailed
 from api import keys
 from devportal.lib import clock
-from oidc import consent
+from oidc.authorization import consent
 from oidc.models import Client, Connection, Project
 from tests.api.calls import ME, PLAN, call, refusal
 from tests.api.conftest import Key, Mover
@@ -58,7 +58,7 @@ def test_an_unknown_key(path: str, key: Key) -> None:
 
 @pytest.mark.parametrize("path", [ME, PLAN])
 def test_a_revoked_key(path: str, key: Key) -> None:
-    keys.revoke(key.row)
+    keys.revoke_key(key.row)
     response = call(path, key.raw)
     assert refusal(response) == (401, "invalid_api_key")
     assert response["WWW-Authenticate"] == DEAD
@@ -82,7 +82,7 @@ def test_an_expired_token(path: str, token: str, later: Mover) -> None:
 
 def test_a_token_whose_access_was_removed(token: str) -> None:
     assert call(ME, token).status_code == 200
-    consent.remove(Connection.objects.get())
+    consent.remove_consent(Connection.objects.get())
     assert refusal(call(ME, token)) == (401, "invalid_token")
 
 
@@ -150,7 +150,7 @@ def test_a_source_that_is_down(token: str, broken_source: None) -> None:
 
 def test_a_dead_key_of_a_suspended_project_is_dead(key: Key) -> None:
     suspend(key.project)
-    keys.revoke(key.row)
+    keys.revoke_key(key.row)
     assert refusal(call(ME, key.raw)) == (401, "invalid_api_key")
 
 

@@ -94,7 +94,7 @@ def test_unauthenticated() -> None:
 
 def test_invalid_api_key(own: Key) -> None:
     golden("invalid_api_key_unknown", call(ME, "op_key_nobody"))
-    keys.revoke(own.row)
+    keys.revoke_key(own.row)
     golden("invalid_api_key_dead", call(ME, own.raw))
 
 

@@ -17,14 +17,14 @@ from api import keys
 from api.models import ApiKey
 from devportal.console.models import AuditEvent
 from devportal.lib import clock
-from oidc import projects
 from oidc.models import Project, ProjectMember
-from oidc.projects import TooMany
-from oidc.roles import Gone
+from oidc.projects import lifecycle
+from oidc.projects.locking import Gone
+from oidc.projects.quotas import QuotaExceeded
 from tests.api.calls import ME, call, refusal
 from tests.api.conftest import Key
 from tests.factories import make_account, make_key, make_project
-from tests.oidc.test_concurrency import at_once
+from tests.oidc.tokens.test_concurrency import at_once
 
 DEAD = (401, "invalid_api_key")
 Queries = Callable[[int], Any]
@@ -62,7 +62,7 @@ def test_only_its_hash_is_kept(key: Key) -> None:
 
 @pytest.mark.parametrize("text", ["", "op_key_", "a" * 200, "\x00", "ü"])
 def test_a_checksum_is_always_six_characters(text: str) -> None:
-    checksum = keys.checksum_of(text)
+    checksum = keys.checksum(text)
     assert len(checksum) == 6
     assert set(checksum) <= set(string.ascii_letters + string.digits)
 
@@ -79,7 +79,7 @@ def typos(raw: str) -> list[str]:
 
 def test_a_typo_is_refused_without_asking_anybody(key: Key, settings: Any, django_assert_num_queries: Queries) -> None:
     settings.API_GUESSES_PER_MINUTE = 10_000
-    assert all(keys.public_id_of(typo) is None for typo in typos(key.raw))
+    assert all(keys.parse_public_id(typo) is None for typo in typos(key.raw))
     with django_assert_num_queries(0):
         for typo in typos(key.raw)[::9]:
             assert refusal(call(ME, typo)) == DEAD
@@ -99,29 +99,29 @@ def test_what_is_nearly_a_key_is_none(
 
 def test_a_good_checksum_with_another_secret(key: Key, django_assert_num_queries: Queries) -> None:
     unchecked = key.raw[:-7] + ("A" if key.raw[-7] != "A" else "B")
-    forged = unchecked + keys.checksum_of(unchecked)
+    forged = unchecked + keys.checksum(unchecked)
     with django_assert_num_queries(1):
         assert refusal(call(ME, forged)) == DEAD
 
 
 def test_a_good_checksum_with_another_public_id(key: Key) -> None:
     unchecked = "op_key_" + "A" * 12 + key.raw[19:-6]
-    assert refusal(call(ME, unchecked + keys.checksum_of(unchecked))) == DEAD
+    assert refusal(call(ME, unchecked + keys.checksum(unchecked))) == DEAD
 
 
 @given(st.text(string.ascii_letters + string.digits + "_", max_size=80))
 def test_garbage_is_told_by_its_checksum(text: str) -> None:
-    assert keys.public_id_of("op_key_" + text) is None
+    assert keys.parse_public_id("op_key_" + text) is None
 
 
 # --- Death ---
 
 
 def test_revoked(key: Key, later: Callable[[float], None]) -> None:
-    keys.revoke(key.row)
+    keys.revoke_key(key.row)
     first = ApiKey.objects.get().revoked_at
     later(60)
-    keys.revoke(key.row)
+    keys.revoke_key(key.row)
     assert ApiKey.objects.get().revoked_at == first
     assert refusal(call(ME, key.raw)) == DEAD
 
@@ -189,7 +189,7 @@ def test_owner_or_project_are_deleted(person: Account) -> None:
 
 def test_a_rotated_key(key: Key) -> None:
     _, newer = make_key(key.project, key.owner)
-    keys.revoke(key.row)
+    keys.revoke_key(key.row)
     assert [call(ME, raw).status_code for raw in (key.raw, newer)] == [401, 200]
 
 
@@ -241,7 +241,7 @@ def test_a_member_gets_a_key_and_others_do_not(person: Account) -> None:
     assert call(ME, raw).status_code == 200
     with pytest.raises(Gone):
         keys.create_key_for_member(project, make_account(), "Report", [])
-    projects.delete(project, person)
+    lifecycle.delete_project(project, person)
     with pytest.raises(Gone):
         keys.create_key_for_member(project, person, "Report", [])
 
@@ -252,9 +252,9 @@ def test_a_project_has_so_many_live_keys_and_no_more(person: Account, settings: 
     keys.create_key_for_member(project, person, "Over", [], clock.now() - timedelta(seconds=1))
     first, _ = keys.create_key_for_member(project, person, "One", [], clock.now() + timedelta(days=1))
     keys.create_key_for_member(project, person, "Two", [])
-    with pytest.raises(TooMany, match="has 2 live keys"):
+    with pytest.raises(QuotaExceeded, match="has 2 live keys"):
         keys.create_key_for_member(project, person, "Three", [])
-    keys.revoke(first, person)
+    keys.revoke_key(first, person)
     keys.create_key_for_member(project, person, "Three", [])
 
 
@@ -268,7 +268,7 @@ def test_the_number_of_keys_is_exact_when_ten_come_at_once(settings: Any) -> Non
     def make(number: int) -> bool:
         try:
             keys.create_key_for_member(project, account, f"Key {number}", [])
-        except TooMany:
+        except QuotaExceeded:
             return False
         return True
 
@@ -280,15 +280,15 @@ def test_the_state_of_a_key(person: Account, later: Callable[[float], None]) -> 
     assert row.state == "live"
     later(3601)
     assert row.state == "expired"
-    keys.revoke(row)
+    keys.revoke_key(row)
     row.refresh_from_db()
     assert row.state == "revoked"
 
 
 def test_the_trail_is_told_of_a_key_and_never_what_it_is(person: Account) -> None:
     row, raw = make_key(owner=person)
-    keys.revoke(row, person)
-    keys.revoke(row, person)
+    keys.revoke_key(row, person)
+    keys.revoke_key(row, person)
     made, revoked = AuditEvent.objects.filter(target=row.public_id).order_by("pk")
     shown = {"name": "A script", "permissions": ["account.read"], "expires_at": None}
     assert (made.action, made.actor, made.after) == ("api_key.created", person, shown)

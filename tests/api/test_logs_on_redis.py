@@ -9,12 +9,12 @@ import pytest
 import redis
 from django.db import connections
 
-from api import usage
 from api.models import RequestLog, UsageBatch, UsageBucket
+from api.usage import recording
 from devportal.console.models import SignInEvent
-from devportal.lib import counters as counting
-from devportal.lib import journal
-from devportal.lib.counters import Counters, Limit, RedisCounters
+from devportal.lib import log_buffer
+from devportal.lib.ratelimit import counters as counting
+from devportal.lib.ratelimit.counters import Counters, Limit, RedisCounters
 from oidc.models import Client
 from tests.api.calls import ME, call
 from tests.api.conftest import Key
@@ -24,7 +24,7 @@ from tests.relying_party import RelyingParty
 
 pytestmark = pytest.mark.redis
 
-MODULES = ("api.limits", "api.usage", "devportal.lib.limits", "devportal.lib.journal")
+MODULES = ("api.throttling", "api.usage.recording", "devportal.lib.ratelimit.limits", "devportal.lib.log_buffer")
 
 
 @pytest.fixture
@@ -46,14 +46,14 @@ def shared(redis_url: str, store: Any, monkeypatch: pytest.MonkeyPatch) -> Count
 def entries_in(store: Any) -> int:
     """Return how many log entries Redis holds."""
     names = [*store.scan_iter("usage*")]
-    return sum(name.decode().startswith(counting.LOG_ENTRY) for key in names for name in store.hkeys(key))
+    return sum(name.decode().startswith(counting.LOG_ENTRY_PREFIX) for key in names for name in store.hkeys(key))
 
 
 def test_an_entry_travels_with_the_next_call_and_is_written_once(key: Key, shared: Counters, store: Any) -> None:
     ids = {call(ME, key.raw)["X-Request-ID"] for _ in range(5)}
     assert entries_in(store) == 4
     for _ in range(3):
-        usage.flush()
+        recording.flush_usage()
     assert set(RequestLog.objects.values_list("request_id", flat=True)) == ids
     assert RequestLog.objects.count() == 5
     assert not [*store.scan_iter("usage*"), *store.scan_iter("batches")]
@@ -71,8 +71,8 @@ def test_a_crash_between_writing_and_settling(
     with monkeypatch.context() as patch:
         patch.setattr(RedisCounters, "settle", crash)
         with pytest.raises(RuntimeError):
-            usage.flush()
-    usage.flush()
+            recording.flush_usage()
+    recording.flush_usage()
     assert RequestLog.objects.count() == 2
 
 
@@ -81,7 +81,7 @@ def test_a_sign_in_that_is_refused_travels_too(app: RelyingParty, spa: Client, s
     assert response.status_code == 400
     shared.take([Limit("a", 10)])
     assert entries_in(store) == 1
-    usage.flush()
+    recording.flush_usage()
     (entry,) = SignInEvent.objects.filter(client=spa)
     assert entry.request_id == response["X-Request-ID"]
     assert entry.redirect_uri == "https://app.example.com/\U0001f600“é\u202e"
@@ -90,11 +90,11 @@ def test_a_sign_in_that_is_refused_travels_too(app: RelyingParty, spa: Client, s
 @pytest.mark.parametrize("text", ["\x00", "\udc80", "é" * 10_000, "|log|", '"]', "\n", "\u2028", "\U0010ffff"])
 def test_whatever_an_entry_holds_no_request_fails(text: str, key: Key, shared: Counters, store: Any) -> None:
     entry = {"project_id": key.project.pk, "at": time.time(), "status": 200, "milliseconds": 1, "path": text}
-    journal.note("request", entry)
+    log_buffer.append("request", entry)
     assert shared.take([Limit("a", 10)]).allowed
     assert shared.failures == 0
     call(ME, key.raw)
-    usage.flush()
+    recording.flush_usage()
     assert UsageBucket.objects.get().count == 1
     assert RequestLog.objects.filter(path="/v1/me").count() == 1
     assert RequestLog.objects.count() == 2
@@ -103,7 +103,7 @@ def test_whatever_an_entry_holds_no_request_fails(text: str, key: Key, shared: C
 def test_an_entry_that_nobody_can_read_is_settled_with_its_batch(key: Key, shared: Counters, store: Any) -> None:
     call(ME, key.raw)
     store.hset("usage", mapping={"log|garbage": 1, b"\xff\xfe": 1, "log|" + json.dumps(["request", {"at": 1}]): 1})
-    usage.flush()
+    recording.flush_usage()
     assert RequestLog.objects.count() == 1
     assert not [*store.scan_iter("usage*")]
 
@@ -114,7 +114,7 @@ def test_an_outage_loses_no_entry_and_doubles_none(key: Key, shared: Counters, s
         ids |= {call(ME, key.raw)["X-Request-ID"] for _ in range(3)}
     time.sleep(counting.REDIS_PAUSE_SECONDS)
     ids |= {call(ME, key.raw)["X-Request-ID"] for _ in range(3)}
-    usage.flush()
+    recording.flush_usage()
     assert sorted(RequestLog.objects.values_list("request_id", flat=True)) == sorted(ids)
     assert sum(UsageBucket.objects.values_list("count", flat=True)) == len(ids) == 7
 
@@ -130,7 +130,7 @@ def test_writers_that_meet_write_each_entry_once(shared: Counters, store: Any) -
     def write() -> None:
         try:
             while not done.is_set():
-                usage.flush()
+                recording.flush_usage()
         except Exception as error:  # noqa: BLE001  (told below)
             failures.append(error)
         finally:
@@ -144,7 +144,7 @@ def test_writers_that_meet_write_each_entry_once(shared: Counters, store: Any) -
     done.set()
     for writer in writers:
         writer.join()
-    while usage.flush():
+    while recording.flush_usage():
         pass
     assert failures == []
     assert sorted(RequestLog.objects.values_list("request_id", flat=True)) == sorted(ids)

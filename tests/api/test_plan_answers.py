@@ -10,7 +10,7 @@ import pytest
 from accounts.models import Account, Plan
 from accounts.plans import sources
 from accounts.sources import SourceFailed
-from tests.accounts.plans.making import ahead, family_of, make_plan, organization_of, subscribe
+from tests.accounts.plans.factories import ahead, family_of, make_plan, organization_of, subscribe
 from tests.accounts.plans.shape import check_shape
 from tests.api.calls import PLAN, call, refusal
 from tests.api.conftest import Key

@@ -10,10 +10,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Account
-from api import keys, request_log, tasks, usage
+from api import keys, request_log, tasks
 from api.models import RequestLog, UsageBatch, UsageBucket
-from devportal.lib import clock, counters, journal
-from devportal.lib.counters import Counters, LocalCounters
+from api.usage import recording
+from devportal.lib import clock, log_buffer
+from devportal.lib.ratelimit import counters
+from devportal.lib.ratelimit.counters import Counters, LocalCounters
 from oidc.models import Client, Connection, Project
 from tests.api.calls import ME, PLAN, call
 from tests.api.conftest import Key
@@ -24,7 +26,7 @@ Mover = Callable[[float], None]
 
 def rows(**only: Any) -> list[RequestLog]:
     """Return what is written, the oldest first."""
-    usage.flush()
+    recording.flush_usage()
     return list(RequestLog.objects.filter(**only).order_by("pk"))
 
 
@@ -57,7 +59,7 @@ def test_a_call_of_an_app(token: str, spa: Client) -> None:
 
 
 def test_a_call_that_is_refused(key: Key) -> None:
-    keys.revoke(key.row)
+    keys.revoke_key(key.row)
     call(ME, key.raw)
     row = the_row()
     assert (row.status, row.code, row.credential, row.subject) == (401, "invalid_api_key", key.row.public_id, "")
@@ -74,14 +76,19 @@ def test_the_log_agrees_with_the_counts(key: Key, token: str) -> None:
     for credential in (key.raw, token, key.raw, "x"):
         for path in (ME, PLAN):
             call(path, credential)
-    assert usage.flush() == RequestLog.objects.count() == sum(UsageBucket.objects.values_list("count", flat=True)) == 6
+    assert (
+        recording.flush_usage()
+        == RequestLog.objects.count()
+        == sum(UsageBucket.objects.values_list("count", flat=True))
+        == 6
+    )
 
 
 @pytest.mark.parametrize(
     ("sub", "shown"), [("", ""), ("abc", "…"), ("abcdefghijklmno", "…"), ("abcdefghijklmnop", "abcd…mnop")]
 )
 def test_how_a_user_id_is_masked(sub: str, shown: str) -> None:
-    assert request_log.masked(sub) == shown
+    assert request_log.mask_subject(sub) == shown
 
 
 # --- What it never says ---
@@ -95,7 +102,7 @@ def test_no_credential_and_no_person(key: Key, token: str, person: Account) -> N
             call(path, credential, Cookie=f"a={credential}", **{"User-Agent": person.email, "X-Api-Key": credential})
     call(ME, key.raw, **{"X-Request-ID": key.raw[:64]})
     waiting = json.dumps(list(counters.counters()._finished) + list(counters.counters().local._usage))
-    usage.flush()
+    recording.flush_usage()
     assert RequestLog.objects.count() == 7
     stored = json.dumps([[str(value) for value in row] for row in RequestLog.objects.values_list()])
     secrets = {"key": key.raw, "token": token, "e-mail": person.email, "sub": sub.sub, "name": person.given_name}
@@ -122,7 +129,7 @@ def entry(project: Project, **changes: Any) -> str:
         "subject": "",
         "request_id": "r",
     }
-    return counters.LOG_ENTRY + json.dumps(["request", {**values, **changes}])
+    return counters.LOG_ENTRY_PREFIX + json.dumps(["request", {**values, **changes}])
 
 
 def hold(*fields: str) -> None:
@@ -183,14 +190,14 @@ def test_values_that_no_column_takes_are_made_to_fit(changes: dict[str, Any], ke
 def test_entries_that_can_not_be_made_to_fit_stop_no_other(changes: dict[str, Any], key: Key) -> None:
     hold(entry(key.project, **changes), entry(key.project, request_id="good"))
     assert the_row().request_id == "good"
-    assert usage.flush() == 0
+    assert recording.flush_usage() == 0
 
 
 def test_an_entry_without_a_value_that_it_needs_stops_no_other(key: Key) -> None:
-    whole = json.loads(entry(key.project).removeprefix(counters.LOG_ENTRY))[1]
+    whole = json.loads(entry(key.project).removeprefix(counters.LOG_ENTRY_PREFIX))[1]
     for name in whole:
         less = {other: value for other, value in whole.items() if other != name}
-        hold(counters.LOG_ENTRY + json.dumps(["request", less]))
+        hold(counters.LOG_ENTRY_PREFIX + json.dumps(["request", less]))
     hold(entry(key.project, request_id="good"))
     assert "good" in [row.request_id for row in rows()]
 
@@ -238,7 +245,7 @@ def test_the_entries_of_a_project_that_has_gone_go_with_it(key: Key) -> None:
 
 def test_a_project_takes_its_log_with_it(key: Key) -> None:
     call(ME, key.raw)
-    usage.flush()
+    recording.flush_usage()
     key.project.delete()
     assert not RequestLog.objects.exists()
 
@@ -263,7 +270,7 @@ class Holder(LocalCounters):
 def test_a_batch_that_comes_again_is_not_written_again(key: Key, count: Counters) -> None:
     count.local = Holder({entry(key.project): 1})
     for _ in range(3):
-        usage.flush()
+        recording.flush_usage()
     assert RequestLog.objects.count() == UsageBatch.objects.count() == 1
 
 
@@ -276,29 +283,29 @@ def test_a_failure_writes_neither_counts_nor_entries_and_loses_none(key: Key, mo
     with monkeypatch.context() as patch:
         patch.setattr(RequestLog.objects, "bulk_create", fail)
         with pytest.raises(RuntimeError):
-            usage.flush()
+            recording.flush_usage()
     assert not UsageBucket.objects.exists()
-    assert usage.flush() == 1
+    assert recording.flush_usage() == 1
     assert RequestLog.objects.count() == 1
 
 
 def test_entries_stop_at_a_bound_and_counts_go_on(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counters, "MOST_FIELDS", 5)
+    monkeypatch.setattr(counters, "MAX_FIELDS", 5)
     for _ in range(20):
         call(ME, key.raw)
-    assert usage.flush() == 20
+    assert recording.flush_usage() == 20
     assert 0 < RequestLog.objects.count() <= 6
     # Once they are written there is room again.
     call(ME, key.raw)
     before = RequestLog.objects.count()
-    assert usage.flush() == 1
+    assert recording.flush_usage() == 1
     assert RequestLog.objects.count() == before + 1
 
 
 def test_a_thousand_entries_are_a_handful_of_statements(key: Key) -> None:
     hold(*(entry(key.project, request_id=str(n)) for n in range(1000)))
     with CaptureQueriesContext(connection) as queries:
-        usage.flush()
+        recording.flush_usage()
     assert RequestLog.objects.count() == 1000
     inserts = [query["sql"] for query in queries if query["sql"].startswith('INSERT INTO "api_requestlog"')]
     assert len(inserts) <= 12  # SQLite takes fewer values in one
@@ -306,7 +313,7 @@ def test_a_thousand_entries_are_a_handful_of_statements(key: Key) -> None:
 
 def test_old_entries_are_cleared(key: Key, settings: Any, later: Mover) -> None:
     call(ME, key.raw)
-    usage.flush()
+    recording.flush_usage()
     later(timedelta(days=settings.REQUEST_LOG_DAYS).total_seconds() - 60)
     assert tasks.clear_request_log() == 0
     later(120)
@@ -335,11 +342,11 @@ def test_another_projects_calls_are_in_its_own_log(key: Key, person: Account) ->
     ],
 )
 def test_texts_are_cut_by_bytes_and_never_in_a_character(text: str, longest: int, kept: str) -> None:
-    assert journal.stored(text, longest) == kept
+    assert log_buffer.storable_text(text, longest) == kept
 
 
 def test_times_are_kept_to_the_microsecond() -> None:
     at = datetime(2026, 11, 21, 4, 5, 6, 123456, tzinfo=UTC)
-    made = journal.row(RequestLog, {"at": at.timestamp(), "status": 200, "milliseconds": 1, "project_id": 1})
+    made = log_buffer.build_row(RequestLog, {"at": at.timestamp(), "status": 200, "milliseconds": 1, "project_id": 1})
     assert made is not None
     assert abs(made.at - at) < timedelta(microseconds=2)

@@ -7,7 +7,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from oidc.models import Client, Project, ProjectMember
-from tests.console.reviewing import make_reviewer
+from tests.console.reviews.reviewing import make_reviewer
 from tests.factories import make_account, make_client, make_project
 
 Role = ProjectMember.Role

@@ -11,10 +11,10 @@ from django.urls import reverse
 
 from accounts.models import Account
 from api.models import ApiKey
-from devportal.console import once
+from devportal.console import idempotency
 from devportal.console.models import AuditEvent
-from oidc import invitations, members, projects
 from oidc.models import Client, ClientSecret, Project, ProjectInvitation, ProjectMember
+from oidc.projects import audit, invitations, lifecycle, members
 from tests.console.test_who_may_what import ROUTES, things_of
 from tests.factories import REDIRECT_URI, make_account
 from tests.security.consoles import SENT
@@ -35,7 +35,7 @@ class Deed:
 
 def _invited(things: dict[str, Any], project: Project, owner: Account) -> None:
     """The owner of this project is invited to another."""
-    other = projects.create(make_account(), "Elsewhere")
+    other = lifecycle.create_project(make_account(), "Elsewhere")
     inviter = ProjectMember.objects.get(project=other).account
     things["invitation_id"] = invitations.invite(other, owner.email, "viewer", inviter).pk
 
@@ -49,17 +49,17 @@ def _second_owner(things: dict[str, Any], project: Project, owner: Account) -> N
 
 
 def _deleted(things: dict[str, Any], project: Project, owner: Account) -> None:
-    projects.delete(project, owner)
+    lifecycle.delete_project(project, owner)
 
 
 def _with_once(form: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: once.new_token() if name == once.FIELD else value for name, value in form.items()}
+    return {name: idempotency.new_token() if name == idempotency.FIELD else value for name, value in form.items()}
 
 
-CLIENT = {"name": "Starling", "type": "spa", "redirect_uris": REDIRECT_URI, once.FIELD: ""}
+CLIENT = {"name": "Starling", "type": "spa", "redirect_uris": REDIRECT_URI, idempotency.FIELD: ""}
 
 DEEDS: dict[str, Deed] = {
-    "project_new": Deed("project.created", {"name": "Lunar Notes", once.FIELD: ""}),
+    "project_new": Deed("project.created", {"name": "Lunar Notes", idempotency.FIELD: ""}),
     "invitation": Deed("invitation.accepted", {"decision": "accept"}, _invited),
     "project_settings": Deed("project.renamed", {"name": "Lunar Notes"}),
     "project_transfer": Deed("project.transferred", {"to": "member"}, _other_member, ("invitation.ended",)),
@@ -78,11 +78,11 @@ DEEDS: dict[str, Deed] = {
     "client_switch": Deed("client.turned_off", {"enabled": "off"}),
     "client_type": Deed("client.type_changed", {"type": "spa", "understood": "on"}),
     "client_delete": Deed("client.deleted", {"typed": "Orbit Notes"}),
-    "client_secret_new": Deed("client_secret.created", {once.FIELD: ""}),
+    "client_secret_new": Deed("client_secret.created", {idempotency.FIELD: ""}),
     "client_secret_end": Deed("client_secret.ended", {"understood": "on"}),
     #
     # Keys
-    "key_new": Deed("api_key.created", {"name": "Nightly", "permissions": "account.read", once.FIELD: ""}),
+    "key_new": Deed("api_key.created", {"name": "Nightly", "permissions": "account.read", idempotency.FIELD: ""}),
     "key_revoke": Deed("api_key.revoked"),
     #
     # Branding and review: its other steps are told too (test_reviews_machine.py)
@@ -156,12 +156,12 @@ def test_what_can_not_be_written_into_the_trail_does_not_happen(
     monkeypatch.setattr(AuditEvent.objects, "create", fail)
     as_owner.raise_request_exception = False
     assert as_owner.post(f"/console/p/{project.public_id}/settings", {"name": "Lunar Notes"}).status_code == 500
-    assert as_owner.post("/console/projects/new", {"name": "New", "once": once.new_token()}).status_code == 500
+    assert as_owner.post("/console/projects/new", {"name": "New", "once": idempotency.new_token()}).status_code == 500
     assert not Project.objects.exclude(name="Orbit Notes").exists()
 
 
 def test_a_target_that_is_too_long_is_cut(project: Project, owner: Account) -> None:
-    projects.tell("client.changed", project, owner, "x" * 1000)
+    audit.report_project_event("client.changed", project, owner, "x" * 1000)
     assert len(AuditEvent.objects.get().target) == 255
 
 
@@ -175,7 +175,7 @@ def test_an_address_of_somebody_else_stays_when_an_account_goes(project: Project
 
 
 def test_an_account_that_is_deleted_by_an_operator_leaves_no_name_either(project: Project, owner: Account) -> None:
-    projects.rename(project, "Lunar Notes", owner)
+    lifecycle.rename_project(project, "Lunar Notes", owner)
     Account.objects.filter(pk=owner.pk).delete()
     event = AuditEvent.objects.get()
     assert (event.actor, event.actor_email, event.after) == (None, "", {"name": "Lunar Notes"})

@@ -13,10 +13,10 @@ from accounts.roles import set_roles
 from api.models import ApiKey
 from devportal.console import reviews
 from devportal.console.models import AuditEvent
-from oidc import invitations, members
 from oidc.models import Client, FormerMember, Project, ProjectInvitation, ProjectMember
-from oidc.projects import create
-from tests.console.reviewing import make_operator, sent
+from oidc.projects import invitations, members
+from oidc.projects.lifecycle import create_project
+from tests.console.reviews.reviewing import make_operator, sent
 from tests.factories import make_account, make_key
 
 pytestmark = pytest.mark.django_db
@@ -68,15 +68,15 @@ def test_keys_that_slept_are_revoked(project: Project, owner: Account, developer
 
 
 def _by_leaving(project: Project, owner: Account, who: Account) -> None:
-    members.leave(project, who)
+    members.leave_project(project, who)
 
 
 def _by_removal(project: Project, owner: Account, who: Account) -> None:
-    members.remove(ProjectMember.objects.get(project=project, account=who), owner)
+    members.remove_member(ProjectMember.objects.get(project=project, account=who), owner)
 
 
 def _before_people_were_columns(project: Project, owner: Account, who: Account) -> None:
-    members.leave(project, who)
+    members.leave_project(project, who)
     AuditEvent.objects.update(person=None)
 
 
@@ -107,8 +107,8 @@ def test_former_members_are_found_in_the_trail(
 
 
 def test_who_is_still_a_member_or_whose_project_is_gone_is_no_former_member(owner: Account) -> None:
-    create(owner, "Here")
-    gone = create(owner, "Gone")
+    create_project(owner, "Here")
+    gone = create_project(owner, "Gone")
     gone.delete()
     migrate("devportal.console.migrations.0006_former_members_of_the_trail", "remember_former_members")
     assert not FormerMember.objects.exists()

@@ -10,8 +10,8 @@ from django.urls import URLPattern, URLResolver, reverse
 
 from accounts.models import Account
 from devportal.console import reviews, urls
-from oidc import invitations
 from oidc.models import Project, ProjectMember
+from oidc.projects import invitations
 from tests.factories import make_account, make_key, make_project, make_web_client
 
 

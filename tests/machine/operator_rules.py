@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from devportal.lib import clock
-from oidc import keys, tasks
+from oidc import tasks
 from oidc.models import Client, Project
+from oidc.signing_keys import keyring
 from tests.machine.draws import apps
 from tests.machine.journeys import Journeys
 from tests.machine.things import App
@@ -64,7 +65,7 @@ class OperatorRules(Journeys):
     def wait(self, seconds: int) -> None:
         """Time passes."""
         self.world.clock.go(seconds)
-        keys.reload()
+        keyring.reload_keyring()
 
     @rule()
     def clear_expired(self) -> None:

@@ -18,8 +18,8 @@ from django.test import Client as Browser
 from django.test import TestCase
 from django.test.client import ClientHandler
 
-from oidc import keys
 from oidc.models import Client
+from oidc.signing_keys import keyring
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.machine.model import Model
 from tests.machine.things import App, Asked, Family, Person, Project, Session
@@ -163,7 +163,7 @@ class World:
         moment, state = self.clock.moment, self.state
         self.state = copy.deepcopy(state)
         cache.clear()
-        keys.reload()
+        keyring.reload_keyring()
         with transaction.atomic():
             yield
             transaction.set_rollback(True)

@@ -7,8 +7,8 @@ from django.db import connection
 from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 
-from oidc import keys
 from oidc.models import ClientSecret
+from oidc.signing_keys import keyring
 from tests.relying_party import RelyingParty
 
 CONTROL = ("SAVEPOINT", "RELEASE", "BEGIN", "COMMIT", "ROLLBACK")
@@ -78,14 +78,14 @@ def test_discovery_takes_none(client: Browser, db: None) -> None:
 
 
 def test_the_keys_take_none(client: Browser, db: None) -> None:
-    keys.reload()
+    keyring.reload_keyring()
     with Counted() as counted:
         client.get("/.well-known/jwks")
     assert counted.statements == []
 
 
 def test_what_is_refused_by_its_form_takes_none(client: Browser, db: None) -> None:
-    keys.reload()
+    keyring.reload_keyring()
     with Counted() as counted:
         for token in ("garbage", "a.b.c", "eyJhbGciOiJub25lIn0.e30."):
             client.get("/v1/me", headers={"Authorization": f"Bearer {token}"})

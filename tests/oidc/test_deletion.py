@@ -6,7 +6,7 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account, PairwiseSubject
-from oidc.models import AccessToken, Client, Connection, Family, RefreshToken
+from oidc.models import AccessToken, Client, Connection, RefreshToken, TokenFamily
 from tests.factories import make_client, make_project, make_web_client
 from tests.relying_party import RelyingParty
 
@@ -63,7 +63,7 @@ def test_reactivation_revives_no_token(app: RelyingParty, person: Account) -> No
     person.is_active = True
     person.save()
     assert is_dead(app, code, tokens)
-    assert Family.objects.filter(revoked_at=None).count() == 0
+    assert TokenFamily.objects.filter(revoked_at=None).count() == 0
 
 
 def test_saving_an_active_person_ends_nothing(app: RelyingParty, person: Account) -> None:

@@ -28,7 +28,7 @@ from oauthlib.oauth2.rfc6749.tokens import BearerToken
 from oauthlib.openid.connect.core.tokens import JWTToken
 
 from accounts.models import Account
-from oidc.clients import parse_basic
+from oidc.clients.authentication import parse_basic_header
 from oidc.models import AccessToken, AuthorizationCode, Client
 from oidc.server import Backend, Server
 from oidc.validator import Validator
@@ -272,7 +272,7 @@ def test_stock_basic_is_case_sensitive() -> None:
     header = basic("id", "secret", "basic")
     request = SimpleNamespace(headers={"HTTP_AUTHORIZATION": header})
     assert OAuth2Validator()._extract_basic_auth(request) is None
-    assert parse_basic(header) == ("id", "secret")
+    assert parse_basic_header(header) == ("id", "secret")
 
 
 def test_stock_401_says_bearer(web_app: RelyingParty) -> None:

@@ -8,8 +8,8 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account
-from oidc import keys
 from oidc.models import Client
+from oidc.signing_keys import keyring, rotation
 from tests.factories import SIGN_OUT_URI, make_account, make_client
 from tests.relying_party import FORM, RelyingParty, sign_in
 
@@ -75,10 +75,10 @@ def test_an_expired_hint_is_fine(app: RelyingParty, later: Callable[[float], Non
 
 def test_a_hint_signed_by_a_retired_key_is_fine(app: RelyingParty, later: Callable[[float], None]) -> None:
     hint = app.tokens()["id_token"]
-    keys.rotate(now=True)
-    keys.rotate(now=True)
+    rotation.rotate(now=True)
+    rotation.rotate(now=True)
     later(100 * 24 * 3600)
-    keys.reload()
+    keyring.reload_keyring()
     response = log_out(app.browser, id_token_hint=hint, post_logout_redirect_uri=SIGN_OUT_URI)
     assert response["Location"] == SIGN_OUT_URI
 

@@ -11,7 +11,7 @@ from django.apps import apps
 from django.core.exceptions import ValidationError
 
 from oidc.models import Client
-from oidc.names import check_name, skeletons
+from oidc.names import skeletons, validate_name
 from tests.factories import make_client
 
 DISGUISES = [
@@ -174,12 +174,12 @@ INNOCENT = [
 @pytest.mark.parametrize("name", DISGUISES)
 def test_a_disguise_is_refused(name: str) -> None:
     with pytest.raises(ValidationError, match="Openport"):
-        check_name(name)
+        validate_name(name)
 
 
 @pytest.mark.parametrize("name", INNOCENT)
 def test_an_innocent_name_is_not(name: str) -> None:
-    check_name(name)
+    validate_name(name)
 
 
 UNREADABLE = [
@@ -240,7 +240,7 @@ UNREADABLE = [
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_what_is_no_name(name: str) -> None:
     with pytest.raises(ValidationError):
-        check_name(name)
+        validate_name(name)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_what_is_no_name(name: str) -> None:
 )
 def test_the_reason_says_what_to_mend(name: str, reason: str) -> None:
     with pytest.raises(ValidationError, match=reason):
-        check_name(name)
+        validate_name(name)
 
 
 def test_nothing_that_is_not_drawn_hides_in_a_name_anywhere() -> None:
@@ -264,9 +264,9 @@ def test_nothing_that_is_not_drawn_hides_in_a_name_anywhere() -> None:
     assert len(found) > 4000
     for character in found:
         with pytest.raises(ValidationError, match="Openport"):
-            check_name(f"Open{character}port")
+            validate_name(f"Open{character}port")
         with pytest.raises(ValidationError, match="can't be seen"):
-            check_name(f"No{character}tes")
+            validate_name(f"No{character}tes")
 
 
 def test_every_letter_that_the_tables_call_alike_is_read_alike() -> None:
@@ -284,22 +284,22 @@ def test_every_letter_that_the_tables_call_alike_is_read_alike() -> None:
 def test_a_service_may_have_a_name_of_any_script(own: str, settings: Any) -> None:
     settings.SERVICE_NAME = own
     with pytest.raises(ValidationError):
-        check_name(f"{own} 2")
-    check_name("Orbit Notes")
+        validate_name(f"{own} 2")
+    validate_name("Orbit Notes")
 
 
 def test_an_m_may_be_two_letters(settings: Any) -> None:
     settings.SERVICE_NAME = "Harmony"
     with pytest.raises(ValidationError, match="Harmony"):
-        check_name("Harrnony")
+        validate_name("Harrnony")
 
 
 def test_an_l_may_be_a_capital_i(settings: object) -> None:
     settings.SERVICE_NAME = "Portal"  # type: ignore[attr-defined]
     for name in ("PortaI", "Porta1", "Porta|", "PORTAL"):
         with pytest.raises(ValidationError):
-            check_name(name)
-    check_name("Portfolio")
+            validate_name(name)
+    validate_name("Portfolio")
 
 
 @pytest.mark.django_db

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from oidc.models import AccessToken, AuthorizationCode, Connection, Family, RefreshToken
+from oidc.models import AccessToken, AuthorizationCode, Connection, RefreshToken, TokenFamily
 from oidc.tasks import clear_expired, rotate_keys
 from tests.relying_party import RelyingParty
 
@@ -52,7 +52,7 @@ def test_expired_rows_go_and_the_consent_stays(app: RelyingParty, later: Callabl
     app.tokens()
     later(31 * DAY)
     assert clear_expired() == 4
-    for model in (AuthorizationCode, AccessToken, RefreshToken, Family):
+    for model in (AuthorizationCode, AccessToken, RefreshToken, TokenFamily):
         assert not model.objects.exists()
     assert Connection.objects.get().removed_at is None
 
@@ -61,7 +61,7 @@ def test_a_family_with_something_left_stays(app: RelyingParty, later: Callable[[
     app.tokens()
     later(10 * DAY)
     clear_expired()
-    assert Family.objects.count() == RefreshToken.objects.count() == 1
+    assert TokenFamily.objects.count() == RefreshToken.objects.count() == 1
 
 
 def test_it_works_in_batches(
@@ -72,7 +72,7 @@ def test_it_works_in_batches(
         app.tokens()
     later(31 * DAY)
     assert clear_expired() == 20
-    assert not Family.objects.exists()
+    assert not TokenFamily.objects.exists()
 
 
 def test_both_tasks_are_on_the_schedule() -> None:

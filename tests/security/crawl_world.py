@@ -27,11 +27,12 @@ from accounts.roles import set_roles
 from api.models import ApiKey
 from devportal.console import reviews
 from devportal.console.models import AppReview
-from oidc import invitations, logos
+from oidc.clients import logos
 from oidc.models import Client, Connection, ProjectMember
+from oidc.projects import invitations
 from oidc.scopes import SCOPES
 from tests.console.admin.conftest import World, make_world
-from tests.console.reviewing import decide, fill, fresh
+from tests.console.reviews.reviewing import decide, fill, fresh
 from tests.factories import PASSWORD, make_access_token, make_account, make_client, make_project
 from tests.relying_party import sign_in
 
@@ -157,8 +158,8 @@ def walker(origin: int, account: Account | None, headers: dict[str, str] | None 
 def things_of(world: World, people: dict[str, Account]) -> dict[str, Any]:
     """Return what the words of the addresses stand for; what is somebody's own is the owner's."""
     owner, client = people["owner"], world.client
-    family = plan_members.make_family(owner)
-    plan_members.add(family, people["viewer"])
+    family = plan_members.get_or_create_family(owner)
+    plan_members.add_member(family, people["viewer"])
     other = Organization.objects.create(name="Beacon & Sons")
     plan_invitations.invite(other, owner.email, people["operator"])
     plan_invitations.invite(family, "cousin@example.com", owner)
@@ -204,10 +205,10 @@ def _reviewed(world: World, people: dict[str, Account]) -> tuple[Client, dict[st
     """Have a second app of the project approved with a logo; return it, and the words of its addresses."""
     app = make_client(world.project, name="Lantern")
     fill(app, people["owner"], name="Lantern")
-    reviews.save_branding(app, people["owner"], {}, logo=logos.clean(io.BytesIO(_pixels())))
+    reviews.save_branding(app, people["owner"], {}, logo=logos.clean_logo(io.BytesIO(_pixels())))
     decide(reviews.submit(app, people["owner"]), people["reviewer"], AppReview.Status.APPROVED)
     app = fresh(app)
-    version = str(logos.public_address(app)).rpartition("/")[2].removesuffix(".webp")
+    version = str(logos.public_logo_path(app)).rpartition("/")[2].removesuffix(".webp")
     return app, {"shown": app.client_id, "logo": version, "decided": AppReview.objects.get(client=app).pk}
 
 

@@ -14,9 +14,9 @@ from django.test import Client as Browser
 
 from accounts.models import Account, Family
 from accounts.plans import members
-from devportal.console.once import new_token
+from devportal.console.idempotency import new_token
 from oidc.models import Client, Project
-from tests.console.playing import Playground
+from tests.console.playground.playing import Playground
 from tests.factories import PASSWORD, make_access_token, make_account, make_client, make_key, make_project
 from tests.factories import make_web_client as make_web
 from tests.relying_party import FORM, RelyingParty
@@ -232,7 +232,7 @@ def codes_to_a_new_address(world: World) -> Step:
 def family_mails(world: World) -> Step:
     def step(n: int, changes: dict[str, Any]) -> Any:
         owner = make_account(f"owner{n}@example.com")
-        members.add(Family.objects.create(owner=owner), owner)
+        members.add_member(Family.objects.create(owner=owner), owner)
         browser = Browser()
         browser.force_login(owner)
         return browser.post(world.path, {"email": TAGGED[n]}, **changes)
@@ -258,7 +258,7 @@ def family_invitations(world: World) -> Step:
 
 @drives("people of a family", within=1)  # its owner is one
 def family_members(world: World) -> Step:
-    members.add(Family.objects.create(owner=world.person), world.person)
+    members.add_member(Family.objects.create(owner=world.person), world.person)
     return lambda n, changes: world.browser.post(world.path, {"email": f"n{n}@example.com"}, **changes)
 
 

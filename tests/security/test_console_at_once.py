@@ -6,12 +6,12 @@ import pytest
 from django.test import Client as Browser
 
 from api.models import ApiKey
-from devportal.console import once
-from oidc import members, projects
+from devportal.console import idempotency
 from oidc.models import Client, ClientSecret, Project, ProjectMember
+from oidc.projects import lifecycle, members
 from tests.console.forms import at
 from tests.factories import REDIRECT_URI, make_account
-from tests.oidc.test_concurrency import at_once
+from tests.oidc.tokens.test_concurrency import at_once
 from tests.security.consoles import Place, make_place
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -34,8 +34,8 @@ def again(place: Place) -> Browser:
 def forms(place: Place, same: bool) -> dict[str, tuple[str, list[dict[str, Any]]]]:
     """Return the address and the forms, with one token or with one each, of all that makes something."""
     client = Client.objects.get(project=place.project)
-    shared = once.new_token()
-    tokens = [{"once": shared if same else once.new_token()} for _ in range(TIMES)]
+    shared = idempotency.new_token()
+    tokens = [{"once": shared if same else idempotency.new_token()} for _ in range(TIMES)]
     new_client = {"name": "Starling", "type": "web", "redirect_uris": REDIRECT_URI}
     return {
         "secret": (at("client_secret_new", place.project, client), tokens),
@@ -78,7 +78,7 @@ def test_nothing_is_made_in_a_project_that_is_deleted_meanwhile(place: Place) ->
 
     def act(number: int) -> int:
         if number == 3:
-            projects.delete(place.project, place.owner)
+            lifecycle.delete_project(place.project, place.owner)
             return 200
         url, sent = made[("key", "client", "secret")[number % 3]]
         return again(place).post(url, sent[number]).status_code
@@ -96,7 +96,7 @@ def test_no_key_outlives_a_member_who_is_removed_meanwhile(place: Place) -> None
 
     def act(number: int) -> int:
         if number == 2:
-            members.remove(row, place.owner)
+            members.remove_member(row, place.owner)
             return 200
         mine = again(Place(place.project, leaver, {}, browser))
         return mine.post(url, sent[number]).status_code

@@ -8,10 +8,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test.client import MULTIPART_CONTENT
 from django.urls import reverse
 
-from accounts.plans.members import make_family
-from devportal.console import once, reviews
+from accounts.plans.members import get_or_create_family
+from devportal.console import idempotency, reviews
 from oidc.models import Client, ProjectMember
-from tests.console.reviewing import fill
+from tests.console.reviews.reviewing import fill
 from tests.factories import make_account
 from tests.security.consoles import READ, SENT, Place, ask, make_place, rows
 from tests.security.forms_on_pages import Form, forms_on, send_all
@@ -141,7 +141,7 @@ def test_no_field_breaks_a_form(name: str, place: Place) -> None:
     """Every field of every form takes the value; a page that comes back with it has stored nothing."""
     wrong = []
     for kind, value in BODIES.items():
-        token = once.new_token()
+        token = idempotency.new_token()
         fields = [field for field in FIELDS if field != "once"]
         bodies = [
             "&".join(f"{field}={value}" for field in [*fields, "once"]),
@@ -198,10 +198,10 @@ def test_no_field_of_any_form_breaks_the_console(place: Place) -> None:
         for name in (*READ, "account_plan"):
             url = reverse(name) if name == "account_plan" else place.url(name)
             for form in forms_on(place.browser, url, "/console/" if name in READ else "/account/plan"):
-                form.fields |= {"once": [once.new_token()]} if "once" in form.fields else {}
+                form.fields |= {"once": [idempotency.new_token()]} if "once" in form.fields else {}
                 found.setdefault((form.action, tuple(form.fields)), form)
 
-    make_family(place.owner)
+    get_or_create_family(place.owner)
     ProjectMember.objects.create(project=place.project, account=make_account(), role=ProjectMember.Role.OWNER)
     read()
     client = Client.objects.get(project=place.project)

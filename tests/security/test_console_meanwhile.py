@@ -16,11 +16,11 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from accounts.models import Account
-from devportal.console import once, reviews
-from oidc import invitations, members
+from devportal.console import idempotency, reviews
 from oidc.models import Client, Project, ProjectInvitation, ProjectMember
-from oidc.projects import create
-from tests.console.reviewing import fill
+from oidc.projects import invitations, members
+from oidc.projects.lifecycle import create_project
+from tests.console.reviews.reviewing import fill
 from tests.console.test_audit import CHANGES_NOTHING, DEEDS
 from tests.factories import make_account, make_key
 from tests.security.consoles import SENT, Place, make_place, rows
@@ -107,7 +107,7 @@ def _send(browser: Browser, url: str, form: Mapping[str, Any]) -> int:
 def race(place: Place, sent: Sent, meanwhile: Callable[[], Any]) -> tuple[int, bool]:
     """Send a form while `meanwhile` is done and not committed; return the status, and whether the form did anything."""
     sent.prepare(place)
-    form = {name: once.new_token() if name == once.FIELD else value for name, value in sent.form.items()}
+    form = {name: idempotency.new_token() if name == idempotency.FIELD else value for name, value in sent.form.items()}
     if form.get("to") == "member":
         form["to"] = place.things["member_id"]
     url = place.url(sent.name)
@@ -192,7 +192,7 @@ def test_a_suspension_meanwhile_takes_no_right_and_is_not_undone(what: str, plac
 
 def test_who_accepts_while_the_inviter_is_demoted_does_not_join(place: Place) -> None:
     other_owner = make_account()
-    other = create(other_owner, "Elsewhere")
+    other = create_project(other_owner, "Elsewhere")
     ProjectMember.objects.create(project=other, account=make_account(), role=Role.OWNER)
     place.things["invitation_id"] = invitations.invite(other, place.owner.email, "owner", other_owner).pk
 
@@ -208,7 +208,7 @@ def test_who_accepts_while_the_inviter_is_demoted_does_not_join(place: Place) ->
 def test_two_owners_who_hand_projects_to_each_other_do_not_wait_for_ever(place: Place) -> None:
     """People are locked by their key, after the project: whoever acts is not always first."""
     other = make_account()
-    theirs = create(other, "Elsewhere")
+    theirs = create_project(other, "Elsewhere")
     mine = [
         ProjectMember.objects.create(project=place.project, account=other, role=Role.DEVELOPER),
         ProjectMember.objects.create(project=theirs, account=place.owner, role=Role.DEVELOPER),

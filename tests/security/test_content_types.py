@@ -10,7 +10,7 @@ from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 from django.test import RequestFactory
 
-from devportal.lib.requests import Handler
+from devportal.lib.wsgi import UTF8Handler
 
 # Codecs that are no text, that refuse to be lenient, and none at all.
 NAMES = "hex base64 zlib idna punycode utf-16 utf-7 undefined rot13 unicode_escape nonsense \x00 \xe9"
@@ -41,8 +41,8 @@ def the_tests_own_connection() -> Iterator[None]:
 
 
 @functools.cache
-def _handler() -> Handler:
-    return Handler()
+def _handler() -> UTF8Handler:
+    return UTF8Handler()
 
 
 def status(path: str, method: str, content_type: str, body: bytes = b"a=%ff", query: str = "q=%C3%A4") -> int:

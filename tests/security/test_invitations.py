@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Account, Family, Invitation, Outbox
 from accounts.plans import invitations
-from tests.accounts.plans.making import family_of
+from tests.accounts.plans.factories import family_of
 from tests.factories import PASSWORD, make_account
 from tests.security.test_bad_input import HOSTILE
 

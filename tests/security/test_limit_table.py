@@ -15,7 +15,7 @@ import pytest
 from django.conf import settings as declared
 from django.test import Client as Browser
 
-from devportal.lib.counters import counters
+from devportal.lib.ratelimit.counters import counters
 from tests.security import limit_drives
 from tests.security.limit_drives import DRIVES, World
 from tests.urls import every_url

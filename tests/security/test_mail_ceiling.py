@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from accounts import mail_ceiling
+from accounts.mail import recipient_limit
 from accounts.models import Account, Outbox
-from accounts.plans.invitations import Refused
+from accounts.plans.invitations import InvitationRefused
 from accounts.plans.invitations import invite as invite_to_family
 from devportal.lib.ratelimit import keys
-from oidc import invitations
-from oidc.projects import TooMany
+from oidc.projects import invitations
+from oidc.projects.quotas import QuotaExceeded
 from tests.accounts.test_sign_up import code_of
 from tests.factories import PASSWORD, make_account, make_project
 
@@ -128,7 +128,7 @@ def test_a_browser_that_signed_in_before_has_a_budget_of_its_own(person: Account
 
 def test_a_new_address_of_somebody_who_is_signed_in_counts(signed_in: Browser, mailoutbox: list[Any]) -> None:
     for n in range(MOST):
-        mail_ceiling.count(f"victim+{n}@example.com")
+        recipient_limit.count_mail(f"victim+{n}@example.com")
     before = len(mailoutbox)
     signed_in.post("/account/reauthenticate/", {"login": "ada@example.com", "password": PASSWORD})
     page = signed_in.post("/account/email/", {"email": "victim@example.com", "action_add": ""})
@@ -139,7 +139,7 @@ def test_a_new_address_of_somebody_who_is_signed_in_counts(signed_in: Browser, m
 def test_invitations_to_projects_count(person: Account) -> None:
     for n in range(MOST):
         invitations.invite(make_project(person, name=f"P{n}"), "victim@example.com", "viewer", person)
-    with pytest.raises(TooMany, match="Several mails"):
+    with pytest.raises(QuotaExceeded, match="Several mails"):
         invitations.invite(make_project(person, name="One more"), "victim@example.com", "viewer", person)
     assert Outbox.objects.filter(to="victim@example.com").count() == MOST
 
@@ -153,7 +153,7 @@ def test_invitations_to_families_count(person: Account) -> None:
         if n < MOST:
             invite_to_family(family, "victim@example.com", owner)
             continue
-        with pytest.raises(Refused, match="Several mails"):
+        with pytest.raises(InvitationRefused, match="Several mails"):
             invite_to_family(family, "victim@example.com", owner)
     assert Outbox.objects.filter(to="victim@example.com").count() == MOST
 

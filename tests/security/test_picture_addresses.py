@@ -19,10 +19,11 @@ from accounts import pictures
 from accounts.models import Account, PairwiseSubject
 from api import keys
 from devportal.lib import clock
-from oidc import consent, projects
+from oidc.authorization import consent
 from oidc.models import Client, Project, ProjectMember
+from oidc.projects import lifecycle
 from tests.factories import make_account, make_client, make_key, make_project
-from tests.oidc.test_concurrency import at_once
+from tests.oidc.tokens.test_concurrency import at_once
 from tests.relying_party import RelyingParty, claims_of
 
 # What every answer of the service has, whoever asks for what. Values that differ at each request are not compared.
@@ -267,12 +268,12 @@ def test_two_apps_that_begin_at_once_get_one_address() -> None:
     account, project = make_account(), make_project()
     apps = [make_client(project), make_client(project)]
     for client in apps:
-        consent.remove(consent.record(account, client, ["openid", "profile"]))
+        consent.remove_consent(consent.record_consent(account, client, ["openid", "profile"]))
     before = PairwiseSubject.objects.get(account=account).picture_key
 
     def allow(number: int) -> str:
         with transaction.atomic():
-            consent.record(account, apps[number], ["openid", "profile"])
+            consent.record_consent(account, apps[number], ["openid", "profile"])
             return PairwiseSubject.objects.get(account=account).picture_key
 
     assert len({before, *at_once(2, allow)}) == 2
@@ -288,7 +289,7 @@ def suspend(client: Client) -> None:
 
 def delete_project(client: Client) -> None:
     owner = ProjectMember.objects.get(project=client.project, role=ProjectMember.Role.OWNER).account
-    projects.delete(client.project, owner)
+    lifecycle.delete_project(client.project, owner)
 
 
 @pytest.mark.parametrize("end", [turn_off, suspend, delete_project, Client.delete])
@@ -341,7 +342,7 @@ def test_a_keys_address_lives_as_long_as_the_key(own_project: Project, face: Acc
     row, raw = make_key(own_project, face)
     path = address_by_key(raw)
     assert fetch(path).status_code == 200
-    keys.revoke(row, face)
+    keys.revoke_key(row, face)
     assert fetch(path).status_code == 404
     _, raw = make_key(own_project, face)
     assert address_by_key(raw) != path
@@ -368,7 +369,7 @@ def test_a_key_keeps_the_address_that_an_app_had_and_the_other_way_round(
     remove(mine, face)
     assert fetch(path).status_code == 200
     assert path_in(mine) == path
-    keys.revoke(row, face)
+    keys.revoke_key(row, face)
     assert fetch(path).status_code == 200
 
 
@@ -376,7 +377,7 @@ def test_a_key_without_permission_shows_and_keeps_nothing(own_project: Project, 
     row, raw = make_key(own_project, face)
     path = address_by_key(raw)
     make_key(own_project, face, permissions=())
-    keys.revoke(row, face)
+    keys.revoke_key(row, face)
     assert fetch(path).status_code == 404
 
 

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account
-from oidc.models import AccessToken, AuthorizationCode, Client, Family
+from oidc.models import AccessToken, AuthorizationCode, Client, TokenFamily
 from tests.factories import PASSWORD
 from tests.relying_party import RelyingParty, answer_of, challenge_of
 
@@ -135,4 +135,4 @@ def test_nothing_is_kept_of_a_refused_request(spa: Client, person: Account) -> N
     app.authorize(code_challenge=None)
     app.browser.post("/account/login/", {"login": person.email, "password": PASSWORD})
     assert app.browser.get("/connect/resume")["Location"] == "/account/"
-    assert not Family.objects.exists()
+    assert not TokenFamily.objects.exists()

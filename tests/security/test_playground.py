@@ -12,12 +12,12 @@ from django.test import Client as Browser
 from django.test import RequestFactory, override_settings
 
 from accounts.models import Account
-from devportal.console.playground import calls
+from devportal.console.playground import internal_client
 from devportal.lib import client_ip, request_id
 from devportal.lib.request_id import RequestIdMiddleware
+from oidc.clients.redirect_uris import playground_redirect_uri, validate_redirect_uri
 from oidc.models import Client, Project, ProjectMember
-from oidc.registration import check_redirect_uri, playground_redirect_uri
-from tests.console.playing import CALLBACK, Playground, parameters_of, tokens_on
+from tests.console.playground.playing import CALLBACK, Playground, parameters_of, tokens_on
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.relying_party import RelyingParty, sign_in
 
@@ -83,19 +83,19 @@ VARIANTS = [
 
 
 def test_the_playgrounds_address_may_be_registered_and_no_other_of_the_service() -> None:
-    check_redirect_uri(playground_redirect_uri())
+    validate_redirect_uri(playground_redirect_uri())
     for variant in VARIANTS:
         uri = variant.format(own=playground_redirect_uri(), base=settings.AUTH_URL)
         with pytest.raises(ValidationError):
-            check_redirect_uri(uri)
+            validate_redirect_uri(uri)
 
 
 @override_settings(AUTH_URL="https://login.example.com", BASE_URL="https://api.example.com")
 def test_it_is_on_the_host_of_the_sign_in_service_alone() -> None:
-    check_redirect_uri("https://login.example.com/console/playground/callback")
+    validate_redirect_uri("https://login.example.com/console/playground/callback")
     for other in ("https://api.example.com", "http://login.example.com", "https://login.example.com:443"):
         with pytest.raises(ValidationError):
-            check_redirect_uri(f"{other}/console/playground/callback")
+            validate_redirect_uri(f"{other}/console/playground/callback")
 
 
 def test_a_client_without_it_redirects_nobody_there(project: Project, developer: Account) -> None:
@@ -351,18 +351,18 @@ def test_behind_https_its_calls_are_https_and_not_redirected(proxies: list[str],
     settings.SECURE_SSL_REDIRECT = True
     settings.TRUSTED_PROXIES = proxies
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if proxies else None
-    calls._handler.cache_clear()
+    internal_client._handler.cache_clear()
     try:
-        assert calls.get("/v1/me", "nonsense").error == "invalid_token"
+        assert internal_client.get_endpoint("/v1/me", "nonsense").error == "invalid_token"
         form = {"grant_type": "authorization_code", "code": "x", "redirect_uri": "x", "code_verifier": "x" * 43}
-        assert calls.exchange_code(form, "nobody", "").error == "invalid_client"
+        assert internal_client.exchange_code(form, "nobody", "").error == "invalid_client"
     finally:
-        calls._handler.cache_clear()
+        internal_client._handler.cache_clear()
 
 
 def test_a_call_leaves_the_request_around_it_as_it_was(rf: RequestFactory, db: None) -> None:
     outer = rf.get("/console/", REMOTE_ADDR="203.0.113.9")
     RequestIdMiddleware(lambda request: HttpResponse())(outer)
     before = request_id.current()
-    calls.get("/v1/me", "nonsense")
+    internal_client.get_endpoint("/v1/me", "nonsense")
     assert (request_id.current(), client_ip.current()) == (before, "203.0.113.9")

@@ -15,7 +15,7 @@ from django.contrib.sessions.models import Session
 from django.db import connection
 from django.test import Client as Browser
 
-from accounts import data, migrations
+from accounts import deletion, migrations
 from accounts.models import Account
 from devportal.lib.sessions import hash_of
 from tests.factories import PASSWORD
@@ -131,7 +131,7 @@ def deactivate_and_reactivate(person: Account, here: Browser) -> None:
 
 
 def delete(person: Account, here: Browser) -> None:
-    data.delete(Account.objects.get(pk=person.pk))
+    deletion.delete_account(Account.objects.get(pk=person.pk))
 
 
 @pytest.mark.parametrize("listed", [True, False])
@@ -183,7 +183,7 @@ def test_another_person_s_sessions_go_on(person: Account, client: Browser) -> No
 
 def test_nothing_is_kept_of_the_listed_sessions_of_who_is_deleted(person: Account) -> None:
     sign_in(Browser(), person)
-    data.delete(person)
+    deletion.delete_account(person)
     assert not Session.objects.exists()
 
 

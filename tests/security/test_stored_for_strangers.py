@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from accounts.models import Account
 from devportal.console.models import SignInEvent
-from oidc import pending
+from oidc.authorization import interactions
 from oidc.models import Client
 from oidc.parameters import MAX_QUERY
 from tests.factories import PASSWORD, make_account
@@ -55,10 +55,10 @@ def test_the_bound_is_exact(stranger: RelyingParty) -> None:
 
 
 def test_its_developer_can_look_it_up(stranger: RelyingParty) -> None:
-    from api import usage
+    from api.usage import recording
 
     stranger.authorize(state="x" * MAX_QUERY)
-    usage.flush()
+    recording.flush_usage()
     assert SignInEvent.objects.get().reason == "The request is longer than 4,096 characters."
 
 
@@ -123,12 +123,12 @@ def test_one_session_stays_small(stranger: RelyingParty) -> None:
     import secrets
 
     sizes = []
-    for _ in range(pending.MAX_PENDING + 4):
+    for _ in range(interactions.MAX_INTERACTIONS + 4):
         stranger.authorize(state=secrets.token_hex(1000))
         sizes.append(len(Session.objects.get().session_data))
     assert sizes[0] < 4096
     assert max(sizes) < 16_000
-    assert sizes[-1] < sizes[pending.MAX_PENDING - 1] * 1.1
+    assert sizes[-1] < sizes[interactions.MAX_INTERACTIONS - 1] * 1.1
 
 
 # --- How long ---
@@ -186,10 +186,10 @@ def test_the_lifetime_is_never_below_that_of_what_it_holds() -> None:
 
 def test_what_waited_for_too_long_is_forgotten(app: RelyingParty, later: Callable[[float], None]) -> None:
     app.authorize()
-    assert pending.SESSION_KEY in app.browser.session
+    assert interactions.SESSION_KEY in app.browser.session
     later(3601)
     app.browser.get("/account/")
-    assert pending.SESSION_KEY not in app.browser.session
+    assert interactions.SESSION_KEY not in app.browser.session
 
 
 # --- Only where it is needed ---

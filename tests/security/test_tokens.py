@@ -21,8 +21,8 @@ from jwcrypto.jws import JWS
 
 from devportal.lib import clock, encryption
 from devportal.lib.credentials import digest
-from oidc import keys
 from oidc.models import AccessToken, SigningKey
+from oidc.signing_keys import keyring, rotation
 from tests.relying_party import FORM, RelyingParty, answer_of, claims_of, header_of
 
 Changes = dict[str, Any]
@@ -80,7 +80,7 @@ def test_unsigned_tokens(app: RelyingParty, genuine: str, alg: str | None) -> No
 
 
 def test_hmac_with_the_public_key(app: RelyingParty, genuine: str) -> None:
-    ring_key = keys.signing_key()
+    ring_key = keyring.signing_key()
     public = ring_key.public
     secrets = [
         public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
@@ -170,9 +170,9 @@ def test_a_missing_key_id(app: RelyingParty, genuine: str) -> None:
 
 
 def test_a_published_key_signs_only_with_its_own_id(app: RelyingParty, genuine: str) -> None:
-    keys.rotate(now=True)
-    keys.reload()
-    following = next(kid for kid in keys.current_ring().published if kid != keys.signing_key().kid)
+    rotation.rotate(now=True)
+    keyring.reload_keyring()
+    following = next(kid for kid in keyring.current_keyring().published if kid != keyring.signing_key().kid)
     assert is_refused(app, sign(header_of(genuine) | {"kid": following}, claims_of(genuine)))
 
 

@@ -5,7 +5,7 @@ from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client as Browser
 
-from devportal.lib.mail import check_address
+from devportal.lib.mail import validate_mail_address
 
 TOO_MUCH = 2 * max(settings.PICTURE_MAX_BYTES, settings.LOGO_MAX_BYTES) + 1
 
@@ -33,9 +33,9 @@ def test_a_file_that_only_its_form_refuses_gets_the_form_s_own_words(signed_in: 
 @pytest.mark.parametrize("address", ["a@exa\u200bmple.com", "a@ex\u00adample.com", "a@\uff45xample.com"])
 def test_an_address_that_would_be_mailed_elsewhere_is_refused(address: str) -> None:
     with pytest.raises(Exception, match="valid email"):
-        check_address(address)
+        validate_mail_address(address)
 
 
 @pytest.mark.parametrize("address", ["a@example.com", "A@Example.COM", "a@bücher.example"])
 def test_an_honest_address_passes(address: str) -> None:
-    check_address(address)
+    validate_mail_address(address)

@@ -15,10 +15,10 @@ from unfold.widgets import (
 from accounts.models import Account
 from accounts.roles import REVIEWER
 from devportal.console import reviews
-from devportal.console.reviews import Incomplete
-from devportal.console.reviews.reasons import Reason, require
-from devportal.console.reviews.thread import LONGEST_TEXT, clean_text
-from devportal.lib.admin.acts import ActForm
+from devportal.console.reviews import IncompleteSubmission
+from devportal.console.reviews.reasons import ReviewReason, validate_reasons
+from devportal.console.reviews.timeline import MAX_TEXT_LENGTH, clean_text
+from devportal.lib.admin.actions import ActionForm
 from oidc.scopes import SCOPES
 
 EVERYTHING = "everything"
@@ -27,10 +27,10 @@ APPROVE, REFUSE = "approve", "refuse"
 
 def _note(label: str, *, required: bool = False) -> forms.CharField:
     widget = UnfoldAdminTextareaWidget({"rows": 5})
-    return forms.CharField(label=label, max_length=LONGEST_TEXT, required=required, widget=widget)
+    return forms.CharField(label=label, max_length=MAX_TEXT_LENGTH, required=required, widget=widget)
 
 
-class NoteForm(ActForm):
+class NoteForm(ActionForm):
     """A note that the developers read."""
 
     text = _note("Note", required=True)
@@ -43,7 +43,7 @@ class OptionalNoteForm(NoteForm):
     text = _note("Note to the developers (optional)")
 
 
-class SeenForm(OptionalNoteForm):
+class RevisionForm(OptionalNoteForm):
     """A form that decides on a submission: on what was on the page, and not on what came since."""
 
     revision = forms.IntegerField(widget=forms.HiddenInput)
@@ -53,25 +53,25 @@ class SeenForm(OptionalNoteForm):
         self.initial["revision"] = self.row.revision
 
 
-def _reasons(table: Mapping[str, Reason]) -> forms.MultipleChoiceField:
+def _reasons(table: Mapping[str, ReviewReason]) -> forms.MultipleChoiceField:
     choices = [(reason.code, reason.title) for reason in table.values()]
     return forms.MultipleChoiceField(label="Reasons", choices=choices, widget=UnfoldAdminCheckboxSelectMultipleWidget)
 
 
 class _NeedsReasons(OptionalNoteForm):
-    table: Mapping[str, Reason]
+    table: Mapping[str, ReviewReason]
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         if "reasons" in cleaned and "text" in cleaned:
             try:
-                cleaned["reasons"] = require(cleaned["reasons"], cleaned["text"], self.table)
-            except Incomplete as error:
+                cleaned["reasons"] = validate_reasons(cleaned["reasons"], cleaned["text"], self.table)
+            except IncompleteSubmission as error:
                 raise ValidationError(str(error)) from error
         return cleaned
 
 
-class RefusalForm(_NeedsReasons, SeenForm):
+class RefusalForm(_NeedsReasons, RevisionForm):
     """Why changes are requested, or an app is rejected."""
 
     table = reviews.REASONS
@@ -95,7 +95,7 @@ class WithdrawalForm(SuspensionForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        held = [(scope, f"{scope} alone: {title_of(scope)}") for scope in self.row.client.approved_scopes.split()]
+        held = [(scope, f"{scope} alone: {scope_title(scope)}") for scope in self.row.client.approved_scopes.split()]
         everything = (EVERYTHING, "Everything: the app becomes one that has not been reviewed")
         choices = [*([everything] if self.row.client.is_verified else []), *held]
         self.fields["what"].choices = choices  # type: ignore[attr-defined]
@@ -107,14 +107,14 @@ class WithdrawalForm(SuspensionForm):
         return None if EVERYTHING in what else what
 
 
-class ApprovalForm(SeenForm):
+class ApprovalForm(RevisionForm):
     """A decision on each scope that is asked for; none is made beforehand."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for scope, justification in self.row.snapshot.get("scopes", {}).items():
             self.fields[f"scope_{scope}"] = forms.ChoiceField(
-                label=f"{scope}: {title_of(scope)}",
+                label=f"{scope}: {scope_title(scope)}",
                 help_text=f"“{justification}”" if justification else "",
                 choices=[(APPROVE, "Approve"), (REFUSE, "Refuse")],
                 widget=UnfoldAdminRadioSelectWidget,
@@ -128,7 +128,7 @@ class ApprovalForm(SeenForm):
         return {name.removeprefix("scope_"): value == APPROVE for name, value in decided.items()}
 
 
-class AssigneeForm(ActForm):
+class AssigneeForm(ActionForm):
     """To whom a review is given: any reviewer, or nobody."""
 
     assignee = forms.ModelChoiceField(
@@ -142,6 +142,6 @@ class AssigneeForm(ActForm):
         self.initial["assignee"] = self.row.assignee_id
 
 
-def title_of(scope: str) -> str:
+def scope_title(scope: str) -> str:
     """Return what people read of a scope; one that is gone has no words left."""
     return SCOPES[scope].title if scope in SCOPES else scope

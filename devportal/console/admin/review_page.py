@@ -6,7 +6,7 @@ from typing import Any
 from django.urls import NoReverseMatch, reverse
 
 from devportal.console import reviews
-from devportal.console.admin.forms import title_of
+from devportal.console.admin.forms import scope_title
 from devportal.console.models import AppReview
 
 MOST_EARLIER = 20
@@ -25,7 +25,7 @@ def context(review: AppReview) -> dict[str, Any]:
         "differences": [_difference(review, row) for row in reviews.differences(review)],
         "asked": [_asked(review, field, label) for field, label in reviews.LABELS.items() if field != "scopes"],
         "scopes": _scopes(review),
-        "evidence": _evidence(reviews.evidence(client)),
+        "evidence": _evidence(reviews.collect_evidence(client)),
         "earlier": _titled(earlier.select_related("decided_by").order_by("-number")[:MOST_EARLIER]),
         "entries": _titled(reviews.timeline(client)),
         "preview_url": _preview_url(review),
@@ -74,7 +74,7 @@ def _scopes(review: AppReview) -> list[dict[str, Any]]:
     return [
         {
             "name": scope,
-            "title": title_of(scope),
+            "title": scope_title(scope),
             "justification": justification,
             "is_held": scope in held,
             "decision": review.decisions.get(scope),

@@ -1,6 +1,6 @@
 from devportal.console.models.audit import AuditEvent
-from devportal.console.models.forms import SentForm
+from devportal.console.models.idempotency import IdempotencyToken
 from devportal.console.models.reviews import AppReview, ReviewEntry
-from devportal.console.models.signins import SignInEvent
+from devportal.console.models.sign_in_log import SignInEvent
 
-__all__ = ["AppReview", "AuditEvent", "ReviewEntry", "SentForm", "SignInEvent"]
+__all__ = ["AppReview", "AuditEvent", "IdempotencyToken", "ReviewEntry", "SignInEvent"]

@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from django.db import transaction
 
 from accounts.models import Account
-from devportal.console.playground import calls, explaining, runs
-from devportal.console.playground.calls import Exchange
-from devportal.console.playground.explaining import Explained
-from devportal.console.playground.runs import Run, Session
+from devportal.console.playground import internal_client, sessions, token_decoder
+from devportal.console.playground.internal_client import Exchange
+from devportal.console.playground.sessions import PlaygroundRun, Session
+from devportal.console.playground.token_decoder import DecodedToken
 from oidc import scopes
-from oidc.client_settings import update_settings
+from oidc.clients.redirect_uris import playground_redirect_uri
+from oidc.clients.registration import update_client
 from oidc.models import Client
-from oidc.registration import playground_redirect_uri
-from oidc.roles import Gone
+from oidc.projects.locking import Gone
 
 PROMPTS = {
     "": "left out: pages appear where they are needed",
@@ -36,22 +36,22 @@ PARAMETERS = {
 
 
 @dataclass(frozen=True)
-class Result:
+class ExchangeResult:
     """What came of an exchange: its request and answer, and if it was good, what the tokens say and open."""
 
     exchange: Exchange
-    tokens: list[Explained] = field(default_factory=list)
+    tokens: list[DecodedToken] = field(default_factory=list)
     refresh_token: str = ""
     granted: list[str] = field(default_factory=list)
     calls: list[Exchange] = field(default_factory=list)
 
 
-def is_open(client: Client) -> bool:
+def is_registered(client: Client) -> bool:
     """Tell whether the playground's address is registered on a client."""
     return client.redirect_uri_allowed(playground_redirect_uri())
 
 
-def set_open(client: Client, actor: Account, wanted: bool) -> None:
+def set_registered(client: Client, actor: Account, wanted: bool) -> None:
     """Register the playground's address on a client, or take it away. Raises ValidationError, Gone."""
     address = playground_redirect_uri()
     with transaction.atomic():
@@ -62,36 +62,36 @@ def set_open(client: Client, actor: Account, wanted: bool) -> None:
         others = [uri for uri in row.registered_redirect_uris if uri != address]
         # At the end: the first address stands for the app on the consent page.
         redirects = [*others, address] if wanted else others
-        update_settings(row, actor, redirects, row.registered_post_logout_redirect_uris)
+        update_client(row, actor, redirects, row.registered_post_logout_redirect_uris)
 
 
 def choose_scopes(client: Client, asked: list[str]) -> list[str]:
     """Return what of `asked` the client may ask for, with openid, in the usual order."""
-    allowed = scopes.allowed_for(client)
-    return scopes.join({scopes.OPENID, *(name for name in asked if name in allowed)}).split()
+    allowed = scopes.allowed_scopes(client)
+    return scopes.format_scope({scopes.OPENID, *(name for name in asked if name in allowed)}).split()
 
 
-def exchange(session: Session, run: Run, client: Client, secret: str) -> Result:
+def exchange_code(session: Session, run: PlaygroundRun, client: Client, secret: str) -> ExchangeResult:
     """Exchange the run's code, take the tokens apart, and call the API with them. Nothing of them is kept."""
-    sent = calls.exchange_code(run.form(), client.client_id, secret if client.has_secret else "")
+    sent = internal_client.exchange_code(run.form(), client.client_id, secret if client.has_secret else "")
     if not sent.is_good:
-        return Result(sent)
+        return ExchangeResult(sent)
     answer = sent.answer
-    runs.note_tokens(session, run, answer["access_token"])
-    granted = scopes.split(answer["scope"])
-    return Result(
+    sessions.record_tokens(session, run, answer["access_token"])
+    granted = scopes.parse_scope(answer["scope"])
+    return ExchangeResult(
         sent,
         [
-            explaining.id_token(answer["id_token"], client.client_id, run.nonce, answer["access_token"]),
-            explaining.access_token(answer["access_token"]),
+            token_decoder.decode_id_token(answer["id_token"], client.client_id, run.nonce, answer["access_token"]),
+            token_decoder.decode_access_token(answer["access_token"]),
         ],
         answer.get("refresh_token", ""),
         granted,
-        [calls.get(path, answer["access_token"]) for path in paths_for(granted)],
+        [internal_client.get_endpoint(path, answer["access_token"]) for path in accessible_paths(granted)],
     )
 
 
-def paths_for(granted: list[str]) -> list[str]:
+def accessible_paths(granted: list[str]) -> list[str]:
     """Return the endpoints that a token with these scopes opens."""
     opened = set(granted)
     me = ["/v1/me"] if opened & {"email", "profile"} else []

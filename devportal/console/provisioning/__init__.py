@@ -15,20 +15,20 @@ from devportal.console.provisioning.organizations import apply_organization
 from devportal.console.provisioning.people import apply_person
 from devportal.console.provisioning.plans import apply_plan
 from devportal.console.provisioning.projects import apply_project
-from devportal.console.provisioning.reading import BadFile, Table
+from devportal.console.provisioning.toml_tables import InvalidFile, Table
 
-__all__ = ["BadFile", "provision"]
+__all__ = ["InvalidFile", "provision"]
 
 
 def provision(file: Path, *, rotate_secrets: bool = False) -> dict[str, Any]:
     """Put in place what `file` declares, in one transaction, and return it in the file's order.
 
-    Secrets appear only where they were made just now. Raises BadFile, naming the key, and then nothing changed.
+    Secrets appear only where they were made just now. Raises InvalidFile, naming the key, and then nothing changed.
     """
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadFile(str(error)) from error
+        raise InvalidFile(str(error)) from error
     root = Table(document, "")
     plans, people, families, organizations, projects = (
         root.tables(name) for name in ("plans", "people", "families", "organizations", "projects")

@@ -1,9 +1,9 @@
 """`[[families]]`: people who share a plan, known by their owner."""
 
 from accounts.plans import members
-from devportal.console.provisioning.accounts import account_named, accounts_named
-from devportal.console.provisioning.reading import Table
+from devportal.console.provisioning.account_lookup import account_named, accounts_named
 from devportal.console.provisioning.subscriptions import apply_subscription, read_subscription
+from devportal.console.provisioning.toml_tables import Table
 
 
 def apply_family(table: Table) -> None:
@@ -13,7 +13,7 @@ def apply_family(table: Table) -> None:
     subscription = read_subscription(table)
     table.refuse_unknown()
 
-    family = members.make_family(owner)
+    family = members.get_or_create_family(owner)
     if "members" in table:
         members.set_members(family, named)
     apply_subscription(subscription, family)

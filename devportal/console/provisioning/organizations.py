@@ -2,9 +2,9 @@
 
 from accounts.models import Organization
 from accounts.plans import members
-from devportal.console.provisioning.accounts import accounts_named
-from devportal.console.provisioning.reading import Table
+from devportal.console.provisioning.account_lookup import accounts_named
 from devportal.console.provisioning.subscriptions import apply_subscription, read_subscription
+from devportal.console.provisioning.toml_tables import Table
 
 
 def apply_organization(table: Table) -> None:

@@ -10,8 +10,8 @@ from django.core.validators import validate_email
 from accounts.models import Account
 from accounts.profile import clean_picture
 from accounts.roles import ROLES, set_roles
-from devportal.console.provisioning.reading import BadFile, Table
 from devportal.console.provisioning.subscriptions import apply_subscription, read_subscription
+from devportal.console.provisioning.toml_tables import InvalidFile, Table
 
 
 def apply_person(table: Table, folder: Path) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def apply_person(table: Table, folder: Path) -> dict[str, Any]:
     try:
         validate_email(email)
     except ValidationError as error:
-        raise BadFile(f"{table.at('email')}: is not an address") from error
+        raise InvalidFile(f"{table.at('email')}: is not an address") from error
     password: str | None = table.text("password", None, longest=4096)
     given_name = table.text("given_name", "", longest=100)
     family_name: str | None = table.text("family_name", None, longest=100)
@@ -59,6 +59,6 @@ def _set_picture(account: Account, table: Table, file: Path) -> None:
         with file.open("rb") as upload:
             account.picture = clean_picture(upload)
     except OSError as error:
-        raise BadFile(f"{table.at('picture')}: can't be read: {error.strerror}") from error
+        raise InvalidFile(f"{table.at('picture')}: can't be read: {error.strerror}") from error
     except ValidationError as error:
-        raise BadFile(f"{table.at('picture')}: {' '.join(error.messages)}") from error
+        raise InvalidFile(f"{table.at('picture')}: {' '.join(error.messages)}") from error

@@ -7,7 +7,7 @@ from django.core.validators import validate_slug
 
 from accounts.models import Feature, Plan, PlanEntitlement
 from accounts.models.plans import CACHE_SECONDS, MAX_CACHE_SECONDS
-from devportal.console.provisioning.reading import BadFile, Table
+from devportal.console.provisioning.toml_tables import InvalidFile, Table
 
 MAX_RANK = 2**31 - 1
 
@@ -16,7 +16,7 @@ def apply_plan(table: Table) -> None:
     """Create or update one plan; a key left out changes nothing. What a plan is said to grant replaces what it did."""
     plan_id = table.name("id", validate_slug)
     if len(plan_id) > 64:
-        raise BadFile(f"{table.at('id')}: must have 1 to 64 characters")
+        raise InvalidFile(f"{table.at('id')}: must have 1 to 64 characters")
     declared: dict[str, Any] = {
         "display_name": table.text("display_name", longest=100),
         "rank": table.number("rank", 0, least=-MAX_RANK, most=MAX_RANK),
@@ -49,7 +49,7 @@ def _check_app(slug: str) -> None:
 def _read(entitlements: Table, name: str) -> dict[str, Any]:
     """Return what the table of one feature says, checked."""
     if not 1 <= len(name) <= 100 or "\x00" in name:
-        raise BadFile(f"{entitlements.at(name)}: a feature's name must have 1 to 100 characters")
+        raise InvalidFile(f"{entitlements.at(name)}: a feature's name must have 1 to 100 characters")
     table = entitlements.table(name)
     assert table is not None
     status = table.choice("status", PlanEntitlement.Status.values)
@@ -57,5 +57,5 @@ def _read(entitlements: Table, name: str) -> dict[str, Any]:
     unit: str | None = table.text("unit", None, longest=50)
     table.refuse_unknown()
     if limit is None and status == PlanEntitlement.Status.GRANTED_WITH_LIMIT:
-        raise BadFile(f"{table.at('limit')}: is missing")
+        raise InvalidFile(f"{table.at('limit')}: is missing")
     return {"status": status, "limit": limit, "unit": unit or None}

@@ -6,11 +6,13 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from accounts.models import Account
-from devportal.console.provisioning.accounts import account_named
-from devportal.console.provisioning.api_keys import apply_key
-from devportal.console.provisioning.reading import BadFile, Table
+from devportal.console.provisioning.account_lookup import account_named
+from devportal.console.provisioning.api_keys import apply_api_key
+from devportal.console.provisioning.toml_tables import InvalidFile, Table
 from devportal.lib import clock
-from oidc import clients, names, registration, scopes
+from oidc import names, scopes
+from oidc.clients import redirect_uris as client_redirect_uris
+from oidc.clients import secrets
 from oidc.models import Client, Project, ProjectMember
 from oidc.models.clients import new_client_id
 
@@ -19,7 +21,7 @@ APPROVABLE = [scope.name for scope in scopes.SCOPES.values() if scope.needs_appr
 
 def apply_project(table: Table, *, rotate_secrets: bool) -> dict[str, Any]:
     """Create or update one project and what it declares; a key left out changes nothing."""
-    name = table.name("name", names.check_name)
+    name = table.name("name", names.validate_name)
     owner = account_named(table, "owner")
     members = table.tables("members")
     suspended = table.flag("suspended", False)
@@ -41,7 +43,7 @@ def apply_project(table: Table, *, rotate_secrets: bool) -> dict[str, Any]:
         "id": project.public_id,
         "name": name,
         "clients": [_apply_client(client, project, rotate_secrets) for client in client_tables],
-        "api_keys": [apply_key(key, project, rotate_secrets) for key in key_tables],
+        "api_keys": [apply_api_key(key, project, rotate_secrets) for key in key_tables],
     }
 
 
@@ -50,7 +52,7 @@ def _apply_member(table: Table, project: Project, owner: Account) -> None:
     role = table.choice("role", ProjectMember.Role.values)
     table.refuse_unknown()
     if account == owner and role != ProjectMember.Role.OWNER:
-        raise BadFile(f"{table.at('role')}: the owner stays owner")
+        raise InvalidFile(f"{table.at('role')}: the owner stays owner")
     ProjectMember.objects.update_or_create(project=project, account=account, defaults={"role": role})
 
 
@@ -69,14 +71,16 @@ class _Declared:
 
 
 def _read_client(table: Table) -> _Declared:
-    redirect_uris = table.texts("redirect_uris", registration.check_redirect_uri)
+    redirect_uris = table.texts("redirect_uris", client_redirect_uris.validate_redirect_uri)
     if not redirect_uris:
-        raise BadFile(f"{table.at('redirect_uris')}: must name at least one address")
+        raise InvalidFile(f"{table.at('redirect_uris')}: must name at least one address")
     declared = _Declared(
-        name=table.name("name", names.check_name),
+        name=table.name("name", names.validate_name),
         kind=table.choice("type", Client.Type.values),
         redirect_uris=" ".join(redirect_uris),
-        post_logout_redirect_uris=" ".join(table.texts("post_logout_redirect_uris", registration.check_redirect_uri)),
+        post_logout_redirect_uris=" ".join(
+            table.texts("post_logout_redirect_uris", client_redirect_uris.validate_redirect_uri)
+        ),
         enabled=table.flag("enabled", True),
         first_party=table.flag("first_party", False),
         verified=table.flag("verified", False),
@@ -92,10 +96,12 @@ def _check_approvable(scope: str) -> None:
 
 
 def _client_named(table: Table, project: Project, name: str) -> Client | None:
-    """Return the client of this name. Raises BadFile for two: in the console several may share one."""
+    """Return the client of this name. Raises InvalidFile for two: in the console several may share one."""
     found = list(Client.objects.filter(project=project, name=name)[:2])
     if len(found) > 1:
-        raise BadFile(f"{table.at('name')}: several clients of the project have this name; rename all but one first")
+        raise InvalidFile(
+            f"{table.at('name')}: several clients of the project have this name; rename all but one first"
+        )
     return found[0] if found else None
 
 
@@ -106,7 +112,7 @@ def _apply_client(table: Table, project: Project, rotate_secrets: bool) -> dict[
     if client is None:
         client = Client(project=project, name=declared.name, type=declared.kind, client_id=new_client_id())
     elif client.type != declared.kind:
-        clients.change_type(client, declared.kind)
+        secrets.change_type(client, declared.kind)
     client.redirect_uris = declared.redirect_uris
     for key in ("post_logout_redirect_uris", "enabled", "first_party", "approved_scopes"):
         if is_new or key in table:
@@ -133,4 +139,4 @@ def _secret(client: Client, rotate: bool) -> str | None:
         if not rotate:
             return None
         live.update(ended_at=clock.now())
-    return clients.create_secret(client)[1]
+    return secrets.create_secret(client)[1]

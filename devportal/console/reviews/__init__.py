@@ -3,32 +3,23 @@
 `machine.py` holds who may do what from where; `developers.py` and `reviewers.py` are the steps of the two sides.
 """
 
-from devportal.console.reviews.completeness import Item, checklist
-from devportal.console.reviews.developers import (
+from devportal.console.reviews.developer_actions import (
     answer,
     draft_of,
     request_scopes,
     require_editable,
     resubmit,
-    save,
     save_branding,
-    send,
+    save_submission,
+    send_submission,
     start_over,
     submit,
     withdraw,
 )
-from devportal.console.reviews.facts import Evidence, Similar, evidence
-from devportal.console.reviews.machine import (
-    STEPS,
-    IllegalStep,
-    Incomplete,
-    NotAllowed,
-    may_decide,
-    may_review,
-    steps_for,
-)
-from devportal.console.reviews.reasons import REASONS, SUSPENSION_REASONS, Reason
-from devportal.console.reviews.reviewers import (
+from devportal.console.reviews.evidence import Evidence, SimilarApp, collect_evidence
+from devportal.console.reviews.reasons import REASONS, SUSPENSION_REASONS, ReviewReason
+from devportal.console.reviews.requirements import Requirement, submission_requirements
+from devportal.console.reviews.reviewer_actions import (
     approve,
     assign,
     lift_suspension,
@@ -45,32 +36,40 @@ from devportal.console.reviews.snapshots import (
     differences,
     last_approved,
     open_review,
-    working,
-    working_in,
+    working_snapshot,
+    working_snapshot_of,
 )
-from devportal.console.reviews.thread import timeline
+from devportal.console.reviews.timeline import timeline
+from devportal.console.reviews.workflow import (
+    REVIEW_STEPS,
+    IllegalReviewStep,
+    IncompleteSubmission,
+    ReviewNotAllowed,
+    may_decide,
+    may_review,
+    steps_for,
+)
 
 __all__ = [
     "LABELS",
     "REASONS",
     "REVIEWED_SCOPES",
-    "STEPS",
+    "REVIEW_STEPS",
     "SUSPENSION_REASONS",
     "Difference",
     "Evidence",
-    "IllegalStep",
-    "Incomplete",
-    "Item",
-    "NotAllowed",
-    "Reason",
-    "Similar",
+    "IllegalReviewStep",
+    "IncompleteSubmission",
+    "Requirement",
+    "ReviewNotAllowed",
+    "ReviewReason",
+    "SimilarApp",
     "answer",
     "approve",
     "assign",
-    "checklist",
+    "collect_evidence",
     "differences",
     "draft_of",
-    "evidence",
     "last_approved",
     "lift_suspension",
     "may_decide",
@@ -81,17 +80,18 @@ __all__ = [
     "request_scopes",
     "require_editable",
     "resubmit",
-    "save",
     "save_branding",
-    "send",
+    "save_submission",
+    "send_submission",
     "start",
     "start_over",
     "steps_for",
+    "submission_requirements",
     "submit",
     "suspend_project",
     "timeline",
     "withdraw",
     "withdraw_approval",
-    "working",
-    "working_in",
+    "working_snapshot",
+    "working_snapshot_of",
 ]

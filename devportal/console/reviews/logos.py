@@ -13,14 +13,14 @@ from django.dispatch import receiver
 from django.urls import reverse
 
 from devportal.console.models import AppReview
-from oidc.logos import version
+from oidc.clients.logos import logo_version
 from oidc.models import Client
 
 FOLDER = "logos/"
 
 
 @contextmanager
-def kept(logo: ContentFile[bytes] | None) -> Iterator[str]:
+def stored_logo(logo: ContentFile[bytes] | None) -> Iterator[str]:
     """Store a logo for the block and yield its name ("" for none); if the block fails, it is deleted again."""
     if logo is None:
         yield ""
@@ -33,20 +33,20 @@ def kept(logo: ContentFile[bytes] | None) -> Iterator[str]:
         raise
 
 
-def address(client: Client, name: str) -> str:
+def logo_path(client: Client, name: str) -> str:
     """Return the path at which members and reviewers find a logo of an app, approved or not; "" without one."""
     if not name:
         return ""
-    return reverse("console:review_logo", args=[client.project.public_id, client.client_id, version(name)])
+    return reverse("console:review_logo", args=[client.project.public_id, client.client_id, logo_version(name)])
 
 
-def find(client: Client, wanted: str) -> str | None:
+def find_logo(client: Client, wanted: str) -> str | None:
     """Return the name of the logo with this version among those that the app or one of its reviews has."""
     names = {client.logo.name, *AppReview.objects.filter(client=client).values_list("snapshot__logo", flat=True)}
-    return next((name for name in names if name and version(name) == wanted), None)
+    return next((name for name in names if name and logo_version(name) == wanted), None)
 
 
-def forget_unused(client: Client, name: str) -> None:
+def delete_if_unused(client: Client, name: str) -> None:
     """Once the transaction is committed, delete a logo that neither the app nor any of its reviews names."""
     _forget(client.pk, name)
 

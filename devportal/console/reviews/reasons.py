@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from devportal.console.reviews.machine import Incomplete
+from devportal.console.reviews.workflow import IncompleteSubmission
 
 OTHER = "other"
 
 
 @dataclass(frozen=True)
-class Reason:
+class ReviewReason:
     """One reason. `text` says what is wrong and what to do next; developers read it in the console and in mails."""
 
     code: str
@@ -17,8 +17,8 @@ class Reason:
     text: str
 
 
-def _table(*rows: tuple[str, str, str]) -> Mapping[str, Reason]:
-    return {code: Reason(code, title, text) for code, title, text in rows}
+def _table(*rows: tuple[str, str, str]) -> Mapping[str, ReviewReason]:
+    return {code: ReviewReason(code, title, text) for code, title, text in rows}
 
 
 # Why changes are requested, or an app is rejected.
@@ -112,19 +112,22 @@ SUSPENSION_REASONS = _table(
 )
 
 
-def require(codes: Iterable[str], text: str, table: Mapping[str, Reason] = REASONS) -> list[str]:
-    """Return the codes, each once, in the table's order. Raises Incomplete for none, for one unknown, for no note."""
+def validate_reasons(codes: Iterable[str], text: str, table: Mapping[str, ReviewReason] = REASONS) -> list[str]:
+    """Return the codes, each once, in the table's order.
+
+    Raises IncompleteSubmission for none, for one unknown, for no note.
+    """
     named = set(codes)
     if not named:
-        raise Incomplete("Choose at least one reason.")
+        raise IncompleteSubmission("Choose at least one reason.")
     if named - set(table):
-        raise Incomplete("Choose reasons from the list.")
+        raise IncompleteSubmission("Choose reasons from the list.")
     if named & {OTHER, "against_the_rules"} and not text.strip():
-        raise Incomplete("Write a note that says what it is.")
+        raise IncompleteSubmission("Write a note that says what it is.")
     return [code for code in table if code in named]
 
 
-def texts(codes: Iterable[str]) -> list[str]:
+def reason_texts(codes: Iterable[str]) -> list[str]:
     """Return what developers read for these codes; one that the catalogue has no more is left out."""
     known = {**SUSPENSION_REASONS, **REASONS}
     return [known[code].text for code in codes if code in known and code != OTHER]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from devportal.console.models import AppReview
-from oidc.branding import FIELDS
+from oidc.clients.branding import FIELD_VALIDATORS
 from oidc.models import Client
 from oidc.scopes import SCOPES
 
@@ -35,20 +35,22 @@ def last_approved(client: Client) -> AppReview | None:
     return AppReview.objects.filter(client=client, status=Status.APPROVED).order_by("-number").first()
 
 
-def own_values(client: Client) -> Snapshot:
+def client_values(client: Client) -> Snapshot:
     """Return what people see of the app now: a snapshot's fields but the scopes."""
     return {
-        **{field: getattr(client, field) for field in FIELDS},
+        **{field: getattr(client, field) for field in FIELD_VALIDATORS},
         "logo": client.logo.name or "",
         "redirect_urls": list(client.registered_redirect_uris),
     }
 
 
-def in_force(client: Client) -> Snapshot:
+def approved_snapshot(client: Client) -> Snapshot:
     """Return what holds now: the client's own values, and the scopes that it has been approved for."""
     approved = last_approved(client) if client.approved_scopes else None
     justifications = approved.snapshot.get("scopes", {}) if approved else {}
-    return own_values(client) | {"scopes": {scope: justifications.get(scope, "") for scope in approved_scopes(client)}}
+    return client_values(client) | {
+        "scopes": {scope: justifications.get(scope, "") for scope in approved_scopes(client)}
+    }
 
 
 def approved_scopes(client: Client) -> list[str]:
@@ -57,15 +59,15 @@ def approved_scopes(client: Client) -> list[str]:
     return [scope for scope in REVIEWED_SCOPES if scope in approved]
 
 
-def working(client: Client) -> Snapshot:
+def working_snapshot(client: Client) -> Snapshot:
     """Return what the developer has before them: what is under way, or what a new draft would begin with."""
-    return working_in(client, open_review(client))
+    return working_snapshot_of(client, open_review(client))
 
 
-def working_in(client: Client, review: AppReview | None) -> Snapshot:
-    """Return what `working` does, for who has the open review at hand."""
+def working_snapshot_of(client: Client, review: AppReview | None) -> Snapshot:
+    """Return what `working_snapshot` does, for who has the open review at hand."""
     if review is None:
-        return beginning(client)
+        return initial_snapshot(client)
     if review.is_frozen:
         return dict(review.snapshot)
     # What is also changed elsewhere, and counts there at once, is never older here.
@@ -73,9 +75,9 @@ def working_in(client: Client, review: AppReview | None) -> Snapshot:
     return {**review.snapshot, **now} if client.is_verified else {**review.snapshot, **now, "name": client.name}
 
 
-def beginning(client: Client) -> Snapshot:
+def initial_snapshot(client: Client) -> Snapshot:
     """Return what a new draft begins with: what is in force, and what the last round left unapproved."""
-    values = in_force(client)
+    values = approved_snapshot(client)
     last = client.reviews.order_by("-number").first()
     if last is None or last.status not in (Status.WITHDRAWN, Status.REJECTED):
         return values
@@ -85,11 +87,11 @@ def beginning(client: Client) -> Snapshot:
     return {**values, "scopes": last.snapshot.get("scopes", {})}
 
 
-def baseline(client: Client) -> Snapshot:
+def baseline_snapshot(client: Client) -> Snapshot:
     """Return what a submission is compared with: what was approved last, {} if nothing ever was."""
     approved = last_approved(client)
     if approved is None:
-        return in_force(client) if client.is_verified else {}
+        return approved_snapshot(client) if client.is_verified else {}
     scopes = approved.snapshot.get("scopes", {})
     still = {scope: text for scope, text in scopes.items() if scope in client.approved_scopes.split()}
     return {**approved.snapshot, "scopes": still}
@@ -107,17 +109,17 @@ class Difference:
 
 def differences(review: AppReview) -> list[Difference]:
     """Return what a review asks to change against what was approved last, field by field."""
-    before = review.baseline if review.revision else baseline(review.client)
+    before = review.baseline if review.revision else baseline_snapshot(review.client)
     asked = review.snapshot
     pairs = [(field, label, before.get(field), asked.get(field)) for field, label in LABELS.items()]
     return [Difference(*pair) for pair in pairs if pair[2] != pair[3]]
 
 
-def changes_anything(client: Client, snapshot: Snapshot) -> bool:
+def has_changes(client: Client, snapshot: Snapshot) -> bool:
     """Tell whether there is something to review: always, until the app is verified."""
     if not client.is_verified:
         return True
-    now = own_values(client)
+    now = client_values(client)
     if any(snapshot.get(field) != value for field, value in now.items() if field != "redirect_urls"):
         return True
     return set(snapshot.get("scopes", {})) != set(approved_scopes(client))

@@ -7,30 +7,30 @@ from typing import Any
 
 from django.conf import settings
 
-from api import buckets
 from api.models import LATENCY_EDGES_MS, LATENCY_FIELDS, ApiKey
+from api.usage import store
 from api.views import NOWHERE
-from devportal.console.charts import Band, Bars, Limit
-from devportal.console.usage.asked import SPANS, Asked, Span
+from devportal.console.charts.bars import BarChart, LimitLine, Series
+from devportal.console.usage.query import TIME_RANGES, TimeRange, UsageQuery
 from devportal.lib import clock
 from oidc.models import Client, Project
 
-MOST_ROWS = 25
+MAX_ROWS = 25
 # The limit is drawn once the bars come near it; else they would be too small to see.
 _NEAR = 4
 # Name and look of each class of answers, from the bottom of a bar to its top.
-CLASSES = (("2xx and 3xx", "good"), ("4xx", "client-error"), ("429", "limited"), ("5xx", "server-error"))
+STATUS_CLASSES = (("2xx and 3xx", "good"), ("4xx", "client-error"), ("429", "limited"), ("5xx", "server-error"))
 
 
-def class_of(status: int) -> int:
-    """Return the place of a status among CLASSES."""
+def status_class(status: int) -> int:
+    """Return the place of a status among STATUS_CLASSES."""
     if status == 429:
         return 2
     return 0 if status < 400 else 1 if status < 500 else 3
 
 
 @dataclass(frozen=True)
-class Line:
+class UsageRow:
     """One row of a table: what was counted, how many calls, how many of them refused or failed, and how long."""
 
     name: str
@@ -45,34 +45,34 @@ class Line:
     @property
     def share(self) -> str:
         """How many of the calls were errors, in percent."""
-        return percent(self.errors, self.calls)
+        return format_percent(self.errors, self.calls)
 
     @property
     def p50(self) -> str:
-        return quantile(self.latencies, 50)
+        return format_quantile(self.latencies, 50)
 
     @property
     def p95(self) -> str:
-        return quantile(self.latencies, 95)
+        return format_quantile(self.latencies, 95)
 
 
 @dataclass(frozen=True)
-class Report:
+class UsageReport:
     """All that the page shows."""
 
-    asked: Asked
+    asked: UsageQuery
     since: datetime
     until: datetime
-    chart: Bars
+    chart: BarChart
     limit_text: str
-    total: Line
-    endpoints: list[Line]
-    clients: list[Line]
-    keys: list[Line]
-    codes: list[Line]
+    total: UsageRow
+    endpoints: list[UsageRow]
+    clients: list[UsageRow]
+    keys: list[UsageRow]
+    codes: list[UsageRow]
 
 
-def percent(part: int, whole: int) -> str:
+def format_percent(part: int, whole: int) -> str:
     """Return a share as people read it; what is there is never 0 %, and what is missing never 100 %."""
     share = 100 * part / whole if whole else 0
     if 0 < share < 0.1:
@@ -82,7 +82,7 @@ def percent(part: int, whole: int) -> str:
     return f"{share:.1f} %" if share % 1 else f"{share:.0f} %"
 
 
-def quantile(latencies: Sequence[int], hundredth: int) -> str:
+def format_quantile(latencies: Sequence[int], hundredth: int) -> str:
     """Return the upper edge of the class that holds this quantile: so long did it take at most."""
     total = sum(latencies)
     if not total:
@@ -95,13 +95,13 @@ def quantile(latencies: Sequence[int], hundredth: int) -> str:
     return f"> {LATENCY_EDGES_MS[-1]:,} ms"
 
 
-def read(project: Project, asked: Asked) -> Report:
+def usage_report(project: Project, asked: UsageQuery) -> UsageReport:
     """Return what a project's usage page shows."""
     since, until = asked.bounds()
-    kinds = buckets.series(project, since, until, "endpoint", "status", "code", **asked.only)
+    kinds = store.series(project, since, until, "endpoint", "status", "code", **asked.only)
     chart = _chart(project, asked, since, until)
-    callers = buckets.callers(project, since, until, **asked.only)
-    return Report(
+    callers = store.by_caller(project, since, until, **asked.only)
+    return UsageReport(
         asked,
         since,
         until,
@@ -109,8 +109,8 @@ def read(project: Project, asked: Asked) -> Report:
         _limit_text(asked.span, chart),
         _line("", kinds),
         _endpoints(kinds, asked),
-        _clients(project, asked, [row for row in callers if row["client"]][:MOST_ROWS]),
-        _keys(project, asked, [row for row in callers if row["credential"]][:MOST_ROWS]),
+        _clients(project, asked, [row for row in callers if row["client"]][:MAX_ROWS]),
+        _keys(project, asked, [row for row in callers if row["credential"]][:MAX_ROWS]),
         _codes(kinds),
     )
 
@@ -118,24 +118,24 @@ def read(project: Project, asked: Asked) -> Report:
 # --- The chart ---
 
 
-def _chart(project: Project, asked: Asked, since: datetime, until: datetime) -> Bars:
+def _chart(project: Project, asked: UsageQuery, since: datetime, until: datetime) -> BarChart:
     span = asked.span
     now = clock.now()
     starts = [start for place in range(span.bars) if (start := since + place * span.step) <= now]
-    values = [[0] * len(starts) for _ in CLASSES]
-    for row in buckets.series(project, since, until, span.unit, "status", **asked.only):
+    values = [[0] * len(starts) for _ in STATUS_CLASSES]
+    for row in store.series(project, since, until, span.unit, "status", **asked.only):
         place = (row[span.unit] - since) // span.step
         if place < len(starts):
-            values[class_of(row["status"])][place] += row["total_count"]
-    bands = [Band(name, kind, counts) for (name, kind), counts in zip(CLASSES, values, strict=True)]
-    bars = Bars("requests", f"Requests, last {span.words}", starts, span.step, bands)
+            values[status_class(row["status"])][place] += row["total_count"]
+    bands = [Series(name, kind, counts) for (name, kind), counts in zip(STATUS_CLASSES, values, strict=True)]
+    bars = BarChart("requests", f"Requests, last {span.words}", starts, span.step, bands)
     limit = settings.API_CALLS_PER_MINUTE
     if span.unit == "minute" and bars.peak * _NEAR >= limit:
-        return Bars(bars.key, bars.title, starts, span.step, bands, Limit(f"{limit:,} a minute", limit))
+        return BarChart(bars.key, bars.title, starts, span.step, bands, LimitLine(f"{limit:,} a minute", limit))
     return bars
 
 
-def _limit_text(span: Span, chart: Bars) -> str:
+def _limit_text(span: TimeRange, chart: BarChart) -> str:
     limit = settings.API_CALLS_PER_MINUTE
     rule = f"One key or one app may make {limit:,} requests a minute"
     if span.unit != "minute":
@@ -152,21 +152,21 @@ def _latencies(row: Mapping[str, Any]) -> list[int]:
     return [row[f"total_{name}"] for name in LATENCY_FIELDS]
 
 
-def _line(name: str, rows: Iterable[Mapping[str, Any]], narrow: str = "") -> Line:
+def _line(name: str, rows: Iterable[Mapping[str, Any]], narrow: str = "") -> UsageRow:
     calls = errors = 0
     latencies = [0] * len(LATENCY_FIELDS)
     for row in rows:
         calls += row["total_count"]
         errors += row["total_count"] if row["status"] >= 400 else 0
         latencies = [sum(pair) for pair in zip(latencies, _latencies(row), strict=True)]
-    return Line(name, calls, errors, latencies, narrow)
+    return UsageRow(name, calls, errors, latencies, narrow)
 
 
 def _path(endpoint: str) -> str:
     return "No such endpoint" if endpoint == NOWHERE else f"/v1/{endpoint}"
 
 
-def _endpoints(kinds: Sequence[Mapping[str, Any]], asked: Asked) -> list[Line]:
+def _endpoints(kinds: Sequence[Mapping[str, Any]], asked: UsageQuery) -> list[UsageRow]:
     names = {kind["endpoint"] for kind in kinds}
     lines = [
         _line(_path(name), (kind for kind in kinds if kind["endpoint"] == name), asked.address(endpoint=name))
@@ -175,18 +175,18 @@ def _endpoints(kinds: Sequence[Mapping[str, Any]], asked: Asked) -> list[Line]:
     return sorted(lines, key=lambda line: -line.calls)
 
 
-def _codes(kinds: Sequence[Mapping[str, Any]]) -> list[Line]:
+def _codes(kinds: Sequence[Mapping[str, Any]]) -> list[UsageRow]:
     refused = [kind for kind in kinds if kind["status"] >= 400]
     names = {kind["code"] for kind in refused}
     lines = [_line(name, (kind for kind in refused if kind["code"] == name)) for name in sorted(names)]
     return sorted(lines, key=lambda line: -line.calls)
 
 
-def _clients(project: Project, asked: Asked, rows: Sequence[Mapping[str, Any]]) -> list[Line]:
+def _clients(project: Project, asked: UsageQuery, rows: Sequence[Mapping[str, Any]]) -> list[UsageRow]:
     names = Client.objects.filter(project=project, client_id__in=[row["client"] for row in rows])
     known = dict(names.values_list("client_id", "name"))
     return [
-        Line(
+        UsageRow(
             known.get(row["client"], "A client that was deleted"),
             row["total_count"],
             row["errors"],
@@ -199,11 +199,11 @@ def _clients(project: Project, asked: Asked, rows: Sequence[Mapping[str, Any]]) 
     ]
 
 
-def _keys(project: Project, asked: Asked, rows: Sequence[Mapping[str, Any]]) -> list[Line]:
+def _keys(project: Project, asked: UsageQuery, rows: Sequence[Mapping[str, Any]]) -> list[UsageRow]:
     names = ApiKey.objects.filter(project=project, public_id__in=[row["credential"] for row in rows])
     known = {key.public_id: key for key in names}
     return [
-        Line(
+        UsageRow(
             known[key_id].name if key_id in known else "A key that was deleted",
             row["total_count"],
             row["errors"],
@@ -216,15 +216,15 @@ def _keys(project: Project, asked: Asked, rows: Sequence[Mapping[str, Any]]) -> 
     ]
 
 
-def ranges(asked: Asked) -> list[dict[str, Any]]:
+def range_choices(asked: UsageQuery) -> list[dict[str, Any]]:
     """Return the stretches of time to choose from."""
     return [
         {"label": span.label, "address": asked.address(range=span.name), "is_current": span is asked.span}
-        for span in SPANS
+        for span in TIME_RANGES
     ]
 
 
-def chips(asked: Asked, report: Report) -> list[dict[str, str]]:
+def active_filters(asked: UsageQuery, report: UsageReport) -> list[dict[str, str]]:
     """Return what the page is narrowed to, each with the address without it."""
     client = report.clients[0].name if asked.client and report.clients else asked.client
     key = report.keys[0].name if asked.key and report.keys else asked.key

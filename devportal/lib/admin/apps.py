@@ -4,4 +4,4 @@ from django.contrib.admin.apps import AdminConfig
 
 
 class ServiceAdminConfig(AdminConfig):
-    default_site = "devportal.lib.admin.site.Site"
+    default_site = "devportal.lib.admin.site.ServiceAdminSite"

@@ -13,10 +13,10 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from unfold.sites import UnfoldAdminSite
 
-from devportal.lib.admin.pages import Page
+from devportal.lib.admin.model_admin import ServiceModelAdmin
 
 
-class Site(UnfoldAdminSite):  # type: ignore[misc]  # the library is untyped
+class ServiceAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # the library is untyped
     """The admin.
 
     A model is shown by a page of ours or not at all: what installed packages register would show sessions' keys,
@@ -26,7 +26,7 @@ class Site(UnfoldAdminSite):  # type: ignore[misc]  # the library is untyped
     index_title = "Admin"
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
-        if admin_class is not None and issubclass(admin_class, Page):
+        if admin_class is not None and issubclass(admin_class, ServiceModelAdmin):
             super().register(model_or_iterable, admin_class, **options)
 
     @method_decorator(never_cache)

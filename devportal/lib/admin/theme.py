@@ -94,7 +94,7 @@ def _navigation() -> list[dict[str, Any]]:
     ]
 
 
-def unfold(service_name: str) -> dict[str, Any]:
+def unfold_settings(service_name: str) -> dict[str, Any]:
     """Return the setting UNFOLD."""
     return {
         "SITE_TITLE": f"{service_name} admin",

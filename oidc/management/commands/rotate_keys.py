@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from oidc import keys
+from oidc.signing_keys import rotation
 
 SAID = {
     "published": "A next key is published; it signs once every client may have seen it.",
@@ -23,4 +23,4 @@ class Command(BaseCommand):
         parser.add_argument("--now", action="store_true", help="do not wait until the step is due")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(SAID[keys.rotate(now=options["now"])])
+        self.stdout.write(SAID[rotation.rotate(now=options["now"])])

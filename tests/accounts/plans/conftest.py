@@ -3,7 +3,7 @@
 import pytest
 
 from accounts.models import Plan
-from tests.accounts.plans.making import make_plan
+from tests.accounts.plans.factories import make_plan
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account, Family, Feature, Organization, Plan, Subscription
-from accounts.plans import resolve
-from tests.accounts.plans.making import ahead, family_of, organization_of, subscribe
+from accounts.plans import resolution
+from tests.accounts.plans.factories import ahead, family_of, organization_of, subscribe
 from tests.factories import make_account
 
 pytestmark = pytest.mark.django_db
@@ -136,7 +136,7 @@ def test_a_plan_is_made_and_answers_know_it(operator: Browser, person: Account) 
     row = {"feature": str(feature.pk), "status": "granted_with_limit", "limit": "5", "unit": ""}
     response = operator.post("/admin/accounts/plan/add/", values | formset("entitlements", **row))
     assert response.status_code == 302, response.content.decode()
-    answer = resolve.find(person).answer
+    answer = resolution.resolve_plan(person).answer
     assert (answer["plan_display_name"], answer["apps"]) == ("Nothing", ["notes"])
     assert answer["entitlements"]["storage"] == {"status": "granted_with_limit", "limit": 5, "unit": "GB"}
 

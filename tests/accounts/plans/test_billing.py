@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from accounts import data
+from accounts import export
 from accounts.models import Account, BillingEvent, Plan, Subscription
 from accounts.plans import lifecycle
 from devportal.lib import clock
-from tests.accounts.plans.making import ahead, family_of, organization_of, subscribe
+from tests.accounts.plans.factories import ahead, family_of, organization_of, subscribe
 from tests.factories import make_account
 
 pytestmark = pytest.mark.django_db
@@ -86,7 +86,7 @@ def test_an_illegal_step_changes_nothing_and_may_come_again(person: Account, pro
     row.refresh_from_db()
     assert (row.state, row.plan, row.addons, row.events.count()) == ("Active", pro, {}, count)
     assert not BillingEvent.objects.exists()
-    lifecycle.move(row, "PastDue", lifecycle.By("test"))
+    lifecycle.transition(row, "PastDue", lifecycle.Actor("test"))
     assert send(sent).json() == {"applied": True}
 
 
@@ -176,7 +176,7 @@ def test_dates_near_the_ends_of_the_calendar_are_taken(person: Account, pro: Pla
     browser = Browser()
     browser.force_login(person)
     assert browser.get("/account/plan").status_code == 200
-    assert data.export(person)["plan"]["subscription"]["period_end"]
+    assert export.export_account(person)["plan"]["subscription"]["period_end"]
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"null", b"{", b"\xff\xfe", b"[" * 50_000])

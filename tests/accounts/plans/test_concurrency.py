@@ -8,13 +8,13 @@ import pytest
 from django.db import transaction
 
 from accounts.models import Account, BillingEvent, Plan, Subscription
-from accounts.plans import lifecycle, reports, resolve
-from accounts.plans.lifecycle import By, IllegalStep
-from accounts.plans.reports import Refused
-from tests.accounts.plans.making import TEST, ahead, make_plan, subscribe
+from accounts.plans import billing, lifecycle, resolution
+from accounts.plans.billing import WebhookError
+from accounts.plans.lifecycle import Actor, IllegalTransition
+from tests.accounts.plans.factories import TEST, ahead, make_plan, subscribe
 from tests.accounts.plans.shape import check_shape
 from tests.factories import make_account
-from tests.oidc.test_concurrency import at_once
+from tests.oidc.tokens.test_concurrency import at_once
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
@@ -44,13 +44,13 @@ def test_no_answer_mixes_two_states(person: Account) -> None:
                         each.display_name = f"{each.plan_id} {number}"
                         each.apps = [each.plan_id, str(number)]
                         each.save()
-                    lifecycle.move(row, state, TEST, plan=plan, addons={plan.plan_id: {"quantity": number + 1}})
+                    lifecycle.transition(row, state, TEST, plan=plan, addons={plan.plan_id: {"quantity": number + 1}})
         finally:
             done.set()
 
     def read() -> None:
         while not done.is_set():
-            answer = resolve.find(person).answer
+            answer = resolution.resolve_plan(person).answer
             check_shape(answer)
             name = answer["plan_id"]
             state = {"even": "Active", "odd": "PastDue"}[name]
@@ -73,7 +73,7 @@ def test_the_task_at_once_moves_each_row_once() -> None:
     pro = make_plan("pro")
     for _ in range(30):
         subscribe(make_account(), pro, "Trial", trial_end=ahead(-5), read_only_until=ahead(1000))
-    moved = at_once(4, lambda number: lifecycle.advance())
+    moved = at_once(4, lambda number: lifecycle.apply_due_transitions())
     assert sum(moved) == 30
     for row in Subscription.objects.all():
         assert [event.to_state for event in row.events.filter(by="time")] == ["Expired"]
@@ -84,8 +84,8 @@ def test_of_two_steps_at_once_each_is_legal_from_what_the_other_made(person: Acc
 
     def step(number: int) -> str:
         try:
-            lifecycle.move(row, ("PastDue", "CancelledPeriodActive")[number % 2], By(str(number)))
-        except IllegalStep:
+            lifecycle.transition(row, ("PastDue", "CancelledPeriodActive")[number % 2], Actor(str(number)))
+        except IllegalTransition:
             return "refused"
         return "moved"
 
@@ -99,8 +99,8 @@ def test_of_many_beginnings_one_is_made(person: Account) -> None:
 
     def begin(number: int) -> str:
         try:
-            lifecycle.begin(Account.objects.get(pk=person.pk), "Active", By(str(number)), plan=pro)
-        except IllegalStep:
+            lifecycle.start_subscription(Account.objects.get(pk=person.pk), "Active", Actor(str(number)), plan=pro)
+        except IllegalTransition:
             return "refused"
         return "begun"
 
@@ -114,7 +114,7 @@ def report(person: Account, **values: Any) -> bytes:
 
 def test_one_report_sent_many_times_at_once_counts_once(person: Account) -> None:
     make_plan("pro")
-    assert at_once(6, lambda number: reports.apply(report(person))).count(True) == 1
+    assert at_once(6, lambda number: billing.apply_notification(report(person))).count(True) == 1
     assert Subscription.objects.get().events.count() == 1
 
 
@@ -124,8 +124,8 @@ def test_different_reports_at_once_are_applied_one_after_another(person: Account
     def apply(number: int) -> str:
         state = "Active" if number % 2 else "Trial"
         try:
-            reports.apply(report(person, id=str(number), state=state))
-        except Refused as refused:
+            billing.apply_notification(report(person, id=str(number), state=state))
+        except WebhookError as refused:
             return refused.code
         return "applied"
 

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Account, Family, Invitation, Plan
 from accounts.plans import invitations, members
-from tests.accounts.plans.making import family_of, make_operator, organization_of, subscribe
+from tests.accounts.plans.factories import family_of, make_operator, organization_of, subscribe
 from tests.factories import PASSWORD, make_account
 
 pytestmark = pytest.mark.django_db
@@ -123,7 +123,7 @@ def test_withdrawing(signed_in: Browser, person: Account, family: Family, owner:
 
 
 def test_leaving_a_family(signed_in: Browser, person: Account, family: Family) -> None:
-    members.add(family, person)
+    members.add_member(family, person)
     assert "You have left the family of grace@example.com" in step(signed_in, f"families/{family.pk}/leave")
     assert signed_in.post(f"/account/plan/families/{family.pk}/leave").status_code == 404
 
@@ -138,7 +138,7 @@ def test_nothing_of_groups_where_there_are_none(signed_in: Browser) -> None:
 
 
 def test_the_owner_is_first_and_has_no_button(as_owner: Browser, family: Family, person: Account) -> None:
-    members.add(family, person)
+    members.add_member(family, person)
     text = page(as_owner)
     assert text.index("Grace Hopper") < text.index("Ada Lovelace")
     assert text.count("/remove") == 1
@@ -149,8 +149,8 @@ def test_the_owner_is_first_and_has_no_button(as_owner: Browser, family: Family,
 def test_a_member_sees_neither_the_others_nor_who_is_invited(
     signed_in: Browser, person: Account, family: Family, owner: Account
 ) -> None:
-    members.add(family, person)
-    members.add(family, make_account("third@example.com"))
+    members.add_member(family, person)
+    members.add_member(family, make_account("third@example.com"))
     invitations.invite(family, "fourth@example.com", owner)
     text = page(signed_in)
     assert "third@example.com" not in text
@@ -158,7 +158,7 @@ def test_a_member_sees_neither_the_others_nor_who_is_invited(
 
 
 def test_refusals_stand_beside_the_field(as_owner: Browser, family: Family, person: Account, settings: Any) -> None:
-    members.add(family, person)
+    members.add_member(family, person)
     for address, words in (
         ("", "This field is required"),
         ("nobody", "Enter a valid email address"),
@@ -192,9 +192,9 @@ def test_known_and_unknown_addresses_look_the_same(as_owner: Browser, family: Fa
 def test_the_page_takes_ten_statements_at_most(as_owner: Browser, family: Family, owner: Account, pro: Plan) -> None:
     subscribe(family, pro)
     for number in range(3):
-        members.add(family, make_account())
-        members.add(family_of(make_account()), owner)
-        members.add(organization_of(name=f"Acme {number}"), owner)
+        members.add_member(family, make_account())
+        members.add_member(family_of(make_account()), owner)
+        members.add_member(organization_of(name=f"Acme {number}"), owner)
         other = family_of(make_account())
         invitations.invite(other, owner.email, other.owner)
     invitations.invite(family, "x@example.com", owner)
@@ -219,7 +219,7 @@ STEPS = (
 
 @pytest.fixture
 def paths(family: Family, owner: Account, person: Account) -> list[str]:
-    members.add(family, person)
+    members.add_member(family, person)
     keys = {
         "invitation": invitations.invite(family, "invited@example.com", owner).pk,
         "member": family.members.get(account=person).pk,

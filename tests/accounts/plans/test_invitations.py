@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from accounts import data
+from accounts import deletion
+from accounts import export as account_export
 from accounts.models import Account, Family, Invitation, Organization, Outbox
 from accounts.plans import invitations, members
-from accounts.plans.invitations import NoInvitation, Refused, TooMany
-from accounts.plans.members import NoMember
+from accounts.plans.invitations import InvitationNotFound, InvitationRefused, TooManyInvitations
+from accounts.plans.members import MemberNotFound
 from accounts.roles import set_roles
 from accounts.tasks import clear_outbox
 from devportal.lib.audit import Event, happened
-from tests.accounts.plans.making import family_of, make_operator, organization_of
+from tests.accounts.plans.factories import family_of, make_operator, organization_of
 from tests.factories import make_account
 
 pytestmark = pytest.mark.django_db
@@ -88,9 +89,9 @@ def test_a_name_can_say_nothing_in_the_mail(owner: Account, family: Family) -> N
 def test_nobody_else_may_answer(family: Family, owner: Account, person: Account) -> None:
     row = invitations.invite(family, person.email, owner)
     for other in (make_account("eve@example.com"), owner):
-        with pytest.raises(NoInvitation):
+        with pytest.raises(InvitationNotFound):
             invitations.accept(row.pk, other)
-        with pytest.raises(NoInvitation):
+        with pytest.raises(InvitationNotFound):
             invitations.decline(row.pk, other)
     assert people(family) == {owner.email}
     assert row.is_open
@@ -99,9 +100,9 @@ def test_nobody_else_may_answer(family: Family, owner: Account, person: Account)
 def test_an_address_that_is_not_proven_may_not_answer(family: Family, owner: Account) -> None:
     unproven = make_account("ada@example.com", verified=False)
     row = invitations.invite(family, unproven.email, owner)
-    with pytest.raises(NoInvitation):
+    with pytest.raises(InvitationNotFound):
         invitations.accept(row.pk, unproven)
-    with pytest.raises(NoInvitation):
+    with pytest.raises(InvitationNotFound):
         invitations.decline(row.pk, unproven)
 
 
@@ -120,14 +121,14 @@ def test_a_lookalike_is_somebody_else(family: Family, owner: Account, person: Ac
         family=family, email=lookalike, created_at=person.created_at, mailed_at=person.created_at,
         expires_at=person.created_at.replace(year=2100),
     )  # fmt: skip
-    with pytest.raises(NoInvitation):
+    with pytest.raises(InvitationNotFound):
         invitations.accept(row.pk, person)
 
 
 def test_an_invitation_ends_after_seven_days(family: Family, owner: Account, person: Account, later: Mover) -> None:
     row = invitations.invite(family, person.email, owner)
     later(7 * DAY + 1)
-    with pytest.raises(Refused):
+    with pytest.raises(InvitationRefused):
         invitations.accept(row.pk, person)
     invitations.invite(family, person.email, owner)
     assert invitations.accept(row.pk, person) == family
@@ -145,8 +146,8 @@ def test_accepting_twice_is_accepting_once(
 def test_an_invitation_does_not_bring_back_who_was_removed(family: Family, owner: Account, person: Account) -> None:
     row = invitations.invite(family, person.email, owner)
     invitations.accept(row.pk, person)
-    members.remove(family.members.get(account=person), owner)
-    with pytest.raises(Refused):
+    members.remove_member(family.members.get(account=person), owner)
+    with pytest.raises(InvitationRefused):
         invitations.accept(row.pk, person)
     assert people(family) == {owner.email}
 
@@ -157,12 +158,12 @@ def test_declined_and_withdrawn_is_closed_until_the_next_invitation(
     row = invitations.invite(family, person.email, owner)
     invitations.decline(row.pk, person)
     invitations.decline(row.pk, person)
-    with pytest.raises(Refused):
+    with pytest.raises(InvitationRefused):
         invitations.accept(row.pk, person)
     later(2 * HOUR)
     assert invitations.invite(family, person.email, owner).pk == row.pk
     invitations.withdraw(family, row.pk, owner)
-    with pytest.raises(Refused):
+    with pytest.raises(InvitationRefused):
         invitations.accept(row.pk, person)
     invitations.invite(family, person.email, owner)
     assert invitations.accept(row.pk, person) == family
@@ -173,10 +174,10 @@ def test_what_was_accepted_cant_be_withdrawn_nor_another_groups_invitation(
 ) -> None:
     other = family_of(make_account())
     row = invitations.invite(family, person.email, owner)
-    with pytest.raises(NoInvitation):
+    with pytest.raises(InvitationNotFound):
         invitations.withdraw(other, row.pk, other.owner)
     invitations.accept(row.pk, person)
-    with pytest.raises(Refused):
+    with pytest.raises(InvitationRefused):
         invitations.withdraw(family, row.pk, owner)
 
 
@@ -184,10 +185,10 @@ def test_what_was_accepted_cant_be_withdrawn_nor_another_groups_invitation(
 
 
 def test_a_member_is_told_apart_and_nobody_else_is(family: Family, owner: Account, person: Account) -> None:
-    members.add(family, person)
-    with pytest.raises(Refused, match="is a member already"):
+    members.add_member(family, person)
+    with pytest.raises(InvitationRefused, match="is a member already"):
         invitations.invite(family, "ADA@example.com", owner)
-    with pytest.raises(Refused, match="is a member already"):
+    with pytest.raises(InvitationRefused, match="is a member already"):
         invitations.invite(family, owner.email, owner)
     make_account("known@example.com")
     for address in ("known@example.com", "unknown@example.com"):
@@ -221,7 +222,7 @@ def test_invitations_count_as_people(family: Family, owner: Account, settings: A
     settings.FAMILY_MEMBERS = 3
     invitations.invite(family, "1@example.com", owner)
     row = invitations.invite(family, "2@example.com", owner)
-    with pytest.raises(Refused, match="up to 3 people"):
+    with pytest.raises(InvitationRefused, match="up to 3 people"):
         invitations.invite(family, "3@example.com", owner)
     invitations.invite(family, "2@example.com", owner)  # renewing takes no further place
     invitations.withdraw(family, row.pk, owner)
@@ -234,11 +235,11 @@ def test_a_family_that_is_full_takes_nobody(family: Family, owner: Account, pers
     row = invitations.invite(family, person.email, owner)
     settings.FAMILY_MEMBERS = 2
     other = make_account()
-    members.add(family, other)
-    with pytest.raises(Refused, match="full"):
+    members.add_member(family, other)
+    with pytest.raises(InvitationRefused, match="full"):
         invitations.accept(row.pk, person)
     assert family.members.count() == 2
-    members.leave(family, other)
+    members.leave_group(family, other)
     assert invitations.accept(row.pk, person) == family
 
 
@@ -246,7 +247,7 @@ def test_twenty_mails_an_hour(family: Family, owner: Account, settings: Any, lat
     for number in range(20):
         row = invitations.invite(family, f"{number}@example.com", owner)
         invitations.withdraw(family, row.pk, owner)
-    with pytest.raises(TooMany):
+    with pytest.raises(TooManyInvitations):
         invitations.invite(family, "one-more@example.com", owner)
     later(HOUR + 1)
     invitations.invite(family, "one-more@example.com", owner)
@@ -263,25 +264,25 @@ def test_operators_may_invite_many() -> None:
 
 
 def test_the_owner_removes_members_and_stays(family: Family, owner: Account, person: Account) -> None:
-    members.add(family, person)
-    with pytest.raises(NoMember):
-        members.remove(family.members.get(account=person), person)
-    with pytest.raises(NoMember):
-        members.remove(family.members.get(account=owner), owner)
-    with pytest.raises(NoMember):
-        members.leave(family, owner)
-    members.remove(family.members.get(account=person), owner)
+    members.add_member(family, person)
+    with pytest.raises(MemberNotFound):
+        members.remove_member(family.members.get(account=person), person)
+    with pytest.raises(MemberNotFound):
+        members.remove_member(family.members.get(account=owner), owner)
+    with pytest.raises(MemberNotFound):
+        members.leave_group(family, owner)
+    members.remove_member(family.members.get(account=person), owner)
     assert people(family) == {owner.email}
 
 
 def test_members_leave_once(family: Family, person: Account) -> None:
     acme = organization_of(person)
-    members.add(family, person)
+    members.add_member(family, person)
     for group in (family, acme):
-        members.leave(group, person)
+        members.leave_group(group, person)
         assert person.email not in people(group)
-        with pytest.raises(NoMember):
-            members.leave(group, person)
+        with pytest.raises(MemberNotFound):
+            members.leave_group(group, person)
 
 
 def test_everything_is_reported_without_addresses(
@@ -293,9 +294,9 @@ def test_everything_is_reported_without_addresses(
     invitations.decline(row.pk, person)
     invitations.invite(family, person.email, owner)
     invitations.accept(row.pk, person)
-    members.leave(family, person)
-    members.add(family, person)
-    members.remove(family.members.get(account=person), owner)
+    members.leave_group(family, person)
+    members.add_member(family, person)
+    members.remove_member(family.members.get(account=person), owner)
     assert [(event.action, event.actor) for event in events] == [
         ("invitation.sent", owner.pk),
         ("invitation.withdrawn", owner.pk),
@@ -350,7 +351,7 @@ def test_a_seat_that_an_operator_offered_ends_with_the_role(
     operator = make_operator()
     row = invitations.invite(organization_of(), person.email, operator)
     end(operator)
-    with pytest.raises(Refused, match="no longer open"):
+    with pytest.raises(InvitationRefused, match="no longer open"):
         invitations.accept(row.pk, person)
     assert not person.organization_memberships.exists()
 
@@ -371,7 +372,7 @@ def test_a_closed_owners_invitation_is_not_accepted_and_stays_ended(
     _close(owner)
     owner.is_active = True
     owner.save()
-    with pytest.raises(Refused, match="no longer open"):
+    with pytest.raises(InvitationRefused, match="no longer open"):
         invitations.accept(row.pk, person)
 
 
@@ -380,13 +381,13 @@ def test_who_may_invite_is_asked_when_an_invitation_is_accepted(person: Account)
     operator = make_operator()
     row = invitations.invite(organization_of(), person.email, operator)
     operator.groups.clear()
-    with pytest.raises(Refused, match="no longer open"):
+    with pytest.raises(InvitationRefused, match="no longer open"):
         invitations.accept(row.pk, person)
 
 
 def test_nobody_invites_to_what_is_not_theirs_to_invite_to(family: Family) -> None:
     for group in (family, organization_of()):
-        with pytest.raises(Refused, match="can't invite"):
+        with pytest.raises(InvitationRefused, match="can't invite"):
             invitations.invite(group, "x@example.com", make_account())
 
 
@@ -399,7 +400,7 @@ def test_the_export_holds_what_was_sent_and_received(
     row = invitations.invite(family, person.email, owner)
     invitations.invite(organization_of(name="Acme"), person.email, make_operator("op@example.com"))
     invitations.accept(row.pk, person)
-    received = data.export(person)
+    received = account_export.export_account(person)
     to_family, to_acme = received["plan"]["invitations_received"]
     assert (to_family["family_of"], to_family["organization"]) == ("grace@example.com", None)
     assert to_family["accepted_at"] is not None
@@ -409,13 +410,13 @@ def test_the_export_holds_what_was_sent_and_received(
         "[Openport] An invitation to Acme",
     ]
     assert "op@example.com" not in json.dumps(received)
-    sent = data.export(owner)["plan"]["invitations_sent"]
+    sent = account_export.export_account(owner)["plan"]["invitations_sent"]
     assert [invitation["email"] for invitation in sent] == ["ada@example.com"]
 
 
 def test_an_export_holds_nothing_that_came_to_an_unproven_address(family: Family, owner: Account) -> None:
     invitations.invite(family, "ada@example.com", owner)
-    export = data.export(make_account("ada@example.com", verified=False))
+    export = account_export.export_account(make_account("ada@example.com", verified=False))
     assert export["plan"]["invitations_received"] == export["mails"] == []
 
 
@@ -427,6 +428,6 @@ def test_who_is_deleted_is_forgotten_and_an_open_invitation_stands(
     invitations.invite(other, person.email, other.owner)
     sent, _ = Outbox.objects.order_by("pk")
     sent.note_sent()
-    data.delete(person)
+    deletion.delete_account(person)
     assert Invitation.objects.get().family == other
     assert not Outbox.objects.exists()

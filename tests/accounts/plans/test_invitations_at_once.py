@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from accounts import data
+from accounts import deletion
 from accounts.models import Account, Family, FamilyMember, Invitation, Outbox
 from accounts.plans import invitations, members
-from accounts.plans.invitations import NoInvitation, Refused
+from accounts.plans.invitations import InvitationNotFound, InvitationRefused
 from devportal.lib.audit import Event, happened
-from tests.accounts.plans.making import family_of
+from tests.accounts.plans.factories import family_of
 from tests.factories import make_account
-from tests.oidc.test_concurrency import at_once
+from tests.oidc.tokens.test_concurrency import at_once
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
@@ -29,9 +29,9 @@ def family(owner: Account) -> Family:
 def outcome(act: Any) -> str:
     try:
         act()
-    except Refused:
+    except InvitationRefused:
         return "refused"
-    except NoInvitation:
+    except InvitationNotFound:
         return "gone"
     return "done"
 
@@ -111,7 +111,7 @@ def test_a_family_that_goes_while_people_join_is_gone_for_all() -> None:
             number: int, owner: Account = owner, rows: list[Invitation] = rows, people: list[Account] = people
         ) -> str:
             if number == 3:
-                return outcome(lambda: data.delete(Account.objects.get(pk=owner.pk)))
+                return outcome(lambda: deletion.delete_account(Account.objects.get(pk=owner.pk)))
             return outcome(lambda: invitations.accept(rows[number].pk, people[number]))
 
         outcomes = at_once(4, act)
@@ -123,16 +123,16 @@ def test_a_family_that_goes_while_people_join_is_gone_for_all() -> None:
 
 def test_of_leaving_and_being_removed_at_once_one_happens(family: Family, owner: Account) -> None:
     person = make_account()
-    members.add(family, person)
+    members.add_member(family, person)
     member = family.members.get(account=person)
 
     def act(number: int) -> str:
         try:
             if number % 2:
-                members.leave(family, person)
+                members.leave_group(family, person)
             else:
-                members.remove(FamilyMember.objects.select_related("family").get(pk=member.pk), owner)
-        except (members.NoMember, FamilyMember.DoesNotExist):
+                members.remove_member(FamilyMember.objects.select_related("family").get(pk=member.pk), owner)
+        except (members.MemberNotFound, FamilyMember.DoesNotExist):
             return "nobody"
         return "done"
 

@@ -9,10 +9,10 @@ from django.db import IntegrityError, transaction
 from accounts.models import Account, Plan, Subscription, SubscriptionEvent
 from accounts.models.subscriptions import State
 from accounts.plans import lifecycle
-from accounts.plans.lifecycle import By, IllegalStep
+from accounts.plans.lifecycle import Actor, IllegalTransition
 from accounts.tasks import advance_subscriptions
 from devportal.lib import audit, clock
-from tests.accounts.plans.making import TEST, ahead, family_of, subscribe
+from tests.accounts.plans.factories import TEST, ahead, family_of, subscribe
 from tests.factories import make_account
 
 pytestmark = pytest.mark.django_db
@@ -44,7 +44,7 @@ def test_each_step_is_legal_or_refused(person: Account, pro: Plan, state: str, t
     # A lapsed plan comes to its end when its window does.
     ends = {"read_only_until": clock.now()} if to == "free" else {}
     if (state, to) in LEGAL:
-        assert lifecycle.move(row, to, TEST, **ends).state == to
+        assert lifecycle.transition(row, to, TEST, **ends).state == to
         row.refresh_from_db()
         assert row.state == to
         last = row.events.last()
@@ -52,8 +52,8 @@ def test_each_step_is_legal_or_refused(person: Account, pro: Plan, state: str, t
         assert (last.from_state, last.to_state, last.by) == (state, to, "test")
     else:
         before = SubscriptionEvent.objects.count()
-        with pytest.raises(IllegalStep):
-            lifecycle.move(row, to, TEST, **ends)
+        with pytest.raises(IllegalTransition):
+            lifecycle.transition(row, to, TEST, **ends)
         row.refresh_from_db()
         assert row.state == state
         assert SubscriptionEvent.objects.count() == before
@@ -62,12 +62,12 @@ def test_each_step_is_legal_or_refused(person: Account, pro: Plan, state: str, t
 @pytest.mark.parametrize("state", ["Cancelled", "Expired"])
 def test_the_window_has_to_be_over(person: Account, pro: Plan, state: str, later: Mover) -> None:
     row = subscribe(person, pro, state, read_only_until=ahead(HOUR))
-    with pytest.raises(IllegalStep, match="window"):
-        lifecycle.move(row, "free", TEST)
-    with pytest.raises(IllegalStep):
-        lifecycle.begin(person, "Active", TEST, plan=pro)
+    with pytest.raises(IllegalTransition, match="window"):
+        lifecycle.transition(row, "free", TEST)
+    with pytest.raises(IllegalTransition):
+        lifecycle.start_subscription(person, "Active", TEST, plan=pro)
     later(HOUR + 1)
-    assert lifecycle.move(row, "Active", TEST).state == "Active"
+    assert lifecycle.transition(row, "Active", TEST).state == "Active"
     assert [event.by for event in row.events.all()] == ["test", "time", "test"]
 
 
@@ -108,7 +108,7 @@ def test_what_time_brings_is_read_and_written_alike(
     row = subscribe(person, pro, state, **{name: ahead(seconds) for name, seconds in dates.items()})
     for seconds, state_then, read_only in expected:
         moment = start + (ahead(seconds) - start)
-        effective = lifecycle.at(row, moment)
+        effective = lifecycle.effective_state(row, moment)
         assert (effective.state, effective.read_only) == (state_then, read_only), seconds
         assert effective.next_change is None or effective.next_change > moment
         with monkeypatch.context() as patch:
@@ -116,7 +116,7 @@ def test_what_time_brings_is_read_and_written_alike(
             advance_subscriptions()
         row.refresh_from_db()
         assert row.state == state_then
-        assert lifecycle.at(row, moment) == effective
+        assert lifecycle.effective_state(row, moment) == effective
 
 
 def test_history_holds_the_moment_at_which_time_acted(person: Account, pro: Plan, later: Mover) -> None:
@@ -140,8 +140,8 @@ def test_the_task_works_in_batches(pro: Plan, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_step_first_writes_what_time_brought(person: Account, pro: Plan) -> None:
     row = subscribe(person, pro, "Trial", trial_end=ahead(-10), read_only_until=ahead(HOUR))
-    with pytest.raises(IllegalStep, match="from Expired"):
-        lifecycle.move(row, "Active", TEST)
+    with pytest.raises(IllegalTransition, match="from Expired"):
+        lifecycle.transition(row, "Active", TEST)
 
 
 def test_who_took_a_step_is_kept_and_reported(person: Account, pro: Plan) -> None:
@@ -152,9 +152,9 @@ def test_who_took_a_step_is_kept_and_reported(person: Account, pro: Plan) -> Non
 
     audit.happened.connect(listen)
     try:
-        row = lifecycle.begin(person, "Trial", TEST, plan=pro, trial_end=ahead(HOUR))
+        row = lifecycle.start_subscription(person, "Trial", TEST, plan=pro, trial_end=ahead(HOUR))
         operator = make_account("op@example.com")
-        lifecycle.move(row, "Active", By("operator", operator, "paid by letter"))
+        lifecycle.transition(row, "Active", Actor("operator", operator, "paid by letter"))
     finally:
         audit.happened.disconnect(listen)
     event = row.events.last()
@@ -169,11 +169,11 @@ def test_who_took_a_step_is_kept_and_reported(person: Account, pro: Plan) -> Non
 def test_a_change_without_a_step(person: Account, pro: Plan, team: Plan) -> None:
     row = subscribe(person, pro)
     count = row.events.count()
-    lifecycle.change(row, TEST, plan=team, period_end=ahead(HOUR), addons={"x": {"quantity": 2}})
+    lifecycle.change_details(row, TEST, plan=team, period_end=ahead(HOUR), addons={"x": {"quantity": 2}})
     row.refresh_from_db()
     assert (row.plan, row.addons, row.state) == (team, {"x": {"quantity": 2}}, "Active")
     assert row.events.count() == count + 1
-    lifecycle.change(row, TEST, plan=team)
+    lifecycle.change_details(row, TEST, plan=team)
     assert row.events.count() == count + 1
 
 
@@ -181,7 +181,7 @@ def test_a_new_beginning_forgets_the_old_dates(person: Account, pro: Plan) -> No
     row = subscribe(
         person, pro, "Expired", read_only_until=ahead(-5), trial_end=ahead(-9), addons={"x": {"quantity": 1}}
     )
-    again = lifecycle.begin(person, "Active", TEST, plan=pro)
+    again = lifecycle.start_subscription(person, "Active", TEST, plan=pro)
     assert again.pk == row.pk
     assert (again.trial_end, again.read_only_until, again.addons) == (None, None, {})
 
@@ -191,5 +191,5 @@ def test_one_subscription_for_exactly_one_holder(person: Account, pro: Plan) -> 
     for fields in ({}, {"account": person}, {"account": make_account(), "family": family_of(make_account())}):
         with pytest.raises(IntegrityError), transaction.atomic():
             Subscription.objects.create(plan=pro, state="Active", **fields)
-    with pytest.raises(IllegalStep, match="already"):
-        lifecycle.begin(person, "Trial", TEST, plan=pro)
+    with pytest.raises(IllegalTransition, match="already"):
+        lifecycle.start_subscription(person, "Trial", TEST, plan=pro)

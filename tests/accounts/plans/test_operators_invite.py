@@ -5,7 +5,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account, Invitation, Organization, Outbox
 from accounts.plans import invitations
-from tests.accounts.plans.making import make_operator, organization_of
+from tests.accounts.plans.factories import make_operator, organization_of
 from tests.factories import make_account
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,7 @@ from django.test import Client as Browser
 from accounts.models import Account, Plan
 from accounts.plans import lifecycle, members, sources
 from accounts.sources import SourceFailed
-from tests.accounts.plans.making import TEST, ahead, family_of, make_plan, organization_of, subscribe
+from tests.accounts.plans.factories import TEST, ahead, family_of, make_plan, organization_of, subscribe
 from tests.factories import make_account
 
 pytestmark = pytest.mark.django_db
@@ -109,7 +109,7 @@ def test_a_plan_from_elsewhere(signed_in: Browser, settings: Any, monkeypatch: p
 def test_the_export_holds_it(signed_in: Browser, person: Account, pro: Plan) -> None:
     operator = make_account("op@example.com")
     row = subscribe(person, pro, "Trial", trial_end=ahead(10**6))
-    lifecycle.move(row, "Active", lifecycle.By("operator", operator, "a favour"))
+    lifecycle.transition(row, "Active", lifecycle.Actor("operator", operator, "a favour"))
     family_of(make_account("grace@example.com"), person)
     organization_of(person)
     response = signed_in.get("/account/export")
@@ -134,4 +134,4 @@ def test_the_owner_stays_a_member() -> None:
     members.set_members(family, [])
     assert [member.account for member in family.members.all()] == [owner]
     make_plan("x")
-    assert lifecycle.begin(family, "Active", TEST, plan=Plan.objects.get()).holder == family
+    assert lifecycle.start_subscription(family, "Active", TEST, plan=Plan.objects.get()).holder == family

@@ -151,7 +151,7 @@ def test_nothing_is_kept(person: Account) -> None:
 
 
 def test_the_setting_chooses(settings: Any) -> None:
-    assert isinstance(sources.plans(), sources.DatabasePlans)
-    sources.forget()
+    assert isinstance(sources.plan_source(), sources.DatabasePlans)
+    sources.reset()
     settings.PLAN_SOURCE_URL = "https://billing.example.com/plan"
-    assert isinstance(sources.plans(), HttpPlans)
+    assert isinstance(sources.plan_source(), HttpPlans)

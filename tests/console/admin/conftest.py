@@ -15,7 +15,7 @@ from devportal.console import reviews
 from devportal.console.models import AuditEvent, SignInEvent
 from devportal.lib import clock
 from oidc.models import Client, Connection, Project, ProjectMember, RefreshToken
-from tests.console.reviewing import fill
+from tests.console.reviews.reviewing import fill
 from tests.factories import make_access_token, make_account, make_key, make_project, make_web_client
 from tests.relying_party import RelyingParty, sign_in
 
@@ -84,10 +84,10 @@ def make_world(browser: Browser, person: Account) -> World:
     plan = Plan.objects.create(plan_id="lumen", display_name="Lumen", rank=10)
     PlanEntitlement.objects.create(plan=plan, feature=Feature.objects.create(name="range"), status="granted")
     organization = Organization.objects.create(name="Lantern & Co")
-    members.add(organization, person)
+    members.add_member(organization, person)
     invitations.invite(organization, "new@example.com", make_staff("iris@example.com", "operator"))
-    for holder in (person, members.make_family(person), organization):
-        lifecycle.begin(holder, "Active", lifecycle.By("test"), plan=plan)
+    for holder in (person, members.get_or_create_family(person), organization):
+        lifecycle.start_subscription(holder, "Active", lifecycle.Actor("test"), plan=plan)
     fill(web, person, name="Beacon")
     reviews.submit(web, person)
     RequestLog.objects.create(

@@ -12,15 +12,15 @@ from django.db import connection
 from django.test import Client as Browser
 from django.test import RequestFactory
 
-from accounts import data
+from accounts import export
 from accounts.models import Account, Plan, Subscription
 from accounts.plans import catalogue
-from devportal.console.admin.projects import NameForm, _rename
+from devportal.console.admin.project_admin import NameForm, _rename
 from devportal.console.models import AppReview, AuditEvent
 from devportal.lib import clock
-from devportal.lib.admin.acts import Refused
-from oidc import projects
+from devportal.lib.admin.actions import ActionRefused
 from oidc.models import Project
+from oidc.projects import lifecycle
 from tests.console.admin.conftest import World
 from tests.factories import make_account
 from tests.security.forms_on_pages import Form, forms_on, send_all
@@ -240,7 +240,7 @@ def test_a_moment_at_the_ends_of_the_calendar_is_refused_in_words(
 
 
 def test_a_deleted_project_keeps_its_name(as_operator: Browser, world: World) -> None:
-    projects.delete(world.project, world.person)
+    lifecycle.delete_project(world.project, world.person)
     url = f"/admin/oidc/project/{world.project.pk}/"
     assert "do/rename" not in as_operator.get(f"{url}change/").content.decode()
     assert as_operator.post(f"{url}do/rename/", {"name": "Phare"}).status_code == 302
@@ -248,7 +248,7 @@ def test_a_deleted_project_keeps_its_name(as_operator: Browser, world: World) ->
     request.user = Account.objects.get(email="opal@example.com")
     form = NameForm({"name": "Phare"}, request=request, row=world.project)
     assert form.is_valid()
-    with pytest.raises(Refused, match="deleted"):
+    with pytest.raises(ActionRefused, match="deleted"):
         _rename(request, world.project, form)  # deleted while the page was open
     assert Project.objects.get().name == "Lighthouse"
 
@@ -259,11 +259,11 @@ def test_what_was_stored_before_is_mended_by_the_upgrade(as_operator: Browser, c
     Subscription.objects.filter(pk=row.pk).update(addons={"x\ud800": {"quantity": 2}})
     Plan.objects.update(apps=["notes\udfff"])
     import_module("accounts.migrations.0007_texts_that_can_be_stored").replace_surrogates(apps, None)
-    catalogue.bump()
+    catalogue.bump_version()
     assert Subscription.objects.get(pk=row.pk).addons == {"x\ufffd": {"quantity": 2}}
     for page in ("/account/plan", "/account/"):
         assert client.get(page).status_code == 200, page
-    assert "x\ufffd" in json.dumps(data.export(world.person), ensure_ascii=False)
+    assert "x\ufffd" in json.dumps(export.export_account(world.person), ensure_ascii=False)
     assert as_operator.get(f"/admin/accounts/subscription/{row.pk}/change/").status_code == 200
     assert as_operator.post(f"/admin/accounts/account/{world.person.pk}/do/export/").status_code == 200
 

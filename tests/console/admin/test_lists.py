@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import Account, Outbox, PairwiseSubject
 from devportal.console.models import AuditEvent, SignInEvent
 from devportal.lib import clock
-from devportal.lib.admin.pages import Page
+from devportal.lib.admin.model_admin import ServiceModelAdmin
 from oidc.models import Connection, Project
 from tests.console.admin.conftest import World
 from tests.factories import make_access_token, make_account, make_client, make_key, make_project
@@ -160,7 +160,7 @@ def _more(world: World) -> None:
         )
 
 
-def long_pages() -> list[tuple[type[Model], Page]]:  # type: ignore[type-arg]
+def long_pages() -> list[tuple[type[Model], ServiceModelAdmin]]:  # type: ignore[type-arg]
     return [(model, page) for model, page in admin.site._registry.items() if page.is_long]  # type: ignore[attr-defined, misc]
 
 

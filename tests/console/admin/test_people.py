@@ -16,8 +16,8 @@ from accounts.admin.people import _give_roles, _set_active
 from accounts.models import Account
 from accounts.roles import is_operator, is_reviewer, set_roles
 from devportal.console.models import AuditEvent
-from devportal.lib.admin.acts import Refused
-from oidc.models import Family
+from devportal.lib.admin.actions import ActionRefused
+from oidc.models import TokenFamily
 from tests.console.admin.conftest import World, make_staff
 from tests.factories import PASSWORD, make_account, make_project
 
@@ -39,7 +39,7 @@ def test_deactivating_ends_everything_and_says_why(
     response = act(as_operator, world.person, "deactivate", reason="Sold as stolen goods")
     assert "can't sign in any more" in response.content.decode().replace("&#x27;", "'")
     assert not Account.objects.get(pk=world.person.pk).is_active
-    assert not Family.objects.filter(revoked_at=None).exists()
+    assert not TokenFamily.objects.filter(revoked_at=None).exists()
     assert client.get("/account/").status_code == 302
     event = last_event()
     assert (event.action, event.actor, event.target) == (
@@ -52,7 +52,7 @@ def test_deactivating_ends_everything_and_says_why(
     act(as_operator, world.person, "activate")
     assert Account.objects.get(pk=world.person.pk).is_active
     assert last_event().action == "account.activated"
-    assert not Family.objects.filter(revoked_at=None).exists()
+    assert not TokenFamily.objects.filter(revoked_at=None).exists()
 
 
 @pytest.mark.parametrize("reason", [None, "", "  ", "x" * 2001])
@@ -266,7 +266,7 @@ def test_who_was_demoted_while_the_page_was_open_does_nothing(operator: Account,
     request.user = operator
     set_roles(Account.objects.get(pk=operator.pk), [])
     for change in (lambda: _set_active(request, person, False), lambda: _give_roles(request, person, None)):
-        with pytest.raises(Refused):
+        with pytest.raises(ActionRefused):
             change()
     person.refresh_from_db()
     assert person.is_active

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from devportal.console.provisioning import BadFile, provision
+from devportal.console.provisioning import InvalidFile, provision
 
 
 class Command(BaseCommand):
@@ -23,7 +23,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             result = provision(options["file"], rotate_secrets=options["rotate_secrets"])
-        except BadFile as error:
+        except InvalidFile as error:
             raise CommandError(f"{options['file']}: {error}") from error
         if options["json"]:
             self.stdout.write(json.dumps(result, ensure_ascii=False))

@@ -1,0 +1,35 @@
+"""Deleting a person: what stands in the way, and what ends with them."""
+
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+
+from accounts.models import Account, Family
+from accounts.signals import blocking_deletion
+
+
+def deletion_blockers(account: Account) -> list[str]:
+    """Return what has to be done before the account can be deleted; empty when nothing is in the way."""
+    answers: list[tuple[Any, Any]] = list(blocking_deletion.send(sender=Account, account=account))
+    return [sentence for _, sentences in answers for sentence in sentences]
+
+
+class DeletionBlocked(Exception):
+    """Something has to be done before the account can be deleted."""
+
+
+def delete_account(account: Account) -> None:
+    """Delete a person. Everything that was given out in their name ends with them (receivers of pre_delete).
+
+    Raises DeletionBlocked: what stood in nobody's way when the page was shown may do so now.
+    """
+    storage, picture = account.picture.storage, account.picture.name
+    with transaction.atomic():
+        # Who is joining the person's family just now comes before this, and is counted in, or finds it gone.
+        list(Family.objects.select_for_update().filter(owner=account))
+        if deletion_blockers(account):
+            raise DeletionBlocked
+        account.delete()
+        if picture:
+            transaction.on_commit(partial(storage.delete, picture))

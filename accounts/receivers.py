@@ -1,0 +1,91 @@
+"""Keeps what allauth knows of a person and what the account says in step, and the catalogue's version."""
+
+from typing import Any
+
+from allauth.account.models import EmailAddress
+from allauth.account.signals import email_changed, email_confirmed
+from django.db.models.signals import post_delete, post_save, pre_delete
+from django.dispatch import receiver
+
+from accounts import export, pictures, sessions
+from accounts.mail import outbox
+from accounts.models import Account, Feature, Invitation, Plan, PlanEntitlement
+from accounts.plans import catalogue, invitations
+from accounts.roles import roles_changed
+from accounts.signals import access_ended
+
+
+def _sync(account_id: int) -> None:
+    """Set `email_verified` to what allauth's record of the account's own address says."""
+    account = Account.objects.filter(pk=account_id).first()
+    if account is None:
+        return
+    verified = EmailAddress.objects.filter(user_id=account_id, email__iexact=account.email, verified=True).exists()
+    Account.objects.filter(pk=account_id).exclude(email_verified=verified).update(email_verified=verified)
+
+
+@receiver([post_save, post_delete], sender=EmailAddress)
+def address_saved(sender: type[EmailAddress], instance: EmailAddress, **kwargs: Any) -> None:
+    _sync(instance.user_id)
+
+
+@receiver([email_confirmed, email_changed])
+def address_proven(sender: Any, **kwargs: Any) -> None:
+    # allauth writes some of its changes with queryset updates, which send no save signal.
+    address = kwargs.get("email_address") or kwargs.get("to_email_address")
+    if address is not None:
+        _sync(address.user_id)
+
+
+@receiver(access_ended)
+def end_sessions(sender: Any, account: Account, **kwargs: Any) -> None:
+    """Sign the person out everywhere: a session that only slept would wake with the account."""
+    sessions.end_all(account)
+
+
+@receiver(pre_delete, sender=Account)
+def delete_sessions(sender: type[Account], instance: Account, **kwargs: Any) -> None:
+    """Delete the sessions of a person who goes; their list entries go by themselves."""
+    sessions.end_all(instance)
+
+
+@receiver(access_ended)
+def end_picture_addresses(sender: Any, account: Account, **kwargs: Any) -> None:
+    """Take the picture's addresses back: an account that comes back gives out new ones."""
+    pictures.replace_keys(account)
+
+
+@receiver([access_ended, roles_changed])
+def end_invitations(sender: Any, account: Account, **kwargs: Any) -> None:
+    """What somebody has promised in a role ends with it."""
+    invitations.end_of(account)
+
+
+@receiver(pre_delete, sender=Account)
+def end_invitations_of_who_goes(sender: type[Account], instance: Account, **kwargs: Any) -> None:
+    invitations.end_of(instance, is_going=True)
+
+
+@receiver(pre_delete, sender=Account)
+def delete_mail_and_invitations(sender: type[Account], instance: Account, **kwargs: Any) -> None:
+    """Take a person who is deleted out of mails and of invitations that are over.
+
+    An open invitation is its sender's, and stands for whoever proves the address next.
+    """
+    addresses = export.addresses_of(instance)
+    outbox.forget(addresses)
+    still_open = Invitation.objects.open().values("pk")
+    Invitation.objects.filter(email__in=addresses).exclude(pk__in=still_open).delete()
+
+
+@receiver(post_save, sender=Account)
+def account_saved(sender: type[Account], instance: Account, created: bool, **kwargs: Any) -> None:
+    if not created and not instance.is_active:
+        access_ended.send(sender=Account, account=instance)
+
+
+@receiver([post_save, post_delete], sender=Plan)
+@receiver([post_save, post_delete], sender=Feature)
+@receiver([post_save, post_delete], sender=PlanEntitlement)
+def catalogue_changed(sender: Any, **kwargs: Any) -> None:
+    catalogue.bump_version()

@@ -1,0 +1,109 @@
+"""The account's own pages, and pictures at their per-sector addresses."""
+
+import hmac
+
+from allauth.account.decorators import reauthentication_required
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from accounts import deletion, pictures
+from accounts import export as account_export
+from accounts.forms import ProfileForm
+from accounts.models import Account, PairwiseSubject
+from accounts.profile import picture_version
+
+PICTURE_MAX_AGE = 300  # seconds
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def profile(request: HttpRequest) -> HttpResponse:
+    """/account/: the person's own name and photo."""
+    assert isinstance(request.user, Account)
+    account = Account.objects.get(pk=request.user.pk)  # apart from the one that the page header shows
+    form = ProfileForm(request.POST or None, request.FILES or None, instance=account)
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        messages.success(request, "Your profile is saved. Apps see the change when they next ask.")
+        return HttpResponseRedirect(reverse("account_profile"))
+    return render(request, "accounts/profile.html", {"form": form})
+
+
+@never_cache
+@login_required
+@require_safe
+def export(request: HttpRequest) -> HttpResponse:
+    """GET /account/export: everything kept about the person, as one JSON file."""
+    assert isinstance(request.user, Account)
+    response = JsonResponse(
+        account_export.export_account(request.user), json_dumps_params={"indent": 2, "ensure_ascii": False}
+    )
+    response["Content-Disposition"] = 'attachment; filename="account.json"'
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@never_cache
+@login_required
+@reauthentication_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: HttpRequest) -> HttpResponse:
+    """/account/delete: says what deleting does, and does it, for somebody who has just signed in again."""
+    assert isinstance(request.user, Account)
+    blockers = deletion.deletion_blockers(request.user)
+    if request.method == "POST" and not blockers:
+        account = Account.objects.get(pk=request.user.pk)
+        logout(request)
+        try:
+            deletion.delete_account(account)
+        except deletion.DeletionBlocked:  # since this moment: whoever signs in again reads what
+            return HttpResponseRedirect(reverse("account_delete"))
+        return HttpResponseRedirect(reverse("signed_out"))
+    return render(request, "accounts/delete.html", {"blockers": blockers})
+
+
+def _image(content: bytes) -> HttpResponse:
+    """Answer with a picture and nothing that tells where it is stored."""
+    return HttpResponse(content, content_type="image/webp")
+
+
+@require_safe
+def own_picture(request: HttpRequest) -> HttpResponse:
+    """GET /account/picture: the signed-in person's own photo."""
+    if not isinstance(request.user, Account) or not request.user.picture:
+        raise Http404
+    try:
+        response = _image(pictures.stored(request.user.picture.name or ""))
+    except FileNotFoundError as error:  # a backup without its files
+        raise Http404 from error
+    response["Cache-Control"] = "private, no-cache"
+    return response
+
+
+@require_safe
+def picture(request: HttpRequest, picture_key: str, version: str) -> HttpResponse:
+    """GET /pictures/<key>/<version>.webp: one person's photo, as one sector knows it, while it may see it."""
+    subject = PairwiseSubject.objects.select_related("account").filter(picture_key=picture_key).first()
+    if subject is None or not subject.account.is_active or not subject.account.picture:
+        raise Http404
+    name = subject.account.picture.name or ""
+    if not hmac.compare_digest(version, picture_version(name, picture_key)):
+        raise Http404
+    if not pictures.is_shown(subject.account, subject.sector):
+        raise Http404
+    try:
+        response = _image(pictures.encoded_for(name, picture_key))
+    except FileNotFoundError as error:
+        raise Http404 from error
+    # A picture that was taken back is in no shared cache, and soon in no browser's.
+    response["Cache-Control"] = f"private, max-age={PICTURE_MAX_AGE}"
+    response["Cross-Origin-Resource-Policy"] = "cross-origin"  # apps show it on their own pages
+    response["Access-Control-Allow-Origin"] = "*"
+    return response

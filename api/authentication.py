@@ -1,0 +1,118 @@
+"""Who calls: a credential from the Authorization header becomes a Caller, in one statement, or a documented error."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from oauth2_provider.utils import parse_bearer_token
+
+from accounts.models import Account, PairwiseSubject
+from api import keys
+from api.errors import ApiError
+from api.models import ApiKey
+from devportal.lib import clock
+from devportal.lib.credentials import matches
+from devportal.lib.prepared_queries import PreparedQuery, RowMapper
+from oidc.errors import InvalidToken
+from oidc.models import Project
+from oidc.tokens import families, jwt
+from oidc.tokens.lookup import ACCOUNT_FIELDS, PROJECT_FIELDS, SUBJECT_FIELDS, look_up_access_token
+
+_KEY = RowMapper(
+    {
+        "": (
+            ApiKey,
+            ("project_id", "owner_id", "subject_id", "public_id", "digest", "permissions", "expires_at", "revoked_at"),
+        ),
+        "project": (Project, PROJECT_FIELDS),
+        "owner": (Account, ACCOUNT_FIELDS),
+        "subject": (PairwiseSubject, SUBJECT_FIELDS),
+    }
+)
+
+
+def _keys(public_id: str) -> "QuerySet[Any, Any]":
+    return ApiKey.objects.filter(public_id=public_id).values_list(*_KEY.paths)
+
+
+_READ_KEY = PreparedQuery(["public_id"], _keys)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A person, as one project knows them, and what the credential may read about them.
+
+    `key` and `client` say who is counted: an API key's public id, or an app's client id; the other is "".
+    """
+
+    account: Account
+    subject: PairwiseSubject
+    project: Project
+    scopes: frozenset[str]
+    key: str = ""
+    client: str = ""
+
+
+@dataclass
+class RejectedCredential(Exception):
+    """A credential that is dead, and whose it was, so that the refusal is counted where its developer sees it."""
+
+    error: ApiError
+    project: int
+    key: str = ""
+    client: str = ""
+
+
+def authenticate(request: HttpRequest) -> Caller:
+    """Return the caller. Raises ApiError for a credential that is nobody's, Refused for a dead one.
+
+    A token in the query or body is never read (RFC 6750 §2.1 only).
+    """
+    raw = parse_bearer_token(request.META.get("HTTP_AUTHORIZATION"))
+    if raw is None:
+        raise ApiError("unauthenticated", "Send a credential as: Authorization: Bearer <credential>.")
+    return _by_key(raw) if keys.looks_like_key(raw) else _by_token(raw)
+
+
+def _by_key(raw: str) -> Caller:
+    public_id = keys.parse_public_id(raw)
+    rows = _READ_KEY.rows(public_id) if public_id else []
+    row = _KEY.build(rows[0])[""] if rows else None
+    if row is None or not matches(raw, row.digest):
+        raise ApiError("invalid_api_key", "This API key is unknown.")
+    expired = row.expires_at is not None and row.expires_at <= clock.now()
+    if row.revoked_at is not None or expired or not row.owner.is_active or row.project.is_deleted:
+        error = ApiError("invalid_api_key", "This API key is revoked or expired.")
+        raise RejectedCredential(error, row.project_id, key=row.public_id)
+    if row.project.is_suspended:
+        raise RejectedCredential(_suspended(), row.project_id, key=row.public_id)
+    permissions = frozenset(row.permissions.split())
+    return Caller(row.owner, row.subject, row.project, permissions, key=row.public_id)
+
+
+def _by_token(raw: str) -> Caller:
+    try:
+        jwt.verify_access_token(raw)
+    except InvalidToken as bad:
+        raise ApiError("invalid_token", "The access token is invalid or expired.") from bad
+    row = look_up_access_token(raw)
+    if row is None:
+        raise ApiError("invalid_token", "The access token is invalid or expired.")
+    connection = row.family.connection
+    client, project = connection.client, connection.client.project
+    is_dead = row.expires <= clock.now() or project.is_deleted or not families.is_granted(row.family)
+    if is_dead or client.first_party or not client.enabled:
+        error = ApiError("invalid_token", "The access token is expired, its access was removed, or its app is off.")
+        raise RejectedCredential(error, project.pk, client=client.client_id)
+    if project.is_suspended:
+        raise RejectedCredential(_suspended(), project.pk, client=client.client_id)
+    still_allowed = frozenset(families.effective_scopes(row.family))
+    scopes = frozenset(row.scope.split()) & still_allowed
+    assert connection.account is not None
+    assert connection.subject is not None
+    return Caller(connection.account, connection.subject, project, scopes, client=client.client_id)
+
+
+def _suspended() -> ApiError:
+    return ApiError("project_suspended", "The project is suspended. Its owner can ask the service why.")

@@ -1,0 +1,35 @@
+"""What this API says of itself to OAuth clients: a protected resource, and who issues tokens for it (RFC 9728)."""
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.urls import reverse
+
+from api import errors
+from devportal.lib import well_known
+from devportal.lib.cors import allow_any_origin, is_preflight, preflight_answer
+from oidc.scopes import OFFLINE_ACCESS, SCOPES
+
+MAX_AGE = 3600
+
+
+def metadata(request: HttpRequest, rest: str | None = None) -> HttpResponse:
+    """GET /.well-known/oauth-protected-resource: answered from settings, without a database."""
+    if not well_known.is_about(settings.BASE_URL, rest or ""):
+        raise Http404
+    if is_preflight(request):
+        return preflight_answer(("GET",))
+    if request.method not in errors.METHODS:
+        return errors.error_response(errors.wrong_method())
+    document = {
+        "resource": settings.BASE_URL,  # the `aud` of access tokens
+        "authorization_servers": [settings.ISSUER],
+        # What may be asked for to come here; `openid` opens `id`, and every request has to hold it.
+        "scopes_supported": [name for name in SCOPES if name != OFFLINE_ACCESS],
+        "bearer_methods_supported": ["header"],
+        "resource_name": f"{settings.SERVICE_NAME} developer API",
+        "resource_documentation": f"{settings.AUTH_URL}{reverse('api_try_it')}",
+    }
+    response = JsonResponse(document)
+    allow_any_origin(response, errors.EXPOSED_HEADERS)
+    response["Cache-Control"] = f"public, max-age={MAX_AGE}"
+    return response

@@ -1,0 +1,1 @@
+"""Usage: counting calls, keeping and reading the counts."""

@@ -1,0 +1,131 @@
+"""How often what was called: counted beside the limits, and written in batches with the logs (api/usage/store.py)."""
+
+import logging
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from multiprocessing.util import Finalize
+
+from django.db import DatabaseError, transaction
+
+from api.models import LATENCY_EDGES_MS, ApiKey, UsageBatch
+from api.usage import store
+from api.usage.store import UsageCount, series
+from devportal.lib import clock, log_buffer
+from devportal.lib.ratelimit.counters import LocalCounters, counters
+
+__all__ = ["CallLabels", "CallOwner", "flush_at_exit", "flush_usage", "record_call", "series"]
+
+log = logging.getLogger(__name__)
+
+LAST_USED_INTERVAL = timedelta(hours=1)
+_SEPARATOR = "|"
+# What `record_call` writes, as wide as the columns: project, key, client, endpoint, status, code, minute, latency
+# class.
+_FIELD = re.compile(
+    r"(\d{1,18})\|([!-{}~]{0,16})\|([!-{}~]{0,255})\|([!-{}~]{1,32})\|(\d{3})\|([!-{}~]{0,32})\|(\d{1,9})\|([0-7])",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True)
+class CallOwner:
+    """Whose a call is: a project's key, by its public id, or an app, by its client id; and the person's user id."""
+
+    project: int
+    key: str = ""
+    client: str = ""
+    sub: str = ""
+
+
+@dataclass(frozen=True)
+class CallLabels:
+    """What a call is counted under; its minute and latency class come beside it."""
+
+    project: int
+    credential: str
+    client: str
+    endpoint: str
+    status: int
+    code: str
+
+
+def record_call(kind: CallLabels, seconds: float) -> None:
+    """Count one finished call; it is written with the next batch."""
+    milliseconds = seconds * 1000
+    latency = next(
+        (place for place, edge in enumerate(LATENCY_EDGES_MS) if milliseconds <= edge), len(LATENCY_EDGES_MS)
+    )
+    minute = clock.timestamp() // 60
+    parts = (kind.project, kind.credential, kind.client, kind.endpoint, kind.status, kind.code, minute, latency)
+    counters().finished(_SEPARATOR.join(map(str, parts)))
+
+
+def flush_usage() -> int:
+    """Write every waiting batch into the buckets; return how many calls were written.
+
+    A batch is written once: its id is stored in the same transaction, so one that a crash left behind in Redis after
+    it was written is only forgotten.
+    """
+    written = 0
+    for holder, batch_id, fields in counters().drain():
+        try:
+            with transaction.atomic():
+                _, is_new = UsageBatch.objects.get_or_create(batch_id=batch_id)
+                if is_new:
+                    written += _write(fields)
+                else:
+                    log.info("The usage batch %s is written already.", batch_id)
+        except Exception:
+            if isinstance(holder, LocalCounters):
+                holder.give_back(fields)
+            raise
+        holder.settle(batch_id)
+    return written
+
+
+def _write(fields: dict[str, int]) -> int:
+    """Write counts and log entries; return how many calls there were."""
+    entries = {field: times for field, times in fields.items() if log_buffer.is_entry(field)}
+    counts = [_count(field, fields[field]) for field in fields if not log_buffer.is_entry(field)]
+    readable = [count for count in counts if count is not None]
+    _note_keys_used(store.add_counts(readable))
+    log_buffer.write_entries(entries)
+    return sum(count.calls for count in readable)
+
+
+def _count(field: str, calls: int) -> UsageCount | None:
+    """Return what a field stands for; None for one that this version can't read, and that may not stop the others."""
+    found = _FIELD.fullmatch(field)
+    if found is None:
+        log.warning("A count that can't be read is left out: %.200r", field)
+        return None
+    project, credential, client, endpoint, status, code, minute, latency = found.groups()
+    return UsageCount(int(project), credential, client, endpoint, int(status), code, int(minute), int(latency), calls)
+
+
+def _note_keys_used(counts: Iterable[UsageCount]) -> None:
+    """Set `last_used` of the keys that were used, at most once an hour each."""
+    latest: dict[str, int] = {}
+    for count in counts:
+        if count.credential:
+            latest[count.credential] = max(latest.get(count.credential, 0), count.minute)
+    for public_id, last_minute in sorted(latest.items()):
+        moment = datetime.fromtimestamp(last_minute * 60, UTC)
+        keys = ApiKey.objects.filter(public_id=public_id)
+        (keys.filter(last_used_at=None) | keys.filter(last_used_at__lt=moment - LAST_USED_INTERVAL)).update(
+            last_used_at=moment
+        )
+
+
+def flush_at_exit() -> None:
+    """Have this process write what it still holds when it stops cleanly (atexit does not run in a worker)."""
+    Finalize(None, _flush_last, exitpriority=10)
+
+
+def _flush_last() -> None:
+    try:
+        flush_usage()
+    except DatabaseError:
+        log.exception("What was counted last could not be written: the database is away.")

@@ -1,0 +1,1 @@
+"""The activity page: the audit trail of a project, told in sentences."""

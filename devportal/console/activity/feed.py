@@ -1,0 +1,217 @@
+"""The trail of a project, told in sentences: who did what, and what was before and after.
+
+Never anything of the people who use its apps: what they do is not in the trail. Of whoever reviews apps or runs the
+service a project learns the deed and not the name. The address that a deed came from is shown to owners alone: it is
+theirs to look into what is not as it should be, and nobody else's business where a colleague works.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Q, QuerySet
+
+from api.models import ApiKey
+from devportal.console.access import Membership
+from devportal.console.models import AuditEvent
+from oidc.models import Client, Project, ProjectMember
+
+# What follows "who"; {target} is what it was done to. An action that is not here is told by its name.
+SENTENCES: Mapping[str, str] = {
+    "project.created": "made the project",
+    "project.renamed": "renamed the project",
+    "project.deleted": "deleted the project",
+    "project.restored": "restored the project",
+    "project.transferred": "handed the project over to {target}",
+    "project.suspended": "suspended the project",
+    "project.suspension_lifted": "lifted the suspension of the project",
+    "member.role_changed": "changed the role of {target}",
+    "member.removed": "removed {target} from the project",
+    "member.left": "left the project",
+    "invitation.sent": "invited {target}",
+    "invitation.withdrawn": "withdrew the invitation of {target}",
+    "invitation.ended": "ended the invitation of {target}: whoever sent it may not invite any more",
+    "invitation.accepted": "accepted the invitation",
+    "invitation.declined": "declined the invitation",
+    "client.created": "made the client {target}",
+    "client.changed": "changed the client {target}",
+    "client.type_changed": "changed the type of the client {target}",
+    "client.turned_on": "turned the client {target} on",
+    "client.turned_off": "turned the client {target} off",
+    "client.deleted": "deleted the client {target}",
+    "client_secret.created": "made a secret of {target}",
+    "client_secret.ended": "ended a secret of {target}",
+    "api_key.created": "made the API key {target}",
+    "api_key.revoked": "revoked the API key {target}",
+    "review.edited": "edited what {target} asks review for",
+    "review.submitted": "sent {target} to review",
+    "review.resubmitted": "sent {target} to review again",
+    "review.withdrawn": "withdrew {target} from review",
+    "review.comment": "wrote about the review of {target}",
+    "review.assigned": "took the review of {target}",
+    "review.started": "began to review {target}",
+    "review.changes_requested": "asked for changes of {target}",
+    "review.approved": "approved {target}",
+    "review.rejected": "rejected {target}",
+    "review.approval_withdrawn": "withdrew the approval of {target}",
+}
+
+# What the page lets people choose: a word in the address, its label, and how the actions begin.
+CATEGORIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("project", "The project", ("project.",)),
+    ("members", "Members and invitations", ("member.", "invitation.")),
+    ("clients", "Clients and secrets", ("client.", "client_secret.")),
+    ("keys", "API keys", ("api_key.",)),
+    ("review", "Review", ("review.",)),
+)
+_LABELS = {"post_logout_redirect_uris": "Sign-out URLs", "redirect_uris": "Redirect URLs", "enabled": "On"}
+
+
+@dataclass(frozen=True)
+class Change:
+    """One field that a deed changed; None: it was not there."""
+
+    label: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True)
+class ActivityEntry:
+    """One deed as the page tells it."""
+
+    at: datetime
+    who: str
+    said: tuple[str, str, str]  # before the target, the target, after it
+    changes: list[Change]
+    ip: str
+    request_id: str
+
+
+def events_of(project: Project) -> "QuerySet[AuditEvent]":
+    """Return what happened to a project, newest first."""
+    return AuditEvent.objects.filter(project=project.public_id).order_by("-pk")
+
+
+def filter_by_category(rows: "QuerySet[AuditEvent]", kind: str) -> "QuerySet[AuditEvent]":
+    """Narrow the trail to one of CATEGORIES; anything else narrows nothing."""
+    for name, _, prefixes in CATEGORIES:
+        if name == kind:
+            wanted = Q()
+            for prefix in prefixes:
+                wanted |= Q(action__startswith=prefix)
+            return rows.filter(wanted)
+    return rows
+
+
+def filter_by_person(
+    rows: "QuerySet[AuditEvent]", who: str, members: Iterable[ProjectMember]
+) -> "QuerySet[AuditEvent]":
+    """Narrow the trail to one member, by their number, or to the "others"; anything else narrows nothing."""
+    accounts = {str(member.pk): member.account_id for member in members}
+    if who == "others":
+        return rows.filter(~Q(actor__in=accounts.values()) | Q(actor=None))
+    return rows.filter(actor=accounts[who]) if who in accounts else rows
+
+
+def activity_entries(seat: Membership, events: Iterable[AuditEvent]) -> list[ActivityEntry]:
+    """Return deeds as the holder of `seat` may read them; in two statements, for the people and names in them."""
+    rows = list(events)
+    names, insiders = _names(seat.project, rows), _insiders(seat.project, rows)
+    return [_line(seat, row, names, insiders) for row in rows]
+
+
+def _line(seat: Membership, row: AuditEvent, names: dict[str, str], insiders: set[int]) -> ActivityEntry:
+    by_service = _is_by_service(row, insiders)
+    return ActivityEntry(
+        at=row.at,
+        who=_who(row, by_service),
+        said=_said(row, names),
+        changes=_changes(row),
+        ip=(row.ip or "") if seat.is_owner and not by_service else "",
+        request_id="" if by_service else row.request_id,
+    )
+
+
+def _insiders(project: Project, rows: Iterable[AuditEvent]) -> set[int]:
+    """Return those who acted and are, or once were, members: all others ran the service when they acted."""
+    actors = {row.actor_id for row in rows if row.actor_id}
+    if not actors:
+        return set()
+    members = ProjectMember.objects.filter(project=project, account__in=actors).values_list("account_id")
+    came = events_of(project).filter(actor__in=actors, action__in=("project.created", "invitation.accepted"))
+    went = events_of(project).filter(person__in=actors, action__in=("member.left", "member.removed"))
+    found = members.union(came.order_by().values_list("actor_id"), went.order_by().values_list("person_id"))
+    return {account for (account,) in found}
+
+
+def _is_by_service(row: AuditEvent, insiders: set[int]) -> bool:
+    """Tell whether a reviewer or an operator acted: their names are not the project's to know."""
+    if row.action.startswith("review.") and "side" in row.details:
+        return bool(row.details["side"] == "reviewer")
+    return row.actor_id is not None and row.actor_id not in insiders
+
+
+def _who(row: AuditEvent, by_service: bool) -> str:
+    if by_service:
+        return f"A reviewer of {settings.SERVICE_NAME}" if row.action.startswith("review.") else settings.SERVICE_NAME
+    if row.actor_email:
+        return row.actor_email
+    # The address is emptied with the account; without an actor the service itself did it.
+    return "Somebody whose account is deleted" if row.request_id or row.actor_id else settings.SERVICE_NAME
+
+
+def _said(row: AuditEvent, names: dict[str, str]) -> tuple[str, str, str]:
+    target = names.get(row.target) or row.target or _former_name(row) or "something that is deleted"
+    if row.action not in SENTENCES:
+        return (row.action, row.target, "")
+    start, named, end = SENTENCES[row.action].partition("{target}")
+    if named and row.action.split(".")[0] in ("member", "invitation", "project") and not row.target:
+        target = "somebody whose account is deleted"
+    return (start, target if named else "", end)
+
+
+def _former_name(row: AuditEvent) -> str:
+    return str(row.before.get("name") or row.after.get("name") or "")
+
+
+def _names(project: Project, rows: Iterable[AuditEvent]) -> dict[str, str]:
+    """Return the names of the clients and keys that the rows tell of; those of deleted ones from the rows."""
+    names: dict[str, str] = {}
+    clients, keys = set(), set()
+    for row in rows:
+        if row.action.startswith(("client", "review.")):
+            clients.add(row.target)
+        elif row.action.startswith("api_key."):
+            keys.add(row.target)
+        if former := _former_name(row):
+            names.setdefault(row.target, former)
+    if clients or keys:
+        named_clients = Client.objects.filter(project=project, client_id__in=clients).values_list("client_id", "name")
+        named_keys = ApiKey.objects.filter(project=project, public_id__in=keys).values_list("public_id", "name")
+        names |= dict(named_clients.union(named_keys))
+    return names
+
+
+def _changes(row: AuditEvent) -> list[Change]:
+    fields = [*row.before, *(name for name in row.after if name not in row.before)]
+    return [Change(_label(name), _text(row.before.get(name)), _text(row.after.get(name))) for name in fields]
+
+
+def _label(name: str) -> str:
+    return _LABELS.get(name, name.replace("_", " ").capitalize())
+
+
+def _text(value: Any) -> str | None:
+    """Return a stored value as people read it; None for what was not there."""
+    if value is None or value in ("", [], {}):
+        return None
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return "\n".join(str(each) for each in value)
+    if isinstance(value, dict):
+        return "\n".join(f"{name}: {each}" for name, each in value.items())
+    return str(value)

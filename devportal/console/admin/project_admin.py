@@ -1,0 +1,80 @@
+"""Operators' pages of projects: here and not beside their models, because a suspension tells the developers."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.core.exceptions import ValidationError
+from django.db.models import Q
+from django.http import HttpRequest
+from django.utils.html import format_html_join
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from devportal.console.admin import review_actions
+from devportal.console.admin.action_handlers import reviewer_of
+from devportal.lib.admin.actions import ActionForm, ActionRefused, RowAction
+from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
+from oidc import names
+from oidc.models import Project
+from oidc.projects import lifecycle
+from oidc.projects.locking import Gone
+
+MAX_MEMBERS = 50
+
+
+class NameForm(ActionForm):
+    name = forms.CharField(
+        max_length=names.MAX_LENGTH, widget=UnfoldAdminTextInputWidget, validators=[names.validate_name]
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial = {"name": self.row.name}
+
+
+def _rename(request: HttpRequest, project: Project, form: Any) -> str:
+    try:
+        lifecycle.rename_project(project, form.cleaned_data["name"], reviewer_of(request))
+    except ValidationError as error:
+        raise ActionRefused(" ".join(error.messages)) from error
+    except Gone as gone:
+        raise ActionRefused("This project is deleted: its name stays as it is.") from gone
+    return "The project is renamed."
+
+
+RENAME = RowAction(
+    "rename",
+    "Rename",
+    "The new name shows at once, to the project's members and wherever the project is named.",
+    _rename,
+    form=NameForm,
+    is_open=lambda request, row: not row.is_deleted,
+    icon="edit",
+)
+
+
+@admin.register(Project)
+class ProjectAdmin(ReadOnlyModelAdmin[Project]):
+    """Projects: what they are called, who works on them, and whether they may go on."""
+
+    list_display = ("name", "public_id", "suspended_at", "deleted_at", "created_at")
+    search_help_text = "Beginning of the name, or a whole public id"
+    fields = ("name", "public_id", "members", "suspended_at", "deleted_at", "created_at")
+    readonly_fields = ("members",)
+    leads_to = (
+        ("Clients", "oidc_client", "project"),
+        ("API keys", "api_apikey", "project"),
+        ("Request log", "api_requestlog", "project"),
+    )
+    acts = (RENAME, review_actions.SUSPEND, review_actions.LIFT)
+
+    def find(self, term: str) -> Q:
+        return Q(public_id=term) if term.startswith("prj_") else Q(name__startswith=term)
+
+    def audit_target(self, row: Project) -> str:
+        return row.public_id
+
+    @admin.display(description="members")
+    def members(self, project: Project) -> str:
+        rows = project.members.select_related("account").order_by("pk")[:MAX_MEMBERS]
+        return format_html_join("", "<div>{} ({})</div>", ((row.account.email, row.role) for row in rows))

@@ -1,0 +1,130 @@
+"""Everything that a reviewer can do on the desk, with what it leads to."""
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from devportal.console import reviews
+from devportal.console.admin import action_handlers, forms, mail_previews
+from devportal.console.admin.action_handlers import project_of
+from devportal.console.models import ReviewEntry
+from devportal.lib.admin.actions import RowAction
+
+Kind = ReviewEntry.Kind
+
+
+def _from(step: str) -> Any:
+    """Return whether a step starts from where a review is; for whom it is, the engine says."""
+    return lambda request, review: review.status in reviews.REVIEW_STEPS[step].starts
+
+
+def _is_approved(request: HttpRequest, review: Any) -> bool:
+    return review.client.is_verified or bool(review.client.approved_scopes)
+
+
+TAKE = RowAction(
+    "take",
+    "Take it",
+    "The review is with you from now on, and the others see that. Nobody is mailed.",
+    action_handlers.take,
+    is_open=lambda request, review: _from("assign")(request, review) and review.assignee_id != request.user.pk,
+    icon="back_hand",
+)
+ASSIGN = RowAction(
+    "assign",
+    "Give it to …",
+    "The reviewer who gets it is mailed. The developers are not.",
+    action_handlers.assign,
+    form=forms.AssigneeForm,
+    is_open=_from("assign"),
+    icon="assignment_ind",
+)
+START = RowAction(
+    "start",
+    "Start the review",
+    "From now on the submission can be decided on. The developers are told that somebody looks at it.",
+    action_handlers.start,
+    is_open=_from("start"),
+    preview=mail_previews.decision_preview(Kind.STARTED),
+    icon="play_arrow",
+)
+COMMENT = RowAction(
+    "answer",
+    "Write to the developers",
+    "Your note stands in the timeline, and the developers get it by mail. It decides nothing.",
+    action_handlers.answer,
+    form=forms.NoteForm,
+    is_open=_from("answer"),
+    preview=mail_previews.decision_preview(Kind.COMMENT),
+    icon="chat",
+)
+REQUEST_CHANGES = RowAction(
+    "request-changes",
+    "Request changes",
+    "The developers can edit the submission again and send it once more. What was approved goes on meanwhile.",
+    action_handlers.refusal_handler(reviews.request_changes, "The developers know what to change."),
+    form=forms.RefusalForm,
+    is_open=_from("request_changes"),
+    preview=mail_previews.decision_preview(Kind.CHANGES_REQUESTED),
+    icon="edit_note",
+)
+APPROVE = RowAction(
+    "approve",
+    "Approve",
+    "At once people see the name, the logo and the domain as reviewed, any number of them can use the app, and it "
+    "may ask for the scopes that you approve. A scope that was approved and is not asked for any more ends.",
+    action_handlers.approve,
+    form=forms.ApprovalForm,
+    is_open=_from("approve"),
+    preview=mail_previews.decision_preview(Kind.APPROVED),
+    icon="verified",
+)
+REJECT = RowAction(
+    "reject",
+    "Reject",
+    "This review ends. What was approved before goes on; the developers can begin a new one.",
+    action_handlers.refusal_handler(reviews.reject, "The submission is rejected, and the developers know why."),
+    form=forms.RefusalForm,
+    is_open=_from("reject"),
+    preview=mail_previews.decision_preview(Kind.REJECTED),
+    icon="block",
+    is_dangerous=True,
+)
+WITHDRAW = RowAction(
+    "withdraw-approval",
+    "Withdraw the approval",
+    "Within 30 seconds a scope that is withdrawn opens nothing any more, in tokens that exist too. Without the "
+    "verification the app has no logo, says that it was not reviewed, and takes no more people than such an app "
+    "may. Who uses it already goes on.",
+    action_handlers.withdraw,
+    form=forms.WithdrawalForm,
+    is_open=_is_approved,
+    preview=mail_previews.withdrawal_preview,
+    icon="gpp_bad",
+    is_dangerous=True,
+)
+SUSPEND = RowAction(
+    "suspend",
+    "Suspend the project",
+    "Within 30 seconds nobody can sign in to any of the project's apps: people see a page that says so, tokens can't "
+    "be had or renewed, and API calls are refused with project_suspended. Nothing is deleted; lifting the suspension "
+    "brings everything back. The reasons stand in the project's timeline, for its members to read.",
+    action_handlers.suspend,
+    form=forms.SuspensionForm,
+    is_open=lambda request, row: not project_of(row).is_suspended,
+    preview=mail_previews.project_preview(Kind.SUSPENDED),
+    icon="pause_circle",
+    is_dangerous=True,
+)
+LIFT = RowAction(
+    "lift",
+    "Lift the suspension",
+    "Within 30 seconds the project's apps work again, with the tokens that they have.",
+    action_handlers.lift,
+    form=forms.OptionalNoteForm,
+    is_open=lambda request, row: project_of(row).is_suspended,
+    preview=mail_previews.project_preview(Kind.SUSPENSION_LIFTED),
+    icon="play_circle",
+)
+
+REVIEW_ACTIONS = (TAKE, ASSIGN, START, COMMENT, REQUEST_CHANGES, APPROVE, REJECT, WITHDRAW, SUSPEND, LIFT)

@@ -1,0 +1,81 @@
+"""A project's API keys: the list, making one, revoking one."""
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from api.keys import create_key_for_member, revoke_key
+from api.models import ApiKey
+from devportal.console import idempotency, secret_panel
+from devportal.console.access import Membership, get_membership
+from devportal.console.api_keys.forms import NewKeyForm
+from devportal.console.pagination import paginate
+from devportal.console.shortcuts import console_page, render_page
+from oidc.projects.quotas import QuotaExceeded
+from oidc.projects.roles import Role, lock_for_change
+
+
+@console_page()
+def keys(request: HttpRequest, project_id: str) -> HttpResponse:
+    """GET …/keys: all of them, the dead ones included, never what they are."""
+    seat = get_membership(request, project_id)
+    page = paginate(ApiKey.objects.filter(project=seat.project).select_related("owner"), request)
+    rows = [{"key": key, "may_revoke": key.state != "revoked" and _may_revoke(seat, key)} for key in page.rows]
+    return render_page(request, "console/keys.html", seat, page=page, rows=rows, prefix=settings.API_KEY_PREFIX)
+
+
+@console_page("GET", "HEAD", "POST")
+def key_new(request: HttpRequest, project_id: str) -> HttpResponse:
+    """…/keys/new: the form; the key is shown in answer to it, once."""
+    seat = get_membership(request, project_id, Role.DEVELOPER)
+    form = NewKeyForm(request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        try:
+            return _make(request, seat, form)
+        except idempotency.AlreadyProcessed:
+            text = "This form was sent before, and made a key then; it was shown once, and no second one was made."
+            messages.info(request, text)
+            return HttpResponseRedirect(reverse("console:keys", args=[project_id]))
+        except idempotency.MissingToken:
+            form.add_error(None, "No key is made yet: send the form once more.")
+        except QuotaExceeded as too_many:
+            form.add_error(None, str(too_many))
+    return render_page(request, "console/key_new.html", seat, form=form, once=idempotency.new_token())
+
+
+def _make(request: HttpRequest, seat: Membership, form: NewKeyForm) -> HttpResponse:
+    given = form.cleaned_data
+    with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
+        sent = idempotency.consume_token(request)
+        key, raw = create_key_for_member(
+            seat.project, seat.account, given["name"], given["permissions"], form.expires_at
+        )
+        idempotency.record_result(sent, key.public_id)
+    return secret_panel.show_api_key(request, seat, key, raw)
+
+
+@console_page("GET", "HEAD", "POST")
+def key_revoke(request: HttpRequest, project_id: str, key_id: str) -> HttpResponse:
+    """…/keys/<id>/revoke: what it does, and the end of the key: one's own, or as an owner anybody's."""
+    seat = get_membership(request, project_id)
+    key = ApiKey.objects.filter(project=seat.project, public_id=key_id).select_related("owner").first()
+    if key is None:
+        raise Http404
+    key.project = seat.project
+    if not _may_revoke(seat, key):
+        raise PermissionDenied
+    if request.method == "POST":
+        with lock_for_change(
+            seat.project, seat.account, Role.VIEWER if key.owner_id == seat.account.pk else Role.OWNER
+        ):
+            revoke_key(key, seat.account)
+        messages.success(request, f"{key.name} is revoked. It is refused everywhere within 30 seconds.")
+        return HttpResponseRedirect(reverse("console:keys", args=[project_id]))
+    return render_page(request, "console/key_revoke.html", seat, key=key, prefix=settings.API_KEY_PREFIX)
+
+
+def _may_revoke(seat: Membership, key: ApiKey) -> bool:
+    """Whoever a key acts for may end it, whatever their role; owners may end any."""
+    return seat.is_owner or key.owner_id == seat.account.pk

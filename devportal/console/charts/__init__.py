@@ -1,0 +1,1 @@
+"""Charts drawn on the server, as SVG with a table beside it."""

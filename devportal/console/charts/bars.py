@@ -1,0 +1,280 @@
+"""Charts, drawn on the server: numbers in, SVG out, with everything they say in a table behind them.
+
+Each chart is drawn for three widths, of which the stylesheet shows the one that fits, so that its text keeps its size.
+Colours are classes (static/css/console.css); every kind has a pattern of its own, so that no colour is needed to tell
+one from another. Templates include console/partials/chart.html.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from django.utils.safestring import SafeString
+
+from devportal.console.charts.scales import nice_scale, short_number, time_ticks
+
+# What a stylesheet and a pattern exist for.
+KINDS = ("good", "client-error", "limited", "server-error", "plain")
+
+
+@dataclass(frozen=True)
+class Series:
+    """One layer of the bars: what it counts, how it looks (one of KINDS), and its value in each bar."""
+
+    name: str
+    kind: str
+    values: Sequence[int]
+
+
+@dataclass(frozen=True)
+class LimitLine:
+    """A value to compare the bars with, drawn as a line across them."""
+
+    name: str
+    value: int
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What the table says of one bar; `values` are in the order of the bands."""
+
+    start: datetime
+    values: Sequence[int]
+
+    @property
+    def total(self) -> int:
+        return sum(self.values)
+
+
+@dataclass(frozen=True)
+class BarChart:
+    """Bars over time, in layers, the first at the bottom. `key` is part of the ids in the page; times are in UTC.
+
+    `step` is the time from one start to the next.
+    """
+
+    key: str
+    title: str
+    starts: Sequence[datetime]
+    step: timedelta
+    bands: Sequence[Series]
+    limit: LimitLine | None = None
+
+    @property
+    def bars(self) -> list[Bar]:
+        return [Bar(start, [band.values[place] for band in self.bands]) for place, start in enumerate(self.starts)]
+
+    @property
+    def peak(self) -> int:
+        """The highest bar."""
+        return max((bar.total for bar in self.bars), default=0)
+
+    @property
+    def is_empty(self) -> bool:
+        return self.peak == 0
+
+    @property
+    def table_shows_days(self) -> bool:
+        """Whether a day is enough to name a bar."""
+        return self.step >= timedelta(days=1)
+
+    @property
+    def legend(self) -> list[tuple[Series, SafeString]]:
+        """The bands, from the top one down, with a sample of each one's look."""
+        return [(band, _sample(self.key, band)) for band in reversed(self.bands)]
+
+    @property
+    def drawings(self) -> list[tuple[str, SafeString]]:
+        """The chart for each width, by the name of the width."""
+        return [(size.name, _draw(self, size)) for size in SIZES]
+
+    @property
+    def summary(self) -> str:
+        """What a person who does not see the chart is told; the table has the rest."""
+        totals = [f"{band.name} {sum(band.values):,}" for band in self.bands]
+        text = f"{len(self.starts)} bars from {self.label(0)} to {self.label(-1)}. In all: {', '.join(totals)}."
+        text += f" The highest bar is {self.peak:,}."
+        return text + (f" A line marks {self.limit.name}." if self.limit else "")
+
+    def label(self, place: int) -> str:
+        """Return the name of the bar at a place."""
+        start = self.starts[place].astimezone(UTC)
+        return f"{start:%-d %b %Y}" if self.table_shows_days else f"{start:%-d %b %Y, %H:%M} UTC"
+
+
+@dataclass(frozen=True)
+class Size:
+    """A drawing's measures, in the units of its view box; `ticks` is how many times there is room for."""
+
+    name: str
+    width: int
+    height: int
+    ticks: int
+
+
+SIZES = (Size("narrow", 360, 220, 4), Size("middle", 640, 250, 6), Size("wide", 960, 280, 9))
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 14, 26
+
+
+# --- Drawing ---
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """Where things go in one drawing."""
+
+    size: Size
+    count: int
+    top: int
+
+    @property
+    def floor(self) -> int:
+        return self.size.height - _BOTTOM
+
+    @property
+    def end(self) -> int:
+        return self.size.width - _RIGHT
+
+    @property
+    def column(self) -> float:
+        return (self.end - _LEFT) / self.count
+
+    def left_of(self, place: int) -> float:
+        return _LEFT + place * self.column
+
+    def height_of(self, value: float) -> float:
+        return (self.floor - _TOP) * value / self.top
+
+
+def _draw(chart: BarChart, size: Size) -> SafeString:
+    top, distance = nice_scale(max(chart.peak, chart.limit.value if chart.limit else 0))
+    frame = _Frame(size, max(len(chart.starts), 1), top)
+    key = f"{chart.key}-{size.name}"
+    svg = _element(
+        None,
+        "svg",
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {size.width} {size.height}",
+        class_=f"chart__drawing chart__drawing--{size.name}",
+        role="img",
+        aria_labelledby=f"{key}-title {key}-text",
+        focusable="false",
+    )
+    _element(svg, "title", chart.title, id=f"{key}-title")
+    _element(svg, "desc", chart.summary, id=f"{key}-text")
+    definitions = _element(svg, "defs")
+    for band in chart.bands:
+        _pattern(definitions, f"{key}-{band.kind}", band.kind)
+    _value_axis(svg, frame, distance)
+    _time_axis(svg, frame, chart)
+    for band, path in zip(chart.bands, _layers(chart, frame), strict=True):
+        _element(svg, "path", d=path, class_=f"chart__band chart__band--{band.kind}", fill=f"url(#{key}-{band.kind})")
+    if chart.limit:
+        _limit_line(svg, frame, chart.limit)
+    _hover(svg, frame, chart)
+    return _markup(svg)
+
+
+def _value_axis(svg: Element, frame: _Frame, distance: int) -> None:
+    for value in range(0, frame.top + 1, distance):
+        height = _number(frame.floor - frame.height_of(value))
+        _element(svg, "line", class_="chart__grid", x1=_LEFT, x2=frame.end, y1=height, y2=height)
+        place = {"x": _LEFT - 6, "y": height, "dy": "0.32em", "text_anchor": "end"}
+        _element(svg, "text", short_number(value), class_="chart__label", **place)
+
+
+def _time_axis(svg: Element, frame: _Frame, chart: BarChart) -> None:
+    distance, places = time_ticks(chart.starts, chart.step, frame.size.ticks)
+    form = "%-d %b" if distance >= timedelta(days=1) else "%H:%M"
+    for place in places:
+        middle = frame.left_of(place) + frame.column / 2
+        x = _number(middle)
+        _element(svg, "line", class_="chart__tick", x1=x, x2=x, y1=frame.floor, y2=frame.floor + 4)
+        # A label may not stand out over the drawing's end.
+        look = {"class_": "chart__label", "text_anchor": "end" if middle > frame.end - 14 else "middle"}
+        _element(svg, "text", format(chart.starts[place].astimezone(UTC), form), x=x, y=frame.floor + 17, **look)
+
+
+def _layers(chart: BarChart, frame: _Frame) -> Iterator[str]:
+    """Yield the path of each band: all its bars in one element, each standing on those below."""
+    gap = min(frame.column * 0.2, 3)
+    below = [0] * len(chart.starts)
+    for band in chart.bands:
+        parts = []
+        for place, value in enumerate(band.values):
+            if value:
+                left, low = frame.left_of(place) + gap / 2, frame.floor - frame.height_of(below[place])
+                parts.append(
+                    f"M{_number(left)} {_number(low)}v{_number(-frame.height_of(value))}"
+                    f"h{_number(frame.column - gap)}v{_number(frame.height_of(value))}z"
+                )
+                below[place] += value
+        yield "".join(parts)
+
+
+def _limit_line(svg: Element, frame: _Frame, limit: LimitLine) -> None:
+    height = frame.floor - frame.height_of(limit.value)
+    _element(svg, "line", class_="chart__limit", x1=_LEFT, x2=frame.end, y1=_number(height), y2=_number(height))
+    place = {"x": frame.end, "y": _number(height - 5 if height > _TOP + 12 else height + 14), "text_anchor": "end"}
+    _element(svg, "text", limit.name, class_="chart__label chart__label--limit", **place)
+
+
+def _hover(svg: Element, frame: _Frame, chart: BarChart) -> None:
+    """Add what a pointer resting on a bar shows; the table says the same."""
+    for place, bar in enumerate(chart.bars):
+        if not bar.total:
+            continue
+        area: dict[str, Any] = {"x": _number(frame.left_of(place)), "y": _TOP, "width": _number(frame.column)}
+        column = _element(svg, "rect", class_="chart__column", height=frame.floor - _TOP, **area)
+        values = [f"{band.name} {value:,}" for band, value in zip(chart.bands, bar.values, strict=True) if value]
+        _element(column, "title", f"{chart.label(place)}: {', '.join(values)}")
+
+
+def _pattern(parent: Element, key: str, kind: str) -> None:
+    """Add the look of a kind: a ground with marks that differ from kind to kind, coloured by its classes."""
+    pattern = _element(parent, "pattern", id=key, width=8, height=8, patternUnits="userSpaceOnUse")
+    _element(pattern, "rect", width=8, height=8, class_=f"chart__ground chart__ground--{kind}")
+    marks = {
+        "client-error": "M-2 10L10 -2M-2 2L2 -2M6 10L10 6",
+        "limited": "M0 2H8M0 6H8",
+        "server-error": "M-2 10L10 -2M-2 -2L10 10",
+    }
+    if kind in marks:
+        _element(pattern, "path", d=marks[kind], class_=f"chart__marks chart__marks--{kind}")
+
+
+def _sample(key: str, band: Series) -> SafeString:
+    """Return a small square with a band's look, for the legend."""
+    svg = _element(
+        None, "svg", xmlns="http://www.w3.org/2000/svg", viewBox="0 0 16 16", class_="chart__sample", aria_hidden="true"
+    )
+    name = f"{key}-sample-{band.kind}"
+    _pattern(_element(svg, "defs"), name, band.kind)
+    look = {"class_": f"chart__band chart__band--{band.kind}", "fill": f"url(#{name})"}
+    _element(svg, "rect", x=0.5, y=0.5, width=15, height=15, **look)
+    return _markup(svg)
+
+
+def _element(parent: Element | None, tag: str, text: str = "", **attributes: Any) -> Element:
+    """Return a new element; `class_` and underscores stand for what Python's names can't say."""
+    named = {_attribute(name): str(value) for name, value in attributes.items()}
+    made = Element(tag, named) if parent is None else SubElement(parent, tag, named)
+    made.text = text or None
+    return made
+
+
+def _attribute(name: str) -> str:
+    # SVG has names of both kinds: viewBox, patternUnits as they are, text-anchor and aria-labelledby with a hyphen.
+    return name.rstrip("_").replace("_", "-")
+
+
+def _number(value: float) -> str:
+    """Return a measure with as many digits as can be seen."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _markup(svg: Element) -> SafeString:
+    """Return an element as HTML: escaped by the serializer, whatever its texts hold."""
+    return SafeString(tostring(svg, encoding="unicode"))

@@ -1,0 +1,147 @@
+"""Forms of clients."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+from django import forms
+from django.http import QueryDict
+
+from devportal.console.clients.uri_list_field import MORE_ROWS, URIListField
+from oidc import names
+from oidc.authorization import tester
+from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS
+from oidc.models import Client
+
+MORE = "more"  # a button of this name asks for empty rows in the field of its value, and saves nothing
+
+
+class ClientTypeChoice(NamedTuple):
+    """A type of client in plain words."""
+
+    value: str
+    title: str
+    text: str
+
+
+CLIENT_TYPES = (
+    ClientTypeChoice(
+        Client.Type.WEB, "Runs on a server", "A web site or service whose code keeps a secret where nobody sees it."
+    ),
+    ClientTypeChoice(
+        Client.Type.SPA, "Runs in the browser", "JavaScript alone. It can keep no secret, so it has none."
+    ),
+    ClientTypeChoice(
+        Client.Type.NATIVE,
+        "Installed app",
+        "On a phone or a computer; signs people in in the browser of the system. It has no secret.",
+    ),
+)
+
+
+class _WithAddresses(forms.Form):
+    redirect_uris = URIListField(MAX_REDIRECT_URIS, label="Redirect URLs")
+    post_logout_redirect_uris = URIListField(MAX_POST_LOGOUT_REDIRECT_URIS, required=False, label="Sign-out URLs")
+
+    @classmethod
+    def with_more_rows(cls, data: QueryDict, **kwargs: Any) -> Self:
+        """Return the form as it was typed, nothing of it checked but its addresses, with more empty rows."""
+        initial: dict[str, Any] = {name: data.get(name, "") for name in cls.base_fields}
+        for name, field in cls.base_fields.items():
+            if isinstance(field, URIListField):
+                initial[name] = data.getlist(name)
+        form = cls(initial=initial, **kwargs)
+        wanted = form.fields.get(data.get(MORE, ""))
+        if isinstance(wanted, URIListField):
+            wanted.empty_rows += MORE_ROWS
+        return form
+
+
+def _name_field() -> forms.CharField:
+    return forms.CharField(
+        label="Name",
+        validators=[names.validate_name],
+        error_messages={"required": f"A name has 1 to {names.MAX_LENGTH} characters."},
+        help_text="People read it when they sign in.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "maxlength": names.MAX_LENGTH}),
+    )
+
+
+class NewClientForm(_WithAddresses):
+    """A client that is about to be made."""
+
+    name = _name_field()
+    type = forms.ChoiceField(
+        label="Where does it run?",
+        choices=[(kind.value, kind.title) for kind in CLIENT_TYPES],
+        error_messages={"required": "Say where it runs.", "invalid_choice": "Choose one of these three."},
+    )
+    field_order = ("name", "type")
+
+
+class ClientSettingsForm(_WithAddresses):
+    """A client's settings; the name only while nobody has reviewed it."""
+
+    name = _name_field()
+    field_order = ("name",)
+
+    def __init__(self, *args: Any, client: Client, added: str = "", **kwargs: Any) -> None:
+        saved = {
+            "redirect_uris": client.registered_redirect_uris,
+            "post_logout_redirect_uris": client.registered_post_logout_redirect_uris,
+        }
+        initial = {"name": client.name} | saved
+        if added and added not in client.registered_redirect_uris:
+            initial["redirect_uris"] = (*client.registered_redirect_uris, added)
+        super().__init__(*args, **({"initial": initial} | kwargs))
+        if client.is_verified:
+            del self.fields["name"]
+        for name, addresses in saved.items():
+            field = self.fields[name]
+            assert isinstance(field, URIListField)
+            field.saved = addresses
+
+
+class TesterForm(forms.Form):
+    """An authorization URL to try."""
+
+    url = forms.CharField(
+        label="Authorization URL",
+        max_length=tester.MAX_LENGTH,
+        widget=forms.Textarea(attrs={"rows": 5, "class": "code", "spellcheck": "false", "autocomplete": "off"}),
+        error_messages={"required": "Paste an authorization URL."},
+        help_text="The address to which your app sends people, or what follows its question mark. Nothing is fetched.",
+    )
+
+
+class ChangeTypeForm(forms.Form):
+    """Another type, and that its consequences were read."""
+
+    type = forms.ChoiceField(label="New type", error_messages={"required": "Choose the new type."})
+    understood = forms.BooleanField(label="I have read what ends", error_messages={"required": "Tick this to go on."})
+
+    def __init__(self, *args: Any, client: Client, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.kinds: Sequence[ClientTypeChoice] = [kind for kind in CLIENT_TYPES if kind.value != client.type]
+        field = self.fields["type"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [(kind.value, kind.title) for kind in self.kinds]
+
+
+class DeleteForm(forms.Form):
+    """The name typed, so that nothing is deleted by a slip."""
+
+    typed = forms.CharField(
+        label="Type its name to confirm",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        error_messages={"required": "Type the name to confirm."},
+    )
+
+    def __init__(self, *args: Any, name: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.name = name
+
+    def clean_typed(self) -> str:
+        typed: str = self.cleaned_data["typed"]
+        if typed.split() != self.name.split():  # a page shows several spaces as one
+            raise forms.ValidationError("This is not the name: type it as it is written above.")
+        return typed

@@ -1,0 +1,102 @@
+"""A web client's secrets: what there is, adding one, ending one."""
+
+from datetime import timedelta
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from devportal.console import idempotency, secret_panel
+from devportal.console.access import get_client
+from devportal.console.shortcuts import console_page, render_page
+from devportal.lib import clock
+from oidc.clients.secrets import MAX_LIVE_SECRETS, TooManySecrets, create_secret, end_secret
+from oidc.models import Client, ClientSecret
+from oidc.projects.roles import Role, lock_for_change
+
+RECENTLY = timedelta(hours=24)
+MOST_ENDED = 20  # that the page still tells of
+
+
+def _back(client: Client) -> HttpResponse:
+    return HttpResponseRedirect(reverse("console:client_secrets", args=[client.project.public_id, client.client_id]))
+
+
+@console_page()
+def client_secrets(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
+    """GET …/secrets: the live ones and the last that ended, never what they are; or why there is none."""
+    seat, client = get_client(request, project_id, client_id)
+    rows = client.secrets.select_related("created_by").order_by("-pk")
+    live = list(rows.filter(ended_at=None)[:MAX_LIVE_SECRETS])
+    return render_page(
+        request,
+        "console/client_secrets.html",
+        seat,
+        client,
+        live=live,
+        ended=rows.exclude(ended_at=None)[:MOST_ENDED],
+        may_add=seat.may_edit and client.has_secret and len(live) < MAX_LIVE_SECRETS,
+        once=idempotency.new_token(),
+    )
+
+
+@console_page("POST")
+def client_secret_new(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
+    """POST …/secrets/new: the answer shows the new secret, once; sent again it makes no other."""
+    seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    if not client.has_secret:
+        return _back(client)
+    try:
+        with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
+            sent = idempotency.consume_token(request)
+            row, raw = create_secret(client, seat.account)
+            idempotency.record_result(sent, row.last_four)
+    except idempotency.AlreadyProcessed as repeated:
+        shown = f"the secret that ends in {repeated.made}" if repeated.made else "a secret"
+        text = f"This form was sent before, and made {shown} then; it was shown once, and no second one was made."
+        messages.info(request, text)
+    except idempotency.MissingToken:
+        messages.error(request, "No secret was made: press the button once more.")
+    except TooManySecrets:
+        messages.error(request, "Two secrets are live, which is as many as there may be. End one first.")
+    except ValueError:  # the type was changed a moment ago
+        pass
+    else:
+        return secret_panel.show_client_secret(request, seat, client, raw, "The new secret")
+    return _back(client)
+
+
+@console_page("GET", "HEAD", "POST")
+def client_secret_end(request: HttpRequest, project_id: str, client_id: str, secret_id: int) -> HttpResponse:
+    """…/secrets/<id>/end: what ending it does, and the end; one that was used lately wants a tick as well."""
+    seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    live = list(client.secrets.filter(ended_at=None))
+    secret = next((row for row in live if row.pk == secret_id), None)
+    if secret is None:
+        raise Http404
+    secret.client = client
+    used_lately = _was_used_lately(secret)
+    must_tick = used_lately or len(live) == 1
+    is_unticked = False
+    if request.method == "POST":
+        is_unticked = must_tick and "understood" not in request.POST
+        if not is_unticked:
+            with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
+                end_secret(secret, seat.account)
+            messages.success(request, f"The secret that ended in {secret.last_four} is refused from now on.")
+            return _back(client)
+    return render_page(
+        request,
+        "console/client_secret_end.html",
+        seat,
+        client,
+        secret=secret,
+        used_lately=used_lately,
+        is_last=len(live) == 1,
+        must_tick=must_tick,
+        is_unticked=is_unticked,
+    )
+
+
+def _was_used_lately(secret: ClientSecret) -> bool:
+    return secret.last_used_at is not None and secret.last_used_at > clock.now() - RECENTLY

@@ -1,0 +1,116 @@
+"""A client's settings: name, addresses, the tester, off and on, another type, deletion."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from devportal.console import reviews
+from devportal.console.access import Membership, get_client
+from devportal.console.clients.forms import MORE, ChangeTypeForm, ClientSettingsForm, DeleteForm, TesterForm
+from devportal.console.shortcuts import console_page, render_page
+from oidc.authorization.tester import check_request
+from oidc.clients import registration as settings_of
+from oidc.clients.secrets import change_type
+from oidc.models import Client, TokenFamily
+from oidc.projects.roles import Role, lock_for_change
+
+
+def _back(client: Client, page: str = "client_settings") -> HttpResponse:
+    return HttpResponseRedirect(reverse(f"console:{page}", args=[client.project.public_id, client.client_id]))
+
+
+@console_page("GET", "HEAD", "POST")
+def client_settings(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
+    """…/clients/<id>/: what is set, and a form to change it; `?add=` proposes an address, and saves nothing."""
+    at_least = Role.DEVELOPER if request.method == "POST" else Role.VIEWER
+    seat, client = get_client(request, project_id, client_id, at_least)
+    if request.method != "POST":
+        added = request.GET.get("add", "").strip()
+        return _settings(request, seat, client, ClientSettingsForm(client=client, added=added))
+    if MORE in request.POST:
+        return _settings(request, seat, client, ClientSettingsForm.with_more_rows(request.POST, client=client))
+    form = ClientSettingsForm(request.POST, client=client)
+    if form.is_valid():
+        try:
+            _update(client, seat, form.cleaned_data)
+        except ValidationError as error:  # reviewed a moment ago
+            form.add_error(None, error)
+        except reviews.IllegalReviewStep as refused:  # sent a moment ago
+            form.add_error(None, str(refused))
+        else:
+            messages.success(request, "Saved. Sign-in follows it from now on.")
+            return _back(client)
+    return _settings(request, seat, client, form)
+
+
+def _update(client: Client, seat: Membership, given: dict[str, Any]) -> None:
+    name, addresses = given.get("name"), (given["redirect_uris"], given["post_logout_redirect_uris"])
+    with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
+        if name is not None and name.strip() != client.name:
+            reviews.require_editable(client)
+        settings_of.update_client(client, seat.account, *addresses, name)
+
+
+def _settings(request: HttpRequest, seat: Membership, client: Client, form: ClientSettingsForm) -> HttpResponse:
+    return render_page(request, "console/client_settings.html", seat, client, form=form, tester=TesterForm())
+
+
+@console_page("GET", "HEAD", "POST")
+def client_tester(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
+    """…/tester: what would become of a pasted authorization request, check by check. It changes nothing."""
+    seat, client = get_client(request, project_id, client_id)
+    form = TesterForm(request.POST) if request.method == "POST" else TesterForm()
+    steps = check_request(client, form.cleaned_data["url"]) if form.is_bound and form.is_valid() else []
+    failed = next((step for step in steps if step.passed is False), None)
+    return render_page(request, "console/client_tester.html", seat, client, form=form, steps=steps, failed=failed)
+
+
+@console_page("POST")
+def client_switch(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
+    """POST …/switch with enabled=on or off."""
+    seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    wanted = request.POST.get("enabled", "")
+    if wanted in ("on", "off"):
+        with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
+            settings_of.set_client_enabled(client, seat.account, wanted == "on")
+        messages.success(request, f"{client.name} is turned {wanted}. It counts everywhere within 30 seconds.")
+    return _back(client)
+
+
+@console_page("GET", "HEAD", "POST")
+def client_type(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
+    """…/type: what another type ends, and the change."""
+    seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    form = ChangeTypeForm(request.POST if request.method == "POST" else None, client=client)
+    if form.is_bound and form.is_valid():
+        with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
+            change_type(client, form.cleaned_data["type"], seat.account)
+        text = f"{client.name} is another type now, and what it had as the old one has ended."
+        messages.success(request, text + " Add a secret for it here." if client.has_secret else text)
+        return _back(client, "client_secrets" if client.has_secret else "client_settings")
+    authorizations = TokenFamily.objects.filter(connection__client=client, revoked_at=None)
+    return render_page(
+        request,
+        "console/client_type.html",
+        seat,
+        client,
+        form=form,
+        secrets=client.secrets.filter(ended_at=None).count(),
+        has_authorizations=authorizations.exists(),
+    )
+
+
+@console_page("GET", "HEAD", "POST")
+def client_delete(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
+    """…/delete: what ends, and the deletion, once the name is typed."""
+    seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    form = DeleteForm(request.POST if request.method == "POST" else None, name=client.name)
+    if form.is_bound and form.is_valid():
+        with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
+            settings_of.delete_client(client, seat.account)
+        messages.success(request, f"{client.name} is deleted.")
+        return HttpResponseRedirect(reverse("console:clients", args=[project_id]))
+    return render_page(request, "console/client_delete.html", seat, client, form=form)

@@ -1,0 +1,67 @@
+"""A field of addresses, one a row, each with what is wrong with it beside it."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from oidc.clients import redirect_uris
+from oidc.clients.redirect_uris import RedirectURIEntry
+
+EMPTY_ROWS = 2  # to fill in, below those that are filled
+MORE_ROWS = 5
+_MOST_CHARACTERS = 10_000  # in a row that is drawn again; what is longer was no address
+
+
+@dataclass(frozen=True)
+class URIRow:
+    """One row as it is drawn: `is_unsaved` marks an address that the client does not have yet."""
+
+    number: int
+    entry: RedirectURIEntry
+    is_unsaved: bool = False
+
+
+class _Rows(forms.Widget):
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[str]:
+        texts: list[str] = data.getlist(name)
+        return texts
+
+
+class BoundURIList(forms.BoundField):
+    """The field in its form."""
+
+    field: "URIListField"
+
+    @property
+    def rows(self) -> list[URIRow]:
+        """The rows to draw: what was typed, or what is saved, and some empty ones."""
+        texts = [text.strip()[:_MOST_CHARACTERS] for text in self.value() or [] if text.strip()]
+        saved = self.field.saved
+        entries = [*redirect_uris.check_each(texts), *[RedirectURIEntry("")] * self.field.empty_rows]
+        return [
+            URIRow(number, entry, bool(entry.address) and saved is not None and entry.address not in saved)
+            for number, entry in enumerate(entries, 1)
+        ]
+
+
+class URIListField(forms.Field):
+    """Takes the rows of one name; the empty ones do not count, and what is entered twice is kept once."""
+
+    widget = _Rows
+
+    def __init__(self, most: int, saved: Collection[str] | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.most = most
+        self.saved = saved
+        self.empty_rows = EMPTY_ROWS
+
+    def clean(self, value: Sequence[str]) -> list[str]:
+        if any(entry.error for entry in redirect_uris.check_each(value)):
+            raise ValidationError("Nothing is saved yet: mend what is marked here, or empty its row.")
+        return redirect_uris.clean_redirect_uris(value, self.most, required=self.required)
+
+    def get_bound_field(self, form: forms.BaseForm, field_name: str) -> BoundURIList:
+        return BoundURIList(form, self, field_name)

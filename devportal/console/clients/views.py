@@ -1,0 +1,98 @@
+"""A project's clients: the list, and making one."""
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from devportal.console import idempotency, secret_panel
+from devportal.console.access import Membership, get_membership
+from devportal.console.clients.forms import CLIENT_TYPES, MORE, NewClientForm
+from devportal.console.pagination import paginate
+from devportal.console.shortcuts import console_page, render_page
+from oidc.clients.registration import create_client
+from oidc.clients.secrets import create_secret
+from oidc.models import Client
+from oidc.projects.quotas import QuotaExceeded
+from oidc.projects.roles import Role, lock_for_change
+
+LONGEST_SEARCH = 255
+
+
+@console_page()
+def clients(request: HttpRequest, project_id: str) -> HttpResponse:
+    """GET …/clients: all of them, or those whose name or id begins with `q`."""
+    seat = get_membership(request, project_id)
+    wanted = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
+    rows = Client.objects.filter(project=seat.project)
+    if wanted:
+        rows = rows.filter(Q(name__istartswith=wanted) | Q(client_id__startswith=wanted))
+    return render_page(request, "console/clients.html", seat, page=paginate(rows, request), wanted=wanted)
+
+
+@console_page("GET", "HEAD", "POST")
+def client_new(request: HttpRequest, project_id: str) -> HttpResponse:
+    """…/clients/new: the form; a web client's secret is shown in answer to it, once."""
+    seat = get_membership(request, project_id, Role.DEVELOPER)
+    if request.method != "POST":
+        return _form(request, seat, NewClientForm())
+    if MORE in request.POST:
+        return _form(request, seat, NewClientForm.with_more_rows(request.POST))
+    form = NewClientForm(request.POST)
+    if form.is_valid():
+        try:
+            return _make(request, seat, form)
+        except idempotency.AlreadyProcessed as repeated:
+            return _made_before(request, seat, repeated.made)
+        except idempotency.MissingToken:
+            form.add_error(None, "Nothing is made yet: send the form once more.")
+        except QuotaExceeded as too_many:
+            form.add_error(None, str(too_many))
+        except ValidationError as error:
+            form.add_error(None, error)
+    return _form(request, seat, form)
+
+
+def _form(request: HttpRequest, seat: Membership, form: NewClientForm) -> HttpResponse:
+    return render_page(
+        request, "console/client_new.html", seat, form=form, kinds=CLIENT_TYPES, once=idempotency.new_token()
+    )
+
+
+def _make(request: HttpRequest, seat: Membership, form: NewClientForm) -> HttpResponse:
+    given = form.cleaned_data
+    with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
+        sent = idempotency.consume_token(request)
+        client = create_client(
+            seat.project,
+            seat.account,
+            given["name"],
+            given["type"],
+            given["redirect_uris"],
+            given["post_logout_redirect_uris"],
+        )
+        raw = create_secret(client, seat.account)[1] if client.has_secret else None
+        idempotency.record_result(sent, client.client_id)
+    if raw is not None:
+        return secret_panel.show_client_secret(request, seat, client, raw, f"{client.name} is made")
+    messages.success(request, f"{client.name} is made. It has no secret: this is how it signs people in.")
+    return HttpResponseRedirect(reverse("console:quick_start", args=[project_id_of(seat), client.client_id]))
+
+
+def _made_before(request: HttpRequest, seat: Membership, client_id: str) -> HttpResponse:
+    """Lead to the client that the form made when it came first; its secret is not shown again."""
+    client = Client.objects.filter(project=seat.project, client_id=client_id).first()
+    if client is None:
+        return HttpResponseRedirect(reverse("console:clients", args=[project_id_of(seat)]))
+    text = "This form was sent before, and made this client then; no second one was made."
+    if client.has_secret:
+        text += " Its secret was shown once. If you did not keep it, end it and add another."
+    messages.info(request, text)
+    page = "console:client_secrets" if client.has_secret else "console:client_settings"
+    return HttpResponseRedirect(reverse(page, args=[project_id_of(seat), client.client_id]))
+
+
+def project_id_of(seat: Membership) -> str:
+    """Return the public id of a seat's project, for addresses."""
+    return seat.project.public_id

@@ -1,0 +1,135 @@
+"""What the docs name of this service: addresses, prefixes, lifetimes and limits, from the settings and the code."""
+
+from typing import Any
+
+from django.conf import settings
+
+from accounts.models.subscriptions import State
+from accounts.plans.lifecycle import INITIAL_STATES, TRANSITIONS
+from api.errors import METADATA
+from api.keys import PERMISSIONS
+from devportal.console.docs import claims
+from devportal.lib import well_known
+from oidc import names
+from oidc.authorization.checks import LONGEST
+from oidc.clients import redirect_uris
+from oidc.clients.secrets import MAX_LIVE_SECRETS
+from oidc.parameters import MAX_QUERY
+from oidc.scopes import CLAIM_SCOPES, OFFLINE_ACCESS, OPENID, SCOPES
+
+# What apps notice, the newest first. Operators read CHANGELOG.md.
+CHANGES: dict[str, tuple[str, ...]] = {
+    "First version": (
+        "Sign-in with OpenID Connect: authorization code flow with PKCE, refresh, userinfo, revocation, sign-out.",
+        "Developer API: GET /v1/me, GET /v1/me/plan, API keys.",
+        "Errors of the developer API carry a code and a message; limits are told on every counted answer.",
+    ),
+}
+_STATES = {
+    State.TRIAL: "a trial, until its end",
+    State.ACTIVE: "paid and running",
+    State.PAST_DUE: "a payment is late; the plan still runs",
+    State.CANCELLED_PERIOD_ACTIVE: "cancelled, and paid until the end of the period",
+    State.CANCELLED: "ended after it was cancelled",
+    State.EXPIRED: "ended without having been renewed",
+    State.FREE: "no paid plan",
+}
+_OPENS = {
+    OPENID: "sub",
+    OFFLINE_ACCESS: "a refresh token",
+    "account.read": "at the developer API: every field of the profile, and the plan",
+}
+
+
+def format_duration(seconds: int) -> str:
+    """Return a time in words, in the largest unit that it is whole in; up to two minutes in seconds."""
+    for name, size in (("day", 24 * 3600), ("hour", 3600), ("minute", 60)):
+        count, rest = divmod(seconds, size)
+        if seconds > 120 and count and not rest:
+            return f"{count} {name}" if count == 1 else f"{count} {name}s"
+    return f"{seconds} second" if seconds == 1 else f"{seconds} seconds"
+
+
+def service_context() -> dict[str, Any]:
+    """Return what any page may name."""
+    return {
+        "issuer": settings.ISSUER,
+        "auth_url": settings.AUTH_URL,
+        "base_url": settings.BASE_URL,
+        "client_id_prefix": settings.CLIENT_ID_PREFIX,
+        "client_secret_prefix": settings.CLIENT_SECRET_PREFIX,
+        "api_key_prefix": settings.API_KEY_PREFIX,
+        "permissions": PERMISSIONS,
+        "scopes": SCOPES.values(),
+        "live_secrets": MAX_LIVE_SECRETS,
+        "longest_address": redirect_uris.MAX_LENGTH,
+        "longest_name": names.MAX_LENGTH,
+        "longest_request": MAX_QUERY,
+        "longest_state": LONGEST["state"],
+        "longest_nonce": LONGEST["nonce"],
+        "resource_metadata": well_known.address(settings.BASE_URL, METADATA),
+    } | _limits()
+
+
+def _limits() -> dict[str, Any]:
+    return {
+        "code_life": format_duration(settings.AUTHORIZATION_CODE_SECONDS),
+        "access_token_life": format_duration(settings.ACCESS_TOKEN_SECONDS),
+        "id_token_life": format_duration(settings.ID_TOKEN_SECONDS),
+        "refresh_token_life": format_duration(settings.REFRESH_TOKEN_SECONDS),
+        "reuse_time": format_duration(settings.REFRESH_REUSE_SECONDS),
+        "pending_life": format_duration(settings.PENDING_REQUEST_SECONDS),
+        "people": settings.UNVERIFIED_APP_PEOPLE,
+        "api_calls": settings.API_CALLS_PER_MINUTE,
+        "api_calls_per_person": settings.API_CALLS_PER_PERSON_PER_MINUTE,
+        "api_guesses": settings.API_GUESSES_PER_MINUTE,
+        "client_requests": settings.CLIENT_REQUESTS_PER_MINUTE,
+        "failures": settings.FAILURES_PER_MINUTE,
+    }
+
+
+def scope_rows() -> list[dict[str, Any]]:
+    """Return each scope with what it opens."""
+    return [{"scope": scope, "opens": _OPENS.get(name) or _claims_of(name)} for name, scope in SCOPES.items()]
+
+
+def _claims_of(scope: str) -> str:
+    return ", ".join(claim for claim, opener in CLAIM_SCOPES.items() if opener == scope)
+
+
+def plan_states() -> list[dict[str, Any]]:
+    """Return each state of a plan: what it means, and what may follow."""
+    return [
+        {
+            "state": state.value,
+            "meaning": meaning,
+            "next": [other for other in State.values if other in (TRANSITIONS[state] or INITIAL_STATES)],
+        }
+        for state, meaning in _STATES.items()
+    ]
+
+
+def endpoints() -> dict[str, str]:
+    """Return the addresses of the sign-in service by name."""
+    base = settings.AUTH_URL
+    return {
+        "Discovery": f"{settings.ISSUER}.well-known/openid-configuration",
+        "Authorization": f"{base}/connect/authorize",
+        "Token": f"{base}/connect/token",
+        "Userinfo": f"{base}/connect/userinfo",
+        "Revocation": f"{base}/connect/revoke",
+        "Sign-out": f"{base}/connect/logout",
+        "Signing keys": f"{base}/.well-known/jwks",
+    }
+
+
+def page_context(name: str) -> dict[str, Any]:
+    """Return what a page's template is given beside `service_context`."""
+    more: dict[str, dict[str, Any]] = {
+        "authorization": {"scope_rows": scope_rows()},
+        "tokens": {"id_token_claims": claims.ID_TOKEN},
+        "discovery": {"endpoints": endpoints()},
+        "plans": {"states": plan_states()},
+        "changelog": {"changes": CHANGES},
+    }
+    return more.get(name, {})

@@ -1,0 +1,48 @@
+"""The public docs (/docs/): for everybody, without signing in."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from devportal.console.docs import context as doc_context
+from devportal.console.docs import errors, examples
+from devportal.console.docs.pages import SECTIONS, DocsPage
+from devportal.console.quick_start import snippets
+
+
+@require_safe
+def docs_page(request: HttpRequest, page: DocsPage) -> HttpResponse:
+    """GET /docs/…: one page."""
+    template = "quick_start" if page.app_type else page.name
+    context = (
+        doc_context.service_context()
+        | doc_context.page_context(page.name)
+        | examples.examples(page.name)
+        | extra_context(request, page)
+    )
+    return render(request, f"docs/{template}.html", context | {"page": page, "sections": SECTIONS})
+
+
+def extra_context(request: HttpRequest, page: DocsPage) -> dict[str, Any]:
+    """Return what the page shows beside facts and examples: code in the language asked for, or the errors."""
+    if page.app_type:
+        language = snippets.chosen_language(request.GET.get("language", ""), page.app_type)
+        app = snippets.QuickStartApp(page.app_type, examples.CLIENT_ID, snippets.SUGGESTED_REDIRECT_URI)
+        return {
+            "languages": snippets.LANGUAGES,
+            "language": language,
+            "blocks": snippets.quick_start_blocks(app, language),
+            "redirect_uri": app.redirect_uri,
+            "placeholder": app.client_id,
+        }
+    if page.name == "api_key":
+        return {"blocks": snippets.api_key_blocks()}
+    if page.name == "errors":
+        return {
+            "api_errors": errors.api_errors(),
+            "authorization_errors": errors.authorization_errors(),
+            "token_errors": errors.token_errors(),
+        }
+    return {}

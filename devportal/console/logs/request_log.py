@@ -1,0 +1,80 @@
+"""The request log of a project, as its members read it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db.models import Q
+from django.http import HttpRequest
+
+from api.errors import ERRORS
+from api.keys import PUBLIC_ID_LENGTH
+from api.models import ApiKey, RequestLog
+from api.views import endpoint_names
+from devportal.console.logs.filters import LogFilters, choice_filter, exact_filter, parse_filters, time_filter
+from oidc.models import Client, Project
+
+# What a status can be narrowed to, with its label.
+STATUSES = {"2xx": "2xx and 3xx", "4xx": "4xx, 429 apart", "429": "429", "5xx": "5xx"}
+_STATUS_IS = {
+    "2xx": Q(status__lt=400),
+    "4xx": Q(status__gte=400, status__lt=500) & ~Q(status=429),
+    "429": Q(status=429),
+    "5xx": Q(status__gte=500),
+}
+# What a known caller can be answered with; what is nobody's request is in nobody's log.
+CODES = {code: code for code in ERRORS if code != "unauthenticated"}
+ENDPOINTS = {path: path for path in (f"/v1/{name}" for name in endpoint_names())}
+
+
+@dataclass(frozen=True)
+class RequestLogEntry:
+    """One request, and who made it: `page` is the id of a client that has a page of its own."""
+
+    row: RequestLog
+    name: str
+    id: str
+    page: str = ""
+
+    @property
+    def badge(self) -> str:
+        """How the status looks."""
+        return "good" if self.row.status < 400 else "bad" if self.row.status >= 500 else "warn"
+
+
+def _by_whom(text: str) -> Q:
+    """Narrow to a client by its id, or to a key by its public id or by as much as a page shows of it."""
+    key = text.removeprefix(settings.API_KEY_PREFIX)[:PUBLIC_ID_LENGTH]
+    return Q(client=text) | Q(credential=key)
+
+
+def read_filters(request: HttpRequest) -> LogFilters:
+    """Return what the address narrows the log to."""
+    conditions = {
+        "status": choice_filter(_STATUS_IS),
+        "code": choice_filter({code: Q(code=code) for code in CODES}),
+        "path": choice_filter({path: Q(path=path) for path in ENDPOINTS}),
+        "who": _by_whom,
+        "request_id": exact_filter("request_id"),
+        "from": time_filter("at__gte"),
+        "to": time_filter("at__lt"),
+    }
+    return parse_filters(request, conditions)
+
+
+def request_log_entries(project: Project, rows: Sequence[RequestLog]) -> list[RequestLogEntry]:
+    """Return rows with the names of who made them."""
+    clients = Client.objects.filter(project=project, client_id__in={row.client for row in rows if row.client})
+    names = dict(clients.values_list("client_id", "name"))
+    keys = ApiKey.objects.filter(project=project, public_id__in={row.credential for row in rows if row.credential})
+    by_id = {key.public_id: key for key in keys}
+    return [_line(row, names, by_id) for row in rows]
+
+
+def _line(row: RequestLog, names: dict[str, str], keys: dict[str, ApiKey]) -> RequestLogEntry:
+    if row.client:
+        known = row.client in names
+        name = names.get(row.client, "A client that was deleted")
+        return RequestLogEntry(row, name, row.client, page=row.client if known else "")
+    key = keys.get(row.credential)
+    return RequestLogEntry(row, key.name if key else "A key that was deleted", row.credential)

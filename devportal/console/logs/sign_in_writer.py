@@ -1,0 +1,100 @@
+"""The sign-in log of each client: written in batches, bounded, and cleared by age."""
+
+import threading
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count
+from django.db.models.functions import TruncMinute
+
+from devportal.console.logs.redaction import redact_secrets
+from devportal.console.models import SignInEvent
+from devportal.lib import clock, log_buffer, request_id
+from devportal.lib.audit import Event
+from oidc.models import Client
+
+LOG = "sign_in"
+PREFIX = "sign_in."
+_ROWS_A_STATEMENT = 500
+
+
+class EntryBudget:
+    """How many entries of each kind this minute has had in this process: a flood is not even sent on."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._minute = 0
+        self._had: Counter[tuple[str, str]] = Counter()
+
+    def is_left(self, client_id: str, outcome: str) -> bool:
+        """Count an entry; tell whether it is within SIGN_IN_LOG_PER_MINUTE."""
+        minute = clock.timestamp() // 60
+        with self._lock:
+            if minute != self._minute:
+                self._minute, self._had = minute, Counter()
+            self._had[client_id, outcome] += 1
+            return self._had[client_id, outcome] <= settings.SIGN_IN_LOG_PER_MINUTE
+
+
+entry_budget = EntryBudget()
+
+
+def record_sign_in(event: Event) -> None:
+    """Keep one step of a sign-in; without a statement, so that known and unknown clients take the same time.
+
+    Of a client that is not known the entry is dropped when the others are written.
+    """
+    details = event.details
+    outcome = event.action.removeprefix(PREFIX)
+    values = {
+        "client": event.target,
+        "at": clock.now().timestamp(),
+        "endpoint": details["endpoint"],
+        "outcome": outcome,
+        "error": details.get("error", "")[:40],
+        # Cut before and after: what is long costs time, and what was taken out may make it longer.
+        **{name: _text(details.get(name, "")) for name in ("reason", "redirect_uri")},
+        "request_id": request_id.current(),
+    }
+    if entry_budget.is_left(event.target, outcome):
+        log_buffer.append(LOG, values)
+
+
+def _text(text: str) -> str:
+    longest = log_buffer.MAX_TEXT_BYTES
+    return log_buffer.storable_text(redact_secrets(log_buffer.storable_text(text, longest)), longest) if text else ""
+
+
+def _write(entries: list[dict[str, Any]]) -> None:
+    """Store entries, of each client and outcome at most SIGN_IN_LOG_PER_MINUTE a minute.
+
+    Successes have a budget of their own: whoever floods a client with refusals does not crowd them out.
+    """
+    wanted = {str(entry.get("client")) for entry in entries}
+    clients = dict(Client.objects.filter(client_id__in=wanted).values_list("client_id", "pk"))
+    known = [entry | {"client_id": clients.get(str(entry.get("client")))} for entry in entries]
+    rows = [
+        row for entry in known if entry["client_id"] and (row := log_buffer.build_row(SignInEvent, entry)) is not None
+    ]
+    if not rows:
+        return
+    written = _written_since(min(row.at for row in rows), {row.client_id for row in rows})
+    kept = []
+    for row in rows:
+        kind = (row.client_id, row.outcome, row.at.replace(second=0, microsecond=0))
+        written[kind] += 1
+        if written[kind] <= settings.SIGN_IN_LOG_PER_MINUTE:
+            kept.append(row)
+    SignInEvent.objects.bulk_create(kept, batch_size=_ROWS_A_STATEMENT)
+
+
+def _written_since(since: datetime, clients: set[int]) -> Counter[tuple[int, str, datetime]]:
+    """Return how many entries of each client, outcome and minute are there already."""
+    rows = SignInEvent.objects.filter(at__gte=since.replace(second=0, microsecond=0), client__in=clients)
+    minutes = rows.annotate(minute=TruncMinute("at", tzinfo=UTC)).values_list("client", "outcome", "minute")
+    return Counter({(client, outcome, minute): n for client, outcome, minute, n in minutes.annotate(n=Count("pk"))})
+
+
+log_buffer.register_writer(LOG, _write)

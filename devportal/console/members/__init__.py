@@ -1,0 +1,1 @@
+"""Members and invitations in the console."""

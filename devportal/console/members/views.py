@@ -1,0 +1,146 @@
+"""Who works on a project: the list, invitations, roles."""
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from devportal.console.access import Membership, get_membership
+from devportal.console.members.forms import ROLE_CHOICES, InviteForm, RoleForm
+from devportal.console.shortcuts import console_page, render_page
+from oidc.models import ProjectInvitation, ProjectMember
+from oidc.projects import members as membership
+from oidc.projects.invitations import AlreadyMember, InvitationNotFound, invitations_to_project, invite, withdraw
+from oidc.projects.locking import Gone
+from oidc.projects.members import LastOwner
+from oidc.projects.quotas import QuotaExceeded
+from oidc.projects.roles import Role
+
+CHANGED = "That changed in the meantime: look at it as it is now."
+LAST_OWNER = "A project needs an owner. Make somebody else an owner first."
+
+
+def back(seat: Membership) -> HttpResponse:
+    """Lead back to the list; who lost the right to see it is told so there."""
+    return HttpResponseRedirect(reverse("console:members", args=[seat.project.public_id]))
+
+
+def members_of(seat: Membership) -> list[ProjectMember]:
+    """Return the members of a project; there are at most MEMBERS_PER_PROJECT."""
+    return list(ProjectMember.objects.filter(project=seat.project).select_related("account").order_by("pk"))
+
+
+@console_page("GET", "HEAD", "POST")
+def members(request: HttpRequest, project_id: str) -> HttpResponse:
+    """…/members: everybody and the open invitations; for owners, a form to invite."""
+    seat = get_membership(request, project_id, Role.OWNER if request.method == "POST" else Role.VIEWER)
+    form = InviteForm(request.POST if request.method == "POST" else None)
+    if form.is_valid() and _invite(request, seat, form):
+        return back(seat)
+    return render_page(
+        request,
+        "console/members.html",
+        seat,
+        form=form,
+        roles=ROLE_CHOICES,
+        members=members_of(seat),
+        invitations=invitations_to_project(seat.project) if seat.is_owner else [],
+    )
+
+
+def _invite(request: HttpRequest, seat: Membership, form: InviteForm) -> bool:
+    """Invite whom the form names; False, with the reason in the form, if that can't be."""
+    email, role = form.cleaned_data["email"], form.cleaned_data["role"]
+    try:
+        invite(seat.project, email, role, seat.account)
+    except AlreadyMember:
+        form.add_error("email", f"{email} is a member already.")
+    except QuotaExceeded as too_many:
+        form.add_error(None, str(too_many))
+    except Gone:
+        form.add_error(None, CHANGED)
+    else:
+        messages.success(request, f"{email} is invited, and finds the invitation in the console after signing in.")
+        return True
+    return False
+
+
+@console_page("GET", "HEAD", "POST")
+def member(request: HttpRequest, project_id: str, member_id: int) -> HttpResponse:
+    """…/members/<id>: another role, or removal; for owners."""
+    seat = get_membership(request, project_id, Role.OWNER)
+    row = _member(seat, member_id)
+    form = RoleForm(request.POST if request.method == "POST" else None, initial={"role": row.role})
+    if form.is_valid():
+        role = form.cleaned_data["role"]
+        done = f"{row.account.email} is now {'an' if role == Role.OWNER else 'a'} {role}."
+        if _do(request, lambda: membership.change_role(row, role, seat.account), done):
+            return back(seat)
+        return HttpResponseRedirect(request.path)
+    return render_page(request, "console/member.html", seat, form=form, roles=ROLE_CHOICES, member=row)
+
+
+def _member(seat: Membership, member_id: int) -> ProjectMember:
+    rows = ProjectMember.objects.filter(project=seat.project, pk=member_id).select_related("account", "project")
+    row = rows.first()
+    if row is None:
+        raise Http404
+    return row
+
+
+def _do(request: HttpRequest, act: Callable[[], object], done: str) -> bool:
+    """Act, and say what came of it; False when the person may try something else on the same page."""
+    try:
+        act()
+    except LastOwner:
+        messages.error(request, LAST_OWNER)
+        return False
+    except QuotaExceeded as too_many:
+        messages.error(request, str(too_many))
+        return False
+    except (Gone, InvitationNotFound, AlreadyMember):
+        messages.error(request, CHANGED)
+    else:
+        messages.success(request, done)
+    return True
+
+
+@console_page("POST")
+def member_remove(request: HttpRequest, project_id: str, member_id: int) -> HttpResponse:
+    """POST …/members/<id>/remove: take somebody out."""
+    seat = get_membership(request, project_id, Role.OWNER)
+    row = _member(seat, member_id)
+    done = f"{row.account.email} is removed, and their API keys here have ended. They may know secrets of web clients."
+    is_gone = _do(request, lambda: membership.remove_member(row, seat.account), done)
+    # Who removes themselves sees the list no more.
+    return HttpResponseRedirect(reverse("console:home")) if is_gone and row.account == seat.account else back(seat)
+
+
+def _invitation(seat: Membership, invitation_id: int) -> ProjectInvitation:
+    row = ProjectInvitation.objects.filter(project=seat.project, pk=invitation_id).first()
+    if row is None:
+        raise Http404
+    return row
+
+
+@console_page("POST")
+def invitation_renew(request: HttpRequest, project_id: str, invitation_id: int) -> HttpResponse:
+    """POST …/invitations/<id>/renew: open it for another week; the mail goes out again, at most once an hour."""
+    seat = get_membership(request, project_id, Role.OWNER)
+    row = _invitation(seat, invitation_id)
+    if row.ended_at is not None:
+        messages.error(request, CHANGED)
+        return back(seat)
+    done = f"The invitation of {row.email} is open anew."
+    _do(request, lambda: invite(seat.project, row.email, row.role, seat.account), done)
+    return back(seat)
+
+
+@console_page("POST")
+def invitation_withdraw(request: HttpRequest, project_id: str, invitation_id: int) -> HttpResponse:
+    """POST …/invitations/<id>/withdraw: take it back."""
+    seat = get_membership(request, project_id, Role.OWNER)
+    row = _invitation(seat, invitation_id)
+    _do(request, lambda: withdraw(row, seat.account), f"The invitation of {row.email} is withdrawn.")
+    return back(seat)

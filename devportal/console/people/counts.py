@@ -1,0 +1,90 @@
+"""How many people use an app, and whether it is full: numbers alone, nobody is named."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce, TruncDay
+
+from devportal.console.charts.bars import BarChart, Series
+from devportal.lib import clock
+from oidc.models import Client, Connection, Project, ProjectMember
+
+TREND_DAYS = 30
+# From this share of the cap on, developers are warned.
+WARNING_SHARE = 0.8
+
+
+def clients_with_people(clients: "QuerySet[Client]") -> "QuerySet[Client]":
+    """Return clients with `people`, whom the cap counts, and `people_now`, who have not removed the app.
+
+    The cap counts whoever ever authorized the app, the project's owners apart (oidc/authorization/consent.py).
+    """
+    everybody = Connection.objects.filter(client=OuterRef("pk"))
+    owners = ProjectMember.objects.filter(project=OuterRef("client__project"), role=ProjectMember.Role.OWNER)
+    now = everybody.filter(removed_at=None, account__isnull=False)
+    with_people: QuerySet[Client] = clients.annotate(
+        # Everybody less the owners, not everybody who is no owner: that would be a question for each person.
+        people=_number_of(everybody) - _number_of(everybody.filter(account__in=owners.values("account"))),
+        people_now=_number_of(now),
+    )
+    return with_people
+
+
+def _number_of(connections: "QuerySet[Connection]") -> Coalesce:
+    counted = connections.order_by().values("client").annotate(number=Count("pk")).values("number")
+    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+
+
+@dataclass(frozen=True)
+class CapUsage:
+    """How far an app is from its cap; `cap` is None for one that has none."""
+
+    client: Client
+    people: int
+    people_now: int
+    cap: int | None
+
+    @property
+    def share(self) -> int:
+        """How much of the cap is taken, in per cent."""
+        return min(100, self.people * 100 // self.cap) if self.cap else 0
+
+    @property
+    def is_full(self) -> bool:
+        return self.cap is not None and self.people >= self.cap
+
+    @property
+    def is_near(self) -> bool:
+        return self.cap is not None and self.people >= self.cap * WARNING_SHARE
+
+
+def cap_usage(client: Client) -> CapUsage:
+    """Return how full one of `clients_with_people` is."""
+    has_cap = not (client.is_verified or client.first_party)
+    people, now = getattr(client, "people", 0), getattr(client, "people_now", 0)
+    return CapUsage(client, people, now, settings.UNVERIFIED_APP_PEOPLE if has_cap else None)
+
+
+def near_cap(projects: Iterable[int]) -> list[CapUsage]:
+    """Return the apps of these projects, by key, that are full or near it."""
+    capped = Client.objects.filter(project__in=list(projects), verified_at=None, first_party=False)
+    near = clients_with_people(capped).filter(people__gte=settings.UNVERIFIED_APP_PEOPLE * WARNING_SHARE)
+    return [cap_usage(client) for client in near.order_by("-people", "pk")]
+
+
+def trend_chart(project: Project) -> BarChart:
+    """Return how many people each of the last 30 days brought, today included: first authorizations of any app."""
+    today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    starts = list(_days(today - timedelta(days=TREND_DAYS - 1)))
+    new = Connection.objects.filter(client__project=project, first_authorized_at__gte=starts[0])
+    rows = new.annotate(day=TruncDay("first_authorized_at")).values_list("day").annotate(count=Count("pk")).order_by()
+    counts = dict(rows)
+    band = Series("New authorizations", "plain", [counts.get(day, 0) for day in starts])
+    return BarChart("people", "New authorizations a day", starts, timedelta(days=1), [band])
+
+
+def _days(first: datetime) -> Iterator[datetime]:
+    return (first + timedelta(days=number) for number in range(TREND_DAYS))

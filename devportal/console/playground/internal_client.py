@@ -1,0 +1,140 @@
+"""Calls that the playground makes of the service itself: real requests through the whole stack, within the process.
+
+Over the network a service of a few threads could wait for itself, and an address that reaches it from outside need not
+from inside. No address that anybody typed is ever called.
+"""
+
+import functools
+import json
+from collections.abc import Callable
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+from django.conf import settings
+from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
+from django.http import HttpResponse
+
+from devportal.lib import client_ip
+
+HIDDEN = "(not shown)"
+# Of an answer's headers, those that say something about it.
+SHOWN_HEADERS = (
+    "content-type",
+    "cache-control",
+    "www-authenticate",
+    "retry-after",
+    "ratelimit-limit",
+    "ratelimit-remaining",
+    "ratelimit-reset",
+    "etag",
+    "x-request-id",
+)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A request as it may be shown, and its answer."""
+
+    method: str
+    url: str
+    status: int
+    reason: str
+    request_headers: dict[str, str]
+    form: dict[str, str]
+    headers: dict[str, str]
+    body: str
+    answer: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def request_text(self) -> str:
+        """The request, line by line; each field of a form on a line of its own."""
+        head = [f"{self.method} {self.url}", *(f"{name}: {value}" for name, value in self.request_headers.items())]
+        fields = ["", *(f"{name}={value}" for name, value in self.form.items())] if self.form else []
+        return "\n".join(head + fields)
+
+    @property
+    def answer_text(self) -> str:
+        """The answer, line by line."""
+        head = [f"{self.status} {self.reason}", *(f"{name}: {value}" for name, value in self.headers.items())]
+        return "\n".join([*head, "", self.body])
+
+    @property
+    def is_good(self) -> bool:
+        return self.status < 400
+
+    @property
+    def error(self) -> str:
+        """The error's code, of either face; "" for an answer that is none."""
+        error = self.answer.get("error", "")
+        return str(error.get("code", "")) if isinstance(error, dict) else str(error)
+
+
+@functools.cache
+def _handler() -> WSGIHandler:
+    return WSGIHandler()
+
+
+def _application(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+    """Answer a request within another one: all the middleware, but not the signals of a request.
+
+    With these Django looks after database connections, which belong to the request outside.
+    """
+    response = _handler().get_response(WSGIRequest(environ))
+    assert isinstance(response, HttpResponse)  # what programs call is never streamed
+    start_response(f"{response.status_code} {response.reason_phrase}", list(response.items()))
+    return [response.content]
+
+
+def _send(request: httpx.Request) -> httpx.Response:
+    """Have the service answer, as it would answer the developer's own machine: their address is what limits count."""
+    peer = client_ip.current() or "127.0.0.1"
+    transport = httpx.WSGITransport(app=_application, raise_app_exceptions=False, remote_addr=peer)
+    with httpx.Client(transport=transport) as client:
+        # What belongs to the request being answered (its id, its address) stays as it is.
+        return copy_context().run(client.send, request)
+
+
+def _exchange(request: httpx.Request, request_headers: dict[str, str], form: dict[str, str]) -> Exchange:
+    response = _send(request)
+    try:
+        answer = response.json()
+    except ValueError:
+        answer = {}
+    return Exchange(
+        method=request.method,
+        url=str(request.url),
+        status=response.status_code,
+        reason=response.reason_phrase,
+        request_headers=request_headers,
+        form=form,
+        headers={name: response.headers[name] for name in SHOWN_HEADERS if name in response.headers},
+        body=json.dumps(answer, indent=2, ensure_ascii=False) if answer else response.text[:2000],
+        answer=answer if isinstance(answer, dict) else {},
+    )
+
+
+def exchange_code(form: dict[str, str], client_id: str, secret: str) -> Exchange:
+    """POST the code to the token endpoint, with the client's secret if it has one; the secret is not shown."""
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    shown = dict(headers)
+    auth = None
+    if secret:
+        # RFC 6749 §2.3.1: both are form-encoded first.
+        auth = httpx.BasicAuth(*(urlencode({"": text})[1:] for text in (client_id, secret)))
+        shown["Authorization"] = f"Basic base64({client_id}:{HIDDEN})"
+    else:
+        form = form | {"client_id": client_id}
+    request = httpx.Request("POST", f"{settings.AUTH_URL}/connect/token", content=urlencode(form), headers=headers)
+    if auth:
+        request = next(auth.auth_flow(request))
+    return _exchange(request, shown, form)
+
+
+def get_endpoint(path: str, access_token: str) -> Exchange:
+    """GET an endpoint of the developer API with an access token."""
+    headers = {"Authorization": f"Bearer {access_token}"}
+    request = httpx.Request("GET", f"{settings.BASE_URL}{path}", headers=headers)
+    return _exchange(request, {"Authorization": "Bearer (the access token)"}, {})

@@ -1,0 +1,182 @@
+"""One run of the playground: a real sign-in whose request, answer and tokens its developer looks at.
+
+What makes it safe: the playground's address is registered on the client like any other, so nothing redirects to an
+address that is not registered (security rule 1). An answer that arrives there counts for the one run in the session of
+whoever began it, by its `state`; any other is turned away unread. The code is worth nothing without the verifier, which
+never leaves that session, and is kept encrypted until it is exchanged. Tokens and secrets are kept nowhere.
+"""
+
+import base64
+import hashlib
+from collections.abc import MutableMapping
+from dataclasses import asdict, dataclass
+from hmac import compare_digest
+from typing import Any
+from urllib.parse import urlencode
+
+from django.conf import settings
+
+from accounts.models import Account
+from devportal.lib import clock, encryption
+from devportal.lib.credentials import digest, random_text
+from oidc.clients.redirect_uris import playground_redirect_uri
+from oidc.models import AccessToken, Client, TokenFamily
+from oidc.parameters import Parameters
+from oidc.tokens import families
+
+SESSION_KEY = "playground"
+BEGUN, ANSWERED, EXCHANGED = "begun", "answered", "exchanged"
+# What an answer may hold (RFC 6749 §4.1.2, RFC 9207).
+ANSWER = ("code", "state", "iss", "error", "error_description")
+LONGEST_SHOWN = 500  # characters of an answer's field
+
+Session = MutableMapping[str, Any]
+
+
+class ForeignAnswer(Exception):
+    """An answer that belongs to no run of this session; the argument says why, for the log."""
+
+
+@dataclass
+class PlaygroundRun:
+    """What a session keeps of its run: everything but tokens and secrets."""
+
+    account: int
+    project: str
+    client_id: str
+    scope: str
+    prompt: str
+    state: str
+    nonce: str
+    verifier: str
+    at: float
+    stage: str = BEGUN
+    code: str = ""  # encrypted
+    code_digest: str = ""
+    error: str = ""
+    error_description: str = ""
+    family: int | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return clock.timestamp() > self.at + settings.PENDING_REQUEST_SECONDS
+
+    def parameters(self) -> dict[str, str]:
+        """Return the authorization request."""
+        request = {
+            "response_type": "code",
+            "client_id": self.client_id,
+            "redirect_uri": playground_redirect_uri(),
+            "scope": self.scope,
+            "state": self.state,
+            "nonce": self.nonce,
+            "code_challenge": _challenge_of(self.verifier),
+            "code_challenge_method": "S256",
+        }
+        return request | ({"prompt": self.prompt} if self.prompt else {})
+
+    def url(self) -> str:
+        """Return where the developer's browser goes."""
+        return f"{settings.AUTH_URL}/connect/authorize?{urlencode(self.parameters())}"
+
+    def form(self) -> dict[str, str]:
+        """Return the fields of the code's exchange, the client's own aside."""
+        return {
+            "grant_type": "authorization_code",
+            "code": encryption.decrypt(self.code),
+            "redirect_uri": playground_redirect_uri(),
+            "code_verifier": self.verifier,
+        }
+
+
+def _challenge_of(verifier: str) -> str:
+    """Return the S256 challenge of a verifier (RFC 7636 §4.2)."""
+    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+
+
+def _read(kept: Any) -> PlaygroundRun | None:
+    """Return the run that a session kept; None for none, or for one of another version of this service."""
+    try:
+        return PlaygroundRun(**kept)
+    except TypeError:
+        return None
+
+
+def find_run(session: Session, account: Account, client: Client | None = None) -> PlaygroundRun | None:
+    """Return the run of this session, if it is this person's (and of `client`), and not over yet."""
+    run = _read(session.get(SESSION_KEY))
+    if run is None or run.account != account.pk or (run.is_over and run.stage != EXCHANGED):
+        return None
+    return run if client is None or client.client_id == run.client_id else None
+
+
+def _keep(session: Session, run: PlaygroundRun) -> None:
+    session[SESSION_KEY] = asdict(run)
+
+
+def begin_run(session: Session, account: Account, client: Client, scope: str, prompt: str) -> PlaygroundRun:
+    """Begin a run; the one before it ends, with its tokens."""
+    end_run(session, account)
+    run = PlaygroundRun(
+        account=account.pk,
+        project=client.project.public_id,
+        client_id=client.client_id,
+        scope=scope,
+        prompt=prompt,
+        state=random_text(22),
+        nonce=random_text(22),
+        verifier=random_text(64),
+        at=clock.timestamp(),
+    )
+    _keep(session, run)
+    return run
+
+
+def store_answer(session: Session, account: Account, answer: Parameters) -> PlaygroundRun:
+    """Keep what came to the playground's address, and return its run. Raises ForeignAnswer.
+
+    The same answer may come again, when its page is loaded again; another one may not.
+    """
+    run = find_run(session, account)
+    if run is None:
+        raise ForeignAnswer("no run was begun in this session")
+    if not all(answer.is_clear(name) for name in ANSWER):
+        raise ForeignAnswer("a parameter is repeated or unreadable")
+    if not compare_digest((answer.get("state") or "").encode(), run.state.encode()):
+        raise ForeignAnswer("another state")
+    if answer.get("iss") != settings.ISSUER:
+        raise ForeignAnswer("another issuer")
+    code = answer.get("code") or ""
+    if run.stage != BEGUN:
+        if digest(code) != run.code_digest:
+            raise ForeignAnswer("the run has its answer")
+        return run
+    run.stage, run.code_digest = ANSWERED, digest(code)
+    run.code = encryption.encrypt(code) if code else ""
+    run.error = (answer.get("error") or "")[:LONGEST_SHOWN]
+    run.error_description = (answer.get("error_description") or "")[:LONGEST_SHOWN]
+    _keep(session, run)
+    return run
+
+
+def record_tokens(session: Session, run: PlaygroundRun, access_token: str) -> None:
+    """Forget the code, and remember which authorization to end, by its key alone."""
+    row = AccessToken.objects.filter(token_checksum=digest(access_token)).only("family").first()
+    run.stage, run.code, run.family = EXCHANGED, "", row.family_id if row else None
+    _keep(session, run)
+
+
+def end_run(session: Session, account: Account) -> None:
+    """End the run of this session, and everything that it was given."""
+    run = _read(session.pop(SESSION_KEY, None))
+    if run is None or run.family is None:
+        return
+    family = (
+        TokenFamily.objects.filter(
+            pk=run.family, connection__account=account, connection__client__client_id=run.client_id
+        )
+        .select_related("connection__client__project")
+        .first()
+    )
+    if family is not None:
+        families.revoke_family(family, "playground ended")

@@ -1,0 +1,102 @@
+"""Tokens taken apart: each claim with its value and meaning, and what an app checks of an ID token."""
+
+import base64
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+
+from devportal.console.docs import claims as meanings
+from devportal.lib import clock
+from oidc.errors import InvalidToken
+from oidc.tokens import jwt
+
+TIMES = frozenset({"exp", "iat", "auth_time"})
+
+
+@dataclass(frozen=True)
+class DecodedClaim:
+    """One claim: what it says, in JSON, what that means, and when that is, if it is a time."""
+
+    name: str
+    value: str
+    meaning: str
+    at: datetime | None
+
+
+@dataclass(frozen=True)
+class TokenCheck:
+    """One thing that an app checks, and whether it holds."""
+
+    what: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class DecodedToken:
+    """A token, its header and its claims."""
+
+    name: str
+    token: str
+    header: str
+    claims: list[DecodedClaim]
+    checks: list[TokenCheck]
+
+
+def _part(token: str, number: int) -> dict[str, Any]:
+    """Return a part of one of our JWTs, unchecked."""
+    text = token.split(".")[number]
+    part: dict[str, Any] = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    return part
+
+
+def _claims(token: str, known: dict[str, str]) -> list[DecodedClaim]:
+    return [
+        DecodedClaim(
+            name,
+            json.dumps(value, ensure_ascii=False),
+            known.get(name, ""),
+            datetime.fromtimestamp(value, UTC) if name in TIMES else None,
+        )
+        for name, value in _part(token, 1).items()
+    ]
+
+
+def _is_signed_by_us(token: str) -> bool:
+    try:
+        jwt.verify_id_token_hint(token)
+    except InvalidToken:
+        return False
+    return True
+
+
+def decode_id_token(token: str, client_id: str, nonce: str, access_token: str) -> DecodedToken:
+    """Take an ID token apart and check it as an app does (OpenID Connect Core 3.1.3.7)."""
+    said = _part(token, 1)
+    half = hashlib.sha256(access_token.encode()).digest()[:16]
+    kid = _part(token, 0).get("kid")
+    checks = [
+        TokenCheck(f"It is signed with RS256, by the key {kid} of the signing keys.", _is_signed_by_us(token)),
+        TokenCheck(f"iss is the issuer, {settings.ISSUER}", said.get("iss") == settings.ISSUER),
+        TokenCheck("aud is the client id.", said.get("aud") == client_id),
+        TokenCheck("exp is not over yet.", said.get("exp", 0) > clock.timestamp()),
+        TokenCheck("nonce is the one of the request.", said.get("nonce") == nonce),
+        TokenCheck(
+            "at_hash fits the access token.",
+            said.get("at_hash") == base64.urlsafe_b64encode(half).rstrip(b"=").decode(),
+        ),
+    ]
+    return _explained("ID token", token, meanings.ID_TOKEN, checks)
+
+
+def decode_access_token(token: str) -> DecodedToken:
+    """Take an access token apart. Apps have nothing to check of it; the API does."""
+    return _explained("Access token", token, meanings.ACCESS_TOKEN, [])
+
+
+def _explained(name: str, token: str, known: dict[str, str], checks: list[TokenCheck]) -> DecodedToken:
+    header = json.dumps(_part(token, 0), indent=2)
+    return DecodedToken(name, token, header, _claims(token, known), checks)

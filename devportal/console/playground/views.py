@@ -1,0 +1,157 @@
+"""The playground of a client: its pages, and the address at which its answers arrive."""
+
+import logging
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_GET
+
+from accounts.models import Account
+from devportal.console import idempotency
+from devportal.console.access import Membership, get_client
+from devportal.console.docs.context import format_duration
+from devportal.console.docs.errors import API_HELP, AUTHORIZATION_HELP, TOKEN_HELP
+from devportal.console.playground import flow, sessions
+from devportal.console.playground.sessions import PlaygroundRun
+from devportal.console.shortcuts import console_page, render_page
+from devportal.lib import request_id
+from oidc import scopes
+from oidc.clients.redirect_uris import playground_redirect_uri
+from oidc.models import Client
+from oidc.parameters import UnreadableParameters, read_query
+from oidc.projects.roles import Role, lock_for_change
+
+log = logging.getLogger(__name__)
+
+LONGEST_SECRET = 200  # characters
+
+
+@console_page("GET", "HEAD")
+def playground(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
+    """GET …/playground: the run as far as it has come."""
+    seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    return _page(request, seat, client, sessions.find_run(request.session, seat.account, client))
+
+
+@console_page("POST")
+def playground_address(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
+    """POST …/playground/address: register the playground's address on the client, or take it away."""
+    seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    try:
+        with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
+            flow.set_registered(client, seat.account, request.POST.get("wanted") == "yes")
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    return _back_to(client)
+
+
+@console_page("POST")
+def playground_begin(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
+    """POST …/playground/begin: make up a request."""
+    seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    if not flow.is_registered(client):
+        messages.error(request, "Add the playground’s address to this client first.")  # noqa: RUF001  (an apostrophe)
+        return _back_to(client)
+    prompt = request.POST.get("prompt", "")
+    scope = " ".join(flow.choose_scopes(client, request.POST.getlist("scope")))
+    sessions.begin_run(request.session, seat.account, client, scope, prompt if prompt in flow.PROMPTS else "")
+    return _back_to(client)
+
+
+@sensitive_post_parameters("client_secret")
+@console_page("POST")
+def playground_exchange(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
+    """POST …/playground/exchange: exchange the code, and show what comes of it, once."""
+    seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    run = sessions.find_run(request.session, seat.account, client)
+    if run is None or not run.code:
+        return _back_to(client)
+    secret = request.POST.get("client_secret", "").strip()[:LONGEST_SECRET]
+    if client.has_secret and not secret:
+        return _page(request, seat, client, run, secret_error="Enter a secret of this client.", status=400)
+    try:
+        # Two at once would look like a replay, and end what the first one got.
+        with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
+            idempotency.consume_token(request)
+    except (idempotency.AlreadyProcessed, idempotency.MissingToken):
+        messages.info(request, "The code was sent already; its answer is shown once.")
+        return _back_to(client)
+    result = flow.exchange_code(request.session, run, client, secret)
+    return _page(request, seat, client, run, result=result)
+
+
+@console_page("POST")
+def playground_end(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
+    """POST …/playground/end: end the run with its tokens."""
+    seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    sessions.end_run(request.session, seat.account)
+    messages.success(request, "The test has ended, and so have its tokens.")
+    return _back_to(client)
+
+
+@never_cache
+@require_GET
+def playground_callback(request: HttpRequest) -> HttpResponse:
+    """GET /console/playground/callback: where answers arrive; only the run that waits for one takes it.
+
+    Nobody is sent to sign in from here: the address holds a code, and would travel along.
+    """
+    account = request.user
+    try:
+        if not isinstance(account, Account):
+            raise sessions.ForeignAnswer("nobody is signed in")
+        if not account.email_verified:
+            return redirect("account_email")
+        run = sessions.store_answer(request.session, account, read_query(request))
+    except (sessions.ForeignAnswer, UnreadableParameters) as error:
+        log.info("An answer at the playground's address was turned away: %s.", error)
+        page = render_page(request, "console/playground_stray.html", status=400, request_id=request_id.current())
+        return _without_referrer(page)
+    return _without_referrer(redirect("console:playground", run.project, run.client_id))
+
+
+def _back_to(client: Client) -> HttpResponseRedirect:
+    return redirect("console:playground", client.project.public_id, client.client_id)
+
+
+def _without_referrer(response: HttpResponse) -> HttpResponse:
+    response["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+def _page(
+    request: HttpRequest,
+    seat: Membership,
+    client: Client,
+    run: PlaygroundRun | None,
+    result: flow.ExchangeResult | None = None,
+    status: int = 200,
+    **more: Any,
+) -> HttpResponse:
+    """Show the run as far as it has come; `result` is what came of the exchange just now."""
+    allowed = scopes.allowed_scopes(client)
+    context: dict[str, Any] = {
+        "address": playground_redirect_uri(),
+        "is_open": flow.is_registered(client),
+        "run": run,
+        "result": result,
+        "scopes": [scope for name, scope in scopes.SCOPES.items() if name in allowed and name != scopes.OPENID],
+        "usual_scopes": ("email", "profile"),
+        "prompts": flow.PROMPTS,
+        "shows_exchange": result is not None or (run is not None and run.code),
+        "once": idempotency.new_token(),
+        "code_life": format_duration(settings.AUTHORIZATION_CODE_SECONDS),
+    }
+    if run is not None:
+        context["parameters"] = [(name, value, flow.PARAMETERS[name]) for name, value in run.parameters().items()]
+        context["help"] = AUTHORIZATION_HELP.get(run.error)
+    if result is not None:
+        context["exchange_help"] = TOKEN_HELP.get(result.exchange.error, (0, None))[1]
+        context["calls"] = [(call, API_HELP.get(call.error)) for call in result.calls]
+    return render_page(request, "console/playground.html", seat, client, status=status, **(context | more))

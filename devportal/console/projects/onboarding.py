@@ -1,0 +1,59 @@
+"""The way of a project from its first client to review: a list that ticks itself."""
+
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from devportal.console.access import Membership
+from devportal.console.projects.overview import ProjectCounts
+from oidc.models import Client
+
+
+@dataclass(frozen=True)
+class OnboardingStep:
+    """One step: what it is, whether it is done, and the address at which to do it ("" while it has to wait)."""
+
+    title: str
+    text: str
+    is_done: bool
+    url: str = ""
+
+
+def onboarding_steps(seat: Membership, facts: ProjectCounts, client: Client | None) -> list[OnboardingStep]:
+    """Return the steps of one project, in their order; `client` is the newest of its clients."""
+
+    def at(page: str) -> str:
+        """Return the address of a page of the client, "" without one."""
+        return reverse(f"console:{page}", args=[seat.project.public_id, client.client_id]) if client else ""
+
+    return [
+        OnboardingStep(
+            "Make a client",
+            "An app of yours: a web site, a page in the browser, or an app for phones and computers.",
+            facts.clients > 0,
+            reverse("console:client_new", args=[seat.project.public_id]) if seat.may_edit else "",
+        ),
+        OnboardingStep(
+            "Sign the first person in",
+            "The quick start of the client has code that runs as it stands.",
+            facts.ever_signed_in,
+            at("quick_start"),
+        ),
+        OnboardingStep(
+            "Call the API",
+            "With the access token of that person, or with an API key of your own.",
+            facts.first_call_at is not None,
+            reverse("console:keys", args=[seat.project.public_id]),
+        ),
+        OnboardingStep(
+            "Have it reviewed",
+            "Review lifts the limit of people, and shows your logo when people sign in.",
+            facts.verified > 0,
+            at("review"),
+        ),
+    ]
+
+
+def is_complete(steps: list[OnboardingStep]) -> bool:
+    """Tell whether nothing is left."""
+    return all(step.is_done for step in steps)

@@ -1,0 +1,213 @@
+"""What a person's projects look like at a glance: figures of the last day, and what needs their attention.
+
+However many projects there are, it takes the same few statements: each question is asked of all of them at once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Exists, IntegerField, Min, OuterRef, Q, Subquery, Sum, Value
+from django.db.models.functions import Coalesce
+
+from accounts.models import Account
+from api.models import ApiKey, UsageTotal
+from devportal.console.models import AppReview
+from devportal.console.people.counts import CapUsage, near_cap
+from devportal.lib import clock
+from oidc.models import Client, ClientSecret, Connection, Project, ProjectMember
+from oidc.projects.lifecycle import restorable_until
+
+ENDING_SOON = timedelta(days=14)
+# The figures of a day are of the hour that runs and the 23 before it: what is counted by the hour is read quickly.
+DAY = timedelta(hours=23)
+RECENT = timedelta(hours=1)
+# Errors are rising when enough calls fail lately, and twice as many of a hundred as in the day before.
+ENOUGH_CALLS, ENOUGH_SHARE, TIMES_AS_MANY = 20, 0.05, 2
+
+
+@dataclass(frozen=True)
+class CallStatistics:
+    """Calls and errors of the last 24 hours (the hour that runs included), and of the last one to two hours."""
+
+    count: int = 0
+    errors: int = 0
+    recent: int = 0
+    recent_errors: int = 0
+
+    @property
+    def error_percent(self) -> float:
+        return 100 * self.errors / self.count if self.count else 0.0
+
+    @property
+    def errors_are_rising(self) -> bool:
+        """Whether lately clearly more calls fail than in the day before."""
+        if self.recent < ENOUGH_CALLS:
+            return False
+        share, calls_before = self.recent_errors / self.recent, self.count - self.recent
+        before = (self.errors - self.recent_errors) / calls_before if calls_before else 0.0
+        return share >= ENOUGH_SHARE and share >= TIMES_AS_MANY * before
+
+
+@dataclass(frozen=True)
+class ProjectCounts:
+    """What is counted of one project."""
+
+    clients: int = 0
+    verified: int = 0
+    in_review: int = 0
+    changes_requested: int = 0
+    without_secret: int = 0
+    members: int = 0
+    people: int = 0
+    keys: int = 0
+    keys_ending: int = 0
+    first_key_ends_at: datetime | None = None
+    ever_signed_in: bool = False
+    first_call_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class ProjectWarning:
+    """Something to look after: a sentence, and the page on which it is mended."""
+
+    text: str
+    page: str
+    client_id: str = ""
+
+
+@dataclass(frozen=True)
+class ProjectOverview:
+    """One project at a glance."""
+
+    project: Project
+    role: str
+    facts: ProjectCounts
+    calls: CallStatistics
+    nearly_full: Sequence[CapUsage] = field(default=())
+
+    @property
+    def restorable_until(self) -> datetime | None:
+        return restorable_until(self.project)
+
+    @property
+    def is_restorable(self) -> bool:
+        until = self.restorable_until
+        return until is not None and until > clock.now()
+
+    @property
+    def review_state(self) -> str:
+        """How far review is, in a word or two."""
+        facts = self.facts
+        if facts.clients and facts.verified == facts.clients:
+            return "Verified"
+        if facts.verified:
+            return f"{facts.verified} of {facts.clients} verified"
+        return "In review" if facts.in_review else "Not reviewed"
+
+    @property
+    def warnings(self) -> list[ProjectWarning]:
+        """What needs attention, the most pressing first."""
+        found = [_full(app) for app in self.nearly_full]
+        if self.calls.errors_are_rising:
+            share = 100 * self.calls.recent_errors // self.calls.recent
+            found.append(ProjectWarning(f"Errors are rising: {share} % of the latest calls failed.", "requests"))
+        facts = self.facts
+        if facts.without_secret:
+            subject = "A web client has" if facts.without_secret == 1 else f"{facts.without_secret} web clients have"
+            found.append(ProjectWarning(f"{subject} no secret: nobody can sign in there.", "clients"))
+        if facts.keys_ending and facts.first_key_ends_at:
+            subject = "An API key ends" if facts.keys_ending == 1 else f"{facts.keys_ending} API keys end"
+            found.append(ProjectWarning(f"{subject} soon, the first on {facts.first_key_ends_at:%-d %B}.", "keys"))
+        if facts.changes_requested:
+            found.append(ProjectWarning("A reviewer asks for changes.", "clients"))
+        return found
+
+
+def _full(app: CapUsage) -> ProjectWarning:
+    name = app.client.name
+    if app.is_full:
+        text = f"{name} is full: it has the {app.cap} people that an app may have before review. Nobody new can join."
+    else:
+        text = f"{name} has {app.people} of the {app.cap} people that an app may have before review."
+    return ProjectWarning(text, "review", app.client.client_id)
+
+
+# --- Asking ---
+
+
+def project_memberships(account: Account) -> "Any":
+    """Return a person's seats in projects: those of a deleted one for its owners alone, who may restore it."""
+    seen = Q(project__deleted_at=None) | Q(role=ProjectMember.Role.OWNER)
+    return ProjectMember.objects.filter(seen, account=account).select_related("project")
+
+
+def project_overviews(seats: Sequence[ProjectMember]) -> list[ProjectOverview]:
+    """Return the projects of these memberships at a glance, in three statements."""
+    live = [seat.project_id for seat in seats if not seat.project.is_deleted]
+    facts, calls = _facts(live), _calls(live)
+    full: dict[int, list[CapUsage]] = {}
+    for app in near_cap(live):
+        full.setdefault(app.client.project_id, []).append(app)
+    return [
+        ProjectOverview(
+            project=seat.project,
+            role=seat.role,
+            facts=facts.get(seat.project_id, ProjectCounts()),
+            calls=calls.get(seat.project_id, CallStatistics()),
+            nearly_full=full.get(seat.project_id, []),
+        )
+        for seat in seats
+    ]
+
+
+def _number_of(rows: Any, what: str = "pk") -> Any:
+    """Return a subquery that counts `rows`, which name the outer project, by what tells one from another."""
+    number = Count(what, distinct=what != "pk")
+    counted = rows.order_by().annotate(group=Value(1)).values("group").annotate(number=number).values("number")
+    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+
+
+def _facts(projects: Sequence[int]) -> dict[int, ProjectCounts]:
+    now, this = clock.now(), OuterRef("pk")
+    clients = Client.objects.filter(project=this)
+    live_secret = ClientSecret.objects.filter(client=OuterRef("pk"), ended_at=None)
+    reviews = AppReview.objects.filter(client__project=this)
+    keys = ApiKey.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), project=this, revoked_at=None)
+    ending = keys.filter(expires_at__lte=now + ENDING_SOON)
+    first = ending.order_by().values("project").annotate(first=Min("expires_at")).values("first")
+    rows = Project.objects.filter(pk__in=projects).annotate(
+        n_clients=_number_of(clients),
+        n_verified=_number_of(clients.exclude(verified_at=None)),
+        n_without_secret=_number_of(clients.filter(~Exists(live_secret), type=Client.Type.WEB, enabled=True)),
+        n_in_review=_number_of(reviews.filter(status__in=AppReview.FROZEN)),
+        n_changes=_number_of(reviews.filter(status=AppReview.Status.CHANGES_REQUESTED)),
+        n_members=_number_of(ProjectMember.objects.filter(project=this)),
+        # Each person once, however many of the project's apps they use.
+        n_people=_number_of(Connection.objects.filter(client__project=this, removed_at=None), "account"),
+        n_keys=_number_of(keys),
+        n_ending=_number_of(ending),
+        first_end=Subquery(first),
+        signed_in=Exists(Connection.objects.filter(client__project=this)),
+        # In order, so that the index is read and not the table.
+        first_call=Subquery(UsageTotal.objects.filter(project=this).order_by("hour").values("hour")[:1]),
+    )
+    names = (
+        "pk n_clients n_verified n_in_review n_changes n_without_secret n_members n_people n_keys n_ending first_end"
+        " signed_in first_call"
+    )
+    return {pk: ProjectCounts(*values) for pk, *values in rows.order_by().values_list(*names.split())}
+
+
+def _calls(projects: Sequence[int]) -> dict[int, CallStatistics]:
+    hour = clock.now().replace(minute=0, second=0, microsecond=0)
+    failed, recent = Q(status__gte=400), Q(hour__gte=hour - RECENT)
+    rows = UsageTotal.objects.filter(project__in=projects, hour__gte=hour - DAY).values_list("project")
+    sums = rows.annotate(
+        calls=Sum("count"),
+        errors=Sum("count", filter=failed, default=0),
+        recent=Sum("count", filter=recent, default=0),
+        recent_errors=Sum("count", filter=failed & recent, default=0),
+    )
+    return {project: CallStatistics(*values) for project, *values in sums.order_by()}

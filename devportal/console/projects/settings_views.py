@@ -1,0 +1,121 @@
+"""A project's settings: its name, handing it over, leaving it, deleting and restoring it."""
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from devportal.console.access import get_membership
+from devportal.console.clients.forms import DeleteForm
+from devportal.console.members.views import CHANGED, LAST_OWNER, members_of
+from devportal.console.projects.forms import ProjectNameForm, TransferForm
+from devportal.console.shortcuts import console_page, render_page
+from oidc.projects import lifecycle, members
+from oidc.projects.locking import Gone
+from oidc.projects.members import LastOwner
+from oidc.projects.quotas import QuotaExceeded
+from oidc.projects.roles import Role, lock_for_change
+
+
+def _to_home() -> HttpResponse:
+    return HttpResponseRedirect(reverse("console:home"))
+
+
+@console_page("GET", "HEAD", "POST")
+def project_settings(request: HttpRequest, project_id: str) -> HttpResponse:
+    """…/settings: what is set; for owners, a form to rename and the ways to the rest."""
+    seat = get_membership(request, project_id, Role.OWNER if request.method == "POST" else Role.VIEWER)
+    form = ProjectNameForm(request.POST if request.method == "POST" else None, initial={"name": seat.project.name})
+    if form.is_valid():
+        try:
+            with lock_for_change(seat.project, seat.account, Role.OWNER):
+                lifecycle.rename_project(seat.project, form.cleaned_data["name"], seat.account)
+        except ValidationError as error:
+            form.add_error("name", error)
+        else:
+            messages.success(request, "The name is saved.")
+            return HttpResponseRedirect(request.path)
+    days = settings.PROJECT_RESTORE_DAYS
+    return render_page(request, "console/project_settings.html", seat, form=form, restore_days=days)
+
+
+@console_page("GET", "HEAD", "POST")
+def project_transfer(request: HttpRequest, project_id: str) -> HttpResponse:
+    """…/transfer: make another member the owner, and stay as a developer."""
+    seat = get_membership(request, project_id, Role.OWNER)
+    others = [one for one in members_of(seat) if one.account_id != seat.account.pk and one.account.is_active]
+    form = TransferForm(request.POST if request.method == "POST" else None, members=others)
+    if form.is_valid():
+        to = form.chosen()
+        try:
+            members.transfer_ownership(seat.project, to, seat.account)
+        except QuotaExceeded as too_many:
+            form.add_error("to", str(too_many))
+        except Gone:
+            form.add_error(None, CHANGED)
+        else:
+            messages.success(request, f"{to.account.email} is now an owner, and you are a developer.")
+            return HttpResponseRedirect(reverse("console:members", args=[project_id]))
+    return render_page(request, "console/project_transfer.html", seat, form=form, others=others)
+
+
+@console_page("GET", "HEAD", "POST")
+def project_leave(request: HttpRequest, project_id: str) -> HttpResponse:
+    """…/leave: what ends, and the end."""
+    seat = get_membership(request, project_id)
+    if request.method == "POST":
+        try:
+            members.leave_project(seat.project, seat.account)
+        except LastOwner:
+            messages.error(request, LAST_OWNER)
+            return HttpResponseRedirect(request.path)
+        except Gone:
+            pass
+        else:
+            messages.success(request, f"You have left {seat.project.name}.")
+        return _to_home()
+    owners = [one for one in members_of(seat) if one.role == Role.OWNER and one.account.is_active]
+    is_last = seat.is_owner and len(owners) == 1
+    return render_page(request, "console/project_leave.html", seat, is_last_owner=is_last)
+
+
+@console_page("GET", "HEAD", "POST")
+def project_delete(request: HttpRequest, project_id: str) -> HttpResponse:
+    """…/delete: what ends now, until when it can be restored, and the end."""
+    seat = get_membership(request, project_id, Role.OWNER)
+    name = seat.project.name
+    form = DeleteForm(request.POST if request.method == "POST" else None, name=name)
+    if form.is_valid():
+        try:
+            lifecycle.delete_project(seat.project, seat.account)
+        except Gone:
+            messages.error(request, CHANGED)
+        else:
+            days = settings.PROJECT_RESTORE_DAYS
+            messages.success(request, f"{name} is deleted. Its owners can restore it here for {days} days.")
+        return _to_home()
+    days = settings.PROJECT_RESTORE_DAYS
+    return render_page(request, "console/project_delete.html", seat, form=form, restore_days=days)
+
+
+@console_page("POST")
+def project_restore(request: HttpRequest, project_id: str) -> HttpResponse:
+    """POST …/restore: bring a deleted project back, for its owners."""
+    seat = get_membership(request, project_id, deleted=True)
+    if not seat.is_owner:
+        # A deleted project is there for nobody but its owners.
+        raise Http404 if seat.project.is_deleted else PermissionDenied
+    if not seat.project.is_deleted:
+        return HttpResponseRedirect(reverse("console:project", args=[project_id]))
+    try:
+        lifecycle.restore_project(seat.project, seat.account)
+    except QuotaExceeded as too_many:
+        messages.error(request, str(too_many))
+    except Gone:
+        messages.error(request, CHANGED)
+    else:
+        name = seat.project.name
+        messages.success(request, f"{name} is back. Make new secrets and API keys: the old ones stay ended.")
+        return HttpResponseRedirect(reverse("console:project", args=[project_id]))
+    return _to_home()

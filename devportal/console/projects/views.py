@@ -1,0 +1,72 @@
+"""Making a project, and its overview."""
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from accounts.models import Account
+from devportal.console import idempotency
+from devportal.console.access import get_membership
+from devportal.console.activity import feed
+from devportal.console.projects import overview
+from devportal.console.projects.forms import ProjectNameForm
+from devportal.console.projects.onboarding import is_complete, onboarding_steps
+from devportal.console.shortcuts import console_page, render_page
+from oidc.models import Client, ProjectMember
+from oidc.projects import lifecycle, quotas
+
+FEW = 5
+
+
+@console_page("GET", "HEAD", "POST")
+def project_new(request: HttpRequest) -> HttpResponse:
+    """…/projects/new: a name, and the project is made; sent again, the form leads to what it made."""
+    assert isinstance(request.user, Account)
+    form = ProjectNameForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        try:
+            made = _make(request, request.user, form.cleaned_data["name"])
+        except idempotency.MissingToken:
+            form.add_error(None, "Nothing is made yet: send the form once more.")
+        except quotas.QuotaExceeded as too_many:
+            form.add_error(None, str(too_many))
+        except ValidationError as error:
+            form.add_error("name", error)
+        else:
+            return HttpResponseRedirect(reverse("console:project", args=[made]) if made else reverse("console:home"))
+    return render_page(request, "console/project_new.html", form=form, once=idempotency.new_token())
+
+
+def _make(request: HttpRequest, account: Account, name: str) -> str:
+    """Return the public id of what the form made, now or when it came first ("" for somebody else's form)."""
+    try:
+        with transaction.atomic():
+            sent = idempotency.consume_token(request)
+            project = lifecycle.create_project(account, name)
+            idempotency.record_result(sent, project.public_id)
+    except idempotency.AlreadyProcessed as repeated:
+        return repeated.made
+    messages.success(request, f"{project.name} is made. Add its first client.")
+    return project.public_id
+
+
+@console_page()
+def project(request: HttpRequest, project_id: str) -> HttpResponse:
+    """GET …/p/<id>/: what is done and what is left, figures, and the way to everything else."""
+    seat = get_membership(request, project_id)
+    member = ProjectMember(project=seat.project, account=seat.account, role=seat.role)
+    (found,) = overview.project_overviews([member])
+    clients = list(Client.objects.filter(project=seat.project).order_by("-pk")[:FEW])
+    steps = onboarding_steps(seat, found.facts, clients[0] if clients else None)
+    return render_page(
+        request,
+        "console/project.html",
+        seat,
+        overview=found,
+        checklist=steps,
+        is_begun=is_complete(steps),
+        clients=clients,
+        lines=feed.activity_entries(seat, feed.events_of(seat.project)[:FEW]),
+    )

@@ -1,0 +1,1 @@
+"""Quick starts: code that signs in, with the reader's own ids."""

@@ -1,0 +1,204 @@
+"""Quick starts: code that runs as it is shown, with a client's own values filled in.
+
+The templates in templates/snippets/ get nothing but finished literals of their language: whatever a value holds, it
+stays inside its quotes. Secrets are never among the values; the code takes them from the environment.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from django.conf import settings
+from django.template.loader import render_to_string
+
+from oidc.clients.redirect_uris import LOOPBACK_HOSTS
+from oidc.models import Client
+
+LANGUAGES = {"curl": "curl", "python": "Python", "javascript": "JavaScript"}
+SUGGESTED_REDIRECT_URI = "http://localhost:3000/callback"
+PASTE = "Paste it and press Enter. Nothing is shown, and it does not end up in the history of your shell."
+ANSWER_NOTE = (
+    "Open the address in a browser and sign in. The browser ends up at your redirect URL, where nothing listens yet. "
+    "Run this, paste what the address bar shows, and press Enter."
+)
+AT_THE_APP = "Open the address that the terminal shows. After the sign-in it shows there who you are."
+AT_THE_SERVICE = "Sign in at the address that the terminal shows. It shows there afterwards who you are."
+# C0 and C1: in a terminal they would act as keys.
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+@dataclass(frozen=True)
+class QuickStartApp:
+    """What a quick start needs to know of a client."""
+
+    type: str
+    client_id: str
+    redirect_uri: str
+
+    @property
+    def has_secret(self) -> bool:
+        return self.type == Client.Type.WEB
+
+
+@dataclass(frozen=True)
+class CodeBlock:
+    """One step. With `file` its code is to be saved under that name, else to be pasted into a terminal."""
+
+    title: str
+    code: str = ""
+    file: str = ""
+    note: str = ""
+    is_install: bool = False
+
+
+# --- Literals ---
+
+
+def shell_string(text: str) -> str:
+    """Return `text` as one word of a POSIX shell, always in single quotes, where no character means anything."""
+    return "'" + _CONTROLS.sub("", text).replace("'", "'\"'\"'") + "'"
+
+
+def python_string(text: str) -> str:
+    """Return `text` as a Python string literal; what can't be seen, or turns text around, is escaped."""
+    escaped = "".join(
+        character if character.isprintable() and character not in '"\\' else _python_escape(character)
+        for character in text
+    )
+    return f'"{escaped}"'
+
+
+def _python_escape(character: str) -> str:
+    return f"\\{character}" if character in '"\\' else f"\\U{ord(character):08x}"
+
+
+def javascript_string(text: str) -> str:
+    """Return `text` as a JavaScript string literal that is safe inside a script element too."""
+    return json.dumps(text).replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+# --- Quick starts ---
+
+
+def app_for(client: Client) -> QuickStartApp:
+    """Return what the quick start of `client` shows: its first loopback address, or the suggested one."""
+    loopback = (uri for uri in client.registered_redirect_uris if is_loopback_uri(uri))
+    return QuickStartApp(client.type, client.client_id, next(loopback, SUGGESTED_REDIRECT_URI))
+
+
+def is_loopback_uri(uri: str) -> bool:
+    """Tell whether a program on the developer's machine can listen at `uri` without a certificate."""
+    parts = urlsplit(uri)
+    return parts.scheme == "http" and parts.hostname in LOOPBACK_HOSTS
+
+
+def chosen_language(asked: str, app_type: str) -> str:
+    """Return the language that was asked for, or the one that apps of a type are mostly written in."""
+    usual = "javascript" if app_type == Client.Type.SPA else "python"
+    return asked if asked in LANGUAGES else usual
+
+
+def quick_start_blocks(app: QuickStartApp, language: str) -> list[CodeBlock]:
+    """Return the quick start of an app in one of LANGUAGES, step by step. Raises KeyError for another language."""
+    return _QUICK_STARTS[language](app)
+
+
+def api_key_blocks() -> list[CodeBlock]:
+    """Return the call with an API key."""
+    return [
+        CodeBlock("Put the key into the environment", "read -rs API_KEY; export API_KEY", note=PASTE),
+        CodeBlock("Read your profile", _render("curl_key", shell_string)),
+    ]
+
+
+def shell_example(name: str) -> str:
+    """Return one request of the reference pages, for a terminal in which its variables are set."""
+    return _render(f"example_{name}", shell_string)
+
+
+def _render(name: str, literal: Callable[[str], str], app: QuickStartApp | None = None) -> str:
+    """Return a template of templates/snippets/ with every value as a literal."""
+    values = {
+        "issuer": settings.ISSUER,
+        "authorization_endpoint": f"{settings.AUTH_URL}/connect/authorize",
+        "token_endpoint": f"{settings.AUTH_URL}/connect/token",
+        "userinfo_endpoint": f"{settings.AUTH_URL}/connect/userinfo",
+        "revocation_endpoint": f"{settings.AUTH_URL}/connect/revoke",
+        "discovery_endpoint": f"{settings.ISSUER}.well-known/openid-configuration",
+        "jwks_endpoint": f"{settings.AUTH_URL}/.well-known/jwks",
+        "me_endpoint": f"{settings.BASE_URL}/v1/me",
+        "plan_endpoint": f"{settings.BASE_URL}/v1/me/plan",
+    }
+    if app:
+        values |= {"client_id": app.client_id, "redirect_uri": app.redirect_uri}
+    context: dict[str, Any] = {name: literal(value) for name, value in values.items()}
+    context["suggested_redirect_uri"] = SUGGESTED_REDIRECT_URI
+    context["insecure"] = settings.ISSUER.startswith("http://")
+    if app:
+        context["has_secret"] = app.has_secret
+        # Percent-encoded, they are safe in any quotes.
+        context["client_id_encoded"] = quote(app.client_id, safe="")
+        context["redirect_uri_encoded"] = quote(app.redirect_uri, safe="", errors="replace")
+    return render_to_string(f"snippets/{name}.txt", context).strip("\n")
+
+
+def _secret(app: QuickStartApp) -> list[CodeBlock]:
+    take = "read -rs CLIENT_SECRET; export CLIENT_SECRET"
+    return [CodeBlock("Put the client secret into the environment", take, note=PASTE)] if app.has_secret else []
+
+
+def _curl(app: QuickStartApp) -> list[CodeBlock]:
+    def block(title: str, name: str, note: str = "") -> CodeBlock:
+        return CodeBlock(title, _render(f"curl_{name}", shell_string, app), note=note)
+
+    return [
+        *_secret(app),
+        block("Print the address of a sign-in request", "authorize"),
+        block("Sign in, and hand over the answer", "answer", ANSWER_NOTE),
+        block("Exchange the code", "exchange", f"Within {settings.AUTHORIZATION_CODE_SECONDS} seconds: then it ends."),
+        block("Ask who signed in", "call"),
+        block("Refresh", "refresh"),
+    ]
+
+
+def _python(app: QuickStartApp) -> list[CodeBlock]:
+    template = "python_web" if app.has_secret else "python_native"
+    return [
+        *_secret(app),
+        CodeBlock("Install the libraries", "python3 -m pip install authlib requests", is_install=True),
+        CodeBlock("Save the app", _render(template, python_string, app), file="sign_in.py"),
+        CodeBlock("Run it", "python3 sign_in.py"),
+        CodeBlock("Sign in", note=AT_THE_APP if app.has_secret else AT_THE_SERVICE),
+    ]
+
+
+def _javascript(app: QuickStartApp) -> list[CodeBlock]:
+    if app.type == Client.Type.SPA:
+        return [
+            CodeBlock("Install the library", "npm install oidc-client-ts@3", is_install=True),
+            CodeBlock("Save the page", _render("javascript_spa_page", javascript_string, app), file="index.html"),
+            CodeBlock("Save its script", _render("javascript_spa_app", javascript_string, app), file="app.js"),
+            CodeBlock(
+                "Save a server for it", _render("javascript_spa_server", javascript_string, app), file="server.mjs"
+            ),
+            CodeBlock("Run it", "node server.mjs"),
+            CodeBlock("Sign in", note="Open the address that the terminal shows, and press the button."),
+        ]
+    template = "javascript_web" if app.has_secret else "javascript_native"
+    return [
+        *_secret(app),
+        CodeBlock("Install the library", "npm install openid-client@6", is_install=True),
+        CodeBlock("Save the app", _render(template, javascript_string, app), file="sign-in.mjs"),
+        CodeBlock("Run it", "node sign-in.mjs"),
+        CodeBlock("Sign in", note=AT_THE_APP if app.has_secret else AT_THE_SERVICE),
+    ]
+
+
+_QUICK_STARTS: dict[str, Callable[[QuickStartApp], list[CodeBlock]]] = {
+    "curl": _curl,
+    "python": _python,
+    "javascript": _javascript,
+}

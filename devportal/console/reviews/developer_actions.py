@@ -1,0 +1,228 @@
+"""A developer's steps: writing down what is asked for, sending it, taking it back, sending it again."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.files.base import ContentFile
+from django.db import transaction
+
+from accounts.models import Account
+from devportal.console.models import AppReview, ReviewEntry
+from devportal.console.reviews import logos
+from devportal.console.reviews.requirements import missing_requirements
+from devportal.console.reviews.snapshots import (
+    REVIEWED_SCOPES,
+    Snapshot,
+    approved_snapshot,
+    baseline_snapshot,
+    initial_snapshot,
+    open_review,
+    working_snapshot,
+    working_snapshot_of,
+)
+from devportal.console.reviews.timeline import Kind, clean_text, record_entry
+from devportal.console.reviews.workflow import (
+    FROZEN_MESSAGE,
+    IllegalReviewStep,
+    IncompleteSubmission,
+    Side,
+    Status,
+    begin_step,
+    lock_client,
+    require_developer,
+)
+from devportal.lib import clock
+from devportal.lib.audit import Event, changes, report
+from oidc.clients import branding
+from oidc.models import Client
+
+# Sent by one app in a day: each goes to a person who reads it.
+MAX_SUBMISSIONS = 10
+# Said by one person about one app in an hour: each may be a mail.
+MAX_COMMENTS = 20
+
+
+def draft_of(client: Client, actor: Account) -> AppReview:
+    """Return the review that may be edited, a new draft if none is open. Raises NotAllowed, IllegalReviewStep."""
+    with transaction.atomic():
+        locked = lock_client(client)
+        require_developer(actor, locked.project)
+        review = open_review(locked)
+        if review is not None:
+            return begin_step(review, actor, "edit")[0]
+        last = locked.reviews.order_by("-number").first()
+        number = last.number + 1 if last else 1
+        snapshot = initial_snapshot(locked)
+        review = AppReview(client=locked, number=number, snapshot=snapshot, created_at=clock.now())
+        review.save()
+        return review
+
+
+def require_editable(client: Client) -> None:
+    """Refuse a change of what reviewers have before them, for pages that change it too. Raises IllegalReviewStep.
+
+    Call it in the transaction that makes the change.
+    """
+    review = open_review(lock_client(client))
+    if review is not None and review.is_frozen:
+        raise IllegalReviewStep(FROZEN_MESSAGE)
+
+
+def save_submission(
+    client: Client,
+    actor: Account,
+    values: Mapping[str, str],
+    *,
+    scopes: Mapping[str, str] | None = None,
+    logo: ContentFile[bytes] | None = None,
+    remove_logo: bool = False,
+) -> AppReview:
+    """Write down what is asked for; what is left out stays. `scopes` maps each asked scope to its justification.
+
+    Until an app is verified its own values change at once, since people are told that nobody has looked at them;
+    afterwards only the draft does, and what was approved goes on (specification 5.4). `logo` comes from
+    `oidc.clients.logos.clean_logo`. Raises ValidationError by field, NotAllowed, IllegalReviewStep.
+    """
+    kept = branding.clean_branding(values)
+    with logos.stored_logo(logo) as stored, transaction.atomic():
+        review = draft_of(client, actor)
+        before = dict(review.snapshot)
+        review.snapshot = working_snapshot_of(review.client, review) | kept
+        if stored or remove_logo:
+            review.snapshot["logo"] = stored
+        if scopes is not None:
+            review.snapshot["scopes"] = _checked(scopes)
+        review.save(update_fields=["snapshot"])
+        if not review.client.is_verified:
+            apply_snapshot(review.client, review.snapshot)
+        was, now = changes(before, review.snapshot)
+        if now:
+            target = review.client.client_id
+            report(Event("review.edited", actor.pk, review.client.project.public_id, target, {}, was, now))
+        logos.delete_if_unused(review.client, before.get("logo", ""))
+    return review
+
+
+def save_branding(client: Client, actor: Account, values: Mapping[str, str], **logo: Any) -> AppReview:
+    """Change name, addresses or logo: `save_submission` without the scopes."""
+    return save_submission(client, actor, values, **logo)
+
+
+def request_scopes(client: Client, actor: Account, scopes: Mapping[str, str]) -> AppReview:
+    """Ask for exactly these scopes, each with its justification: `save_submission` with nothing but them."""
+    return save_submission(client, actor, {}, scopes=scopes)
+
+
+def apply_snapshot(client: Client, snapshot: Snapshot) -> None:
+    """Make the values of a snapshot the client's own: those that people see."""
+    for field in branding.FIELD_VALIDATORS:
+        setattr(client, field, snapshot[field])
+    client.logo.name = snapshot["logo"]
+    client.save(update_fields=[*branding.FIELD_VALIDATORS, "logo"])
+
+
+def _checked(scopes: Mapping[str, str]) -> dict[str, str]:
+    if unknown := set(scopes) - set(REVIEWED_SCOPES):
+        raise ValidationError({"scopes": f"Nobody has to ask for {', '.join(sorted(unknown))}."})
+    return {scope: clean_text(scopes[scope]) for scope in REVIEWED_SCOPES if scope in scopes}
+
+
+def start_over(client: Client, actor: Account) -> AppReview:
+    """Forget what was changed since the last approval. Raises NotAllowed, IllegalReviewStep."""
+    with transaction.atomic():
+        review = draft_of(client, actor)
+        review, _ = begin_step(review, actor, "start_over")
+        before = review.snapshot
+        review.snapshot = approved_snapshot(review.client)
+        review.save(update_fields=["snapshot"])
+        was, now = changes(before, review.snapshot)
+        event = Event("review.edited", actor.pk, review.client.project.public_id, review.client.client_id, {}, was, now)
+        report(event)
+        logos.delete_if_unused(review.client, before.get("logo", ""))
+    return review
+
+
+def submit(client: Client, actor: Account, text: str = "") -> AppReview:
+    """Send what is asked for to the reviewers, with a note if there is one.
+
+    Raises IncompleteSubmission, IllegalReviewStep.
+    """
+    with transaction.atomic():
+        return _send(draft_of(client, actor), actor, "submit", Kind.SUBMITTED, text)
+
+
+def resubmit(client: Client, actor: Account, text: str = "") -> AppReview:
+    """Send it again after changes were requested. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep."""
+    with transaction.atomic():
+        return _send(draft_of(client, actor), actor, "resubmit", Kind.RESUBMITTED, text)
+
+
+def _send(review: AppReview, actor: Account, step: str, kind: str, text: str) -> AppReview:
+    review, side = begin_step(review, actor, step)
+    note = clean_text(text)
+    snapshot = working_snapshot(review.client)
+    if lacking := missing_requirements(review.client, snapshot):
+        raise IncompleteSubmission(f"Not ready to be sent: {'; '.join(item.title.lower() for item in lacking)}.")
+    sent = ReviewEntry.objects.filter(
+        project=review.client.project_id,
+        client=review.client_id,
+        kind__in=[Kind.SUBMITTED, Kind.RESUBMITTED],
+        at__gt=clock.now() - timedelta(days=1),
+    )
+    if sent.count() >= MAX_SUBMISSIONS:
+        raise IllegalReviewStep("This app was sent very often today. Wait a day, and write an answer meanwhile.")
+    if review.revision == 0:
+        review.is_change = review.client.is_verified
+    review.baseline = baseline_snapshot(review.client)
+    review.snapshot = snapshot
+    review.status = Status.SUBMITTED
+    review.revision += 1
+    review.submitted_at, review.submitted_by = clock.now(), actor
+    # What was decided about the version before is in the timeline.
+    review.decided_at = review.decided_by = None
+    review.reasons, review.reason_text, review.decisions = [], "", {}
+    review.save()
+    details = {"name": snapshot["name"]}
+    record_entry(kind, side, actor, review.client.project, review.client, review, text=note, details=details)
+    return review
+
+
+def send_submission(client: Client, actor: Account, text: str = "") -> AppReview:
+    """Submit or resubmit, whichever it is time for. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep."""
+    review = open_review(client)
+    again = review is not None and review.status == Status.CHANGES_REQUESTED
+    return resubmit(client, actor, text) if again else submit(client, actor, text)
+
+
+@transaction.atomic
+def withdraw(review: AppReview, actor: Account) -> AppReview:
+    """Take a submission back; what was written stays for the next one. Raises NotAllowed, IllegalReviewStep."""
+    review, side = begin_step(review, actor, "withdraw")
+    review.status = Status.WITHDRAWN
+    review.decided_at = clock.now()
+    review.save(update_fields=["status", "decided_at"])
+    record_entry(Kind.WITHDRAWN, side, actor, review.client.project, review.client, review, details=_name(review))
+    return review
+
+
+@transaction.atomic
+def answer(review: AppReview, actor: Account, text: str) -> ReviewEntry:
+    """Say something in the thread, from either side. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep."""
+    review, side = begin_step(review, actor, "answer")
+    said = clean_text(text)
+    if not said:
+        raise IncompleteSubmission("Write something first.")
+    hour_ago = clock.now() - timedelta(hours=1)
+    lately = ReviewEntry.objects.filter(review=review, author=actor, kind=Kind.COMMENT, at__gt=hour_ago)
+    if side == Side.DEVELOPER and lately.count() >= MAX_COMMENTS:
+        raise IllegalReviewStep(
+            "That were many answers within an hour. Wait a little, and gather what there is to say."
+        )
+    client = review.client
+    return record_entry(Kind.COMMENT, side, actor, client.project, client, review, text=said, details=_name(review))
+
+
+def _name(review: AppReview) -> dict[str, Any]:
+    return {"name": review.snapshot.get("name", "")}

@@ -1,0 +1,105 @@
+"""Mails about reviews: to the project's owners and developers, and to the reviewer who has the app."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.conf import settings
+from django.urls import reverse
+
+from accounts.mail import outbox
+from devportal.console.models import AppReview, ReviewEntry
+from devportal.console.reviews.reasons import reason_texts
+from oidc.models import Client, Project, ProjectMember
+from oidc.scopes import SCOPES
+
+Kind = ReviewEntry.Kind
+Side = ReviewEntry.Side
+Role = ProjectMember.Role
+
+# What the developers' side is told of, and what the assignee is; `assigned` is between reviewers.
+TO_DEVELOPERS = frozenset(Kind.values) - {Kind.ASSIGNED}
+TO_ASSIGNEE = frozenset({Kind.ASSIGNED, Kind.RESUBMITTED, Kind.WITHDRAWN, Kind.COMMENT})
+
+
+def notify(entry: ReviewEntry) -> None:
+    """Queue the mails of one step: they are sent if its transaction is committed."""
+    context = mail_context(entry)
+    # What a developer says goes to the reviewer; their own team reads it in the console.
+    if entry.kind in TO_DEVELOPERS and not (entry.kind == Kind.COMMENT and entry.side == Side.DEVELOPER):
+        for address in developer_addresses(entry.project):
+            outbox.queue_mail(address, f"review_{entry.kind}", context)
+    assignee = entry.review.assignee if entry.review else None
+    if entry.kind in TO_ASSIGNEE and assignee and assignee.is_active and assignee.pk != entry.author_id:
+        outbox.queue_mail(assignee.email, f"desk_{entry.kind}", context | {"link": review_admin_url(entry.review)})
+
+
+def developer_addresses(project: Project) -> list[str]:
+    """Return the addresses of those who work on a project, owners and developers."""
+    members = ProjectMember.objects.filter(
+        project=project, role__in=[Role.OWNER, Role.DEVELOPER], account__is_active=True, account__email_verified=True
+    )
+    return list(members.order_by("pk").values_list("account__email", flat=True))
+
+
+def mail_context(entry: ReviewEntry) -> dict[str, Any]:
+    """Return what the templates of mails see."""
+    return _context(entry.project, entry.client, entry.kind, entry.reasons, entry.text, entry.details)
+
+
+def _context(
+    project: Project, client: Client | None, kind: str, reasons: Iterable[str], text: str, details: dict[str, Any]
+) -> dict[str, Any]:
+    name = details.get("name") or (client.name if client else "")
+    scopes = details.get("scopes", {})
+    return {
+        "app": name,
+        "project": project.name,
+        "kind": kind,
+        "reasons": reason_texts(reasons),
+        "text": text,
+        "approved": [_shown(scope) for scope, yes in scopes.items() if yes],
+        "refused": [_shown(scope) for scope, yes in scopes.items() if not yes],
+        "still_verified": details.get("still_verified", False),
+        "link": console_url(project, client),
+    }
+
+
+def _shown(scope: str) -> str:
+    known = SCOPES.get(scope)
+    return f"{scope}: “{known.title}”" if known else scope
+
+
+def console_url(project: Project, client: Client | None) -> str:
+    """Return the address of the page in the console where a developer goes on."""
+    if client is None:
+        return settings.AUTH_URL + reverse("console:project", args=[project.public_id])
+    return settings.AUTH_URL + reverse("console:review", args=[project.public_id, client.client_id])
+
+
+def review_admin_url(review: AppReview | None) -> str:
+    """Return the address of a review on the reviewers' desk."""
+    return f"{settings.AUTH_URL}{reverse('admin:index')}console/appreview/{review.pk if review else 0}/change/"
+
+
+def preview_decision(
+    kind: str,
+    review: AppReview,
+    reasons: Iterable[str] = (),
+    text: str = "",
+    scopes: dict[str, bool] | None = None,
+) -> tuple[str, str]:
+    """Return subject and body of the mail that a decision would send to the developers."""
+    details = {"name": review.snapshot.get("name", ""), "scopes": scopes or {}}
+    return preview_mail(kind, review.client.project, review.client, reasons, text, details)
+
+
+def preview_mail(
+    kind: str,
+    project: Project,
+    client: Client | None = None,
+    reasons: Iterable[str] = (),
+    text: str = "",
+    details: dict[str, Any] | None = None,
+) -> tuple[str, str]:
+    """Return subject and body of the mail that a step outside of a review would send to the developers."""
+    return outbox.render_mail(f"review_{kind}", _context(project, client, kind, reasons, text, details or {}))

@@ -1,0 +1,208 @@
+"""A reviewer's steps: taking an app, deciding on it, taking an approval back, suspending a project."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from django.db import transaction
+
+from accounts.models import Account
+from devportal.console.models import AppReview
+from devportal.console.reviews import logos
+from devportal.console.reviews.developer_actions import apply_snapshot
+from devportal.console.reviews.reasons import REASONS, SUSPENSION_REASONS, validate_reasons
+from devportal.console.reviews.snapshots import approved_snapshot
+from devportal.console.reviews.timeline import Kind, clean_text, record_entry
+from devportal.console.reviews.workflow import (
+    IllegalReviewStep,
+    IncompleteSubmission,
+    ReviewNotAllowed,
+    Side,
+    Status,
+    begin_step,
+    lock_client,
+    may_decide,
+    require_reviewer,
+    require_revision,
+    require_suspender,
+)
+from devportal.lib import clock
+from devportal.lib.audit import changes
+from oidc.models import Client, Project
+from oidc.names import validate_name
+from oidc.scopes import format_scope
+
+
+def _record(kind: str, actor: Account, review: AppReview, **more: Any) -> None:
+    more["details"] = {"name": review.snapshot.get("name", "")} | more.get("details", {})
+    record_entry(kind, Side.REVIEWER, actor, review.client.project, review.client, review, **more)
+
+
+@transaction.atomic
+def assign(review: AppReview, actor: Account, assignee: Account | None) -> AppReview:
+    """Give a review to a reviewer, or to nobody. Raises ReviewNotAllowed (for either of the two), IllegalReviewStep."""
+    review, _ = begin_step(review, actor, "assign")
+    if assignee is not None and not may_decide(assignee, review.client.project, review):
+        raise ReviewNotAllowed(f"{assignee} can't decide on this app.")
+    if review.assignee == assignee:
+        return review
+    review.assignee = assignee
+    review.save(update_fields=["assignee"])
+    # Who it was given to goes with their account; the trail keeps who gave it.
+    _record(Kind.ASSIGNED, actor, review)
+    return review
+
+
+@transaction.atomic
+def start(review: AppReview, actor: Account) -> AppReview:
+    """Begin to look at a submission; who begins takes it if nobody has. Raises ReviewNotAllowed, IllegalReviewStep."""
+    review, _ = begin_step(review, actor, "start")
+    review.status = Status.IN_REVIEW
+    review.assignee = review.assignee or actor
+    review.save(update_fields=["status", "assignee"])
+    _record(Kind.STARTED, actor, review)
+    return review
+
+
+def _decide(review: AppReview, actor: Account, status: str, reasons: list[str], text: str) -> None:
+    review.status = status
+    review.decided_at, review.decided_by = clock.now(), actor
+    review.reasons, review.reason_text = reasons, text
+    review.save()
+
+
+@transaction.atomic
+def request_changes(
+    review: AppReview, actor: Account, *, revision: int, reasons: Iterable[str], text: str = ""
+) -> AppReview:
+    """Send a submission back with reasons. Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission."""
+    review, _ = begin_step(review, actor, "request_changes")
+    require_revision(review, revision)
+    codes, note = validate_reasons(reasons, text, REASONS), clean_text(text)
+    _decide(review, actor, Status.CHANGES_REQUESTED, codes, note)
+    _record(Kind.CHANGES_REQUESTED, actor, review, reasons=codes, text=note)
+    return review
+
+
+@transaction.atomic
+def reject(review: AppReview, actor: Account, *, revision: int, reasons: Iterable[str], text: str = "") -> AppReview:
+    """Refuse a submission with reasons; what was approved goes on.
+
+    Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
+    """
+    review, _ = begin_step(review, actor, "reject")
+    require_revision(review, revision)
+    codes, note = validate_reasons(reasons, text, REASONS), clean_text(text)
+    review.decisions = dict.fromkeys(review.snapshot["scopes"], False)
+    _decide(review, actor, Status.REJECTED, codes, note)
+    _record(Kind.REJECTED, actor, review, reasons=codes, text=note)
+    return review
+
+
+@transaction.atomic
+def approve(
+    review: AppReview, actor: Account, *, revision: int, scopes: Mapping[str, bool], text: str = ""
+) -> AppReview:
+    """Verify the app as it was sent, and approve its scopes one by one: `scopes` decides on each that is asked for.
+
+    Logo, label, cap and scopes change with the commit. A scope that is not asked for any more is approved no more.
+    Raises ReviewNotAllowed, IllegalReviewStep, Incomplete; ValidationError for a name that has become reserved.
+    """
+    review, _ = begin_step(review, actor, "approve")
+    require_revision(review, revision)
+    if set(scopes) != set(review.snapshot["scopes"]):
+        raise IncompleteSubmission("Decide on each scope that is asked for.")
+    validate_name(review.snapshot["name"])
+    note, client = clean_text(text), review.client
+    before = approved_snapshot(client)
+    apply_snapshot(client, review.snapshot)
+    client.verified_at = client.verified_at or clock.now()
+    client.approved_scopes = format_scope(scope for scope, yes in scopes.items() if yes)
+    client.save(update_fields=["verified_at", "approved_scopes"])
+    review.decisions = {scope: bool(yes) for scope, yes in scopes.items()}
+    _decide(review, actor, Status.APPROVED, [], note)
+    was, now = changes(before, approved_snapshot(client))
+    _record(Kind.APPROVED, actor, review, text=note, details={"scopes": review.decisions}, before=was, after=now)
+    logos.delete_if_unused(client, before["logo"])
+    return review
+
+
+@transaction.atomic
+def withdraw_approval(
+    client: Client,
+    actor: Account,
+    *,
+    scopes: Collection[str] | None = None,
+    reasons: Iterable[str],
+    text: str = "",
+) -> Client:
+    """Take approval back: of `scopes`, or (None) of everything, which makes the app an unverified one again.
+
+    Refreshes and calls narrow at once, since both read the client anew. Who uses the app already goes on using it,
+    beyond the cap too. Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
+    """
+    client = lock_client(client)
+    require_reviewer(actor, client.project)
+    codes, note = validate_reasons(reasons, text, SUSPENSION_REASONS), clean_text(text)
+    held = set(client.approved_scopes.split())
+    gone = held if scopes is None else held & set(scopes)
+    if not gone and not (scopes is None and client.is_verified):
+        raise IllegalReviewStep("There is no such approval to withdraw.")
+    before = {"verified": client.is_verified, "approved_scopes": client.approved_scopes}
+    client.approved_scopes = format_scope(held - gone)
+    if scopes is None:
+        client.verified_at = None
+    client.save(update_fields=["verified_at", "approved_scopes"])
+    after = {"verified": client.is_verified, "approved_scopes": client.approved_scopes}
+    details = {"name": client.name, "scopes": dict.fromkeys(sorted(gone), False), "still_verified": client.is_verified}
+    record_entry(
+        Kind.APPROVAL_WITHDRAWN,
+        Side.REVIEWER,
+        actor,
+        client.project,
+        client,
+        text=note,
+        reasons=codes,
+        details=details,
+        before=before,
+        after=after,
+    )
+    return client
+
+
+def _locked(project: Project, actor: Account) -> Project:
+    row = Project.objects.select_for_update(no_key=True).filter(pk=project.pk).first()
+    if row is None:
+        raise IllegalReviewStep("This project is deleted.")
+    require_suspender(actor, row)
+    return row
+
+
+@transaction.atomic
+def suspend_project(project: Project, actor: Account, *, reasons: Iterable[str], text: str = "") -> Project:
+    """Make every app of a project unavailable and its keys void, within 30 s everywhere (specification 3).
+
+    Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
+    """
+    row = _locked(project, actor)
+    codes, note = validate_reasons(reasons, text, SUSPENSION_REASONS), clean_text(text)
+    if row.is_suspended:
+        raise IllegalReviewStep("This project is suspended already.")
+    row.suspended_at = clock.now()
+    row.save(update_fields=["suspended_at"])
+    change: dict[str, Any] = {"before": {"suspended": False}, "after": {"suspended": True}}
+    record_entry(Kind.SUSPENDED, Side.REVIEWER, actor, row, reasons=codes, text=note, **change)
+    return row
+
+
+@transaction.atomic
+def lift_suspension(project: Project, actor: Account, *, text: str = "") -> Project:
+    """Make a suspended project available again. Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission."""
+    row = _locked(project, actor)
+    note = clean_text(text)
+    if not row.is_suspended:
+        raise IllegalReviewStep("This project is not suspended.")
+    row.suspended_at = None
+    row.save(update_fields=["suspended_at"])
+    change: dict[str, Any] = {"before": {"suspended": True}, "after": {"suspended": False}}
+    record_entry(Kind.SUSPENSION_LIFTED, Side.REVIEWER, actor, row, text=note, **change)
+    return row

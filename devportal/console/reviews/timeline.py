@@ -1,0 +1,99 @@
+"""The timeline of an app, and everybody's being told: an entry, an audit event and mails for each step."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.dispatch import receiver
+
+from accounts.models import Account
+from accounts.signals import exporting
+from devportal.console.models import AppReview, ReviewEntry
+from devportal.console.reviews import notifications
+from devportal.console.reviews.workflow import IncompleteSubmission
+from devportal.lib import clock
+from devportal.lib.audit import Event, report
+from oidc.models import Client, Project
+
+Kind = ReviewEntry.Kind
+Side = ReviewEntry.Side
+
+# What is done to a project has the names that it has wherever it is done.
+ACTIONS: dict[str, str] = {Kind.SUSPENDED: "project.suspended", Kind.SUSPENSION_LIFTED: "project.suspension_lifted"}
+MAX_TEXT_LENGTH = 4000  # characters of a note, an answer or a justification
+MAX_SHOWN = 200
+
+
+def clean_text(text: str) -> str:
+    """Return what somebody wrote without the space around it and control characters.
+
+    Raises IncompleteSubmission if it is too long.
+    """
+    kept = "".join(letter for letter in text.replace("\r\n", "\n") if letter >= " " or letter in "\n\t").strip()
+    if len(kept) > MAX_TEXT_LENGTH:
+        raise IncompleteSubmission(f"Write at most {MAX_TEXT_LENGTH} characters.")
+    return kept.encode("utf-8", "replace").decode()  # a lone surrogate is no text
+
+
+def record_entry(
+    kind: str,
+    side: str,
+    actor: Account,
+    project: Project,
+    client: Client | None = None,
+    review: AppReview | None = None,
+    *,
+    text: str = "",
+    reasons: Iterable[str] = (),
+    details: dict[str, Any] | None = None,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+) -> ReviewEntry:
+    """Add a step to the timeline and the audit trail, and queue its mails: all in the caller's transaction."""
+    entry = ReviewEntry.objects.create(
+        project=project,
+        client=client,
+        review=review,
+        at=clock.now(),
+        author=actor,
+        side=side,
+        kind=kind,
+        text=text,
+        reasons=list(reasons),
+        details=details or {},
+    )
+    told = {"side": side, **(details or {})}
+    if review is not None:
+        told |= {"review": review.number, "revision": review.revision}
+    if entry.reasons:
+        told["reasons"] = entry.reasons
+    target = client.client_id if client else ""
+    action = ACTIONS.get(kind, f"review.{kind}")
+    report(Event(action, actor.pk, project.public_id, target, told, before or {}, after or {}))
+    notifications.notify(entry)
+    return entry
+
+
+@receiver(exporting)
+def export_review_texts(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
+    """Return what the person wrote in reviews, for their own export."""
+    rows = ReviewEntry.objects.filter(author=account).exclude(text="").select_related("client", "project")
+    return {
+        "written_in_reviews": [
+            {
+                "at": row.at.isoformat(),
+                "project": row.project.name,
+                "app": row.client.name if row.client else None,
+                "kind": row.kind,
+                "text": row.text,
+            }
+            for row in rows.order_by("pk")
+        ]
+    }
+
+
+def timeline(client: Client) -> list[ReviewEntry]:
+    """Return what happened in the reviews of an app and to its project, oldest first; the newest 200."""
+    rows = ReviewEntry.objects.filter(project=client.project_id, client=client) | ReviewEntry.objects.filter(
+        project=client.project_id, client=None
+    )
+    return list(rows.select_related("author", "review").order_by("-pk")[:MAX_SHOWN])[::-1]

@@ -1,0 +1,208 @@
+"""Branding and review of a client: what its developer writes, sends and answers, and how people would see it."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, cast
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+
+from accounts.models import Account
+from devportal.console import reviews
+from devportal.console.access import Membership, get_client
+from devportal.console.models import AppReview, ReviewEntry
+from devportal.console.reviews import consent_preview, logos
+from devportal.console.reviews.forms import AnswerForm, BrandingForm
+from devportal.console.reviews.reasons import reason_texts
+from devportal.console.reviews.workflow import is_member
+from devportal.console.shortcuts import console_page, render_page
+from oidc.models import Client, ProjectMember
+from oidc.projects.roles import Role, lock_for_change
+from oidc.views.logos import send_logo
+
+# What a developer has to do something about.
+UNWELCOME = (
+    ReviewEntry.Kind.CHANGES_REQUESTED,
+    ReviewEntry.Kind.REJECTED,
+    ReviewEntry.Kind.APPROVAL_WITHDRAWN,
+)
+
+
+@console_page("GET", "HEAD", "POST")
+def review(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
+    """…/review: everything about the review of an app on one page; its forms name their step."""
+    at_least = Role.DEVELOPER if request.method == "POST" else Role.VIEWER
+    seat, client = get_client(request, project_id, client_id, at_least)
+    if request.method != "POST":
+        return _page(request, seat, client)
+    take = STEPS.get(request.POST.get("step", ""))
+    if take is None:
+        return _back(client)
+    try:
+        return take(request, seat, client)
+    except (reviews.IllegalReviewStep, reviews.ReviewNotAllowed) as refused:
+        messages.error(request, str(refused))
+        return _back(client)
+
+
+def _page(
+    request: HttpRequest,
+    seat: Membership,
+    client: Client,
+    form: BrandingForm | None = None,
+    answer: AnswerForm | None = None,
+) -> HttpResponse:
+    under_way = reviews.open_review(client)
+    asked = reviews.working_snapshot_of(client, under_way)
+    form = form or BrandingForm(snapshot=asked)
+    seen = form.over(asked) if form.is_bound else asked
+    entries = [(entry, reason_texts(entry.reasons)) for entry in reviews.timeline(client)]
+    return render_page(
+        request,
+        "console/review.html",
+        seat,
+        client,
+        review=under_way,
+        may_edit=seat.may_edit and not (under_way and under_way.is_frozen),
+        asked=asked,
+        logo=logos.logo_path(client, asked["logo"]),
+        form=form,
+        answer=answer or AnswerForm(),
+        items=reviews.submission_requirements(client, asked),
+        previews=consent_preview.consent_previews(client, seen, seat.account),
+        entries=entries,
+        answers=_answers(under_way, [entry for entry, _ in entries]),
+    )
+
+
+def _answers(under_way: AppReview | None, entries: list[ReviewEntry]) -> list[tuple[ReviewEntry, list[str]]]:
+    """Return what reviewers said last, with its reasons in words, while it waits for the developer to act on it."""
+    if under_way is not None and under_way.is_frozen:
+        return []
+    aside = (ReviewEntry.Kind.COMMENT, ReviewEntry.Kind.ASSIGNED)
+    steps = [entry for entry in entries if entry.client_id and entry.kind not in aside]
+    if not steps or steps[-1].kind not in UNWELCOME:
+        return []
+    return [(steps[-1], reason_texts(steps[-1].reasons))]
+
+
+def _back(client: Client) -> HttpResponse:
+    return HttpResponseRedirect(reverse("console:review", args=[client.project.public_id, client.client_id]))
+
+
+# --- The steps ---
+
+
+def _developing(seat: Membership) -> AbstractContextManager[ProjectMember]:
+    """Lock the project, as a step of a developer: before the client, which the review locks."""
+    return lock_for_change(seat.project, seat.account, Role.DEVELOPER)
+
+
+def _save(request: HttpRequest, seat: Membership, client: Client) -> HttpResponse:
+    form = BrandingForm(request.POST, request.FILES, snapshot=reviews.working_snapshot(client))
+    if form.is_valid():
+        try:
+            with _developing(seat):
+                reviews.save_submission(client, seat.account, **form.changes)
+        except ValidationError as error:
+            form.add_error(None, error)
+        else:
+            return _saved(request, seat, client, form)
+    return _page(request, seat, client, form)
+
+
+def _saved(request: HttpRequest, seat: Membership, client: Client, form: BrandingForm) -> HttpResponse:
+    if request.POST.get("step") == "send":
+        with _developing(seat):
+            reviews.send_submission(client, seat.account, form.cleaned_data["note"])
+        messages.success(request, "Sent to the reviewers. You get a mail when they answer.")
+    elif client.is_verified:
+        messages.success(request, "Saved as a draft. People go on seeing what was approved until this is.")
+    else:
+        messages.success(request, "Saved. Send it when the checklist is done.")
+    return _back(client)
+
+
+def _preview(request: HttpRequest, seat: Membership, client: Client) -> HttpResponse:
+    return _page(request, seat, client, BrandingForm(request.POST, snapshot=reviews.working_snapshot(client)))
+
+
+def _start_over(request: HttpRequest, seat: Membership, client: Client) -> HttpResponse:
+    with _developing(seat):
+        reviews.start_over(client, seat.account)
+    messages.success(request, "The draft is what was approved again.")
+    return _back(client)
+
+
+def _withdraw(request: HttpRequest, seat: Membership, client: Client) -> HttpResponse:
+    with _developing(seat):
+        reviews.withdraw(_under_way(client), seat.account)
+    messages.success(request, "Withdrawn. You can change it now, and send it again.")
+    return _back(client)
+
+
+def _answer(request: HttpRequest, seat: Membership, client: Client) -> HttpResponse:
+    form = AnswerForm(request.POST)
+    if not form.is_valid():
+        return _page(request, seat, client, answer=form)
+    with _developing(seat):
+        reviews.answer(_under_way(client), seat.account, form.cleaned_data["text"])
+    messages.success(request, "Your answer is in the thread.")
+    return _back(client)
+
+
+def _under_way(client: Client) -> AppReview:
+    found = reviews.open_review(client)
+    if found is None:
+        raise reviews.IllegalReviewStep("There is no review under way any more.")
+    return found
+
+
+STEPS: Mapping[str, Callable[[HttpRequest, Membership, Client], HttpResponse]] = {
+    "save": _save,
+    "send": _save,
+    "preview": _preview,
+    "start_over": _start_over,
+    "withdraw": _withdraw,
+    "answer": _answer,
+}
+
+
+# --- What reviewers see too ---
+
+
+def _for_members_and_reviewers(request: HttpRequest, project_id: str, client_id: str) -> Client:
+    """Return a client for a member of its project or a reviewer. Raises Http404 for anybody else."""
+    assert isinstance(request.user, Account)
+    if not reviews.may_review(request.user):
+        return get_client(request, project_id, client_id)[1]
+    rows: Any = Client.objects.select_related("project")
+    return cast(
+        Client,
+        get_object_or_404(rows, client_id=client_id, project__public_id=project_id, project__deleted_at=None),
+    )
+
+
+@console_page()
+def review_preview(request: HttpRequest, project_id: str, client_id: str, number: int) -> HttpResponse:
+    """…/review/preview/<number>: the consent page before and after, as one submission asks for it."""
+    client = _for_members_and_reviewers(request, project_id, client_id)
+    found = get_object_or_404(AppReview, client=client, number=number)
+    assert isinstance(request.user, Account)
+    if found.status == AppReview.Status.DRAFT and not is_member(request.user, client.project):
+        raise Http404  # never sent: for nobody but its writers
+    previews = consent_preview.consent_previews(client, found.snapshot, request.user)
+    return render_page(request, "console/review_preview.html", app=client, review=found, previews=previews)
+
+
+@console_page()
+def review_logo(request: HttpRequest, project_id: str, client_id: str, version: str) -> HttpResponse:
+    """…/review/logo/<version>.webp: a logo that may wait for review, for the project and for reviewers alone."""
+    client = _for_members_and_reviewers(request, project_id, client_id)
+    name = logos.find_logo(client, version)
+    if name is None:
+        raise Http404
+    return cast(HttpResponse, send_logo(name))

@@ -1,0 +1,183 @@
+"""Who may take which step of a review, from where, and where it leads: one table, and the check of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from accounts.models import Account
+from accounts.roles import is_operator, is_reviewer
+from devportal.console.models import AppReview, ReviewEntry
+from oidc.models import Client, FormerMember, Project, ProjectMember
+
+Status = AppReview.Status
+Side = ReviewEntry.Side
+
+_WITH_REVIEWERS = (Status.SUBMITTED, Status.IN_REVIEW, Status.CHANGES_REQUESTED)
+
+
+FROZEN_MESSAGE = (
+    "This is with the reviewers and can't be changed now. Withdraw it first; what you sent stays for next time."
+)
+
+
+_OWN = "a project of their own, also after leaving it"
+
+
+class IllegalReviewStep(Exception):
+    """The review is not where this step starts from; the argument is a sentence for the reader."""
+
+
+class IncompleteSubmission(IllegalReviewStep):
+    """Something is missing without which the step can't be taken; the argument says what."""
+
+
+class ReviewNotAllowed(Exception):
+    """The step is not for this person, wherever the review is; the argument is a sentence for the reader."""
+
+
+@dataclass(frozen=True)
+class ReviewStep:
+    """A step of one side or of both, the states it starts from, and the one it leads to (None: it stays)."""
+
+    sides: tuple[str, ...]
+    starts: tuple[str, ...]
+    ends: str | None = None
+
+
+REVIEW_STEPS: Mapping[str, ReviewStep] = {
+    "edit": ReviewStep((Side.DEVELOPER,), (Status.DRAFT, Status.CHANGES_REQUESTED)),
+    "start_over": ReviewStep((Side.DEVELOPER,), (Status.DRAFT, Status.CHANGES_REQUESTED)),
+    "submit": ReviewStep((Side.DEVELOPER,), (Status.DRAFT,), Status.SUBMITTED),
+    "resubmit": ReviewStep((Side.DEVELOPER,), (Status.CHANGES_REQUESTED,), Status.SUBMITTED),
+    "withdraw": ReviewStep((Side.DEVELOPER,), _WITH_REVIEWERS, Status.WITHDRAWN),
+    "answer": ReviewStep((Side.DEVELOPER, Side.REVIEWER), _WITH_REVIEWERS),
+    "assign": ReviewStep((Side.REVIEWER,), _WITH_REVIEWERS),
+    "start": ReviewStep((Side.REVIEWER,), (Status.SUBMITTED,), Status.IN_REVIEW),
+    "request_changes": ReviewStep((Side.REVIEWER,), (Status.IN_REVIEW,), Status.CHANGES_REQUESTED),
+    "approve": ReviewStep((Side.REVIEWER,), (Status.IN_REVIEW,), Status.APPROVED),
+    "reject": ReviewStep((Side.REVIEWER,), (Status.IN_REVIEW,), Status.REJECTED),
+}
+
+
+# --- Who stands on which side ---
+
+
+def may_review(account: Account) -> bool:
+    """Tell whether this person reviews apps at all; a superuser does."""
+    return is_reviewer(account)
+
+
+def is_member(account: Account, project: Project) -> bool:
+    """Tell whether this person has any role in the project."""
+    return ProjectMember.objects.filter(project=project, account=account).exists()
+
+
+def is_involved(account: Account, project: Project, review: AppReview | None = None) -> bool:
+    """Tell whether somebody has a part of their own in what is decided on, so that others have to decide.
+
+    In a review that is who submitted it, wrote in it as its developer, or was a member of the project at any time since
+    its draft was begun: leaving first helps nobody. In what concerns a whole app or project (`review` is None) it is
+    who ever was a member or did one of these.
+    """
+    if is_member(account, project):
+        return True
+    left = FormerMember.objects.filter(project=project, account=account)
+    said = ReviewEntry.objects.filter(project=project, author=account, side=Side.DEVELOPER)
+    if review is not None:
+        if review.submitted_by_id == account.pk:
+            return True
+        left, said = left.filter(left_at__gte=review.created_at), said.filter(review=review)
+    return left.exists() or said.exists()
+
+
+def side_of(account: Account, project: Project, review: AppReview | None = None) -> str | None:
+    """Return the side on which somebody stands in a project's reviews, or in one of them; None for neither.
+
+    Members stand on the developers' side and never on the other, whatever else they are; a viewer among them only
+    reads. Who has left stands on no side where they are still involved.
+    """
+    if not account.is_active:
+        return None
+    role = ProjectMember.objects.filter(project=project, account=account).values_list("role", flat=True).first()
+    if role is not None:
+        return None if role == ProjectMember.Role.VIEWER else Side.DEVELOPER
+    return Side.REVIEWER if may_review(account) and not is_involved(account, project, review) else None
+
+
+def may_decide(account: Account, project: Project, review: AppReview | None = None) -> bool:
+    """Tell whether this person may take a reviewer's steps in this project, or in one review of it."""
+    return side_of(account, project, review) == Side.REVIEWER
+
+
+def require_reviewer(account: Account, project: Project) -> None:
+    """Raise ReviewNotAllowed for anybody who may not decide on this project."""
+    if not may_decide(account, project):
+        raise ReviewNotAllowed(f"Only reviewers decide on this, and nobody on {_OWN}.")
+
+
+def require_suspender(account: Account, project: Project) -> None:
+    """Raise ReviewNotAllowed for whoever may not suspend this project: reviewers and operators may, no member of it."""
+    if is_involved(account, project) or not (is_reviewer(account) or is_operator(account)):
+        raise ReviewNotAllowed(
+            "Only reviewers and operators do this, and nobody to a project of their own, also after leaving it."
+        )
+
+
+def require_developer(account: Account, project: Project) -> None:
+    """Raise ReviewNotAllowed for anybody who may not edit this project's apps."""
+    if side_of(account, project) != Side.DEVELOPER:
+        raise ReviewNotAllowed("Only owners and developers of the project do this.")
+
+
+def steps_for(review: AppReview, account: Account) -> list[str]:
+    """Return the steps that this person may take now, in the order of REVIEW_STEPS."""
+    side = side_of(account, review.client.project, review)
+    return [name for name, step in REVIEW_STEPS.items() if side in step.sides and review.status in step.starts]
+
+
+# --- Taking a step ---
+
+
+def lock_client(client: Client) -> Client:
+    """Lock a client's row: every step of its reviews waits here for the one before it. Raises IllegalReviewStep."""
+    locked = Client.objects.select_for_update(no_key=True, of=("self",)).select_related("project").filter(pk=client.pk)
+    row = locked.first()
+    if row is None or row.project.is_deleted:
+        raise IllegalReviewStep("This app is deleted.")
+    return row
+
+
+def begin_step(review: AppReview, actor: Account, name: str) -> tuple[AppReview, str]:
+    """Return the review, read anew under the lock of its client, and the actor's side, if the step may be taken.
+
+    Call it inside a transaction. Of two people at once, the second sees what the first did. Raises ReviewNotAllowed,
+    IllegalReviewStep.
+    """
+    step = REVIEW_STEPS[name]
+    client = lock_client(Client(pk=review.client_id))
+    row = AppReview.objects.filter(pk=review.pk).first()
+    if row is None:
+        raise IllegalReviewStep("This review is no longer there.")
+    row.client = client
+    side = side_of(actor, client.project, row)
+    if side is None or side not in step.sides:
+        who = "the project's owners and developers" if step.sides == (Side.DEVELOPER,) else "reviewers"
+        raise ReviewNotAllowed(f"Only {who} do this, and nobody decides on {_OWN}.")
+    if row.status not in step.starts:
+        raise IllegalReviewStep(_why_not(row, name))
+    return row, side
+
+
+def _why_not(review: AppReview, name: str) -> str:
+    if name in ("edit", "start_over") and review.is_frozen:
+        return (
+            "This is with the reviewers and can't be changed now. Withdraw it first; what you sent stays for next time."
+        )
+    if name in ("approve", "reject", "request_changes") and review.status == Status.SUBMITTED:
+        return "Start the review first."
+    return f"This can't be done any more: the review is now “{Status(review.status).label.lower()}”."
+
+
+def require_revision(review: AppReview, seen: int) -> None:
+    """Refuse a decision on something else than what the reviewer saw. Raises IllegalReviewStep."""
+    if review.revision != seen:
+        raise IllegalReviewStep("The developer sent a new version after you opened this page; look at it first.")

@@ -1,0 +1,64 @@
+"""What every page of the console shares: who may come in, and what its frame shows."""
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from accounts.models import Account
+from devportal.console.access import Membership
+from oidc.models import Client
+from oidc.projects.locking import Gone
+from oidc.projects.roles import InsufficientRole
+
+View = Callable[..., HttpResponseBase]
+
+
+def console_page(*methods: str) -> Callable[[View], View]:
+    """Decorate a view of the console: `methods` only, for people who are signed in and have proven their address."""
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            if isinstance(request.user, Account) and not request.user.email_verified:
+                return HttpResponseRedirect(reverse("account_email"))
+            try:
+                return view(request, *args, **kwargs)
+            # Somebody else was faster: as if the person had come a moment later.
+            except InsufficientRole as demoted:
+                raise PermissionDenied from demoted
+            except Gone as gone:
+                raise Http404 from gone
+
+        allowed: Sequence[str] = methods or ("GET", "HEAD")
+        return never_cache(login_required(require_http_methods(list(allowed))(guarded)))
+
+    return decorate
+
+
+def render_page(
+    request: HttpRequest,
+    template: str,
+    seat: Membership | None = None,
+    client: Client | None = None,
+    status: int = 200,
+    **context: Any,
+) -> HttpResponse:
+    """Render a page of the console, with the project and client that its frame leads around in."""
+    frame = {"seat": seat, "project": seat.project if seat else None, "client": client}
+    return render(request, template, frame | context, status=status)
+
+
+def render_secret_page(request: HttpRequest, template: str, *args: Any, **context: Any) -> HttpResponse:
+    """Render a page that shows a secret once: nobody stores it (security rule 14)."""
+    response = render_page(request, template, *args, **context)
+    response["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,107 @@
+"""Lists of tables with millions of rows: paged by key, never counted, never sorted by a column without an index."""
+
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.utils.functional import cached_property
+from unfold.views import ChangeList
+
+from devportal.lib.storable import LARGEST_KEY
+
+OLDER, NEWER = "older_than", "newer_than"
+# A field that offers rows to choose from pages through this many at most; who looks for another one types more.
+MAX_ROWS = 2000
+
+
+class BoundedPaginator(Paginator):  # type: ignore[type-arg]
+    """For fields that offer rows to choose from: knows no count, and goes no further than 2,000 rows."""
+
+    template_name = "admin/older_newer.html"  # the theme puts it below the list
+
+    @cached_property
+    def count(self) -> int:
+        return MAX_ROWS
+
+
+class KeysetChangeList(ChangeList):  # type: ignore[misc]  # the library is untyped
+    """The newest rows first; from there on the rows older, or newer, than the one at the page's edge.
+
+    A page costs the same however far it is from the first: `pk < key ORDER BY pk DESC LIMIT n`.
+    """
+
+    _keys: tuple[int | None, int | None] | None = None
+    older: int | None = None
+    newer: int | None = None
+
+    def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
+        """Take the key out of the parameters first: it filters nothing, and no link is to carry it on."""
+        if self._keys is None:
+            keys = [self.params.pop(name, None) for name in (OLDER, NEWER)]
+            for name in (OLDER, NEWER):
+                self.filter_params.pop(name, None)
+            self._keys = (_key(keys[0]), _key(keys[1]))
+        rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
+        return rows
+
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[str]:
+        return ["-pk"]
+
+    def get_results(self, request: HttpRequest) -> None:
+        rows = self._page()
+        self.result_list = rows
+        self.result_count = len(rows)
+        self.show_full_result_count = False
+        self.full_result_count = len(rows)  # the theme says something of counts where the two differ
+        self.show_admin_actions = False
+        self.can_show_all = self.multi_page = False
+        self.paginator = self.model_admin.get_paginator(request, rows, self.list_per_page)
+
+    def _page(self) -> list[Model]:
+        size: int = self.list_per_page
+        assert self._keys is not None
+        older_than, newer_than = self._keys
+        if newer_than is not None:
+            rows = list(self.queryset.filter(pk__gt=newer_than).order_by("pk")[: size + 1])
+            if len(rows) > size:
+                rows = rows[:size][::-1]
+                self.older, self.newer = rows[-1].pk, rows[0].pk
+                return rows
+            # Too few to fill a page: they are all on the first one.
+            older_than = None
+        found = self.queryset if older_than is None else self.queryset.filter(pk__lt=older_than)
+        rows = list(found[: size + 1])
+        if len(rows) > size:
+            self.older = rows[size - 1].pk
+        if older_than is not None:
+            self.newer = rows[0].pk if rows else older_than - 1
+        return rows[:size]
+
+    @property
+    def older_url(self) -> str:
+        """Where the rows before these are; empty when these are the oldest."""
+        return "" if self.older is None else self.get_query_string({OLDER: self.older})
+
+    @property
+    def newer_url(self) -> str:
+        """Where the rows after these are; empty on the first page."""
+        return "" if self.newer is None else self.get_query_string({NEWER: self.newer})
+
+    @property
+    def newest_url(self) -> str:
+        return "" if self.newer is None else str(self.get_query_string())
+
+
+class ShortChangeList(ChangeList):  # type: ignore[misc]
+    """All of a short table, in its own order."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.full_result_count = self.result_count  # the theme says something of counts where the two differ
+
+
+def _key(value: str | None) -> int | None:
+    if value is None or not value.isascii() or not value.isdigit() or len(value) > 19:
+        return None
+    return min(int(value), LARGEST_KEY)

@@ -1,0 +1,280 @@
+"""The pages of one model in the admin: lists that stay quick, acts beside editing, and every change in the audit."""
+
+from typing import Any, ClassVar, TypeVar
+
+from django.contrib import admin, messages
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.db import transaction
+from django.db.models import Model, Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.http import urlencode
+from unfold.admin import ModelAdmin, TabularInline
+
+from devportal.lib.admin import changes
+from devportal.lib.admin.actions import ActionRefused, RowAction
+from devportal.lib.admin.changelists import BoundedPaginator, KeysetChangeList, ShortChangeList
+from devportal.lib.admin.fields import RowsFormSet, StorableFields, is_key
+from devportal.lib.admin.theme import may_view
+from devportal.lib.audit import report
+
+# The list of the audit, as in the admin's addresses; it stands on a floor above.
+AUDIT = "console_auditevent"
+
+Row = TypeVar("Row", bound=Model)
+Below = TypeVar("Below", bound=Model)
+
+
+class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # type: ignore[misc]  # the library is untyped
+    """What every page of the admin shares.
+
+    Lists count nothing, are paged by key, newest first, and are searched through `find` alone, which names columns
+    with an index. A query string filters by `list_filter` and `narrowed_by` and nothing else: any other column of
+    the table could be guessed at letter by letter, digests included.
+    """
+
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+    list_per_page = 50
+    list_max_show_all = 0
+    list_filter_submit = False
+    sortable_by = ()
+    actions = None
+    ordering: ClassVar[tuple[str, ...]] = ("-pk",)
+    # False for the few tables that are short, have an order of their own and no need of pages.
+    is_long = True
+    # Says what the search looks for; a page with none has no search.
+    search_help_text: ClassVar[str | None] = None
+    # Foreign keys by which links of other pages narrow this list.
+    narrowed_by: tuple[str, ...] = ()
+    # Lists that a row's page links to: title, model as in the admin's addresses, and its key that points here.
+    leads_to: tuple[tuple[str, str, str], ...] = ()
+    # Done with one row, and with the list as a whole (there the row is None).
+    acts: tuple[RowAction, ...] = ()
+    list_acts: tuple[RowAction, ...] = ()
+    # Fields of which the audit says that they changed, and not what they held: it outlives the people it tells of.
+    private_fields: tuple[str, ...] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # Django wants to know whether there is a search, and by which column; find() says by which.
+        cls.search_fields = ("pk",) if cls.search_help_text else ()
+
+    def find(self, term: str) -> Q:
+        """Return what a search for `term` filters by: one column with an index."""
+        raise NotImplementedError
+
+    # --- Lists ---
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
+        return KeysetChangeList if self.is_long else ShortChangeList
+
+    def get_paginator(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        return BoundedPaginator(*args, **kwargs) if self.is_long else Paginator(*args, **kwargs)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        term = search_term.strip() if self.search_help_text else ""
+        return (queryset.filter(self.find(term)) if term else queryset), False
+
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
+        name, _, rest = lookup.partition("__")
+        fields = {*self.narrowed_by, *(entry for entry in self.list_filter if isinstance(entry, str))}
+        if name not in fields or rest not in ("", "exact", "id__exact", "pk__exact"):
+            return False
+        if self.opts.get_field(name).is_relation and not is_key(value):
+            raise IncorrectLookupParameters  # no database is asked for what can't be there
+        return True
+
+    # --- Acts ---
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.act_view)
+        return [
+            path("do/<slug:act_name>/", view, {"object_id": None}, name=f"{self._name}_list_act"),
+            path("<path:object_id>/do/<slug:act_name>/", view, name=f"{self._name}_act"),
+            *super().get_urls(),
+        ]
+
+    @property
+    def _name(self) -> str:
+        return f"{self.opts.app_label}_{self.opts.model_name}"
+
+    def has_act_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whether this person may do more than look, also where rows are not edited."""
+        return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
+
+    def _may(self, request: HttpRequest, act: RowAction, row: Row | None) -> bool:
+        allowed: bool = getattr(self, f"has_{act.permission}_permission")(request, row)
+        return allowed
+
+    def open_acts(self, request: HttpRequest, row: Row | None) -> list[dict[str, Any]]:
+        """Return what this person may do now with this row, or with the list: buttons as the theme wants them."""
+        place, acts = ([row.pk], self.acts) if row is not None else ([], self.list_acts)
+        name = f"admin:{self._name}_act" if row is not None else f"admin:{self._name}_list_act"
+        return [
+            {
+                "title": act.label,
+                "icon": act.icon,
+                "variant": act.variant,
+                "path": reverse(name, args=[*place, act.name]),
+            }
+            for act in acts
+            if self._may(request, act, row) and act.is_open(request, row)
+        ]
+
+    def act_view(self, request: HttpRequest, object_id: str | None, act_name: str) -> HttpResponse:
+        """GET: what the act leads to, and its form. POST: do it."""
+        row = None if object_id is None else self.get_object(request, unquote(object_id))
+        acts = self.list_acts if object_id is None else self.acts
+        act = next((act for act in acts if act.name == act_name), None)
+        if act is None or (row is None and object_id is not None):
+            raise Http404
+        if not self._may(request, act, row):
+            raise PermissionDenied
+        if not act.is_open(request, row):
+            messages.error(request, f"“{act.label}” is not possible now: this page shows how things are.")
+            return redirect(self._page_of(row))
+        form = act.form(request.POST if request.method == "POST" else None, request=request, row=row)
+        preview = None
+        if request.method == "POST" and form.is_valid() and "edit" not in request.POST:
+            if act.preview is None or "confirm" in request.POST:
+                return self._do(request, act, row, form)
+            preview = act.preview(request, row, form)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": act.label,
+            "original": row,
+            "act": act,
+            "consequence": act.consequence_for(row),
+            "form": form,
+            "preview": preview,
+            "has_preview": act.preview is not None,
+            "back_url": self._page_of(row),
+        }
+        return TemplateResponse(request, act.template, context)
+
+    def _do(self, request: HttpRequest, act: RowAction, row: Row | None, form: Any) -> HttpResponse:
+        try:
+            with transaction.atomic():
+                done = act.do(request, row, form)
+        except ActionRefused as refusal:
+            messages.error(request, str(refusal))
+            return redirect(self._page_of(row))
+        if isinstance(done, HttpResponse):
+            return done
+        messages.success(request, done)
+        return redirect(self._page_of(row))
+
+    def _page_of(self, row: Row | None) -> str:
+        """Return the row's page; the list when the row is gone, or was none."""
+        is_there = row is not None and row.pk and self.model._base_manager.filter(pk=row.pk).exists()
+        if is_there:
+            assert row is not None
+            return reverse(f"admin:{self._name}_change", args=[row.pk])
+        return reverse(f"admin:{self._name}_changelist")
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        return super().changelist_view(request, {"acts": self.open_acts(request, None)} | (extra_context or {}))
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:
+        row = context.get("original")
+        if row is not None:
+            links = [*self._links(request, row), *self._history(request, row)]
+            context |= {"acts": self.open_acts(request, row), "links": links}
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def _links(self, request: HttpRequest, row: Row) -> list[tuple[str, str]]:
+        """Return the lists of what hangs on the row that this person may see."""
+        return [
+            (title, f"{reverse(f'admin:{model}_changelist')}?{key}__id__exact={row.pk}")
+            for title, model, key in self.leads_to
+            if may_view(model)(request)
+        ]
+
+    # --- Deletion ---
+
+    def deletion_consequence(self, row: Row) -> str:
+        """Return what ends with the row, for the page that asks whether to delete it."""
+        return "What hangs on it is deleted with it, at once and for good."
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        # Django would read, and list, every row that hangs on it; there may be millions.
+        return [self.deletion_consequence(row) for row in objs], {}, set(), []
+
+    # --- The audit, in place of Django's own log of changes ---
+
+    def _history(self, request: HttpRequest, row: Row) -> list[tuple[str, str]]:
+        if not may_view(AUDIT)(request):
+            return []
+        query = urlencode({"q": self.audit_target(row)})
+        return [("History", f"{reverse(f'admin:{AUDIT}_changelist')}?{query}")]
+
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
+        """Send to what the audit has of the row."""
+        row = self.get_object(request, unquote(object_id))
+        if row is None or not self.has_view_permission(request, row):
+            raise Http404
+        for _, url in self._history(request, row):
+            return redirect(url)
+        raise PermissionDenied
+
+    def audit_target(self, row: Any) -> str:
+        """Return under which name the audit knows the row."""
+        return f"{self.opts.model_name}:{row.pk}"
+
+    def audit_project(self, row: Any) -> str | None:
+        """Return the public id of the project that the row belongs to, whose members may read the event."""
+        return None
+
+    def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
+        return changes.form_changes(form, formsets, self.private_fields)
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> None:  # type: ignore[override]
+        self._report("admin.added", request, obj, message)
+
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> None:  # type: ignore[override]
+        if message is not None:
+            self._report("admin.changed", request, obj, message)
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> None:  # type: ignore[override]
+        for row in queryset:
+            self._report("admin.deleted", request, row, ({"name": changes.plain_value(row)}, {}))
+
+    def _report(self, action: str, request: HttpRequest, row: Any, fields: Any) -> None:
+        assert request.user.pk is not None
+        report(changes.change_event(action, self, request.user.pk, row, fields))
+
+
+class ServiceTabularInline(StorableFields, TabularInline, admin.TabularInline[Below, Row]):  # type: ignore[misc]
+    """Rows that are edited on the page of the row above them."""
+
+    formset = RowsFormSet
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None:
+            # The heading of a column names no field; a select stands in a wrapper with links beside it.
+            widget: Any = getattr(field.widget, "widget", field.widget)
+            widget.attrs.setdefault("aria-label", str(field.label))
+        return field
+
+
+class ReadOnlyModelAdmin(ServiceModelAdmin[Row]):
+    """Rows that only the service itself writes; what can be done with them are acts."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

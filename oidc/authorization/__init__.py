@@ -1,0 +1,1 @@
+"""The authorization endpoint: requests, checks, outcomes, interactions and consent."""

@@ -1,0 +1,213 @@
+"""The authorization endpoint's decision: ordered checks, the first that says something decides.
+
+The order is that of docs/sign-in.md. Until the redirect URL is trusted a refusal is a page; after it, a redirect.
+"""
+
+import re
+from collections.abc import Callable
+
+from oidc import scopes
+from oidc.authorization import consent
+from oidc.authorization.outcomes import (
+    ClientUnavailable,
+    IssueCode,
+    Outcome,
+    PromptConsent,
+    PromptLogin,
+    RedirectError,
+    UserCapReached,
+)
+from oidc.authorization.requests import PROMPTS, RESPONSE_MODES, AuthorizationRequest
+from oidc.clients.lookup import find_client
+from oidc.clients.redirect_uris import explain_mismatch
+from oidc.errors import AuthorizationError, InvalidToken
+from oidc.parameters import MAX_QUERY, TOO_LONG, printable_name
+from oidc.server import CODE_CHALLENGE
+from oidc.tokens import jwt
+
+# Characters of what an app makes up; it is kept while the person signs in, and `nonce` with the authorization.
+LONGEST = {"state": 2048, "nonce": 1024}
+MAX_AGE_PATTERN = re.compile(r"\d{1,10}")
+
+
+def decide(attempt: AuthorizationRequest) -> Outcome:
+    """Return what comes of the request. Raises AuthorizationError while nothing may be redirected."""
+    for check in CHECKS:
+        try:
+            outcome = check(attempt)
+        except AuthorizationError as error:
+            if not error.may_redirect:
+                raise
+            return RedirectError(error)
+        if outcome is not None:
+            return outcome
+    return IssueCode(attempt.client, attempt.scopes)
+
+
+def check_client(attempt: AuthorizationRequest) -> None:
+    parameters = attempt.parameters
+    if not parameters.is_clear("client_id"):
+        raise AuthorizationError("invalid_request", "client_id is repeated or unreadable.", may_redirect=False)
+    client = find_client(parameters.get("client_id"))
+    if client is None:
+        raise AuthorizationError("invalid_request", "No app with this client_id is registered.", may_redirect=False)
+    attempt.client = client
+    if len(attempt.pending.query) > MAX_QUERY:
+        raise AuthorizationError("invalid_request", TOO_LONG, may_redirect=False)
+
+
+def check_redirect_uri(attempt: AuthorizationRequest) -> None:
+    uri = attempt.parameters.get("redirect_uri")
+    if not uri or not attempt.parameters.is_clear("redirect_uri"):
+        raise AuthorizationError(
+            "invalid_request", "redirect_uri is missing, repeated or unreadable.", may_redirect=False
+        )
+    if not attempt.client.redirect_uri_allowed(uri):
+        text = "The redirect_uri is not, character for character, a registered one."
+        reason = explain_mismatch(uri, attempt.client.registered_redirect_uris)
+        raise AuthorizationError("invalid_request", text, may_redirect=False, reason=reason)
+    attempt.redirect_uri = uri
+
+
+def check_client_enabled(attempt: AuthorizationRequest) -> ClientUnavailable | None:
+    return None if attempt.client.is_on else ClientUnavailable(attempt.client)
+
+
+def check_parameters(attempt: AuthorizationRequest) -> None:
+    parameters = attempt.parameters
+    for name in sorted(parameters.repeated | parameters.malformed):
+        raise AuthorizationError("invalid_request", f"The parameter {printable_name(name)} is repeated or unreadable.")
+    for name in ("request", "request_uri", "registration"):
+        if parameters.get(name):
+            raise AuthorizationError(f"{name}_not_supported")
+    if not parameters.get("state"):
+        raise AuthorizationError("invalid_request", "state is missing.")
+    for name, longest in LONGEST.items():
+        if len(parameters.get(name) or "") > longest:
+            raise AuthorizationError("invalid_request", f"{name} is longer than {longest:,} characters.")
+    if not parameters.get("response_type"):
+        raise AuthorizationError("invalid_request", "response_type is missing.")
+    if parameters.get("response_type") != "code":
+        raise AuthorizationError("unsupported_response_type")
+    if (parameters.get("response_mode") or "query") not in RESPONSE_MODES:
+        raise AuthorizationError("invalid_request", "response_mode must be query or form_post.")
+
+
+def check_code_challenge(attempt: AuthorizationRequest) -> None:
+    # RFC 7636 §4.3; an absent method would mean `plain`, which nobody may use.
+    if not attempt.parameters.get("code_challenge"):
+        raise AuthorizationError("invalid_request", "code_challenge is missing: PKCE is required.")
+    if attempt.parameters.get("code_challenge_method") != "S256":
+        raise AuthorizationError("invalid_request", "code_challenge_method must be S256.")
+    if not CODE_CHALLENGE.fullmatch(attempt.parameters.get("code_challenge") or ""):
+        raise AuthorizationError("invalid_request", "code_challenge must be 43 characters of base64url.")
+
+
+def check_prompt(attempt: AuthorizationRequest) -> None:
+    prompts = attempt.prompts
+    unknown = [prompt for prompt in prompts if prompt not in PROMPTS]
+    if unknown or ("none" in prompts and len(prompts) > 1):
+        raise AuthorizationError("invalid_request", "prompt must be none alone, or others of the supported values.")
+    if (max_age := attempt.parameters.get("max_age")) and not MAX_AGE_PATTERN.fullmatch(max_age):
+        raise AuthorizationError("invalid_request", "max_age must be a number of seconds.")
+
+
+def check_scope(attempt: AuthorizationRequest) -> None:
+    asked = scopes.parse_scope(attempt.parameters.get("scope"))
+    if "" in asked:
+        raise AuthorizationError("invalid_scope", scopes.SPACES)
+    if scopes.OPENID not in asked:
+        raise AuthorizationError("invalid_scope", "scope must include openid.")
+    if refused := sorted(set(asked) - scopes.allowed_scopes(attempt.client)):
+        raise AuthorizationError(
+            "invalid_scope",
+            "A scope is unknown, or not approved for this client.",
+            reason=f"Unknown, or not approved for this client: {', '.join(map(printable_name, refused))}.",
+        )
+    attempt.scopes = scopes.parse_scope(scopes.format_scope(asked))
+
+
+def id_token_hint_subject(attempt: AuthorizationRequest) -> str | None:
+    """Return whose ID token came as id_token_hint (OpenID Connect Core 3.1.2.1), None without one."""
+    hint = attempt.parameters.get("id_token_hint")
+    if hint is None:
+        return None
+    try:
+        claims = jwt.verify_id_token_hint(hint)
+    except InvalidToken:
+        raise AuthorizationError("invalid_request", "id_token_hint is not an ID token of this service.") from None
+    sub = claims.get("sub")
+    return sub if isinstance(sub, str) else ""
+
+
+def check_signed_in(attempt: AuthorizationRequest) -> PromptLogin | None:
+    account, hint = attempt.account, attempt.parameters.get("login_hint") or ""
+    subject = id_token_hint_subject(attempt)
+    if account is None:
+        if attempt.silent:
+            raise AuthorizationError("login_required")
+        return PromptLogin(hint=hint, new="create" in attempt.prompts)
+    sector = attempt.client.project.public_id
+    if subject is not None and not account.subjects.filter(sub=subject, sector=sector).exists():
+        raise AuthorizationError("login_required", "Another person is signed in.")
+    return None
+
+
+def check_max_age(attempt: AuthorizationRequest) -> PromptLogin | None:
+    """Ask for an authentication newer than the request where it says so (Core 3.1.2.1: prompt, max_age)."""
+    signed_in_at, came_at = attempt.authentication.at, attempt.pending.at
+    # The page of `select_account` is the one of `login`: it names who is signed in and offers another account.
+    wants_new = {"login", "select_account"} & set(attempt.prompts)
+    max_age = attempt.parameters.get("max_age")
+    too_old = max_age is not None and came_at - signed_in_at > int(max_age)
+    if (not wants_new and not too_old) or signed_in_at >= came_at:
+        return None
+    if attempt.silent:
+        raise AuthorizationError("login_required", "The person signed in longer ago than max_age.")
+    return PromptLogin(again=True)
+
+
+def check_user_cap(attempt: AuthorizationRequest) -> UserCapReached | None:
+    assert attempt.account is not None
+    if not consent.is_user_cap_reached(attempt.account, attempt.client):
+        return None
+    if attempt.silent:
+        raise AuthorizationError(
+            "consent_required", reason="The app has as many people as it may have before its review."
+        )
+    return UserCapReached(attempt.client)
+
+
+def check_consent(attempt: AuthorizationRequest) -> PromptConsent | None:
+    assert attempt.account is not None
+    if attempt.consent_given_now:
+        return None
+    connection = consent.find_connection(attempt.account, attempt.client)
+    missing = frozenset(set(attempt.scopes) - consent.granted_scopes(connection))
+    if "consent" in attempt.prompts:
+        return PromptConsent(attempt.client, attempt.scopes, missing)
+    if not missing:
+        return None
+    if attempt.client.first_party:
+        attempt.consent_given_now = True  # the service's own apps need not ask
+        return None
+    if attempt.silent:
+        raise AuthorizationError("consent_required")
+    return PromptConsent(attempt.client, attempt.scopes, missing)
+
+
+Check = Callable[[AuthorizationRequest], Outcome | None]
+
+CHECKS: tuple[Check, ...] = (
+    check_client,
+    check_redirect_uri,
+    check_client_enabled,
+    check_parameters,
+    check_code_challenge,
+    check_prompt,
+    check_scope,
+    check_signed_in,
+    check_max_age,
+    check_user_cap,
+    check_consent,
+)

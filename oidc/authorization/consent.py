@@ -1,0 +1,124 @@
+"""Consent: remembered per connection, asked again only for what is new, taken back at any time."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.dispatch import receiver
+
+from accounts.models import Account
+from accounts.pictures import profile_read
+from accounts.subjects import subject_for
+from devportal.lib import clock
+from devportal.lib.audit import Event, report
+from oidc import scopes as scope_rules
+from oidc.errors import ConsentMissing, UserCapExceeded
+from oidc.models import Client, Connection, ProjectMember, TokenFamily
+
+
+def find_connection(account: Account, client: Client) -> Connection | None:
+    """Return the person's connection to the app, removed or not."""
+    return Connection.objects.filter(account=account, client=client).first()
+
+
+def granted_scopes(connection: Connection | None) -> set[str]:
+    """Return the scopes that the person allows now."""
+    if connection is None or connection.removed_at is not None:
+        return set()
+    return set(connection.scopes.split())
+
+
+def is_user_cap_reached(account: Account, client: Client) -> bool:
+    """Tell whether `account` would be one person too many for an unverified app."""
+    if client.is_verified or client.first_party:
+        return False
+    if Connection.objects.filter(account=account, client=client).exists() or _is_owner(account, client):
+        return False
+    return _people_besides_owners(client) >= settings.UNVERIFIED_APP_PEOPLE
+
+
+def _is_owner(account: Account, client: Client) -> bool:
+    owner = ProjectMember.Role.OWNER
+    return ProjectMember.objects.filter(project_id=client.project_id, account=account, role=owner).exists()
+
+
+def _people_besides_owners(client: Client) -> int:
+    """Count everybody who ever authorized the app, deleted accounts included, owners left out."""
+    owners = ProjectMember.objects.filter(project_id=client.project_id, role=ProjectMember.Role.OWNER)
+    everybody = Connection.objects.filter(client=client).count()
+    return everybody - Connection.objects.filter(client=client, account__in=owners.values("account")).count()
+
+
+@transaction.atomic
+def record_consent(account: Account, client: Client, scopes: list[str]) -> Connection:
+    """Remember that the person allowed `scopes`, beside what they allowed before. Raises UserCapExceeded.
+
+    Exact when many arrive at once: whoever would add a person waits for the client's row first. `no_key`: the rows that
+    others insert below this client and this connection check that they exist, and that must not wait for us.
+    """
+    connection = find_connection(account, client)
+    if connection is None:
+        Client.objects.select_for_update(no_key=True).get(pk=client.pk)
+        if is_user_cap_reached(account, client):
+            raise UserCapExceeded
+    moment = clock.now()
+    reads_profile = not scope_rules.PICTURE_SCOPES.isdisjoint(scopes)
+    subject = subject_for(account, client.project.public_id, reads_profile=reads_profile)
+    try:
+        with transaction.atomic():
+            connection, _ = Connection.objects.get_or_create(
+                account=account,
+                client=client,
+                defaults={
+                    "subject": subject,
+                    "first_authorized_at": moment,
+                    "last_authorized_at": moment,
+                },
+            )
+    except IntegrityError:
+        connection = Connection.objects.get(account=account, client=client)
+    connection = Connection.objects.select_for_update(no_key=True).get(pk=connection.pk)
+    before = granted_scopes(connection)
+    connection.scopes = scope_rules.format_scope(before | set(scopes))
+    connection.removed_at = None
+    connection.last_authorized_at = moment
+    connection.save(update_fields=["scopes", "removed_at", "last_authorized_at"])
+    if set(scopes) - before:
+        details = {"scopes": connection.scopes}
+        report(Event("consent.given", account.pk, client.project.public_id, client.client_id, details))
+    return connection
+
+
+def require_consent(account: Account, client: Client, scopes: list[str]) -> Connection:
+    """Return the locked connection on whose remembered consent a code may rest. Raises ConsentMissing.
+
+    Call it inside a transaction: a removal at the same moment then comes before or after, never in between.
+    """
+    connection = Connection.objects.select_for_update(no_key=True).filter(account=account, client=client).first()
+    if connection is None or not set(scopes) <= granted_scopes(connection):
+        raise ConsentMissing
+    connection.last_authorized_at = clock.now()
+    connection.save(update_fields=["last_authorized_at"])
+    return connection
+
+
+@receiver(profile_read)
+def app_reads_profile(sender: Any, account: Account, sector: str, **kwargs: Any) -> bool:
+    """Tell whether the person allows an app of the project, which is in use, to see their photo."""
+    usable = Client.objects.filter(project__public_id=sector, enabled=True)
+    usable = usable.filter(project__suspended_at=None, project__deleted_at=None)
+    live = Connection.objects.filter(account=account, client__in=usable, removed_at=None).select_related("client")
+    return any(
+        scope_rules.PICTURE_SCOPES & granted_scopes(row) & scope_rules.allowed_scopes(row.client) for row in live
+    )
+
+
+@transaction.atomic
+def remove_consent(connection: Connection) -> None:
+    """Take the person's consent back: it, and every code and token that rests on it, end now."""
+    moment = clock.now()
+    Connection.objects.filter(pk=connection.pk).update(scopes="", removed_at=moment)
+    live = TokenFamily.objects.filter(connection=connection, revoked_at=None)
+    live.update(revoked_at=moment, revoked_why="access removed")
+    client = connection.client
+    report(Event("consent.removed", connection.account_id, client.project.public_id, client.client_id))

@@ -1,0 +1,112 @@
+"""The authorization requests that wait for their person, kept in the session until they are answered.
+
+Each is kept under a key made from its own text, so that it survives sign-up, codes, second factors, a reset, the
+back button and other tabs; and so that an authentication can be told to be newer than the request.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.contrib.sessions.backends.base import SessionBase
+from django.core import signing
+from django.http import HttpRequest
+from django.urls import reverse
+
+from devportal.lib import clock
+from oidc.parameters import Parameters, parse
+
+SESSION_KEY = "pending_authorizations"
+MAX_INTERACTIONS = 8
+_SALT = "oidc.pending"
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """A pending request: its key, its query string as it came, when it came (seconds since 1970)."""
+
+    key: str
+    query: str
+    at: float
+
+    @property
+    def parameters(self) -> Parameters:
+        return parse(self.query)
+
+    @property
+    def url(self) -> str:
+        return f"{reverse('authorize')}?{self.query}"
+
+
+def interaction_key(query: str) -> str:
+    """Return the key under which a request with this query string is kept."""
+    return hashlib.sha256(query.encode()).hexdigest()[:32]
+
+
+def _stored(session: SessionBase) -> dict[str, dict[str, Any]]:
+    """Return what the session keeps, after it has forgotten what is too old."""
+    oldest = clock.now().timestamp() - settings.PENDING_REQUEST_SECONDS
+    stored: dict[str, dict[str, Any]] = session.get(SESSION_KEY, {})
+    kept = {key: entry for key, entry in stored.items() if entry["at"] >= oldest}
+    if len(kept) < len(stored):
+        session[SESSION_KEY] = kept
+    if stored and not kept:
+        del session[SESSION_KEY]
+    return kept
+
+
+def save_interaction(session: SessionBase, query: str) -> Interaction:
+    """Keep a request; one that is kept already keeps the moment at which it first came."""
+    stored = _stored(session)
+    key = interaction_key(query)
+    if key not in stored or stored[key].get("answered"):
+        stored.pop(key, None)  # so that it becomes the latest
+        stored[key] = {"query": query, "at": clock.now().timestamp()}
+        session[SESSION_KEY] = dict(list(stored.items())[-MAX_INTERACTIONS:])
+    return Interaction(key, stored[key]["query"], stored[key]["at"])
+
+
+def find_interaction(session: SessionBase, key: str, *, answered_too: bool = False) -> Interaction | None:
+    """Return the request kept under `key` that waits for an answer (or got it a moment ago)."""
+    entry = _stored(session).get(key)
+    if entry is None or (entry.get("answered") and not answered_too):
+        return None
+    return Interaction(key, entry["query"], entry["at"])
+
+
+def pending_interactions(session: SessionBase) -> list[Interaction]:
+    """Return the requests that wait for an answer, the newest last."""
+    return [
+        Interaction(key, entry["query"], entry["at"])
+        for key, entry in _stored(session).items()
+        if not entry.get("answered")
+    ]
+
+
+def mark_answered(session: SessionBase, key: str) -> None:
+    """Note that the request has its answer; its form may still be sent once more by an impatient click."""
+    stored = _stored(session)
+    if key in stored:
+        stored[key]["answered"] = True
+        session[SESSION_KEY] = stored
+
+
+def _signer(request: HttpRequest) -> signing.TimestampSigner:
+    # Bound to the session and the person without naming either: the account id never leaves the service.
+    bound_to = f"{request.session.session_key}:{request.user.pk}"
+    return signing.TimestampSigner(salt=f"{_SALT}:{hashlib.sha256(bound_to.encode()).hexdigest()}")
+
+
+def sign_reference(request: HttpRequest, pending: Interaction) -> str:
+    """Return a signed, expiring reference to a pending request, good in this session for this person."""
+    return _signer(request).sign(pending.key)
+
+
+def resolve_reference(request: HttpRequest, reference: str) -> Interaction | None:
+    """Return the pending request of a reference; None if it is forged, too old, or another session's or person's."""
+    try:
+        key = _signer(request).unsign(reference, max_age=settings.PENDING_REQUEST_SECONDS)
+    except signing.BadSignature:
+        return None
+    return find_interaction(request.session, key, answered_too=True)

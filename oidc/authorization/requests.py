@@ -1,0 +1,43 @@
+"""The authorization request: what an app sent, who is there, and what the checks have found."""
+
+from dataclasses import dataclass, field
+
+from accounts.authentication import Authentication
+from accounts.models import Account
+from oidc.authorization.interactions import Interaction
+from oidc.models import Client
+from oidc.parameters import Parameters
+
+PROMPTS = ("none", "login", "consent", "select_account", "create")
+RESPONSE_MODES = ("query", "form_post")
+
+
+@dataclass
+class AuthorizationRequest:
+    """One look at an authorization request: what was sent, who is there, and what the checks found."""
+
+    parameters: Parameters
+    pending: Interaction
+    account: Account | None
+    authentication: Authentication
+    consent_given_now: bool = False
+    client: Client = field(init=False)
+    redirect_uri: str = ""
+    scopes: list[str] = field(default_factory=list)
+
+    @property
+    def prompts(self) -> list[str]:
+        return (self.parameters.get("prompt") or "").split()
+
+    @property
+    def silent(self) -> bool:
+        return self.prompts == ["none"]
+
+    @property
+    def state(self) -> str | None:
+        return self.parameters.get("state") if self.parameters.is_clear("state") else None
+
+    @property
+    def response_mode(self) -> str:
+        mode = self.parameters.get("response_mode") or "query"
+        return mode if mode in RESPONSE_MODES and self.parameters.is_clear("response_mode") else "query"

@@ -1,0 +1,144 @@
+"""Trying an authorization request without a person: what would become of it, check by check.
+
+The checks are the authorization endpoint's own, in its order, up to the one that asks who is signed in. Nothing is
+fetched, kept or reported.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.urls import reverse
+
+from accounts.authentication import Authentication
+from oidc.authorization import checks
+from oidc.authorization.interactions import Interaction
+from oidc.authorization.outcomes import ClientUnavailable
+from oidc.authorization.requests import AuthorizationRequest
+from oidc.errors import AuthorizationError
+from oidc.models import Client
+from oidc.parameters import Parameters, UnreadableParameters, parse, within_bounds
+
+MAX_LENGTH = 16_000  # characters; few browsers send more
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """One check: whether it passed (None: it was not reached), and the exact reason if it did not.
+
+    `error` is the code that the app would be sent; "" where the person would see a page and the app nothing. Neither
+    happens (`is_answered` is False) when what was pasted would not reach sign-in as a request of this client.
+    """
+
+    title: str
+    passed: bool | None
+    reason: str = ""
+    error: str = ""
+    is_answered: bool = False
+
+
+class _NotARequest(Exception):
+    """What was pasted would not come to sign-in as a request of the client."""
+
+
+@dataclass
+class RequestUnderTest:
+    """What was pasted, whose client it is tried for, and what the checks have made of it so far."""
+
+    text: str
+    client: Client
+    attempt: AuthorizationRequest
+
+
+def check_request(client: Client, text: str) -> list[CheckResult]:
+    """Return how each check goes for `text`: an authorization URL of this service, or the query of one."""
+    nobody = AuthorizationRequest(Parameters(), Interaction("", "", 0.0), None, Authentication(0.0, ()))
+    trial = RequestUnderTest(text, client, nobody)
+    steps: list[CheckResult] = []
+    for title, check in CHECKS:
+        if steps and not steps[-1].passed:
+            steps.append(CheckResult(title, None))
+            continue
+        try:
+            check(trial)
+        except _NotARequest as refusal:
+            steps.append(CheckResult(title, False, str(refusal)))
+        except AuthorizationError as error:
+            sent = error.code if error.may_redirect else ""
+            steps.append(CheckResult(title, False, error.reason or error.public_description, sent, is_answered=True))
+        else:
+            steps.append(CheckResult(title, True))
+    return steps
+
+
+# --- What only a pasted text has to be asked ---
+
+
+def _at_the_right_address(trial: RequestUnderTest) -> None:
+    address, query = _cut(trial.text)
+    expected = f"{settings.AUTH_URL}{reverse('authorize')}"
+    if address not in ("", expected):
+        raise _NotARequest(f"Sign-in begins at {expected}, and nowhere else.")
+    if not query:
+        raise _NotARequest("There are no parameters: paste the whole address, or what follows its question mark.")
+
+
+def _readable(trial: RequestUnderTest) -> None:
+    try:
+        trial.attempt.parameters = parse(within_bounds(_cut(trial.text)[1]))
+    except UnreadableParameters as error:
+        raise _NotARequest(str(error)) from error
+
+
+def _of_this_client(trial: RequestUnderTest) -> None:
+    sent = trial.attempt.parameters.get("client_id")
+    if sent and sent != trial.client.client_id:
+        raise _NotARequest(f"The id of this client is {trial.client.client_id}; another one was sent.")
+
+
+def _cut(text: str) -> tuple[str, str]:
+    """Return the address ("" if a query alone was pasted) and the query."""
+    # As browsers read an address: line breaks and tabs in it do not count, and what follows # is not sent.
+    joined = text.strip().translate({ord(character): None for character in "\t\r\n"}).partition("#")[0]
+    before, mark, query = joined.partition("?")
+    if mark:
+        return before, query
+    is_query = "=" in before and "://" not in before.partition("=")[0]
+    return ("", before) if is_query else (before, "")
+
+
+# --- The endpoint's own checks ---
+
+
+def _as_endpoint(check: checks.Check) -> Callable[[RequestUnderTest], None]:
+    """Return a check of the authorization endpoint as a check of a trial."""
+
+    def run(trial: RequestUnderTest) -> None:
+        if isinstance(check(trial.attempt), ClientUnavailable):
+            off = not trial.attempt.client.enabled
+            reason = "The client is turned off." if off else "The project is suspended."
+            raise AuthorizationError("invalid_request", reason, may_redirect=False)
+
+    return run
+
+
+TITLES: dict[checks.Check, str] = {
+    checks.check_client: "client_id names a registered app",
+    checks.check_redirect_uri: "redirect_uri is, letter by letter, a registered one",
+    checks.check_client_enabled: "The client is on, and its project is not suspended",
+    checks.check_parameters: "state and response_type are there, and nothing is sent twice or too long",
+    checks.check_code_challenge: "code_challenge and its method are those of PKCE with S256",
+    checks.check_prompt: "prompt and max_age, if sent, have values that are supported",
+    checks.check_scope: "scope includes openid, and nothing that this client may not ask for",
+}
+
+CHECKS: tuple[tuple[str, Callable[[RequestUnderTest], object]], ...] = (
+    ("It goes to the sign-in address of this service", _at_the_right_address),
+    ("Its parameters can be read", _readable),
+    ("client_id is that of this client", _of_this_client),
+    *((TITLES[check], _as_endpoint(check)) for check in checks.CHECKS if check in TITLES),
+    (
+        "id_token_hint, if sent, is an ID token of this service",
+        lambda trial: checks.id_token_hint_subject(trial.attempt),
+    ),
+)

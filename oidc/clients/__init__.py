@@ -1,0 +1,1 @@
+"""Clients (apps): registering, finding and authenticating them."""

@@ -1,0 +1,92 @@
+"""Clients: finding them, authenticating them, giving them secrets."""
+
+import base64
+import binascii
+from dataclasses import replace
+from datetime import timedelta
+from urllib.parse import unquote_plus
+
+from devportal.lib import clock
+from devportal.lib.credentials import digest, matches, random_text
+from oidc.clients.secrets import SECRET_LENGTH
+from oidc.errors import InvalidClient, MultipleAuthenticationMethods
+from oidc.models import ClientSecret
+from oidc.tokens.lookup import PresentedCredentials, look_up_by_refresh_token, look_up_credentials
+
+LAST_USED_INTERVAL = timedelta(hours=1)
+# What a secret is compared with when there is none: unknown clients take as long as known ones.
+_NO_DIGEST = digest(random_text(SECRET_LENGTH))
+
+
+def parse_basic_header(header: str) -> tuple[str, str]:
+    """Return client id and secret of a Basic header, form-decoded (RFC 6749 §2.3.1). Raises InvalidClient."""
+    scheme, _, encoded = header.strip().partition(" ")
+    if scheme.lower() != "basic":
+        raise InvalidClient("not Basic")
+    try:
+        client_id, colon, secret = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
+        if not colon:
+            raise InvalidClient("Basic without a colon")
+        pair = unquote_plus(client_id, errors="strict"), unquote_plus(secret, errors="strict")
+    except (binascii.Error, ValueError) as error:
+        raise InvalidClient("Basic that can't be decoded") from error
+    if any("\x00" in text for text in pair):
+        raise InvalidClient("Basic with a NUL")
+    return pair
+
+
+def authenticate_client(
+    header: str | None,
+    client_id: str | None,
+    secret: str | None,
+    *,
+    code: str | None = None,
+    refresh_token: str | None = None,
+    secret_optional: bool = False,
+) -> PresentedCredentials:
+    """Return the client that a request to the token or revocation endpoint comes from, and what it shows.
+
+    `header` is the Authorization header, the rest are form fields. One method a request (RFC 6749 §2.3): raises
+    MultipleAuthenticationMethods for two, InvalidClient for none, a wrong one, or a secret of a client without. With
+    `secret_optional` a web client may leave its secret out, but not send a wrong one. A refresh token that comes alone
+    names its client (RFC 6749 §6 asks no id of one without a secret).
+    """
+    if header is not None:
+        basic_id, basic_secret = parse_basic_header(header)
+        if secret:
+            raise MultipleAuthenticationMethods
+        if client_id and client_id != basic_id:
+            raise InvalidClient("two client ids")
+        client_id, secret = basic_id, basic_secret
+    if refresh_token is not None and header is None and not client_id and not secret:
+        presented = look_up_by_refresh_token(refresh_token)
+    else:
+        presented = look_up_credentials(client_id, code=code, refresh_token=refresh_token)
+    return replace(presented, proven=_check_secret(presented, secret, secret_optional))
+
+
+def _check_secret(presented: PresentedCredentials, secret: str | None, secret_optional: bool) -> bool:
+    """Check what a client sent as its secret, and tell whether it proves the client. Raises InvalidClient.
+
+    Known and unknown clients do the same work: one statement, and at least one comparison.
+    """
+    matching = [row for row in presented.secrets if matches(secret or "", row.digest)]
+    if not presented.secrets:
+        matches(secret or "", _NO_DIGEST)
+    if presented.client is None:
+        raise InvalidClient("unknown client")
+    claimed = presented.client.client_id
+    if presented.client.has_secret and not matching and (secret or not secret_optional):
+        raise InvalidClient("The client secret is wrong." if secret else "The client secret is missing.", claimed)
+    if not presented.client.has_secret and secret:
+        raise InvalidClient("A secret was sent, and clients of this type have none.", claimed)
+    for row in matching:
+        _note_use(row)
+    return bool(matching)
+
+
+def _note_use(row: ClientSecret) -> None:
+    # At most once an hour: it is for the console, and a write a request would cost more than the rest.
+    moment = clock.now()
+    if row.last_used_at is None or row.last_used_at < moment - LAST_USED_INTERVAL:
+        ClientSecret.objects.filter(pk=row.pk).update(last_used_at=moment)

@@ -1,0 +1,117 @@
+"""What an app says of itself to people: its name and its addresses. The sentences are for its developer to read."""
+
+import ipaddress
+from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from oauthlib.uri_validate import is_absolute_uri
+
+from oidc.clients.redirect_uris import HOST_FAULTS, LOOPBACK_HOSTS, is_own_address
+from oidc.names import validate_name
+
+MAX_URL_LENGTH = 500  # characters
+# Under these, everybody registers: two names with the same last two labels are not one owner's.
+_SHARED_SECOND_LABELS = frozenset({"ac", "co", "com", "edu", "gob", "gov", "gv", "ne", "net", "or", "org"})
+
+
+def validate_page_url(url: str) -> None:
+    """Refuse an address that no page for people can have. Raises ValidationError; nothing is ever fetched."""
+    for is_wrong, reason in PAGE_URL_RULES:
+        if is_wrong(url):
+            raise ValidationError(reason)
+
+
+def _host(url: str) -> str:
+    """Return the host of a web address, "" for anything else."""
+    try:
+        parts = urlsplit(url)
+        return (parts.hostname or "") if parts.port != 0 and is_absolute_uri(url) else ""
+    except ValueError:  # a port beyond 65535, a bracket without its fellow
+        return ""
+
+
+def _is_public_name(host: str) -> bool:
+    """Tell whether this may be a name that anybody can look up: no IP address, no name without a dot."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        labels = host.rstrip(".").split(".")
+        return len(labels) > 1 and all(labels) and not labels[-1].isdigit() and host not in LOOPBACK_HOSTS
+    return False
+
+
+# The first that holds is what the developer reads.
+PAGE_URL_RULES: tuple[tuple[Callable[[str], object], str], ...] = (
+    (lambda url: len(url) > MAX_URL_LENGTH, f"An address may have at most {MAX_URL_LENGTH} characters."),
+    (
+        lambda url: any(character <= " " or character > "~" for character in url),
+        "An address holds no spaces and only ASCII characters; percent-encode the others.",
+    ),
+    (lambda url: "#" in url, "Remove the part after #."),
+    (lambda url: url.lower().startswith("http://"), "Use https: people are sent there from the consent page."),
+    (lambda url: not url.startswith("https://"), "This is not a web address: it begins with https://."),
+    (lambda url: "@" in url.partition("://")[2].partition("/")[0], "Remove the user name before @."),
+    (lambda url: "\\" in url or not _host(url), "This is not a web address."),
+    (lambda url: not _is_public_name(_host(url)), "Give an address that anybody can open, with a domain name."),
+    *HOST_FAULTS,
+    (lambda url: is_own_address(url), "This is an address of the service itself."),
+)
+
+
+def validate_support_address(address: str) -> None:
+    """Refuse what is no mail address. Raises ValidationError."""
+    try:
+        validate_email(address)
+    except ValidationError as error:
+        raise ValidationError("This is not a mail address.") from error
+
+
+def _if_given(check: Callable[[str], None]) -> Callable[[str], None]:
+    return lambda value: check(value) if value else None
+
+
+# Every text of an app that people see, and who checks it. Only the name must be there from the start.
+FIELD_VALIDATORS: Mapping[str, Callable[[str], None]] = {
+    "name": validate_name,
+    "home_page_url": _if_given(validate_page_url),
+    "privacy_policy_url": _if_given(validate_page_url),
+    "terms_url": _if_given(validate_page_url),
+    "support_address": _if_given(validate_support_address),
+}
+
+
+def clean_branding(values: Mapping[str, str]) -> dict[str, str]:
+    """Return the values without the space around them. Raises ValidationError by field, KeyError for another field."""
+    kept = {field: value.strip() for field, value in values.items()}
+    errors: dict[str, list[str]] = {}
+    for field, value in kept.items():
+        try:
+            FIELD_VALIDATORS[field](value)
+        except ValidationError as error:
+            errors[field] = error.messages
+    if errors:
+        raise ValidationError(errors)
+    return kept
+
+
+def is_same_site(one: str, other: str) -> bool:
+    """Tell whether two hosts look like one owner's: the same, one below the other, or side by side.
+
+    A hint for developers and reviewers, not a proof: there is no list of public suffixes here, only the commonest.
+    """
+    if one == other or one.endswith(f".{other}") or other.endswith(f".{one}"):
+        return True
+    last = one.split(".")[-2:]
+    if last != other.split(".")[-2:]:
+        return False
+    shared = 3 if last[0] in _SHARED_SECOND_LABELS and len(last[-1]) == 2 else 2
+    return len(last) == 2 and one.split(".")[-shared:] == other.split(".")[-shared:]
+
+
+def foreign_hosts(home_page_url: str, redirect_urls: list[str]) -> list[str]:
+    """Return the hosts of redirect URLs that don't look like the home page's owner's; loopback is nobody's."""
+    home = _host(home_page_url)
+    hosts = dict.fromkeys(_host(url) for url in redirect_urls)
+    return [host for host in hosts if host and host not in LOOPBACK_HOSTS and not (home and is_same_site(host, home))]

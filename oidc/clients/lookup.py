@@ -1,0 +1,20 @@
+"""Finding a client by the client id that somebody sent."""
+
+from oidc.models import (
+    Client,
+)
+
+
+def find_client(client_id: str | None) -> Client | None:
+    """Return the client with this id, its project loaded, or None; an impossible id asks no database."""
+    if not is_possible_client_id(client_id):
+        return None
+    return Client.objects.select_related("project").filter(client_id=client_id).first()
+
+
+MAX_CLIENT_ID_LENGTH = 255
+
+
+def is_possible_client_id(client_id: str | None) -> bool:
+    """Tell whether this may be a client id at all; what is not is never looked up."""
+    return bool(client_id) and len(client_id or "") <= MAX_CLIENT_ID_LENGTH and "\x00" not in (client_id or "")

@@ -1,0 +1,21 @@
+"""What pages show of an app."""
+
+from typing import Any
+
+from oidc.clients.logos import public_logo_path
+from oidc.models import Client
+
+
+def client_context(client: Client) -> dict[str, Any]:
+    """Return what pages show of an app: a logo only once it is verified (specification 5.4)."""
+    return {
+        "name": client.name,
+        "letter": client.letter,
+        "logo_url": public_logo_path(client),
+        "verified": client.is_verified or client.first_party,
+        "domain": client.domain,
+        "home_page_url": client.home_page_url,
+        "privacy_policy_url": client.privacy_policy_url,
+        "terms_url": client.terms_url,
+        "support_address": client.support_address,
+    }

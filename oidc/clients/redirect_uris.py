@@ -1,0 +1,218 @@
+"""Redirect URIs: which ones a client may register (RFC 9700 §2.1), and lists of them as developers type them."""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, urlsplit
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from oauthlib.uri_validate import is_absolute_uri
+
+from devportal.lib import hosts
+
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1")
+PLAYGROUND_PATH = "/console/playground/callback"
+DEFAULT_PORTS = {"http": 80, "https": 443}
+MAX_LENGTH = 2000  # characters
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")  # what stands before it in `localhost:3000` is no scheme
+
+
+def validate_redirect_uri(uri: str) -> None:
+    """Refuse an address that a client may not register. Raises ValidationError with the exact reason."""
+    for is_wrong, reason in RULES:
+        if is_wrong(uri):
+            raise ValidationError(reason)
+
+
+def _parts(uri: str) -> SplitResult | None:
+    """Return the parts of a web address, None for anything else."""
+    try:
+        parts = urlsplit(uri)
+        return parts if parts.hostname and parts.port != 0 and is_absolute_uri(uri) else None
+    except ValueError:  # a port beyond 65535, a bracket without its fellow
+        return None
+
+
+def _has_custom_scheme(uri: str) -> bool:
+    return _SCHEME.match(uri) is not None and not uri.startswith(("http:/", "https:/"))
+
+
+def _is_plain_http_elsewhere(uri: str) -> bool:
+    parts = urlsplit(uri)
+    return parts.scheme == "http" and parts.hostname not in LOOPBACK_HOSTS
+
+
+def playground_redirect_uri() -> str:
+    """Return the one address of the service itself that a client may register, with exactly these characters.
+
+    What arrives there is read only by whoever asked for it, in the same session (devportal/console/playground/).
+    """
+    return f"{settings.AUTH_URL}{PLAYGROUND_PATH}"
+
+
+def is_own_address(uri: str) -> bool:
+    """Tell whether an address is one of this service, in whatever spelling of its hosts."""
+    return _place(uri) in {_place(settings.AUTH_URL), _place(settings.BASE_URL)}
+
+
+def _place(uri: str) -> tuple[str, int | None]:
+    return hosts.place_of(uri, DEFAULT_PORTS.get(urlsplit(uri).scheme))
+
+
+def _of_authority(is_wrong: Callable[[str], object]) -> Callable[[str], object]:
+    return lambda uri: is_wrong(hosts.authority_of(uri))
+
+
+# What can be wrong with the host and port of an address.
+HOST_FAULTS = tuple((_of_authority(is_wrong), reason) for is_wrong, reason in hosts.FAULTS)
+
+# The first that holds is what the developer reads.
+RULES: tuple[tuple[Callable[[str], object], str], ...] = (
+    (lambda uri: len(uri) > MAX_LENGTH, f"An address may have at most {MAX_LENGTH} characters."),
+    (
+        lambda uri: any(character <= " " or character > "~" for character in uri),
+        "An address holds no spaces and only ASCII characters; percent-encode the others.",
+    ),
+    (lambda uri: "*" in uri, "Wildcards are not supported: add each address."),
+    (lambda uri: "#" in uri, "Remove the part after #."),
+    (
+        lambda uri: uri.lower().startswith(("http:", "https:")) and not uri.startswith(("http:", "https:")),
+        "Write the scheme in lower case: addresses are compared letter by letter.",
+    ),
+    (_has_custom_scheme, "Custom schemes are not accepted; use an https link that your app claims."),
+    (lambda uri: "@" in uri.partition("://")[2].partition("/")[0], "Remove the user name before @."),
+    (
+        lambda uri: not uri.startswith(("http://", "https://")) or _parts(uri) is None,
+        "This is not a web address: it has to look like https://app.example.com/callback.",
+    ),
+    (_is_plain_http_elsewhere, "http is allowed only for localhost and 127.0.0.1."),
+    *HOST_FAULTS,
+    (lambda uri: is_own_address(uri) and uri != playground_redirect_uri(), "This is an address of the service itself."),
+)
+
+
+def notes_for(uri: str, others: Collection[str]) -> list[str]:
+    """Return what the developer should know of an address that may be registered, beside the `others` of its list."""
+    notes = []
+    if any(uri.rstrip("/") == other.rstrip("/") for other in others if other != uri):
+        notes.append("Differs from another entry only by a trailing slash; both are kept.")
+    parts = urlsplit(uri)
+    if parts.hostname in LOOPBACK_HOSTS and parts.port is None:
+        notes.append("Sign-in needs the exact port: add each one that your app may use.")
+    if uri == playground_redirect_uri():
+        notes.append("The address of the console's playground, which tries this client with it.")
+    return notes
+
+
+def explain_mismatch(sent: str, registered: Sequence[str]) -> str:
+    """Return, for its developer, why `sent` is none of the registered addresses; "" when it is one.
+
+    They are compared as whole strings; the nearest registered one is named with the first part that differs.
+    """
+    if sent in registered:
+        return ""
+    if not registered:
+        return "No redirect URL is registered yet."
+    nearest = max(registered, key=lambda uri: _shared_start(uri, sent))
+    return f"Differs from {nearest}: {_what_differs(sent, nearest)}"
+
+
+def _shared_start(one: str, other: str) -> int:
+    """Return how many characters two texts share from their start."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _what_differs(sent: str, registered: str) -> str:
+    if sent.rstrip("/") == registered.rstrip("/"):
+        return "only the slash at the end."
+    for what, got, expected in zip(_PARTS, _cut(sent), _cut(registered), strict=True):
+        if got != expected:
+            return f"{what} is {_shown(got)}, registered is {_shown(expected)}."
+    return f"at character {_shared_start(sent, registered) + 1}."
+
+
+_PARTS = ("the scheme", "the host", "the port", "the path", "the query", "the part after #")
+
+
+def _cut(uri: str) -> tuple[str, ...]:
+    """Return the parts of an address as they stand there, none of them normalised."""
+    scheme, _, rest = uri.partition("://")
+    rest, _, fragment = rest.partition("#")
+    rest, _, query = rest.partition("?")
+    authority, slash, path = rest.partition("/")
+    # What stands before an @ is never taken for a host: it may be a password.
+    host, colon, port = ("", "", "") if "@" in authority else authority.rpartition(":")
+    return scheme, host if colon else authority, port if colon else "", slash + path, query, fragment
+
+
+def _shown(text: str) -> str:
+    return f"“{text[:200]}”" if text else "missing"
+
+
+MAX_REDIRECT_URIS = 50
+MAX_POST_LOGOUT_REDIRECT_URIS = 20
+
+
+@dataclass(frozen=True)
+class RedirectURIEntry:
+    """One address of a list: what is wrong with it ("" for nothing), and what its developer should know of it."""
+
+    address: str
+    error: str = ""
+    notes: list[str] = field(default_factory=list)
+    is_repeat: bool = False
+
+
+def check_each(texts: Iterable[str]) -> list[RedirectURIEntry]:
+    """Return an entry for each text, in their order; blanks around a text do not count, an empty one is no fault."""
+    addresses = [text.strip() for text in texts]
+    errors = [_fault(address) for address in addresses]
+    good = {address for address, error in zip(addresses, errors, strict=True) if address and not error}
+    entries, seen = [], set[str]()
+    for address, error in zip(addresses, errors, strict=True):
+        is_repeat = bool(address) and address in seen
+        seen.add(address)
+        if not address or error:
+            notes = []
+        elif is_repeat:
+            notes = ["Entered twice; kept once."]
+        else:
+            notes = notes_for(address, good)
+        entries.append(RedirectURIEntry(address, error, notes, is_repeat))
+    return entries
+
+
+def clean_redirect_uris(texts: Sequence[str], most: int, *, required: bool = False) -> list[str]:
+    """Return the addresses to keep: each once, none empty. Raises ValidationError, a sentence for the developer.
+
+    What is wrong with one address is said with it, so that it is found in a long list.
+    """
+    entries = [entry for entry in check_each(texts) if entry.address]
+    faulty = [entry for entry in entries if entry.error]
+    if faulty:
+        raise ValidationError([f"{entry.address[:100]}: {entry.error}" for entry in faulty])
+    kept = [entry.address for entry in entries if not entry.is_repeat]
+    if len(kept) > most:
+        raise ValidationError(f"A client has at most {most} of these addresses; here are {len(kept)}.")
+    if required and not kept:
+        raise ValidationError("Add at least one address: without one nobody can sign in.")
+    return kept
+
+
+def _fault(address: str) -> str:
+    """Return what is wrong with an address, "" for nothing."""
+    if not address:
+        return ""
+    try:
+        validate_redirect_uri(address)
+    except ValidationError as error:
+        return str(error.messages[0])
+    return ""
+
+
+def origin_of(uri: str | None) -> str:
+    """Return scheme, host and port of a redirect URL that was checked before."""
+    parts = urlsplit(uri or "")
+    return f"{parts.scheme}://{parts.netloc}"

@@ -1,0 +1,161 @@
+"""Clients, as their developers change them: making, setting, turning off and on, deleting.
+
+Every function takes who acts, and reports it with what was there before and after.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from accounts.models import Account
+from devportal.lib.audit import Event, changes, report
+from oidc.clients import redirect_uris as client_redirect_uris
+from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS
+from oidc.models import AccessToken, AuthorizationCode, Client, Connection, Project, RefreshToken, TokenFamily
+from oidc.models.clients import new_client_id
+from oidc.names import validate_name
+from oidc.projects.locking import Gone, lock_project
+from oidc.projects.quotas import QuotaExceeded
+
+
+def _shown(client: Client) -> dict[str, Any]:
+    """Return the settings of a client as the trail keeps them."""
+    return {
+        "name": client.name,
+        "type": client.type,
+        "redirect_uris": client.redirect_uris.split(),
+        "post_logout_redirect_uris": client.post_logout_redirect_uris.split(),
+        "enabled": client.enabled,
+    }
+
+
+def _report(
+    action: str,
+    client: Client,
+    actor: Account,
+    before: dict[str, Any],
+    after: dict[str, Any],
+    details: dict[str, Any] | None = None,
+) -> None:
+    report(Event(action, actor.pk, client.project.public_id, client.client_id, details or {}, before, after))
+
+
+def _locked(client: Client) -> Client:
+    """Lock a client, so that two changes at once are made one after the other and both are told rightly.
+
+    Raises Gone.
+    """
+    row = Client.objects.select_for_update(no_key=True).filter(pk=client.pk).first()
+    if row is None:
+        raise Gone
+    row.project = client.project
+    return row
+
+
+def create_client(
+    project: Project,
+    actor: Account,
+    name: str,
+    kind: str,
+    redirect_uris: Sequence[str],
+    post_logout_redirect_uris: Sequence[str] = (),
+) -> Client:
+    """Return a new client of `project`. Raises ValidationError for what it is given, QuotaExceeded, Gone.
+
+    Names need not differ within a project: people read them on the consent page, and the web site and the mobile
+    app of one product may well have the same.
+    """
+    validate_name(name)
+    if kind not in Client.Type.values:
+        raise ValidationError("Choose one of the three types.")
+    redirects = client_redirect_uris.clean_redirect_uris(redirect_uris, MAX_REDIRECT_URIS, required=True)
+    sign_outs = client_redirect_uris.clean_redirect_uris(post_logout_redirect_uris, MAX_POST_LOGOUT_REDIRECT_URIS)
+    with transaction.atomic():
+        lock_project(project.pk)
+        if project.clients.count() >= settings.CLIENTS_PER_PROJECT:
+            raise QuotaExceeded(
+                f"This project has {settings.CLIENTS_PER_PROJECT} clients, which is as many as it may have."
+            )
+        client = Client.objects.create(
+            project=project,
+            client_id=new_client_id(),
+            name=name.strip(),
+            type=kind,
+            redirect_uris=" ".join(redirects),
+            post_logout_redirect_uris=" ".join(sign_outs),
+        )
+        _report("client.created", client, actor, {}, _shown(client))
+    return client
+
+
+def update_client(
+    client: Client,
+    actor: Account,
+    redirect_uris: Sequence[str],
+    post_logout_redirect_uris: Sequence[str],
+    name: str | None = None,
+) -> Client:
+    """Set a client's addresses, and its name if one is given; return it as it now is. Raises ValidationError, Gone.
+
+    The name of a verified client is what review has seen, so it changes through review alone.
+    """
+    redirects = client_redirect_uris.clean_redirect_uris(redirect_uris, MAX_REDIRECT_URIS, required=True)
+    sign_outs = client_redirect_uris.clean_redirect_uris(post_logout_redirect_uris, MAX_POST_LOGOUT_REDIRECT_URIS)
+    with transaction.atomic():
+        row = _locked(client)
+        before = _shown(row)
+        if name is not None and name.strip() != row.name:
+            if row.is_verified:
+                raise ValidationError("The name of a reviewed app changes through review.")
+            validate_name(name)
+            row.name = name.strip()
+        row.redirect_uris = " ".join(redirects)
+        row.post_logout_redirect_uris = " ".join(sign_outs)
+        row.save(update_fields=["name", "redirect_uris", "post_logout_redirect_uris", "updated"])
+        was, now = changes(before, _shown(row))
+        if now:
+            _report("client.changed", row, actor, was, now)
+    return row
+
+
+def set_client_enabled(client: Client, actor: Account, enabled: bool, reason: str = "") -> None:
+    """Turn a client off or on; it counts everywhere within 30 seconds (specification 3). Raises Gone.
+
+    Nothing of it ends: its tokens are refused while it is off. An operator gives a `reason`.
+    """
+    with transaction.atomic():
+        row = _locked(client)
+        if row.enabled == enabled:
+            return
+        row.enabled = enabled
+        row.save(update_fields=["enabled", "updated"])
+        action = "client.turned_on" if enabled else "client.turned_off"
+        details = {"reason": reason} if reason else {}
+        _report(action, row, actor, {"enabled": not enabled}, {"enabled": enabled}, details)
+
+
+def delete_client(client: Client, actor: Account) -> None:
+    """Delete a client with every credential that hangs on it (security rule 17); its id is never given out again."""
+    with transaction.atomic():
+        # The whole row is locked, so that no authorization is added meanwhile.
+        row = Client.objects.select_for_update().filter(pk=client.pk).first()
+        if row is None:
+            return
+        row.project = client.project
+        _report("client.deleted", row, actor, _shown(row), {})
+        # From the leaves up, a statement for each kind: collecting a million tokens first would take minutes.
+        of_client = {"family__connection__client": row.pk}
+        RefreshToken.objects.filter(**of_client).update(access_token=None)
+        AccessToken.objects.filter(**of_client).update(source_refresh_token=None)
+        for rows in (
+            RefreshToken.objects.filter(**of_client),
+            AccessToken.objects.filter(**of_client),
+            AuthorizationCode.objects.filter(**of_client),
+            TokenFamily.objects.filter(connection__client=row.pk),
+            Connection.objects.filter(client=row.pk),
+        ):
+            rows._raw_delete(rows.db)
+        row.delete()

@@ -1,0 +1,72 @@
+"""Client secrets: creating and ending them, and changing the type of client that has them."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from accounts.models import Account
+from devportal.lib import clock
+from devportal.lib.audit import Event, report
+from devportal.lib.credentials import digest, random_text
+from oidc.models import Client, ClientSecret, TokenFamily
+from oidc.projects.locking import Gone
+
+MAX_LIVE_SECRETS = 2
+SECRET_LENGTH = 43  # 256 random bits
+
+
+class TooManySecrets(Exception):
+    """The client has two live secrets already; end one first."""
+
+
+def create_secret(client: Client, created_by: Account | None = None) -> tuple[ClientSecret, str]:
+    """Return a fresh secret of a web client: its row, and the raw value, which is shown once.
+
+    Raises TooManySecrets beyond two live ones, ValueError for a client that has none by its type, Gone.
+    """
+    raw = f"{settings.CLIENT_SECRET_PREFIX}{random_text(SECRET_LENGTH)}"
+    with transaction.atomic():
+        if not _locked(client).has_secret:
+            raise ValueError("only web apps have secrets")
+        if client.secrets.filter(ended_at=None).count() >= MAX_LIVE_SECRETS:
+            raise TooManySecrets
+        row = ClientSecret.objects.create(client=client, digest=digest(raw), last_four=raw[-4:], created_by=created_by)
+        _report("client_secret.created", client, created_by, after={"last_four": row.last_four})
+    return row, raw
+
+
+def end_secret(secret: ClientSecret, actor: Account | None = None) -> None:
+    """End a secret: the next request that shows it is refused. One that has ended already stays as it is."""
+    with transaction.atomic():
+        if ClientSecret.objects.filter(pk=secret.pk, ended_at=None).update(ended_at=clock.now()):
+            _report("client_secret.ended", secret.client, actor, before={"last_four": secret.last_four})
+
+
+def _locked(client: Client) -> Client:
+    """Return a client as it is now, with its row locked. Raises Gone."""
+    row = Client.objects.select_for_update(no_key=True).filter(pk=client.pk).first()
+    if row is None:
+        raise Gone
+    return row
+
+
+def _report(action: str, client: Client, actor: Account | None, **fields: Any) -> None:
+    report(Event(action, actor.pk if actor else None, client.project.public_id, client.client_id, **fields))
+
+
+def change_type(client: Client, kind: str, actor: Account | None = None) -> None:
+    """Make `client` another type; what it had as the old type ends: its secrets, and every authorization.
+
+    Raises Gone.
+    """
+    moment = clock.now()
+    with transaction.atomic():
+        before, client.type = _locked(client).type, kind
+        if before == kind:
+            return
+        client.save(update_fields=["type", "client_type", "updated"])
+        client.secrets.filter(ended_at=None).update(ended_at=moment)
+        live = TokenFamily.objects.filter(connection__client=client, revoked_at=None)
+        live.update(revoked_at=moment, revoked_why="client type changed")
+        _report("client.type_changed", client, actor, before={"type": before}, after={"type": kind})

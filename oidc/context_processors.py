@@ -1,0 +1,30 @@
+"""Context processors of the sign-in pages."""
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from oidc.authorization.interactions import SESSION_KEY, pending_interactions
+from oidc.clients.lookup import find_client
+from oidc.clients.presentation import client_context
+from oidc.clients.redirect_uris import origin_of
+
+
+def pending_client(request: HttpRequest) -> dict[str, Any]:
+    """Context processor: the app whose request is pending in this session, as `pending_client`.
+
+    Chromium checks the redirects that follow a form, and signing in may end in one to the app; so the page's
+    policy names the origins of the apps that wait.
+    """
+    session = getattr(request, "session", None)
+    if session is None or SESSION_KEY not in session:
+        return {"asking": None}
+    pending = pending_interactions(session)
+    if not hasattr(request, "form_action_origins"):  # a page of one app alone has named its origin itself
+        origins = {origin_of(each.parameters.get("redirect_uri")) for each in pending}
+        request.form_action_origins = sorted(origins)  # type: ignore[attr-defined]
+    client = find_client(pending[-1].parameters.get("client_id")) if pending else None
+    if client is None:
+        return {"asking": None}
+    return {"asking": client_context(client) | {"resume_url": f"{reverse('resume')}?request={pending[-1].key}"}}

@@ -1,0 +1,223 @@
+"""Invitations to projects.
+
+The mail says who invites and where to look, and nothing in it acts by being opened. Who signs in with the invited
+address, once that is proven, sees the invitation in the console and answers there. Nothing tells whether an address has
+an account.
+
+An invitation is its sender's word, and ends with their right to give it: when they leave, are demoted or deactivated,
+or delete their account. Whether they may still invite is asked once more when it is accepted.
+"""
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+
+from accounts.mail import outbox, recipient_limit
+from accounts.mail.recipient_limit import RecipientLimitReached
+from accounts.models import Account
+from devportal.lib import clock
+from devportal.lib.mail import validate_mail_address
+from oidc.models import Project, ProjectInvitation, ProjectMember
+from oidc.projects.audit import report_project_event
+from oidc.projects.locking import Gone, lock_project
+from oidc.projects.quotas import QuotaExceeded, check_project_quota
+from oidc.projects.roles import Role, lock_for_change
+
+MAIL_INTERVAL = timedelta(hours=1)
+MAX_SHOWN = 50
+KEEP_ENDED = timedelta(days=1)
+# One that ran out can be seen and renewed for so long.
+KEEP_EXPIRED = timedelta(days=30)
+
+
+class InvitationNotFound(Exception):
+    """The invitation is not there (any more), or is for another address."""
+
+
+class AlreadyMember(Exception):
+    """The address is that of a member."""
+
+
+def invite(project: Project, email: str, role: str, actor: Account) -> ProjectInvitation:
+    """Invite an address, or renew its invitation, and mail it.
+
+    One project mails one address once an hour; between mails a renewal still counts. Raises AlreadyMember,
+    QuotaExceeded, Gone; ValidationError for an address that can't be mailed.
+    """
+    address = email.strip().lower()
+    validate_mail_address(address)
+    with lock_for_change(project, actor, Role.OWNER) as me:
+        return _invite(me.project, address, Role(role), actor)
+
+
+def _invite(row: Project, address: str, role: Role, actor: Account) -> ProjectInvitation:
+    now = clock.now()
+    if row.members.filter(account__email=address).exists():
+        raise AlreadyMember
+    found = ProjectInvitation.objects.filter(project=row, email=address).first()
+    if found is None or not found.is_open:
+        _check_places(row)
+    mails = found is None or found.mailed_at <= now - MAIL_INTERVAL
+    if mails:
+        _check_pace(row, actor)
+        _count_mail(address)
+    invitation = found or ProjectInvitation(project=row, email=address)
+    invitation.role, invitation.invited_by, invitation.ended_at = role, actor, None
+    invitation.expires_at = now + timedelta(days=settings.PROJECT_INVITATION_DAYS)
+    invitation.mailed_at = now if mails else invitation.mailed_at
+    invitation.save()
+    if mails:
+        _mail(invitation, actor)
+    report_project_event("invitation.sent", row, actor, address, after={"role": str(invitation.role)})
+    return invitation
+
+
+def _open() -> Q:
+    return Q(ended_at=None, expires_at__gt=clock.now())
+
+
+def _check_places(project: Project) -> None:
+    """Count each open invitation as a member: nobody is invited to what is full. Raises QuotaExceeded."""
+    invited = ProjectInvitation.objects.filter(_open(), project=project).count()
+    if project.members.count() + invited >= settings.MEMBERS_PER_PROJECT:
+        raise QuotaExceeded(
+            f"A project has up to {settings.MEMBERS_PER_PROJECT} members, those who are invited included. "
+            "Remove a member or withdraw an invitation first."
+        )
+
+
+def _check_pace(project: Project, actor: Account) -> None:
+    """Keep the mails within bounds, of one project and of one person in all of theirs. Raises QuotaExceeded."""
+    # The actor's row is locked (oidc.projects.roles.lock_for_change): of several at once each sees the others' mails.
+    lately = ProjectInvitation.objects.filter(mailed_at__gt=clock.now() - MAIL_INTERVAL)
+    if lately.filter(Q(project=project) | Q(invited_by=actor)).count() >= settings.INVITATIONS_PER_HOUR:
+        raise QuotaExceeded("These are many invitations within one hour. Please go on later.")
+
+
+def _count_mail(address: str) -> None:
+    try:
+        recipient_limit.count_mail(address)
+    except RecipientLimitReached as reached:
+        raise QuotaExceeded(str(reached)) from reached
+
+
+def _mail(invitation: ProjectInvitation, actor: Account) -> None:
+    # The proven address alone: a name, the project's included, is free text, and would make this a way to mail
+    # anything to anybody.
+    context = {"inviter": actor.email, "email": invitation.email, "days": settings.PROJECT_INVITATION_DAYS}
+    outbox.queue_mail(invitation.email, "project_invitation", context)
+
+
+def withdraw(invitation: ProjectInvitation, actor: Account) -> None:
+    """Take an invitation back, open or run out. Raises InvitationNotFound when it was answered, Gone."""
+    with lock_for_change(invitation.project_id, actor, Role.OWNER) as me:
+        rows = ProjectInvitation.objects.filter(pk=invitation.pk, project=me.project, ended_at=None)
+        if not rows.update(ended_at=clock.now()):
+            raise InvitationNotFound
+        report_project_event("invitation.withdrawn", me.project, actor, invitation.email)
+
+
+def end_of(project: Project, inviter: Account, actor: Account | None) -> None:
+    """End what `inviter` has sent for a locked project and nobody has answered: they may not invite any more."""
+    rows = ProjectInvitation.objects.filter(project=project, invited_by=inviter, ended_at=None)
+    now = clock.now()
+    for row in rows.order_by("pk"):
+        # One that is answered at this moment was answered before.
+        is_ended = rows.filter(pk=row.pk).update(ended_at=now)
+        if is_ended and row.expires_at > now:
+            report_project_event("invitation.ended", project, actor, row.email, before={"role": row.role})
+
+
+@transaction.atomic
+def end_everywhere(inviter: Account) -> None:
+    """End what somebody has sent for any project, when their account is closed.
+
+    The projects are not locked: whoever accepts at this moment did so before, or finds the invitation ended.
+    """
+    sent = ProjectInvitation.objects.filter(invited_by=inviter, ended_at=None).select_related("project")
+    projects = {row.project_id: row.project for row in sent}
+    for pk in sorted(projects):
+        end_of(projects[pk], inviter, None)
+
+
+def invitations_to_account(account: Account) -> list[ProjectInvitation]:
+    """Return the invitations that a person may answer: open ones to the address that they have proven."""
+    if not account.email_verified:
+        return []
+    rows = ProjectInvitation.objects.filter(_open(), email=account.email, project__deleted_at=None)
+    return list(rows.select_related("project", "invited_by").order_by("pk")[:MAX_SHOWN])
+
+
+def invitations_to_project(project: Project) -> list[ProjectInvitation]:
+    """Return the invitations of a project that nobody has answered, those that have run out included."""
+    rows = ProjectInvitation.objects.filter(project=project, ended_at=None)
+    return list(rows.select_related("invited_by").order_by("pk")[: settings.MEMBERS_PER_PROJECT])
+
+
+def _answerable(pk: int, account: Account) -> tuple[Project, ProjectInvitation]:
+    """Return a person's invitation and its project, locked. Raises InvitationNotFound."""
+    mine = ProjectInvitation.objects.filter(pk=pk, email=account.email)
+    found = mine.first() if account.email_verified else None
+    try:
+        project = lock_project(found.project_id) if found else None
+    except Gone:
+        project = None
+    row = mine.first()  # as it is now that nobody else decides
+    if project is None or row is None:
+        raise InvitationNotFound
+    return project, row
+
+
+@transaction.atomic
+def accept(pk: int, account: Account) -> ProjectMember:
+    """Make the invited person a member. Raises InvitationNotFound, QuotaExceeded.
+
+    Who is a member already keeps their role; an impatient second click finds the first one's work done.
+    """
+    project, row = _answerable(pk, account)
+    member = ProjectMember.objects.filter(project=project, account=account).first()
+    if not row.is_open:
+        if member is not None:
+            return member
+        raise InvitationNotFound
+    if not _may_still_invite(row):
+        raise InvitationNotFound
+    if member is None:
+        if row.role == Role.OWNER:
+            check_project_quota(account)
+        member = ProjectMember.objects.create(project=project, account=account, role=row.role)
+    _end(row)
+    report_project_event(
+        "invitation.accepted", project, account, row.email, after={"role": member.role}, person=account.pk
+    )
+    return member
+
+
+def _may_still_invite(row: ProjectInvitation) -> bool:
+    """Tell whether whoever sent an invitation is an owner of its project, whom nobody has deactivated."""
+    owners = ProjectMember.objects.filter(project=row.project_id, role=Role.OWNER, account__is_active=True)
+    return owners.filter(account=row.invited_by_id).exists()
+
+
+@transaction.atomic
+def decline(pk: int, account: Account) -> None:
+    """Refuse an invitation; one that is not open any more stays as it is. Raises InvitationNotFound."""
+    project, row = _answerable(pk, account)
+    if row.is_open:
+        _end(row)
+        report_project_event("invitation.declined", project, account, row.email, person=account.pk)
+
+
+def _end(row: ProjectInvitation) -> None:
+    row.ended_at = clock.now()
+    row.save(update_fields=["ended_at"])
+
+
+def clear_ended_invitations() -> int:
+    """Delete invitations that were answered or ran out some time ago; return how many went."""
+    now = clock.now()
+    old = Q(ended_at__lt=now - KEEP_ENDED) | Q(expires_at__lt=now - KEEP_EXPIRED)
+    gone, _ = ProjectInvitation.objects.filter(old).delete()
+    return gone

@@ -1,0 +1,97 @@
+"""Projects: making, renaming, deleting, restoring and removing them. Who works on one: oidc/projects/members.py."""
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+
+from accounts.models import Account, PairwiseSubject
+from devportal.lib import clock
+from oidc.models import ClientSecret, Project, ProjectMember, TokenFamily
+from oidc.names import validate_name
+from oidc.projects.audit import report_project_event
+from oidc.projects.locking import Gone, lock_project
+from oidc.projects.quotas import _check_deleted, check_project_quota
+from oidc.projects.roles import Role, lock_for_change
+from oidc.signals import project_ended
+
+
+@transaction.atomic
+def create_project(owner: Account, name: str) -> Project:
+    """Return a new project of `owner`. Raises ValidationError for the name, QuotaExceeded."""
+    validate_name(name)
+    check_project_quota(owner)
+    _check_deleted(owner)
+    project = Project.objects.create(name=name.strip())
+    ProjectMember.objects.create(project=project, account=owner, role=Role.OWNER)
+    report_project_event("project.created", project, owner, after={"name": project.name})
+    return project
+
+
+@transaction.atomic
+def rename_project(project: Project, name: str, actor: Account) -> None:
+    """Give a project another name. Raises ValidationError, Gone."""
+    validate_name(name)
+    before = lock_project(project.pk).name
+    project.name = name.strip()
+    if project.name != before:
+        project.save(update_fields=["name"])
+        report_project_event("project.renamed", project, actor, before={"name": before}, after={"name": project.name})
+
+
+def restorable_until(project: Project) -> datetime | None:
+    """Return the moment until which a deleted project can be restored; None for one that is not deleted."""
+    return project.deleted_at and project.deleted_at + timedelta(days=settings.PROJECT_RESTORE_DAYS)
+
+
+def _end_credentials(project: Project, moment: datetime) -> None:
+    ClientSecret.objects.filter(client__project=project, ended_at=None).update(ended_at=moment)
+    live = TokenFamily.objects.filter(connection__client__project=project, revoked_at=None)
+    live.update(revoked_at=moment, revoked_why="project deleted")
+    project_ended.send(sender=Project, project=project)
+
+
+def delete_project(project: Project, actor: Account) -> None:
+    """End every credential of a project now (security rule 17); what it was can be restored for a while.
+
+    Raises Gone when it is deleted already, or not the actor's any more.
+    """
+    with lock_for_change(project, actor, Role.OWNER) as me:
+        moment = clock.now()
+        Project.objects.filter(pk=me.project_id).update(deleted_at=moment)
+        project.deleted_at = moment
+        _end_credentials(project, moment)
+        report_project_event("project.deleted", project, actor, before={"name": me.project.name})
+
+
+def restore_project(project: Project, actor: Account) -> None:
+    """Bring a deleted project back: clients, members, logs and its people's ids, but no secret and no key.
+
+    Raises Gone when that is not possible any more, or it is there already; QuotaExceeded.
+    """
+    with lock_for_change(project, actor, Role.OWNER, deleted=True) as me:
+        until = restorable_until(me.project)
+        if until is None or until <= clock.now():
+            raise Gone
+        check_project_quota(actor)
+        # Once more: what was under way when the project was deleted may have been written since.
+        _end_credentials(me.project, clock.now())
+        Project.objects.filter(pk=me.project_id).update(deleted_at=None)
+        project.deleted_at = None
+        report_project_event("project.restored", project, actor)
+
+
+@transaction.atomic
+def purge_project(project: Project) -> bool:
+    """Delete a project and everything that hangs on it; tell whether it went, for its owner may just have restored it.
+
+    Its ids are random, so none is ever given out again.
+    """
+    over = clock.now() - timedelta(days=settings.PROJECT_RESTORE_DAYS)
+    row = Project.objects.select_for_update().filter(pk=project.pk, deleted_at__lt=over).first()
+    if row is None:
+        return False
+    report_project_event("project.removed", row, None, before={"name": row.name})
+    row.delete()
+    PairwiseSubject.objects.filter(sector=row.public_id).delete()
+    return True

@@ -1,0 +1,110 @@
+"""Who works on a project: changing roles, removing people, leaving, handing over.
+
+Each of these begins with `oidc.projects.roles.lock_for_change`, which locks the project and looks whether who does it
+still may.
+"""
+
+from typing import Any
+
+from django.db.models import Model, QuerySet
+from django.db.models.signals import post_delete
+from django.dispatch import receiver
+
+from accounts.models import Account
+from devportal.lib import clock
+from oidc.models import FormerMember, Project, ProjectMember
+from oidc.projects import invitations
+from oidc.projects.audit import report_project_event
+from oidc.projects.locking import Gone
+from oidc.projects.quotas import check_project_quota
+from oidc.projects.roles import Role, lock_for_change
+
+
+class LastOwner(Exception):
+    """A project is never left without an owner."""
+
+
+def _current(member: ProjectMember) -> ProjectMember:
+    """Return a member as they are now that nobody else decides. Raises Gone."""
+    row = ProjectMember.objects.select_related("account").filter(pk=member.pk, project=member.project_id).first()
+    if row is None:
+        raise Gone
+    return row
+
+
+def _require_another_owner(member: ProjectMember) -> None:
+    """An owner whose account is closed can't act, and does not count. Raises LastOwner."""
+    owners = ProjectMember.objects.filter(project=member.project_id, role=Role.OWNER, account__is_active=True)
+    if member.role == Role.OWNER and not owners.exclude(pk=member.pk).exists():
+        raise LastOwner
+
+
+def _check_room(account: Account, actor: Account) -> None:
+    check_project_quota(account, "You own" if account == actor else f"{account.email} owns")
+
+
+def change_role(member: ProjectMember, role: str, actor: Account) -> None:
+    """Give a member another role. Raises LastOwner, TooMany, Gone."""
+    with lock_for_change(member.project_id, actor, Role.OWNER, member.account_id) as me:
+        row, role = _current(member), Role(role)
+        if role == row.role:
+            return
+        _require_another_owner(row)
+        if role == Role.OWNER:
+            _check_room(row.account, actor)
+        _set_role(me.project, row, role, actor, "member.role_changed")
+
+
+def _set_role(project: Project, member: ProjectMember, role: Role, actor: Account, action: str) -> None:
+    before, member.role = member.role, role
+    member.save(update_fields=["role"])
+    fields = {"before": {"role": before}, "after": {"role": str(role)}, "person": member.account_id}
+    report_project_event(action, project, actor, member.account.email, **fields)
+    if before == Role.OWNER != role:
+        invitations.end_of(project, member.account, actor)
+
+
+def remove_member(member: ProjectMember, actor: Account) -> None:
+    """Take somebody out of a project; their API keys there end with it. Raises LastOwner, Gone."""
+    with lock_for_change(member.project_id, actor, Role.OWNER, member.account_id) as me:
+        _take_out(me.project, _current(member), actor, "member.removed")
+
+
+def leave_project(project: Project, account: Account) -> None:
+    """Leave a project; one's API keys there end with it. Raises LastOwner, Gone."""
+    with lock_for_change(project, account, Role.VIEWER) as me:
+        _take_out(me.project, me, account, "member.left")
+
+
+def _take_out(project: Project, member: ProjectMember, actor: Account, action: str) -> None:
+    _require_another_owner(member)
+    report_project_event(
+        action, project, actor, member.account.email, before={"role": member.role}, person=member.account_id
+    )
+    invitations.end_of(project, member.account, actor)
+    member.delete()
+
+
+def transfer_ownership(project: Project, to: ProjectMember, actor: Account) -> None:
+    """Make another member an owner; whoever hands the project over stays as a developer. Raises TooMany, Gone."""
+    with lock_for_change(project, actor, Role.OWNER, to.account_id) as me:
+        member = _current(to)
+        if member.account_id == actor.pk or member.project_id != me.project_id or not member.account.is_active:
+            raise Gone
+        if member.role != Role.OWNER:
+            _check_room(member.account, actor)
+        _set_role(me.project, member, Role.OWNER, actor, "project.transferred")
+        ProjectMember.objects.filter(pk=me.pk).update(role=Role.DEVELOPER)
+        invitations.end_of(me.project, actor, actor)
+
+
+@receiver(post_delete, sender=ProjectMember)
+def remember_who_left(
+    sender: Any, instance: ProjectMember, origin: "Model | QuerySet[Any] | None" = None, **kwargs: Any
+) -> None:
+    """Keep that somebody worked on a project, unless the project or their account is what was deleted."""
+    if (origin.model if isinstance(origin, QuerySet) else type(origin)) is ProjectMember:
+        left = {"left_at": clock.now()}
+        FormerMember.objects.update_or_create(
+            project_id=instance.project_id, account_id=instance.account_id, defaults=left
+        )

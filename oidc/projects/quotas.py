@@ -1,0 +1,31 @@
+"""How many projects one person may have."""
+
+from django.conf import settings
+
+from accounts.models import Account
+from oidc.models import ProjectMember
+from oidc.projects.roles import Role
+
+
+class QuotaExceeded(Exception):
+    """There are as many of these as there may be; the argument is a sentence for the person."""
+
+
+def check_project_quota(account: Account, whose: str = "You own") -> None:
+    """Refuse one person more projects than they may own. Raises QuotaExceeded. Call it inside a transaction.
+
+    The person's row is locked, after the project's if that is locked as well.
+    """
+    Account.objects.select_for_update(no_key=True).get(pk=account.pk)
+    owned = ProjectMember.objects.filter(account=account, role=Role.OWNER)
+    if owned.filter(project__deleted_at=None).count() >= settings.PROJECTS_PER_PERSON:
+        raise QuotaExceeded(f"{whose} {settings.PROJECTS_PER_PERSON} projects, which is as many as one person may own.")
+
+
+def _check_deleted(account: Account) -> None:
+    """Making and deleting in turns must not fill the database: what can be restored is kept, and counts."""
+    owned = ProjectMember.objects.filter(account=account, role=Role.OWNER, project__deleted_at__isnull=False)
+    if owned.count() >= settings.PROJECTS_PER_PERSON:
+        raise QuotaExceeded(
+            "You have deleted many projects. You can make new ones when the oldest of those is removed."
+        )

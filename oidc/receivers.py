@@ -1,0 +1,96 @@
+"""What ends when a person's account does: everything that was given out in their name."""
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+from django.db.models.signals import pre_delete
+from django.dispatch import receiver
+
+from accounts.export import addresses_of
+from accounts.models import Account
+from accounts.signals import access_ended, blocking_deletion, exporting
+from devportal.lib import clock
+from oidc.models import Connection, FormerMember, Project, ProjectInvitation, ProjectMember, TokenFamily
+from oidc.projects import invitations
+from oidc.projects.invitations import invitations_to_account
+
+
+@receiver(access_ended)
+def end_authorizations(sender: Any, account: Account, **kwargs: Any) -> None:
+    """End codes, tokens and open invitations of a person who was deactivated or is about to be deleted."""
+    live = TokenFamily.objects.filter(connection__account=account, revoked_at=None)
+    live.update(revoked_at=clock.now(), revoked_why="account ended")
+    invitations.end_everywhere(account)
+
+
+@receiver(exporting)
+def export_connections(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
+    """Return which apps the person connected, for their own export."""
+    rows = Connection.objects.filter(account=account).select_related("client")
+    return {
+        "connected_apps": [
+            {
+                "app": row.client.name,
+                "scopes": row.scopes.split(),
+                "first_authorized_at": row.first_authorized_at.isoformat(),
+                "last_authorized_at": row.last_authorized_at.isoformat(),
+                "removed_at": row.removed_at.isoformat() if row.removed_at else None,
+            }
+            for row in rows
+        ]
+    }
+
+
+@receiver(exporting)
+def export_projects(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
+    """Return which projects the person works on or did, and which they are invited to, for their own export."""
+    rows = ProjectMember.objects.filter(account=account).select_related("project").order_by("pk")
+    return {
+        "projects": [
+            {
+                "project": row.project.name,
+                "id": row.project.public_id,
+                "role": row.role,
+                "since": row.created_at.isoformat(),
+                "deleted_at": row.project.deleted_at.isoformat() if row.project.deleted_at else None,
+            }
+            for row in rows
+        ],
+        "former_projects": [
+            {"project": row.project.name, "until": row.left_at.isoformat()}
+            for row in FormerMember.objects.filter(account=account).select_related("project").order_by("pk")
+        ],
+        "project_invitations": [
+            {"project": row.project.name, "role": row.role, "expires_at": row.expires_at.isoformat()}
+            for row in invitations_to_account(account)
+        ],
+    }
+
+
+@receiver(blocking_deletion)
+def block_deletion_of_last_owner(sender: Any, account: Account, **kwargs: Any) -> list[str]:
+    """A project is never left without an owner who can act; a deleted one needs none.
+
+    Inside the transaction that deletes the account, the projects stay locked until its end: whoever leaves one of them
+    at the same moment comes after.
+    """
+    owner = ProjectMember.Role.OWNER
+    live = ProjectMember.objects.filter(account=account, role=owner, project__deleted_at=None)
+    with transaction.atomic():
+        list(Project.objects.select_for_update(no_key=True).filter(pk__in=live.values("project")).order_by("pk"))
+        others = ProjectMember.objects.filter(project=OuterRef("project"), role=owner, account__is_active=True)
+        alone = list(live.exclude(Exists(others.exclude(account=account))).select_related("project").order_by("pk"))
+    return [
+        f"You are the only owner of the project {member.project.name}: hand it over or delete it first."
+        for member in alone
+    ]
+
+
+@receiver(pre_delete, sender=Account)
+def anonymize_connections(sender: Any, instance: Account, **kwargs: Any) -> None:
+    """Before an account goes: nothing stays alive, and the connections that the cap counts name nobody."""
+    with transaction.atomic():
+        end_authorizations(sender, instance)
+        Connection.objects.filter(account=instance).update(scopes="", removed_at=clock.now())
+        ProjectInvitation.objects.filter(email__in=addresses_of(instance)).delete()

@@ -1,0 +1,1 @@
+"""Signing keys: those in use, and their rotation."""

@@ -1,0 +1,1 @@
+"""Codes, tokens and their families: issuing, finding, rotating and revoking them."""

@@ -1,0 +1,78 @@
+"""Authorization codes: creating them, and whether one may be redeemed (RFC 6749 §4.1.2)."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+
+from accounts.authentication import Authentication
+from devportal.lib import clock
+from devportal.lib.credentials import digest
+from oidc import scopes as scope_rules
+from oidc.models import AuthorizationCode, Connection, TokenFamily
+from oidc.sign_in_log import set_reason
+from oidc.tokens.families import inactive_reason, is_active, revoke_family
+
+
+def create_code(
+    raw: str,
+    connection: Connection,
+    *,
+    scopes: list[str],
+    redirect_uri: str,
+    code_challenge: str,
+    nonce: str,
+    authentication: Authentication,
+    request_key: str,
+) -> AuthorizationCode:
+    """Store a fresh code and the family that begins with it. Call it with the connection's row locked.
+
+    A code that the same pending request got before and that nobody has used ends: a consent form that is sent
+    twice leaves one live code.
+    """
+    unused = AuthorizationCode.objects.filter(
+        request_key=request_key, consumed_at=None, family__connection=connection, family__revoked_at=None
+    )
+    for twin in unused.select_related("family"):
+        revoke_family(twin.family, "answered again")
+    family = TokenFamily.objects.create(
+        connection=connection,
+        scope=scope_rules.format_scope(scopes),
+        nonce=nonce,
+        auth_time=datetime.fromtimestamp(authentication.at, UTC),
+        amr=list(authentication.methods),
+        created_at=clock.now(),
+    )
+    return AuthorizationCode.objects.create(
+        family=family,
+        request_key=request_key,
+        code=digest(raw),
+        application_id=connection.client_id,
+        user_id=connection.account_id or 0,  # checked by the caller: a connection without a person issues nothing
+        redirect_uri=redirect_uri,
+        scope=family.scope,
+        code_challenge=code_challenge,
+        code_challenge_method=AuthorizationCode.CODE_CHALLENGE_S256,
+        expires=clock.from_now(settings.AUTHORIZATION_CODE_SECONDS),
+    )
+
+
+def redeemable_code(row: Any) -> AuthorizationCode | None:
+    """Return the client's own code if it may be exchanged now, else None, with the reason noted.
+
+    A code that comes back after it was used was seen by somebody else: what it gave ends (RFC 6749 §4.1.2).
+    """
+    if not isinstance(row, AuthorizationCode):
+        set_reason("The code is unknown, or was given to another client.")
+        return None
+    if row.consumed_at is not None:
+        revoke_family(row.family, "code replayed")
+        set_reason("The code was used before. Everything that it gave has ended.")
+        return None
+    if row.expires <= clock.now():
+        set_reason(f"The code is older than {settings.AUTHORIZATION_CODE_SECONDS} seconds.")
+        return None
+    if not is_active(row.family):
+        set_reason(inactive_reason(row.family))
+        return None
+    return row

@@ -1,0 +1,62 @@
+"""Token families: everything that came from one authorization, and whether it may be used now."""
+
+from devportal.lib import clock
+from devportal.lib.audit import Event, report
+from devportal.lib.credentials import digest
+from oidc import scopes as scope_rules
+from oidc.models import AccessToken, RefreshToken, TokenFamily
+
+
+def inactive_reason(family: TokenFamily) -> str:
+    """Return, for the client's developer, why nothing of this family may be used."""
+    client = family.connection.client
+    if not client.is_on:
+        return "The client is turned off, or its project is suspended."
+    if family.revoked_at is not None:
+        return f"The authorization has ended: {family.revoked_why}."
+    return "The person removed the app's access, or their account is closed."
+
+
+def is_granted(family: TokenFamily) -> bool:
+    """Tell whether the person still gives what this family stands for: it, its consent and the person themselves."""
+    connection = family.connection
+    return bool(
+        family.revoked_at is None
+        and connection.removed_at is None
+        and connection.account is not None
+        and connection.account.is_active
+        and connection.subject is not None
+    )
+
+
+def is_active(family: TokenFamily) -> bool:
+    """Tell whether anything of this family may be used now: given by its person, to a client that is on."""
+    return is_granted(family) and family.connection.client.is_on
+
+
+def revoke_family(family: TokenFamily, why: str) -> None:
+    """End everything that came from one authorization; the consent stays."""
+    ended = TokenFamily.objects.filter(pk=family.pk, revoked_at=None).update(revoked_at=clock.now(), revoked_why=why)
+    if ended:
+        client = family.connection.client
+        report(Event("family.ended", None, client.project.public_id, client.client_id, {"why": why}))
+
+
+def effective_scopes(family: TokenFamily) -> list[str]:
+    """Return what a family may have now: what was granted, less what consent or approval has since withdrawn."""
+    connection = family.connection
+    still = set(connection.scopes.split()) & scope_rules.allowed_scopes(connection.client)
+    return [scope for scope in scope_rules.parse_scope(family.scope) if scope in still]
+
+
+def find_family_by_token(raw: str, client_pk: int, *, access_tokens_too: bool) -> TokenFamily | None:
+    """Return the family of a refresh (or access) token of this client, live or not (RFC 7009 §2.1)."""
+    lookup = {"token_checksum": digest(raw), "application_id": client_pk}
+    refresh = RefreshToken.objects.select_related("family__connection__client__project").filter(**lookup).first()
+    if refresh is not None:
+        family: TokenFamily = refresh.family
+        return family
+    if not access_tokens_too:
+        return None
+    access = AccessToken.objects.select_related("family__connection__client__project").filter(**lookup).first()
+    return None if access is None else access.family

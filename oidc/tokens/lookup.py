@@ -1,0 +1,168 @@
+"""What a request to the token or revocation endpoint shows, read in one statement.
+
+Client, live secrets, and the code or refresh token that came along, with the family, consent, person and subject it
+hangs on: all of it is needed to answer, and a statement each would cost more than everything else together.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.conf import settings
+from django.db.models import FilteredRelation, Q, QuerySet
+
+from accounts.models import Account, PairwiseSubject
+from devportal.lib.credentials import digest
+from devportal.lib.prepared_queries import PreparedQuery, RowMapper
+from oidc.clients.lookup import is_possible_client_id
+from oidc.models import (
+    AccessToken,
+    AuthorizationCode,
+    Client,
+    ClientSecret,
+    Connection,
+    Project,
+    RefreshToken,
+    TokenFamily,
+)
+
+CLIENT_FIELDS = (
+    "client_id",
+    "authorization_grant_type",
+    "project_id",
+    "type",
+    "enabled",
+    "first_party",
+    "approved_scopes",
+    "name",
+)
+PROJECT_FIELDS = ("public_id", "suspended_at", "deleted_at")
+_SECRET_FIELDS = ("digest", "last_used_at")
+_FAMILY_FIELDS = ("connection_id", "scope", "nonce", "auth_time", "revoked_at")
+_CONNECTION_FIELDS = ("account_id", "client_id", "subject_id", "scopes", "removed_at")
+ACCOUNT_FIELDS = ("email", "email_verified", "given_name", "family_name", "picture", "is_active")
+SUBJECT_FIELDS = ("sub", "picture_key")
+_CODE_FIELDS = ("family_id", "user_id", "application_id", "redirect_uri", "code_challenge", "code_challenge_method")
+_REFRESH_FIELDS = ("family_id", "user_id", "application_id", "expires", "revoked")
+
+_CLIENT_PARTS: dict[str, Any] = {
+    "": (Client, CLIENT_FIELDS),
+    "project": (Project, PROJECT_FIELDS),
+    "live_secret": (ClientSecret, _SECRET_FIELDS),
+}
+
+
+def family_parts(path: str) -> dict[str, Any]:
+    """Return the parts of a Joined for a family and what it hangs on (its client apart)."""
+    return {
+        path: (TokenFamily, _FAMILY_FIELDS),
+        f"{path}__connection": (Connection, _CONNECTION_FIELDS),
+        f"{path}__connection__account": (Account, ACCOUNT_FIELDS),
+        f"{path}__connection__subject": (PairwiseSubject, SUBJECT_FIELDS),
+    }
+
+
+_ALONE = RowMapper(_CLIENT_PARTS)
+_WITH_CODE = RowMapper(
+    _CLIENT_PARTS
+    | {"shown": (AuthorizationCode, (*_CODE_FIELDS, "expires", "consumed_at"))}
+    | family_parts("shown__family")
+)
+_TOKEN = RowMapper(
+    {"": (AccessToken, ("family_id", "user_id", "application_id", "expires", "scope"))}
+    | family_parts("family")
+    | {
+        "family__connection__client": (Client, CLIENT_FIELDS),
+        "family__connection__client__project": (Project, PROJECT_FIELDS),
+    }
+)
+_WITH_REFRESH_TOKEN = RowMapper(
+    _CLIENT_PARTS | {"shown": (RefreshToken, _REFRESH_FIELDS)} | family_parts("shown__family")
+)
+
+
+def _clients(**shown: FilteredRelation) -> "QuerySet[Any, Any]":
+    live = FilteredRelation("secrets", condition=Q(secrets__ended_at=None))
+    clients: QuerySet[Any, Any] = Client.objects.annotate(live_secret=live, **shown)
+    return clients
+
+
+def _client(client_id: str, paths: list[str], **shown: FilteredRelation) -> "QuerySet[Any, Any]":
+    return _clients(**shown).filter(client_id=client_id).values_list(*paths)
+
+
+def _client_with_code(client_id: str, code: str) -> "QuerySet[Any, Any]":
+    shown = FilteredRelation("authorizationcode", condition=Q(authorizationcode__code=code))
+    return _client(client_id, _WITH_CODE.paths, shown=shown)
+
+
+def _client_with_refresh_token(client_id: str, checksum: str) -> "QuerySet[Any, Any]":
+    shown = FilteredRelation("refreshtoken", condition=Q(refreshtoken__token_checksum=checksum))
+    return _client(client_id, _WITH_REFRESH_TOKEN.paths, shown=shown)
+
+
+def _client_of_refresh_token(checksum: str) -> "QuerySet[Any, Any]":
+    shown = FilteredRelation("refreshtoken", condition=Q(refreshtoken__token_checksum=checksum))
+    return _clients(shown=shown).filter(shown__token_checksum=checksum).values_list(*_WITH_REFRESH_TOKEN.paths)
+
+
+def _access_token(checksum: str) -> "QuerySet[Any, Any]":
+    return AccessToken.objects.filter(token_checksum=checksum).values_list(*_TOKEN.paths)
+
+
+_READ_ACCESS_TOKEN = PreparedQuery(["checksum"], _access_token)
+_READ_ALONE = PreparedQuery(["client_id"], lambda client_id: _client(client_id, _ALONE.paths))
+_READ_WITH_CODE = PreparedQuery(["client_id", "digest"], _client_with_code)
+_READ_WITH_REFRESH_TOKEN = PreparedQuery(["client_id", "digest"], _client_with_refresh_token)
+_READ_BY_REFRESH_TOKEN = PreparedQuery(["digest"], _client_of_refresh_token)
+
+
+@dataclass(frozen=True)
+class PresentedCredentials:
+    """A client as a request names it (None: unknown), its live secrets, and its code or refresh token.
+
+    `proven` tells that one of the secrets came along.
+    """
+
+    client: Client | None = None
+    secrets: list[ClientSecret] = field(default_factory=list)
+    credential: AuthorizationCode | RefreshToken | None = None
+    proven: bool = False
+
+
+def look_up_access_token(raw: str) -> AccessToken | None:
+    """Return the row of an access token with all that it hangs on, or None."""
+    rows = _READ_ACCESS_TOKEN.rows(digest(raw))
+    row: AccessToken | None = _TOKEN.build(rows[0])[""] if rows else None
+    return row
+
+
+def look_up_credentials(
+    client_id: str | None, *, code: str | None = None, refresh_token: str | None = None
+) -> PresentedCredentials:
+    """Return what the database knows of a client and of one raw code or refresh token of that client."""
+    if not is_possible_client_id(client_id):
+        client_id = settings.CLIENT_ID_PREFIX  # nobody's: an impossible id takes as long as any other
+    if code is not None:
+        joined, rows = _WITH_CODE, _READ_WITH_CODE.rows(client_id or "", digest(code))
+    elif refresh_token is not None:
+        joined, rows = _WITH_REFRESH_TOKEN, _READ_WITH_REFRESH_TOKEN.rows(client_id or "", digest(refresh_token))
+    else:
+        joined, rows = _ALONE, _READ_ALONE.rows(client_id or "")
+    return _presented(joined, rows)
+
+
+def look_up_by_refresh_token(raw: str) -> PresentedCredentials:
+    """Return the client that a raw refresh token was given to, and the token."""
+    return _presented(_WITH_REFRESH_TOKEN, _READ_BY_REFRESH_TOKEN.rows(digest(raw)))
+
+
+def _presented(joined: RowMapper, rows: list[Any]) -> PresentedCredentials:
+    if not rows:
+        return PresentedCredentials()
+    found = [joined.build(row) for row in rows]
+    first = found[0]
+    credential = first.get("shown")
+    if credential is not None:
+        credential.family.connection.client = first[""]
+    secrets = [row["live_secret"] for row in found if row["live_secret"] is not None]
+    return PresentedCredentials(first[""], secrets, credential)

@@ -1,0 +1,48 @@
+"""Answers that go back to the app: by redirect or by form, with `state` and `iss` (RFC 9207)."""
+
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from oauth2_provider.http import OAuth2ResponseRedirect
+
+from oidc.authorization.requests import AuthorizationRequest
+from oidc.clients.redirect_uris import origin_of
+from oidc.errors import AuthorizationError
+
+
+def see_other(url: str) -> HttpResponse:
+    """Have the browser come back with a GET, and so with its cookies, after a form from another site."""
+    response = HttpResponseRedirect(url)
+    response.status_code = 303
+    return response
+
+
+def authorization_error_response(
+    request: HttpRequest, attempt: AuthorizationRequest, error: AuthorizationError
+) -> HttpResponse:
+    """Tell the app why it gets no code (RFC 6749 §4.1.2.1). The redirect URL was checked before."""
+    return authorization_response(
+        request, attempt, {"error": error.code, "error_description": error.public_description}
+    )
+
+
+def authorization_response(
+    request: HttpRequest, attempt: AuthorizationRequest, parameters: dict[str, str]
+) -> HttpResponse:
+    """Send `parameters` to the app's redirect URL, in the response mode that it asked for."""
+    fields = parameters | ({"state": attempt.state} if attempt.state else {}) | {"iss": settings.ISSUER}
+    if attempt.response_mode == "form_post":
+        request.form_action_origins = [origin_of(attempt.redirect_uri)]  # type: ignore[attr-defined]
+        context = {"action": attempt.redirect_uri, "fields": list(fields.items())}
+        response = render(request, "oidc/form_post.html", context)
+    else:
+        separator = "&" if "?" in attempt.redirect_uri else "?"
+        url = f"{attempt.redirect_uri}{separator}{urlencode(fields)}"
+        response = OAuth2ResponseRedirect(url, attempt.client.get_allowed_schemes())
+        if request.method == "POST":
+            response.status_code = 303  # a GET follows, whatever the browser (RFC 9700 §4.12)
+    response["Cache-Control"] = "no-store"
+    response["Referrer-Policy"] = "no-referrer"
+    return response

@@ -1,0 +1,253 @@
+"""Usage that waits in Redis: batches, writers that crash, writers that meet."""
+
+import threading
+import time
+from typing import Any
+
+import pytest
+import redis
+
+from api.models import UsageBatch, UsageBucket
+from api.usage import recording
+from devportal.lib.ratelimit import counters as counting
+from devportal.lib.ratelimit import redis_counters
+from devportal.lib.ratelimit.counters import Counters, Limit, RedisCounters
+from devportal.lib.ratelimit.windows import Batch
+from tests.api.calls import ME, call
+from tests.api.conftest import Key
+from tests.api.stores import slow_road, stopped
+
+pytestmark = pytest.mark.redis
+
+
+@pytest.fixture
+def store(redis_url: str) -> Any:
+    client = redis.Redis.from_url(redis_url)
+    client.flushall()
+    return client
+
+
+@pytest.fixture
+def shared(redis_url: str, store: Any, monkeypatch: pytest.MonkeyPatch) -> Counters:
+    """The service's counters, on Redis."""
+    made = Counters(RedisCounters(redis_url))
+    for module in ("api.throttling", "api.usage.recording", "devportal.lib.ratelimit.limits"):
+        monkeypatch.setattr(f"{module}.counters", lambda: made)
+    return made
+
+
+def total() -> int:
+    return sum(UsageBucket.objects.values_list("count", flat=True))
+
+
+def test_it_travels_with_the_next_call_and_is_written(key: Key, shared: Counters, store: Any) -> None:
+    for _ in range(5):
+        call(ME, key.raw)
+    # The last one waits for the next call in the process.
+    assert sum(map(int, store.hvals("usage"))) == 4
+    assert recording.flush_usage() == 5
+    assert total() == 5
+    assert not list(store.scan_iter("usage*"))
+
+
+def test_workers_add_up(key: Key, shared: Counters, redis_url: str) -> None:
+    call(ME, key.raw)
+    field = next(iter(dict(shared._finished)))
+    others = [Counters(RedisCounters(redis_url)) for _ in range(3)]
+    for other in others:
+        for _ in range(10):
+            other.finished(field)
+            other.take([Limit("x", 1000)])
+    assert recording.flush_usage() == 30 + 1
+    assert total() == 31
+
+
+def test_a_crash_after_the_batch_was_taken(key: Key, shared: Counters, store: Any) -> None:
+    call(ME, key.raw)
+    call(ME, key.raw)
+    assert shared.shared is not None
+    taken = shared.shared.drain()
+    assert taken is not None
+    # The one that took it is gone; another comes.
+    for _ in range(3):
+        recording.flush_usage()
+    assert total() == 2
+    assert not list(store.scan_iter("usage*"))
+
+
+def test_a_crash_between_writing_and_settling(
+    key: Key, shared: Counters, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call(ME, key.raw)
+    call(ME, key.raw)
+
+    def crash(self: RedisCounters, batch_id: str) -> None:
+        raise RuntimeError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RedisCounters, "settle", crash)
+        with pytest.raises(RuntimeError):
+            recording.flush_usage()
+    assert len(list(store.scan_iter("usage:batch:*"))) == 1
+    recording.flush_usage()
+    assert total() == 2
+    assert not list(store.scan_iter("usage*"))
+
+
+def test_two_that_drain_at_once_see_one_batch(key: Key, shared: Counters, redis_url: str) -> None:
+    for _ in range(3):
+        call(ME, key.raw)
+    first, second = (RedisCounters(redis_url) for _ in range(2))
+    one, other = first.drain(), second.drain()
+    assert one is not None
+    assert one == other
+    for holder, batch in ((first, one), (second, other)):
+        assert batch is not None
+        _, is_new = UsageBatch.objects.get_or_create(batch_id=batch[0])
+        if is_new:
+            recording._write(batch[1])
+        holder.settle(batch[0])
+    assert total() == 2
+    assert (first.drain(), second.drain()) == (None, None)
+
+
+def test_many_that_drain_at_once_lose_nothing(redis_url: str, store: Any) -> None:
+    writers = [RedisCounters(redis_url) for _ in range(4)]
+    batches: dict[str, dict[str, int]] = {}
+    done = threading.Event()
+
+    def drain(writer: RedisCounters) -> None:
+        while not done.is_set():
+            batch = writer.drain()
+            # One that was settled in between is empty; whoever had it wrote it.
+            if batch is not None and batch[1]:
+                batches[batch[0]] = batch[1]
+                writer.settle(batch[0])
+
+    threads = [threading.Thread(target=drain, args=(writer,)) for writer in writers[1:]]
+    for thread in threads:
+        thread.start()
+    for _ in range(300):
+        writers[0].take([Limit("x", 10_000)], {"f": 1})
+    done.set()
+    for thread in threads:
+        thread.join()
+    while batch := writers[0].drain():
+        batches[batch[0]] = batch[1]
+        writers[0].settle(batch[0])
+    assert sum(counts["f"] for counts in batches.values()) == 300
+    assert not list(store.scan_iter("usage*"))
+
+
+def test_a_flush_without_redis_keeps_what_is_there(key: Key, shared: Counters, redis_url: str) -> None:
+    for _ in range(3):
+        call(ME, key.raw)
+    here = shared.shared
+    shared.shared = RedisCounters("redis://127.0.0.1:1/0")
+    assert recording.flush_usage() == 1
+    assert shared.failures == 1
+    shared.shared = here
+    assert recording.flush_usage() == 2
+    assert total() == 3
+
+
+# --- What was on its way when an answer did not come ---
+
+
+def usage_on(store: Any) -> int:
+    """Return how much usage Redis holds, batches that are being written included."""
+    names = [*store.scan_iter("usage*")]
+    return sum(int(number) for name in names for number in store.hvals(name))
+
+
+def test_a_parcel_that_comes_again_counts_once(redis_url: str, store: Any) -> None:
+    shared = RedisCounters(redis_url)
+    for _ in range(3):
+        shared.take([Limit("a", 10)], {"f": 2}, "one")
+        shared.keep(Batch("one", {"f": 2}))
+    shared.keep(Batch("two", {"f": 2}))
+    assert usage_on(store) == 4
+    # Remembered for a while, and not for ever.
+    assert 0 < store.ttl("parcel:one") <= 120
+
+
+def test_a_late_answer_is_asked_for_again_by_the_next_call(key: Key, redis_url: str, store: Any) -> None:
+    with slow_road(redis_url) as road:
+        made = Counters(RedisCounters(road.url))
+        made.finished("f")
+        road.delay = 0.3
+        assert made.take([Limit("a", 10)]).allowed
+        road.delay = 0.0
+        time.sleep(max(0.4, counting.REDIS_PAUSE_SECONDS))
+        made.finished("f")
+        for _ in range(3):
+            assert made.take([Limit("a", 10)]).allowed
+    assert made.failures == 1
+    assert usage_on(store) == 2
+    assert made.local.fields == 0
+
+
+def test_what_a_stopped_redis_takes_up_later_counts_once(redis_url: str, store: Any) -> None:
+    made = Counters(RedisCounters(redis_url))
+    made.take([Limit("a", 10)])
+    made.finished("f")
+    with stopped(redis_url):
+        assert made.take([Limit("a", 10)]).allowed
+    # It runs again, and answers what it was asked while it stood still.
+    time.sleep(counting.REDIS_PAUSE_SECONDS)
+    made.take([Limit("a", 10)])
+    assert usage_on(store) == 1
+    assert made.local.fields == 0
+
+
+def test_what_was_counted_without_redis_travels_when_it_is_back(
+    redis_url: str, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A worker of its own never drains: what it holds must not wait until it stops.
+    monkeypatch.setattr(counting, "FIELDS_PER_TRIP", 4)
+    made = Counters(RedisCounters("redis://127.0.0.1:1/0"))
+    for number in range(10):
+        made.finished(f"f{number}")
+        made.take([Limit("a", 100)])
+    assert made.local.fields > 0
+    made.shared = RedisCounters(redis_url)
+    made._not_before = 0
+    for _ in range(4):
+        made.take([Limit("a", 100)])
+    assert made.local.fields == 0
+    assert usage_on(store) == 10
+
+
+def test_a_parcel_in_doubt_is_written_here_when_nobody_answers(redis_url: str, store: Any) -> None:
+    made = Counters(RedisCounters(redis_url))
+    made.take([Limit("a", 10)])
+    made.finished("f")
+    with stopped(redis_url):
+        made.take([Limit("a", 10)])
+        made.shared = RedisCounters("redis://127.0.0.1:1/0")
+        assert [counts for _, _, counts in made.drain()] == [{"f": 1}]
+
+
+def test_a_large_batch_is_drained_however_long_redis_takes(
+    redis_url: str, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with slow_road(redis_url) as road:
+        made = RedisCounters(road.url)
+        made.take([Limit("a", 10)], {"f": 1})
+        road.delay = 3 * redis_counters.REDIS_TIMEOUT_SECONDS
+        batch = made.drain()
+        assert batch is not None
+        assert batch[1] == {"f": 1}
+        made.settle(batch[0])
+    assert not [*store.scan_iter("usage*"), *store.scan_iter("batches")]
+
+
+def test_log_entries_stop_at_a_bound_and_counts_go_on(redis_url: str, store: Any) -> None:
+    store.hset("usage", mapping={f"x{n}": 1 for n in range(200_000)})
+    shared = RedisCounters(redis_url)
+    shared.take([Limit("a", 10)], {"log|entry": 1, "f": 1})
+    assert store.hget("usage", "log|entry") is None
+    assert store.hget("usage", "f") == b"1"
+    store.hdel("usage", "x1", "x2")
+    shared.take([Limit("a", 10)], {"log|entry": 1})
+    assert store.hget("usage", "log|entry") == b"1"

@@ -1,0 +1,218 @@
+"""`manage.py provision`: declared state, idempotent, and nothing changed by a bad file."""
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from allauth.account.models import EmailAddress
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from accounts.models import Account
+from api.models import ApiKey
+from oidc.clients.authentication import authenticate_client
+from oidc.models import Client, Project, ProjectMember
+
+pytestmark = pytest.mark.django_db
+
+FILE = """
+[[people]]
+email = "Dana@example.com"
+password = "a long password 1"
+given_name = "Dana"
+
+[[people]]
+email = "robin@example.com"
+roles = ["reviewer"]
+
+[[projects]]
+name = "Orbit"
+owner = "dana@example.com"
+members = [{email = "robin@example.com", role = "viewer"}]
+
+[[projects.clients]]
+name = "Web"
+type = "web"
+redirect_uris = ["http://localhost:3000/callback"]
+approved_scopes = ["account.read"]
+
+[[projects.clients]]
+name = "Live"
+type = "spa"
+redirect_uris = ["http://localhost:3001/a", "http://localhost:3001/b"]
+"""
+
+
+KEY = """
+[[projects.api_keys]]
+name = "Nightly"
+owner = "robin@example.com"
+permissions = ["account.read"]
+expires = 2031-01-01T00:00:00Z
+"""
+
+
+def provision(tmp_path: Path, text: str, *options: str) -> dict[str, Any]:
+    file = tmp_path / "state.toml"
+    file.write_text(text)
+    out = StringIO()
+    call_command("provision", str(file), "--json", *options, stdout=out)
+    result: dict[str, Any] = json.loads(out.getvalue())
+    return result
+
+
+def test_it_creates_what_the_file_declares_in_its_order(tmp_path: Path) -> None:
+    result = provision(tmp_path, FILE)
+    assert list(result) == ["issuer", "base_url", "people", "projects"]
+    assert result["issuer"] == "http://localhost:8000/"
+    assert result["people"] == [
+        {"email": "dana@example.com", "password": "a long password 1"},
+        {"email": "robin@example.com", "password": None},
+    ]
+    (project,) = result["projects"]
+    assert list(project) == ["id", "name", "clients", "api_keys"]
+    web, live = project["clients"]
+    assert (web["name"], live["name"]) == ("Web", "Live")
+    assert live["client_secret"] is None
+    assert live["redirect_uris"] == ["http://localhost:3001/a", "http://localhost:3001/b"]
+    assert authenticate_client(None, web["client_id"], web["client_secret"]).client is not None
+    dana, robin = Account.objects.order_by("email")
+    assert dana.check_password("a long password 1")
+    assert dana.email_verified
+    assert not robin.has_usable_password()
+    assert robin.is_staff
+    assert not robin.is_superuser
+    assert EmailAddress.objects.get(user=dana).primary
+    assert {m.role for m in ProjectMember.objects.all()} == {"owner", "viewer"}
+
+
+def test_a_second_run_changes_nothing_and_shows_no_secret(tmp_path: Path) -> None:
+    first = provision(tmp_path, FILE)
+    second = provision(tmp_path, FILE)
+    first["projects"][0]["clients"][0]["client_secret"] = None
+    assert second == first
+    assert (Account.objects.count(), Project.objects.count(), Client.objects.count()) == (2, 1, 2)
+
+
+def test_rotating_replaces_the_secret(tmp_path: Path) -> None:
+    before = provision(tmp_path, FILE)["projects"][0]["clients"][0]
+    after = provision(tmp_path, FILE, "--rotate-secrets")["projects"][0]["clients"][0]
+    assert after["client_secret"] not in (None, before["client_secret"])
+    assert Client.objects.get(name="Web").secrets.filter(ended_at=None).count() == 1
+
+
+def test_what_the_file_leaves_out_stays(tmp_path: Path) -> None:
+    provision(tmp_path, FILE)
+    Client.objects.filter(name="Web").update(enabled=False)
+    dana = Account.objects.get(email="dana@example.com")
+    dana.set_password("changed since")
+    dana.save()
+    provision(tmp_path, FILE.replace('given_name = "Dana"', ""))
+    dana.refresh_from_db()
+    assert dana.given_name == "Dana"
+    assert dana.check_password("changed since")
+    client = Client.objects.get(name="Web")
+    assert not client.enabled
+    assert client.approved_scopes == "account.read"
+
+
+def test_suspending_and_verifying(tmp_path: Path) -> None:
+    text = FILE.replace('name = "Orbit"', 'name = "Orbit"\nsuspended = true').replace(
+        'type = "spa"', 'type = "spa"\nverified = true'
+    )
+    provision(tmp_path, text)
+    assert Project.objects.get().is_suspended
+    assert Client.objects.get(name="Live").is_verified
+    provision(tmp_path, text.replace("true", "false"))
+    assert not Project.objects.get().is_suspended
+    assert not Client.objects.get(name="Live").is_verified
+
+
+@pytest.mark.parametrize(
+    ("broken", "key"),
+    [
+        (FILE.replace('type = "spa"', 'type = "app"'), "projects[0].clients[1].type"),
+        (FILE.replace('owner = "dana', 'owner = "nobody'), "projects[0].owner"),
+        (FILE.replace("http://localhost:3000/callback", "http://app.example.com/"), "clients[0].redirect_uris[0]"),
+        (FILE.replace("http://localhost:3001/b", "http://localhost:3001/a"), "clients[1].redirect_uris"),
+        (FILE.replace("given_name", "givenname"), "people[0].givenname"),
+        (FILE.replace('roles = ["reviewer"]', 'roles = ["king"]'), "people[1].roles[0]"),
+        (FILE.replace('"account.read"', '"email"'), "approved_scopes[0]"),
+        (FILE.replace('password = "a long password 1"', "password = 7"), "people[0].password"),
+        (FILE.replace('"Dana@example.com"', '"Dana"'), "people[0].email"),
+        (FILE.replace('name = "Orbit"', 'name = ""'), "projects[0].name"),
+        (FILE.replace('name = "Orbit"', 'name = "0pen Port"'), "projects[0].name"),
+        (FILE.replace('name = "Live"', 'name = "Openport Live"'), "projects[0].clients[1].name"),
+        (FILE + "\n[[plans]]\nid = 'pro'\n", "plans[0].display_name"),
+        (FILE + "\n[[families]]\nowner = 'x'\n", "families[0].owner"),
+        (FILE + KEY.replace("robin", "nobody"), "projects[0].api_keys[0].owner"),
+        (FILE + KEY.replace("account.read", "everything"), "projects[0].api_keys[0].permissions[0]"),
+        (FILE + KEY.replace("Z\n", "\n"), "projects[0].api_keys[0].expires"),
+        (FILE.replace('roles = ["reviewer"]', "subscription = {}"), "people[1].subscription.plan"),
+        (FILE + "\nextra = 1\n", "extra"),
+        ("people = 3", "people"),
+        ("people = [3]", "people[0]"),
+        ("not toml at all", ""),
+        (FILE.replace('role = "viewer"', 'role = "king"'), "projects[0].members[0].role"),
+    ],
+)
+def test_a_bad_file_is_refused_by_key_and_changes_nothing(tmp_path: Path, broken: str, key: str) -> None:
+    with pytest.raises(CommandError) as refused:
+        provision(tmp_path, broken)
+    assert key in str(refused.value)
+    assert not Account.objects.exists()
+    assert not Project.objects.exists()
+
+
+def test_a_picture_is_read_from_beside_the_file(tmp_path: Path, settings: Any) -> None:
+    from PIL import Image
+
+    settings.MEDIA_ROOT = tmp_path / "media"
+    Image.new("RGB", (60, 40), "red").save(tmp_path / "dana.png")
+    provision(tmp_path, FILE.replace('given_name = "Dana"', 'picture = "dana.png"'))
+    assert str(Account.objects.get(email="dana@example.com").picture.name).endswith(".webp")
+    with pytest.raises(CommandError, match=r"people\[0\]\.picture"):
+        provision(tmp_path, FILE.replace('given_name = "Dana"', 'picture = "none.png"'))
+
+
+def test_changing_the_type_ends_what_the_old_type_had(tmp_path: Path) -> None:
+    web = provision(tmp_path, FILE)["projects"][0]["clients"][0]
+    provision(tmp_path, FILE.replace('type = "web"', 'type = "native"'))
+    client = Client.objects.get(client_id=web["client_id"])
+    assert client.client_type == "public"
+    assert not client.secrets.filter(ended_at=None).exists()
+
+
+def test_keys_are_shown_when_they_are_made_and_when_they_are_rotated(tmp_path: Path) -> None:
+    first = provision(tmp_path, FILE + KEY)["projects"][0]["api_keys"]
+    assert [list(key) for key in first] == [["name", "key", "owner"]]
+    assert first[0]["key"].startswith("op_key_")
+    assert provision(tmp_path, FILE + KEY)["projects"][0]["api_keys"][0]["key"] is None
+    rotated = provision(tmp_path, FILE + KEY, "--rotate-secrets")["projects"][0]["api_keys"][0]["key"]
+    assert rotated not in (None, first[0]["key"])
+    live = ApiKey.objects.get(revoked_at=None)
+    assert live.permissions == "account.read"
+    assert live.expires_at is not None
+
+
+def test_the_demo_is_such_a_file() -> None:
+    out = StringIO()
+    call_command("provision", "deploy/demo.toml", "--json", stdout=out)
+    clients = json.loads(out.getvalue())["projects"][0]["clients"]
+    assert [client["type"] for client in clients] == ["web", "spa", "native"]
+
+
+def test_a_name_that_several_have_names_none(tmp_path: Path) -> None:
+    """The console lets clients, and keys, of one project share a name: which one is meant can't be told."""
+    provision(tmp_path, FILE + KEY)
+    client, key = Client.objects.get(name="Live"), ApiKey.objects.get()
+    twin = Client.objects.create(project=client.project, name="Live", type="native", client_id="op_client_twin")
+    with pytest.raises(CommandError, match="several clients of the project have this name"):
+        provision(tmp_path, FILE + KEY)
+    twin.delete()
+    key.pk, key.public_id = None, "anotherkeyid"
+    key.save()
+    with pytest.raises(CommandError, match="several keys of the project have this name"):
+        provision(tmp_path, FILE + KEY)

@@ -1,0 +1,87 @@
+"""Reviews for tests: people of the desk, an app that is ready to be sent, and a review in any state."""
+
+from typing import Any
+
+from accounts.models import Account, Outbox
+from accounts.roles import set_roles
+from devportal.console import reviews
+from devportal.console.models import AppReview
+from oidc.models import Client
+from tests.factories import make_account
+
+Status = AppReview.Status
+SCOPE = "account.read"
+JUSTIFICATION = "The overview shows which plan you have and what it includes."
+BRANDING = {
+    "name": "Orbit Notes",
+    "home_page_url": "https://example.com/",
+    "privacy_policy_url": "https://example.com/privacy",
+    "terms_url": "https://example.com/terms",
+    "support_address": "help@example.com",
+}
+REASON = ["justification_vague"]
+
+
+def make_reviewer(email: str | None = None, **fields: Any) -> Account:
+    """Return a reviewer, as `provision` makes them."""
+    account = make_account(email, **fields)
+    set_roles(account, ["reviewer"])
+    return account
+
+
+def make_operator() -> Account:
+    """Return an operator, as `provision` makes them."""
+    account = make_account()
+    set_roles(account, ["operator"])
+    return account
+
+
+def fill(client: Client, actor: Account, **values: str) -> AppReview:
+    """Write down everything that a submission needs."""
+    return reviews.save_submission(client, actor, BRANDING | values, scopes={SCOPE: JUSTIFICATION})
+
+
+def sent(client: Client, actor: Account) -> AppReview:
+    """Return a review that was just submitted."""
+    fill(client, actor)
+    return reviews.submit(client, actor)
+
+
+def decide(review: AppReview, reviewer: Account, status: str) -> AppReview:
+    """Take a submitted review to a decision."""
+    if review.status == Status.SUBMITTED:
+        review = reviews.start(review, reviewer)
+    if status == Status.APPROVED:
+        return reviews.approve(review, reviewer, revision=review.revision, scopes={SCOPE: True})
+    step = reviews.reject if status == Status.REJECTED else reviews.request_changes
+    return step(review, reviewer, revision=review.revision, reasons=REASON, text="Which page is it?")
+
+
+def review_in(status: str, client: Client, developer: Account, reviewer: Account) -> AppReview:
+    """Return a review of `client` in the state `status`."""
+    if status == Status.DRAFT:
+        return fill(client, developer)
+    review = sent(client, developer)
+    if status == Status.SUBMITTED:
+        return review
+    if status == Status.WITHDRAWN:
+        return reviews.withdraw(review, developer)
+    if status == Status.IN_REVIEW:
+        return reviews.start(review, reviewer)
+    return decide(review, reviewer, status)
+
+
+def approved(client: Client, developer: Account, reviewer: Account) -> Client:
+    """Return the app after its first approval, read anew."""
+    decide(sent(client, developer), reviewer, Status.APPROVED)
+    return fresh(client)
+
+
+def fresh(client: Client) -> Client:
+    """Return the client as the database has it."""
+    return Client.objects.select_related("project").get(pk=client.pk)
+
+
+def mails() -> list[tuple[str, str, str]]:
+    """Return the mails that are queued or sent, oldest first: to whom, subject, body."""
+    return [(row.to, row.subject, row.body) for row in Outbox.objects.order_by("pk")]

@@ -1,0 +1,113 @@
+"""The files of logos: stored once, there as long as something names them, gone afterwards."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.base import ContentFile
+from PIL import Image
+
+from accounts.models import Account
+from devportal.console import reviews
+from devportal.console.models import AppReview
+from devportal.console.reviews import IllegalReviewStep
+from oidc.clients import logos
+from oidc.models import Client
+from tests.console.reviews.reviewing import BRANDING, Status, decide, fill, fresh
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def media(settings: Any, tmp_path: Path) -> Path:
+    settings.MEDIA_ROOT = tmp_path
+    return tmp_path
+
+
+@pytest.fixture
+def committed(django_capture_on_commit_callbacks: Any) -> Any:
+    return lambda: django_capture_on_commit_callbacks(execute=True)
+
+
+def logo() -> ContentFile[bytes]:
+    out = io.BytesIO()
+    Image.new("RGB", (128, 128), "red").save(out, "PNG")
+    return logos.clean_logo(io.BytesIO(out.getvalue()))
+
+
+def files(media: Path) -> set[str]:
+    return {str(path.relative_to(media)) for path in media.rglob("*") if path.is_file()}
+
+
+def test_a_logo_that_is_replaced_or_removed_is_gone(
+    app: Client, developer: Account, media: Path, committed: Any
+) -> None:
+    with committed():
+        first = reviews.save_branding(app, developer, {}, logo=logo()).snapshot["logo"]
+    assert files(media) == {first} == {fresh(app).logo.name}
+    with committed():
+        second = reviews.save_branding(app, developer, {}, logo=logo()).snapshot["logo"]
+    assert files(media) == {second}
+    with committed():
+        reviews.save_branding(app, developer, {"name": "Orbit Two"})
+    assert files(media) == {second}
+    with committed():
+        reviews.save_branding(app, developer, {}, remove_logo=True)
+    assert files(media) == set()
+    assert fresh(app).logo.name == ""
+
+
+def test_what_is_approved_keeps_its_logo_while_another_is_reviewed(
+    app: Client, developer: Account, reviewer: Account, media: Path, committed: Any
+) -> None:
+    with committed():
+        fill(app, developer)
+        old = reviews.save_branding(app, developer, {}, logo=logo()).snapshot["logo"]
+        decide(reviews.submit(app, developer), reviewer, Status.APPROVED)
+    address = logos.public_logo_path(fresh(app))
+    with committed():
+        reviews.save_branding(app, developer, {}, logo=logo())
+        new = reviews.save_branding(app, developer, {}, logo=logo()).snapshot["logo"]
+    assert files(media) == {old, new}, "a draft's replaced logo is gone"
+    assert logos.public_logo_path(fresh(app)) == address
+    with committed():
+        decide(reviews.submit(app, developer), reviewer, Status.APPROVED)
+    assert fresh(app).logo.name == new
+    assert logos.public_logo_path(fresh(app)) != address
+    assert files(media) == {old, new}, "the review that approved the old one still shows it"
+
+
+def test_starting_over_forgets_the_drafts_logo(
+    app: Client, developer: Account, reviewer: Account, media: Path, committed: Any
+) -> None:
+    with committed():
+        fill(app, developer)
+        decide(reviews.submit(app, developer), reviewer, Status.APPROVED)
+        reviews.save_branding(app, developer, {}, logo=logo())
+        assert len(files(media)) == 1
+        reviews.start_over(app, developer)
+    assert files(media) == set()
+
+
+def test_a_refused_edit_leaves_no_file(app: Client, developer: Account, media: Path) -> None:
+    fill(app, developer)
+    reviews.submit(app, developer)
+    with pytest.raises(IllegalReviewStep):
+        reviews.save_branding(app, developer, {}, logo=logo())
+    assert files(media) == set()
+
+
+def test_an_app_takes_its_logos_along(
+    app: Client, developer: Account, reviewer: Account, media: Path, committed: Any
+) -> None:
+    with committed():
+        fill(app, developer)
+        reviews.save_branding(app, developer, {}, logo=logo())
+        decide(reviews.submit(app, developer), reviewer, Status.APPROVED)
+        reviews.save_submission(app, developer, BRANDING, logo=logo())
+    assert len(files(media)) == 2
+    with committed():
+        app.project.delete()
+    assert not AppReview.objects.exists()
+    assert files(media) == set()

@@ -1,0 +1,431 @@
+"""Who may take which step of a review from where: every step, in every state, by everybody."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from accounts.models import Account
+from devportal.console import reviews
+from devportal.console.models import AppReview, AuditEvent, ReviewEntry
+from devportal.console.reviews import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed
+from oidc.models import Client, FormerMember, Project, ProjectMember
+from oidc.projects import members
+from tests.console.reviews.reviewing import (
+    BRANDING,
+    JUSTIFICATION,
+    REASON,
+    SCOPE,
+    Status,
+    decide,
+    fill,
+    fresh,
+    mails,
+    make_operator,
+    make_reviewer,
+    review_in,
+    sent,
+)
+from tests.factories import make_account
+
+pytestmark = pytest.mark.django_db
+Role = ProjectMember.Role
+
+# Takes the step as `actor` would from a page that was opened just before.
+TAKE: dict[str, Callable[[AppReview, Account], Any]] = {
+    "edit": lambda review, actor: reviews.save_branding(review.client, actor, {"name": "Orbit Two"}),
+    "start_over": lambda review, actor: reviews.start_over(review.client, actor),
+    "submit": lambda review, actor: reviews.submit(review.client, actor),
+    "resubmit": lambda review, actor: reviews.resubmit(review.client, actor),
+    "withdraw": reviews.withdraw,
+    "answer": lambda review, actor: reviews.answer(review, actor, "Here it is."),
+    "assign": lambda review, actor: reviews.assign(review, actor, actor),
+    "start": reviews.start,
+    "request_changes": lambda review, actor: reviews.request_changes(
+        review, actor, revision=review.revision, reasons=REASON
+    ),
+    "approve": lambda review, actor: reviews.approve(review, actor, revision=review.revision, scopes={SCOPE: True}),
+    "reject": lambda review, actor: reviews.reject(review, actor, revision=review.revision, reasons=REASON),
+}
+D, S, I, C = Status.DRAFT, Status.SUBMITTED, Status.IN_REVIEW, Status.CHANGES_REQUESTED  # noqa: E741  (one letter a column)
+A, R, W = Status.APPROVED, Status.REJECTED, Status.WITHDRAWN
+# From where a step leads, and to where, written down apart from the code. After the end of a review, editing and
+# sending begin a new one (NEXT).
+LEADS: dict[str, dict[str, str]] = {
+    "edit": {D: D, C: C},
+    "start_over": {D: D, C: C},
+    "submit": {D: S},
+    "resubmit": {C: S},
+    "withdraw": {S: W, I: W, C: W},
+    "answer": {S: S, I: I, C: C},
+    "assign": {S: S, I: I, C: C},
+    "start": {S: I},
+    "request_changes": {I: C},
+    "approve": {I: A},
+    "reject": {I: R},
+}
+NEXT = {"edit": D, "start_over": D, "submit": S}
+DEVELOPERS = {"edit", "start_over", "submit", "resubmit", "withdraw", "answer"}
+REVIEWERS = set(LEADS) - DEVELOPERS | {"answer"}
+MAY: dict[str, set[str]] = {
+    "owner": DEVELOPERS,
+    "developer": DEVELOPERS,
+    "viewer": set(),
+    "outsider": set(),
+    "reviewer": REVIEWERS,
+    "superuser": REVIEWERS,
+    "operator": set(),
+    "reviewing owner": DEVELOPERS,
+    "reviewing developer": DEVELOPERS,
+    "reviewing viewer": set(),
+    "superuser who is a viewer": set(),
+    "deactivated reviewer": set(),
+    "deactivated owner": set(),
+    "staff": set(),
+    "reviewer without staff": set(),
+}
+
+
+@pytest.fixture
+def actor_of(project: Project, owner: Account, developer: Account, viewer: Account, outsider: Account) -> Any:
+    """Return a person of each kind, made when asked for."""
+
+    def member(role: str, **fields: Any) -> Account:
+        account = make_reviewer(**fields)
+        ProjectMember.objects.create(project=project, account=account, role=role)
+        return account
+
+    make: dict[str, Callable[[], Account]] = {
+        "owner": lambda: owner,
+        "developer": lambda: developer,
+        "viewer": lambda: viewer,
+        "outsider": lambda: outsider,
+        "reviewer": make_reviewer,
+        "superuser": lambda: make_account(is_staff=True, is_superuser=True),
+        "operator": make_operator,
+        "reviewing owner": lambda: member(Role.OWNER),
+        "reviewing developer": lambda: member(Role.DEVELOPER),
+        "reviewing viewer": lambda: member(Role.VIEWER),
+        "superuser who is a viewer": lambda: as_superuser(member(Role.VIEWER)),
+        "deactivated reviewer": lambda: make_reviewer(is_active=False),
+        "deactivated owner": lambda: member(Role.OWNER, is_active=False),
+        "staff": lambda: make_account(is_staff=True),
+        "reviewer without staff": lambda: _without_staff(make_reviewer()),
+    }
+    return lambda who: make[who]()
+
+
+def as_superuser(account: Account) -> Account:
+    account.is_superuser = True
+    account.save()
+    return account
+
+
+def _without_staff(account: Account) -> Account:
+    Account.objects.filter(pk=account.pk).update(is_staff=False)
+    return Account.objects.get(pk=account.pk)
+
+
+def everything() -> tuple[Any, ...]:
+    """Return what a refused step must leave as it was."""
+    return (
+        list(AppReview.objects.order_by("pk").values()),
+        list(Client.objects.order_by("pk").values()),
+        ReviewEntry.objects.count(),
+        AuditEvent.objects.count(),
+        mails(),
+    )
+
+
+@pytest.mark.parametrize("who", MAY)
+@pytest.mark.parametrize("status", Status.values)
+def test_every_step_from_every_state(
+    who: str, status: str, app: Client, developer: Account, reviewer: Account, actor_of: Any
+) -> None:
+    actor = actor_of(who)
+    review = review_in(status, app, developer, reviewer)
+    before = everything()
+    for step, take in TAKE.items():
+        ends = LEADS[step].get(status)
+        if ends is None and not review.is_open:
+            ends = NEXT.get(step)
+        if step == "submit" and status == A:
+            ends = None  # nothing has changed since
+        if step not in MAY[who] or ends is None:
+            with pytest.raises(IllegalReviewStep if step in MAY[who] else ReviewNotAllowed):
+                take(review, actor)
+            assert everything() == before, step
+            continue
+        take(review, actor)
+        newest = AppReview.objects.filter(client=app).order_by("-number").first()
+        assert newest is not None
+        assert newest.status == ends, step
+        assert AuditEvent.objects.count() > before[3] or step == "start_over", step
+        # Back to where this began, for the next step.
+        Client.objects.filter(pk=app.pk).update(verified_at=None, approved_scopes="", name="Orbit")
+        for rows in (ReviewEntry, AppReview, AuditEvent):
+            rows.objects.all().delete()
+        review = review_in(status, app, developer, reviewer)
+        before = everything()
+
+
+@pytest.mark.parametrize("who", MAY)
+@pytest.mark.parametrize("status", Status.values)
+def test_the_steps_that_are_offered_are_those_that_can_be_taken(
+    who: str, status: str, app: Client, developer: Account, reviewer: Account, actor_of: Any
+) -> None:
+    review = review_in(status, app, developer, reviewer)
+    offered = set(reviews.steps_for(review, actor_of(who)))
+    assert offered == {step for step in MAY[who] if status in LEADS[step]}
+
+
+@pytest.mark.parametrize("who", MAY)
+def test_who_may_suspend_and_withdraw_approvals(
+    who: str, app: Client, developer: Account, reviewer: Account, actor_of: Any
+) -> None:
+    decide(sent(app, developer), reviewer, Status.APPROVED)
+    actor, project = actor_of(who), app.project
+    approvals: list[Callable[[], Any]] = [
+        lambda: reviews.withdraw_approval(app, actor, scopes=[SCOPE], reasons=["other"], text="Because."),
+        lambda: reviews.withdraw_approval(app, actor, reasons=["at_your_request"]),
+    ]
+    suspensions: list[Callable[[], Any]] = [
+        lambda: reviews.suspend_project(project, actor, reasons=["harmful"]),
+        lambda: reviews.lift_suspension(project, actor),
+    ]
+    reviews_it = MAY[who] >= REVIEWERS
+    for step in (*approvals, *suspensions):
+        if reviews_it or (who == "operator" and step in suspensions):
+            step()
+            with pytest.raises(IllegalReviewStep):
+                step()  # done already
+        else:
+            before = everything()
+            with pytest.raises(ReviewNotAllowed):
+                step()
+            assert everything() == before
+    project.refresh_from_db()
+    assert project.suspended_at is None
+
+
+# --- Whoever has a part in it, also after leaving ---
+
+# As what a reviewer was there before they left, and whether they sent it themselves.
+PARTS: dict[str, Callable[[Client, Account, ProjectMember], Any]] = {
+    "sent it": lambda app, developer, mine: sent(app, mine.account),
+    "was a member": lambda app, developer, mine: sent(app, developer),
+    "wrote in it": lambda app, developer, mine: reviews.answer(sent(app, developer), mine.account, "Please."),
+}
+
+
+def _joined(project: Project, role: str = Role.DEVELOPER) -> ProjectMember:
+    return ProjectMember.objects.create(project=project, account=make_reviewer(), role=role)
+
+
+def _is_refused_everything(review: AppReview, actor: Account) -> None:
+    project = review.client.project
+    steps: list[Callable[[], Any]] = [lambda take=TAKE[step]: take(review, actor) for step in REVIEWERS]  # type: ignore[misc]
+    steps += [
+        lambda: reviews.withdraw_approval(review.client, actor, reasons=["at_your_request"]),
+        lambda: reviews.suspend_project(project, actor, reasons=["harmful"]),
+        lambda: reviews.lift_suspension(project, actor),
+    ]
+    before = everything()
+    for step in steps:
+        with pytest.raises(ReviewNotAllowed):
+            step()
+    assert reviews.steps_for(review, actor) == []
+    assert everything() == before
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("role", [Role.OWNER, Role.DEVELOPER])
+@pytest.mark.parametrize("status", [S, I])
+def test_leaving_first_does_not_help(
+    part: str, role: str, status: str, app: Client, developer: Account, reviewer: Account
+) -> None:
+    mine = _joined(app.project, role)
+    PARTS[part](app, developer, mine)
+    review = AppReview.objects.get()
+    members.leave_project(app.project, mine.account)
+    if status == I:
+        review = reviews.start(review, reviewer)
+    _is_refused_everything(review, mine.account)
+    with pytest.raises(ReviewNotAllowed):
+        reviews.assign(review, reviewer, mine.account)
+
+
+def test_a_viewer_who_was_there_for_a_moment_of_the_draft_has_a_part(
+    app: Client, developer: Account, owner: Account, later: Callable[[float], None]
+) -> None:
+    fill(app, developer)
+    later(60)
+    mine = _joined(app.project, Role.VIEWER)
+    members.remove_member(mine, owner)
+    later(60)
+    _is_refused_everything(reviews.submit(app, developer), mine.account)
+
+
+def test_who_left_before_the_draft_reviews_it_and_does_not_suspend(
+    app: Client, developer: Account, later: Callable[[float], None]
+) -> None:
+    mine = _joined(app.project)
+    members.leave_project(app.project, mine.account)
+    later(60)
+    review = reviews.start(sent(app, developer), mine.account)
+    decide(review, mine.account, Status.APPROVED)
+    assert fresh(app).is_verified
+    with pytest.raises(ReviewNotAllowed):
+        reviews.suspend_project(app.project, mine.account, reasons=["harmful"])
+
+
+def test_what_somebody_wrote_counts_where_nothing_is_known_of_their_membership(app: Client, developer: Account) -> None:
+    """Of memberships from before they were kept, the review itself tells."""
+    mine = _joined(app.project)
+    review = sent(app, mine.account)
+    members.leave_project(app.project, mine.account)
+    FormerMember.objects.all().delete()
+    _is_refused_everything(review, mine.account)
+
+
+def test_a_membership_is_remembered_once_and_goes_with_the_person_or_the_project(app: Client, owner: Account) -> None:
+    for _ in range(2):
+        mine = _joined(app.project)
+        ProjectMember.objects.filter(pk=mine.pk).delete()
+        again = ProjectMember.objects.create(project=app.project, account=mine.account, role=Role.VIEWER)
+        members.remove_member(again, owner)
+        assert FormerMember.objects.filter(account=mine.account).count() == 1
+    mine.account.delete()
+    assert FormerMember.objects.count() == 1
+    app.project.delete()
+    assert not FormerMember.objects.exists()
+
+
+# --- Details of the steps ---
+
+DECISIONS: list[Callable[..., AppReview]] = [reviews.reject, reviews.request_changes]
+
+
+def test_a_decision_on_what_was_not_seen_is_refused(app: Client, developer: Account, reviewer: Account) -> None:
+    review = decide(sent(app, developer), reviewer, Status.CHANGES_REQUESTED)
+    seen = review.revision
+    reviews.save_branding(app, developer, {"name": "Something else"})
+    review = reviews.start(reviews.resubmit(app, developer), reviewer)
+    with pytest.raises(IllegalReviewStep, match="new version"):
+        reviews.approve(review, reviewer, revision=seen, scopes={SCOPE: True})
+    for decision in DECISIONS:
+        with pytest.raises(IllegalReviewStep, match="new version"):
+            decision(review, reviewer, revision=seen, reasons=REASON)
+    assert not fresh(app).is_verified
+    reviews.approve(review, reviewer, revision=review.revision, scopes={SCOPE: True})
+    assert fresh(app).name == "Something else"
+
+
+def test_a_decision_needs_a_reason_from_the_list(app: Client, developer: Account, reviewer: Account) -> None:
+    review = reviews.start(sent(app, developer), reviewer)
+    for reasons, text in ([], ""), ([], "A note"), (["no_such"], ""), (["other"], " "), (["against_the_rules"], ""):
+        for decision in DECISIONS:
+            with pytest.raises(IncompleteSubmission):
+                decision(review, reviewer, revision=1, reasons=reasons, text=text)
+    with pytest.raises(IncompleteSubmission, match="4000"):
+        reviews.reject(review, reviewer, revision=1, reasons=REASON, text="x" * 4001)
+    review = reviews.reject(review, reviewer, revision=1, reasons=["other", *REASON, *REASON], text=" Why?\x00 ")
+    assert (review.reasons, review.reason_text) == ([*REASON, "other"], "Why?")
+
+
+def test_every_scope_is_decided_on(app: Client, developer: Account, reviewer: Account) -> None:
+    review = reviews.start(sent(app, developer), reviewer)
+    wrong: list[dict[str, bool]] = [{}, {SCOPE: True, "email": True}, {"email": True}]
+    for scopes in wrong:
+        with pytest.raises(IncompleteSubmission):
+            reviews.approve(review, reviewer, revision=1, scopes=scopes)
+
+
+def test_a_submission_needs_what_the_checklist_asks_for(app: Client, developer: Account) -> None:
+    with pytest.raises(IncompleteSubmission, match="home page"):
+        reviews.submit(app, developer)
+    assert not AppReview.objects.exists(), "a refused submission leaves no draft behind"
+    fill(app, developer)
+    for missing in ("home_page_url", "privacy_policy_url", "support_address"):
+        reviews.save_branding(app, developer, {missing: ""})
+        with pytest.raises(IncompleteSubmission):
+            reviews.submit(app, developer)
+        reviews.save_branding(app, developer, BRANDING)
+    reviews.request_scopes(app, developer, {SCOPE: "please"})
+    with pytest.raises(IncompleteSubmission, match="justification"):
+        reviews.submit(app, developer)
+    reviews.request_scopes(app, developer, {SCOPE: JUSTIFICATION})
+    Client.objects.filter(pk=app.pk).update(enabled=False)
+    with pytest.raises(IncompleteSubmission, match="turned on"):
+        reviews.submit(app, developer)
+    Client.objects.filter(pk=app.pk).update(enabled=True)
+    assert reviews.submit(app, developer).status == Status.SUBMITTED
+
+
+def test_what_was_withdrawn_or_rejected_is_where_the_next_draft_begins(
+    app: Client, developer: Account, reviewer: Account
+) -> None:
+    reviews.withdraw(sent(app, developer), developer)
+    draft = reviews.draft_of(app, developer)
+    assert (draft.number, draft.snapshot["scopes"]) == (2, {SCOPE: JUSTIFICATION})
+    decide(reviews.submit(app, developer), reviewer, Status.REJECTED)
+    draft = reviews.draft_of(app, developer)
+    assert (draft.number, draft.snapshot["scopes"]) == (3, {SCOPE: JUSTIFICATION})
+
+
+def test_nobody_sends_all_day(app: Client, developer: Account, later: Callable[[float], None]) -> None:
+    fill(app, developer)
+    for _ in range(10):
+        reviews.withdraw(reviews.submit(app, developer), developer)
+    with pytest.raises(IllegalReviewStep, match="very often"):
+        reviews.submit(app, developer)
+    later(24 * 3600 + 1)
+    review = reviews.submit(app, developer)
+    for _ in range(20):
+        reviews.answer(review, developer, "And another thing.")
+    with pytest.raises(IllegalReviewStep, match="many answers"):
+        reviews.answer(review, developer, "And another thing.")
+
+
+def test_an_assignee_is_a_reviewer_of_other_peoples_apps(app: Client, developer: Account, reviewer: Account) -> None:
+    review = sent(app, developer)
+    own = make_reviewer()
+    ProjectMember.objects.create(project=app.project, account=own, role=Role.VIEWER)
+    for nobody in (developer, own, make_account(), make_reviewer(is_active=False)):
+        with pytest.raises(ReviewNotAllowed):
+            reviews.assign(review, reviewer, nobody)
+    other = make_reviewer()
+    assert reviews.assign(review, reviewer, other).assignee == other
+    assert reviews.start(review, reviewer).assignee == other, "beginning takes it from nobody"
+    assert reviews.assign(review, reviewer, None).assignee is None
+
+
+def test_an_app_that_was_deleted_meanwhile(app: Client, developer: Account, reviewer: Account) -> None:
+    review = reviews.start(sent(app, developer), reviewer)
+    Project.objects.filter(pk=app.project_id).update(deleted_at=review.submitted_at)
+    assert not AppReview.objects.waiting().exists()
+    with pytest.raises(IllegalReviewStep, match="deleted"):
+        reviews.approve(review, reviewer, revision=1, scopes={SCOPE: True})
+    Client.objects.filter(pk=app.pk).delete()
+    with pytest.raises(IllegalReviewStep, match="deleted"):
+        reviews.approve(review, reviewer, revision=1, scopes={SCOPE: True})
+    with pytest.raises(IllegalReviewStep, match="deleted"):
+        reviews.save_branding(app, developer, {"name": "Orbit"})
+
+
+def test_the_queue_is_by_age(
+    app: Client, developer: Account, reviewer: Account, later: Callable[[float], None]
+) -> None:
+    other = Client.objects.get(pk=app.pk)
+    other.pk, other.client_id = None, "op_client_other"
+    other.save()
+    first = sent(other, developer)
+    later(60)
+    second = sent(app, developer)
+    assert list(AppReview.objects.waiting()) == [first, second]
+    assert first.label == "new"
+    reviews.start(first, reviewer)
+    assert list(AppReview.objects.waiting()) == [first, second]
+    decide(AppReview.objects.get(pk=first.pk), reviewer, Status.CHANGES_REQUESTED)
+    assert list(AppReview.objects.waiting()) == [second]
+    assert reviews.resubmit(other, developer).label == "resubmitted"

@@ -1,0 +1,297 @@
+"""prompt, max_age, login_hint and id_token_hint (OpenID Connect Core 3.1.2.1)."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.test import Client as Browser
+
+from accounts.models import Account
+from oidc.models import Client, TokenFamily
+from oidc.signing_keys import keyring, rotation
+from tests.factories import PASSWORD, make_account, make_client
+from tests.relying_party import RelyingParty, age_sign_in, answer_of, claims_of, sign_in
+
+
+def path_of(response: Any) -> str:
+    assert response.status_code == 302, (response.status_code, response.content[:300])
+    return str(urlsplit(response["Location"]).path)
+
+
+def reauthenticate(browser: Browser, redirect: Any, login: str, password: str = PASSWORD) -> Any:
+    """Fill in the page that asks again, and go where it leads, one step."""
+    page = browser.get(redirect["Location"])
+    assert page.status_code == 200
+    form = {"login": login, "password": password, "next": page.context["redirect_field_value"]}
+    return browser.post("/account/reauthenticate/", form)
+
+
+# --- none ---
+
+
+def test_none_without_a_session_is_login_required(spa: Client) -> None:
+    answer = answer_of(RelyingParty(spa, Browser()).authorize(prompt="none"))
+    assert answer["error"] == "login_required"
+
+
+def test_none_without_consent_is_consent_required(app: RelyingParty) -> None:
+    assert answer_of(app.authorize(prompt="none"))["error"] == "consent_required"
+
+
+def test_none_with_consent_gives_a_code(app: RelyingParty) -> None:
+    app.tokens()
+    answer = answer_of(app.authorize(prompt="none"))
+    assert app.exchange(answer["code"]).status_code == 200
+
+
+def test_none_with_a_new_scope_is_consent_required(app: RelyingParty) -> None:
+    app.tokens(scope="openid")
+    assert answer_of(app.authorize(prompt="none", scope="openid email"))["error"] == "consent_required"
+
+
+def test_none_never_shows_a_page_nor_remembers(app: RelyingParty) -> None:
+    app.authorize(prompt="none")
+    assert not app.browser.session.get("pending_authorizations")
+
+
+def test_none_with_an_old_sign_in_is_login_required(app: RelyingParty) -> None:
+    app.tokens()
+    age_sign_in(app.browser, 100)
+    assert answer_of(app.authorize(prompt="none", max_age="60"))["error"] == "login_required"
+    assert "code" in answer_of(app.authorize(prompt="none", max_age="200"))
+
+
+@pytest.mark.parametrize("other", ["login", "consent", "select_account", "create", "none"])
+def test_none_with_another_is_invalid(app: RelyingParty, other: str) -> None:
+    app.tokens()
+    assert answer_of(app.authorize(prompt=f"none {other}"))["error"] == "invalid_request"
+
+
+@pytest.mark.parametrize("prompt", ["nonsense", "LOGIN", "login nonsense", "none,login"])
+def test_an_unknown_prompt_is_invalid(app: RelyingParty, prompt: str) -> None:
+    assert answer_of(app.authorize(prompt=prompt))["error"] == "invalid_request"
+
+
+# --- consent ---
+
+
+def test_consent_always_asks(app: RelyingParty) -> None:
+    app.tokens()
+    page = app.authorize(prompt="consent")
+    assert page.status_code == 200
+    assert "code" in answer_of(app.answer_consent(page))
+    assert app.authorize(prompt="consent").status_code == 200
+
+
+# --- login ---
+
+
+def test_login_asks_a_signed_in_person_again(app: RelyingParty, person: Account) -> None:
+    app.tokens()
+    age_sign_in(app.browser, 50)
+    before = TokenFamily.objects.latest("pk").auth_time
+    response = app.authorize(prompt="login")
+    assert path_of(response) == "/account/reauthenticate/"
+    back = reauthenticate(app.browser, response, person.email)
+    assert path_of(back) == "/connect/resume"
+    again = app.browser.get(back["Location"])
+    answer = answer_of(app.browser.get(again["Location"]))
+    assert app.exchange(answer["code"]).status_code == 200
+    assert TokenFamily.objects.latest("pk").auth_time > before
+
+
+def test_the_page_that_asks_again_has_the_sign_in_fields_in_one_form(app: RelyingParty) -> None:
+    page = app.browser.get(app.authorize(prompt="login")["Location"])
+    text = page.content.decode()
+    (form,) = [part.partition("</form>")[0] for part in text.split("<form")[1:] if 'name="password"' in part]
+    assert 'name="login"' in form
+    assert '<button type="submit"' in form
+
+
+def test_a_wrong_password_does_not_get_past_login(app: RelyingParty, person: Account) -> None:
+    app.tokens()
+    response = app.authorize(prompt="login")
+    assert reauthenticate(app.browser, response, person.email, "wrong").status_code == 200
+    assert path_of(app.authorize(prompt="login")) == "/account/reauthenticate/"
+
+
+def test_another_persons_address_does_not_get_past_login(app: RelyingParty) -> None:
+    app.tokens()
+    other = make_account("bob@example.com")
+    assert reauthenticate(app.browser, app.authorize(prompt="login"), other.email).status_code == 200
+    assert path_of(app.authorize(prompt="login")) == "/account/reauthenticate/"
+
+
+def test_going_back_to_the_request_does_not_get_past_login(app: RelyingParty) -> None:
+    app.tokens()
+    for _ in range(3):
+        assert path_of(app.authorize(prompt="login")) == "/account/reauthenticate/"
+    resumed = app.browser.get("/connect/resume")
+    assert path_of(app.browser.get(resumed["Location"])) == "/account/reauthenticate/"
+
+
+def test_one_fresh_sign_in_answers_one_login_request(app: RelyingParty, person: Account) -> None:
+    app.tokens()
+    for _ in range(2):
+        back = reauthenticate(app.browser, app.authorize(prompt="login"), person.email)
+        again = app.browser.get(back["Location"])
+        assert "code" in answer_of(app.browser.get(again["Location"]))
+
+
+def test_login_takes_a_fresh_first_sign_in(spa: Client, person: Account) -> None:
+    app = RelyingParty(spa, Browser())
+    assert path_of(app.authorize(prompt="login")) == "/account/login/"
+    sign_in(app.browser, person)
+    assert app.authorize(prompt="login").status_code == 200
+
+
+def test_login_and_consent_ask_both(app: RelyingParty, person: Account) -> None:
+    app.tokens()
+    response = app.authorize(prompt="login consent")
+    assert path_of(response) == "/account/reauthenticate/"
+    back = reauthenticate(app.browser, response, person.email)
+    again = app.browser.get(back["Location"])
+    page = app.browser.get(again["Location"])
+    assert page.status_code == 200
+    assert "code" in answer_of(app.answer_consent(page))
+
+
+# --- select_account, create ---
+
+
+def test_select_account_offers_another_account(app: RelyingParty) -> None:
+    app.tokens()
+    response = app.authorize(prompt="select_account")
+    page = app.browser.get(response["Location"])
+    assert b'action="/account/switch"' in page.content
+    assert b"ada@example.com" in page.content
+
+
+def test_switching_keeps_the_request_and_signs_in_somebody_else(app: RelyingParty) -> None:
+    other = make_account("bob@example.com")
+    app.tokens()
+    app.browser.get(app.authorize(prompt="select_account")["Location"])
+    switched = app.browser.post("/account/switch")
+    assert path_of(switched) == "/account/login/"
+    next_page = parse_qs(urlsplit(switched["Location"]).query)["next"][0]
+    signed_in = app.browser.post("/account/login/", {"login": other.email, "password": PASSWORD, "next": next_page})
+    page = app.browser.get(app.browser.get(signed_in["Location"])["Location"])
+    assert page.status_code == 200
+    assert b"bob@example.com" in page.content
+    answer = answer_of(app.answer_consent(page))
+    assert claims_of(app.exchange(answer["code"]).json()["id_token"])["email"] == "bob@example.com"
+
+
+def test_create_leads_a_stranger_to_sign_up(spa: Client) -> None:
+    response = RelyingParty(spa, Browser()).authorize(prompt="create", login_hint="new@example.com")
+    assert path_of(response) == "/account/signup/"
+    assert b'value="new@example.com"' in RelyingParty(spa, Browser()).browser.get(response["Location"]).content
+
+
+def test_create_does_not_trouble_who_is_signed_in(app: RelyingParty) -> None:
+    app.tokens()
+    assert "code" in answer_of(app.authorize(prompt="create"))
+
+
+# --- max_age ---
+
+
+def test_max_age_asks_again_once_exceeded(app: RelyingParty, person: Account) -> None:
+    app.tokens()
+    age_sign_in(app.browser, 100)
+    assert "code" in answer_of(app.authorize(max_age="1000"))
+    response = app.authorize(max_age="60")
+    assert path_of(response) == "/account/reauthenticate/"
+    back = reauthenticate(app.browser, response, person.email)
+    again = app.browser.get(back["Location"])
+    assert "code" in answer_of(app.browser.get(again["Location"]))
+
+
+def test_max_age_zero_is_like_login(app: RelyingParty) -> None:
+    app.tokens()
+    age_sign_in(app.browser, 1)
+    assert path_of(app.authorize(max_age="0")) == "/account/reauthenticate/"
+
+
+@pytest.mark.parametrize("max_age", ["-1", "soon", "1.5", "1e3", " 5", "9" * 400])
+def test_a_max_age_that_is_no_number_of_seconds_is_invalid(app: RelyingParty, max_age: str) -> None:
+    assert answer_of(app.authorize(max_age=max_age))["error"] == "invalid_request"
+
+
+def test_auth_time_is_the_moment_of_the_sign_in(app: RelyingParty) -> None:
+    age_sign_in(app.browser, 500)
+    claims = claims_of(app.tokens()["id_token"])
+    assert 499 <= claims["iat"] - claims["auth_time"] <= 520
+
+
+# --- login_hint ---
+
+
+def test_login_hint_fills_in_the_sign_in_page(spa: Client) -> None:
+    app = RelyingParty(spa, Browser())
+    page = app.browser.get(app.authorize(login_hint="ada@example.com")["Location"])
+    assert b'value="ada@example.com"' in page.content
+
+
+def test_login_hint_is_only_text(spa: Client) -> None:
+    app = RelyingParty(spa, Browser())
+    page = app.browser.get(app.authorize(login_hint='"><script>alert(1)</script>')["Location"])
+    assert page.status_code == 200
+    assert b"<script>alert" not in page.content
+
+
+# --- id_token_hint ---
+
+
+def test_the_hint_of_who_is_signed_in_is_fine(app: RelyingParty) -> None:
+    hint = app.tokens()["id_token"]
+    assert "code" in answer_of(app.authorize(id_token_hint=hint))
+    assert "code" in answer_of(app.authorize(id_token_hint=hint, prompt="none"))
+
+
+def test_an_expired_hint_is_fine(app: RelyingParty, later: Callable[[float], None]) -> None:
+    hint = app.tokens()["id_token"]
+    later(600)
+    assert "code" in answer_of(app.authorize(id_token_hint=hint, prompt="none"))
+
+
+def test_a_hint_signed_by_a_retired_key_is_fine(app: RelyingParty, later: Callable[[float], None]) -> None:
+    hint = app.tokens()["id_token"]
+    rotation.rotate(now=True)
+    rotation.rotate(now=True)
+    later(100 * 24 * 3600)
+    keyring.reload_keyring()
+    age_sign_in(app.browser, 0)
+    assert "code" in answer_of(app.authorize(id_token_hint=hint, prompt="none"))
+
+
+@pytest.mark.parametrize("prompt", [None, "none"])
+def test_the_hint_of_another_person_is_login_required(app: RelyingParty, prompt: str | None) -> None:
+    app.tokens()
+    other = app.beside(sign_in(Browser(), make_account("bob@example.com")))
+    hint = other.tokens()["id_token"]
+    assert answer_of(app.authorize(id_token_hint=hint, prompt=prompt))["error"] == "login_required"
+
+
+def test_a_hint_from_another_project_does_not_name_a_person_here(app: RelyingParty, web_app: RelyingParty) -> None:
+    app.tokens()
+    hint = web_app.tokens()["id_token"]
+    assert answer_of(app.authorize(id_token_hint=hint, prompt="none"))["error"] == "login_required"
+
+
+def test_a_hint_from_a_client_of_the_same_project_does(app: RelyingParty) -> None:
+    app.tokens()
+    sibling = RelyingParty(make_client(app.client.project, name="Orbit Mobile"), app.browser)
+    hint = sibling.tokens()["id_token"]
+    assert "code" in answer_of(app.authorize(id_token_hint=hint, prompt="none"))
+
+
+@pytest.mark.parametrize("hint", ["x", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "ü", "." * 2000])
+def test_a_hint_that_is_no_id_token_is_invalid(app: RelyingParty, hint: str) -> None:
+    assert answer_of(app.authorize(id_token_hint=hint))["error"] == "invalid_request"
+
+
+def test_an_access_token_is_no_hint(app: RelyingParty) -> None:
+    token = app.tokens()["access_token"]
+    assert answer_of(app.authorize(id_token_hint=token))["error"] == "invalid_request"

@@ -1,0 +1,129 @@
+"""Trying an authorization request: the endpoint's own checks, without a person and without a trace."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from devportal.lib import clock
+from oidc.authorization import checks
+from oidc.authorization.tester import CHECKS, TITLES, CheckResult, check_request
+from oidc.models import Client
+from tests.factories import make_client
+from tests.relying_party import RelyingParty
+
+HERE = "http://localhost:8000/connect/authorize"
+
+
+def failure(steps: list[CheckResult]) -> CheckResult:
+    """Return the one step that failed; those before it passed, those after it were not reached."""
+    place = [step.passed for step in steps].index(False)
+    assert all(step.passed for step in steps[:place])
+    assert all(step.passed is None for step in steps[place + 1 :])
+    return steps[place]
+
+
+def test_every_check_before_sign_in_is_tried_in_its_order() -> None:
+    before = checks.CHECKS[: checks.CHECKS.index(checks.check_signed_in)]
+    assert set(before) == set(TITLES)
+    titles = [title for title, _ in CHECKS]
+    assert [title for title in titles if title in TITLES.values()] == [TITLES[check] for check in before]
+
+
+@pytest.mark.parametrize("pasted", ["{here}?{query}", "{query}", "?{query}", "  {here}?{query}#part\n"])
+def test_a_good_request_passes(app: RelyingParty, pasted: str) -> None:
+    text = pasted.format(here=HERE, query=urlencode(app.parameters()))
+    assert all(step.passed for step in check_request(app.client, text))
+
+
+def test_breaks_where_a_terminal_wrapped_it_do_not_count(app: RelyingParty) -> None:
+    text = f"{HERE}?{urlencode(app.parameters())}"
+    wrapped = "\r\n".join(text[start : start + 60] for start in range(0, len(text), 60))
+    assert all(step.passed for step in check_request(app.client, wrapped))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"client_id": "op_client_another"}, "another one was sent"),
+        ({"client_id": None}, "No app with this client_id"),
+        ({"redirect_uri": None}, "redirect_uri is missing"),
+        ({"redirect_uri": "https://app.example.com/callback/"}, "only the slash at the end"),
+        ({"redirect_uri": "https://app.example.com:444/callback"}, "the port is “444”"),
+        ({"redirect_uri": "https://other.example.com/callback"}, "the host is “other.example.com”"),
+    ],
+)
+def test_what_ends_on_a_page(app: RelyingParty, changes: dict[str, Any], reason: str) -> None:
+    failed = failure(check_request(app.client, urlencode(app.parameters(**changes))))
+    assert reason in failed.reason
+    assert failed.error == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "reason"),
+    [
+        ({"state": None}, "invalid_request", "state is missing"),
+        ({"response_type": "token"}, "unsupported_response_type", ""),
+        ({"request": "eyJ"}, "request_not_supported", ""),
+        ({"code_challenge": None}, "invalid_request", "PKCE is required"),
+        ({"code_challenge_method": "plain"}, "invalid_request", "must be S256"),
+        ({"code_challenge": "short"}, "invalid_request", "43 characters"),
+        ({"prompt": "none login"}, "invalid_request", "prompt must be"),
+        ({"max_age": "soon"}, "invalid_request", "max_age"),
+        ({"scope": "email"}, "invalid_scope", "must include openid"),
+        ({"scope": "openid account.read"}, "invalid_scope", "account.read"),
+        ({"id_token_hint": "nonsense"}, "invalid_request", "id_token_hint"),
+    ],
+)
+def test_what_the_app_would_be_sent(app: RelyingParty, changes: dict[str, Any], error: str, reason: str) -> None:
+    """The very error that the endpoint answers with."""
+    failed = failure(check_request(app.client, urlencode(app.parameters(**changes))))
+    assert failed.error == error
+    assert reason in failed.reason
+    assert f"error={error}" in app.authorize(**changes)["Location"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("https://login.example.com/connect/authorize?client_id=x", f"Sign-in begins at {HERE}"),
+        ("http://localhost:8000/connect/token?client_id=x", "Sign-in begins at"),
+        (HERE, "There are no parameters"),
+        ("hello", "Sign-in begins at"),
+        ("&".join(f"a{number}=1" for number in range(200)), "too many parameters"),
+    ],
+)
+def test_what_is_no_request_at_all(app: RelyingParty, text: str, reason: str) -> None:
+    assert reason in failure(check_request(app.client, text)).reason
+
+
+def test_a_repeated_and_an_unreadable_parameter(app: RelyingParty) -> None:
+    query = urlencode(app.parameters())
+    assert "repeated" in failure(check_request(app.client, f"{query}&state=again")).reason
+    assert "unreadable" in failure(check_request(app.client, f"{query}&login_hint=%00")).reason
+
+
+def test_an_app_that_is_off(app: RelyingParty) -> None:
+    query = urlencode(app.parameters())
+    Client.objects.update(enabled=False)
+    assert failure(check_request(app.client, query)).reason == "The client is turned off."
+    Client.objects.update(enabled=True)
+    app.client.project.suspended_at = clock.now()
+    app.client.project.save()
+    assert failure(check_request(app.client, query)).reason == "The project is suspended."
+
+
+def test_another_projects_client_is_not_tried(app: RelyingParty) -> None:
+    other = RelyingParty(make_client(), app.browser)
+    failed = failure(check_request(app.client, urlencode(other.parameters())))
+    assert failed.title == "client_id is that of this client"
+
+
+def test_nothing_is_written(app: RelyingParty) -> None:
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        check_request(app.client, urlencode(app.parameters(redirect_uri="https://evil.example/")))
+    assert {query["sql"].split()[0] for query in queries} == {"SELECT"}

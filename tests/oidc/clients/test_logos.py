@@ -1,0 +1,263 @@
+"""Logos: raster only and encoded anew, whatever is sent; and for nobody but the project before review."""
+
+import io
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client as Browser
+from PIL import Image, ImageCms
+from PIL.PngImagePlugin import PngInfo
+
+from devportal.lib import clock
+from oidc.clients import logos
+from oidc.models import Client
+from tests.factories import make_client
+from tests.relying_party import RelyingParty
+
+CANARY = b"canary-in-the-metadata"
+
+
+def image(kind: str, size: tuple[int, int] = (128, 128), mode: str = "RGB", **options: Any) -> bytes:
+    out = io.BytesIO()
+    Image.new(mode, size, (200, 30, 30) if mode == "RGB" else 0).save(out, kind, **options)
+    return out.getvalue()
+
+
+def cleaned(data: bytes) -> bytes:
+    return bytes(logos.clean_logo(io.BytesIO(data)).read())
+
+
+def opened(data: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(data), formats=["WEBP"])
+
+
+# --- What is kept ---
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF"])
+def test_a_logo_is_kept_encoded_anew(kind: str) -> None:
+    sent = image(kind)
+    kept = cleaned(sent)
+    assert kept != sent
+    assert opened(kept).size == (128, 128)
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGBA", "CMYK", "I;16"])
+def test_every_kind_of_pixel_can_be_read(mode: str) -> None:
+    assert opened(cleaned(image("JPEG" if mode == "CMYK" else "PNG", mode=mode))).size == (128, 128)
+
+
+@pytest.mark.parametrize(
+    ("size", "side"), [((64, 64), 64), ((2000, 2000), 512), ((300, 100), 300), ((1000, 2000), 512)]
+)
+def test_it_is_square_and_never_cut(size: tuple[int, int], side: int) -> None:
+    logo = opened(cleaned(image("PNG", size))).convert("RGBA")
+    assert logo.size == (side, side)
+    assert logo.getbbox() is not None
+    left, top, right, bottom = logo.getchannel("A").getbbox() or (0, 0, 0, 0)
+    assert (right - left) / (bottom - top) == pytest.approx(size[0] / size[1], rel=0.05)
+
+
+def test_what_is_transparent_stays_so() -> None:
+    out = io.BytesIO()
+    Image.new("RGBA", (128, 128), (0, 0, 0, 0)).save(out, "PNG")
+    assert opened(cleaned(out.getvalue())).convert("RGBA").getpixel((64, 64))[3] == 0  # type: ignore[index]
+
+
+def test_metadata_is_gone() -> None:
+    exif = Image.Exif()
+    exif[0x010E] = CANARY.decode()  # description
+    exif[0x8825] = {1: "N", 2: (52.0, 30.0, 0.0)}  # where it was made
+    chunks = PngInfo()
+    chunks.add_text("Comment", CANARY.decode())
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes() + CANARY
+    for sent in (
+        image("JPEG", exif=exif, comment=CANARY),
+        image("PNG", pnginfo=chunks),
+        image("WEBP", exif=exif, xmp=b"<x>" + CANARY + b"</x>"),
+        image("WEBP", icc_profile=profile),
+        image("JPEG") + CANARY,
+        image("PNG") + b"<script>" + CANARY + b"</script>",
+        image("GIF", comment=CANARY),
+    ):
+        assert CANARY in sent
+        kept = cleaned(sent)
+        assert CANARY not in kept
+        assert set(opened(kept).info) <= {"loop", "background", "timestamp", "duration"}
+        assert not opened(kept).getexif()
+
+
+@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG"])
+def test_an_animation_stands_still(kind: str) -> None:
+    frames = [Image.new("RGB", (128, 128), (shade, 0, 0)) for shade in (255, 120, 0)]
+    out = io.BytesIO()
+    frames[0].save(out, kind, save_all=True, append_images=frames[1:], duration=100, loop=0)
+    kept = opened(cleaned(out.getvalue()))
+    assert getattr(kept, "n_frames", 1) == 1
+    assert kept.convert("RGB").getpixel((64, 64))[0] > 200  # type: ignore[index]
+
+
+def test_the_files_name_is_random() -> None:
+    names = {logos.clean_logo(io.BytesIO(image("PNG"))).name or "" for _ in range(3)}
+    assert len(names) == 3
+    assert all(name.endswith(".webp") and len(name) == 37 for name in names)
+
+
+# --- What is refused ---
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png_of(width: int, height: int, pixels: bytes = b"") -> bytes:
+    """A PNG that says it is as large as it likes."""
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    body = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(pixels)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + body
+
+
+def text_bomb() -> bytes:
+    """A PNG whose compressed comment unpacks to 100 MB."""
+    packed = b"c\x00\x00" + zlib.compress(b"x" * 100_000_000, 9)
+    whole = image("PNG")
+    return whole[:33] + chunk(b"zTXt", packed) + whole[33:]
+
+
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+REFUSED: dict[str, bytes] = {
+    "svg": SVG,
+    "svg with a declaration": b'<?xml version="1.0"?>' + SVG,
+    "svg packed": zlib.compress(SVG),
+    "html": b"<!doctype html><script>alert(1)</script>",
+    "html behind a gif's first bytes": b"GIF89a<script>alert(1)</script>",
+    "script that is a gif": b"GIF89a/*" + b"\x00" * 20 + b"*/=1;alert(1)",
+    "pdf": b"%PDF-1.7\n",
+    "bmp": image("BMP"),
+    "tiff": image("TIFF"),
+    "ico": image("ICO"),
+    "tga": image("TGA"),
+    "postscript": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n",
+    "nothing": b"",
+    "text": b"hello",
+    "cut off": image("PNG", (300, 300))[:120],
+    "half a jpeg": image("JPEG", (600, 600))[:300],
+    "a bomb": image("PNG", (12_000, 12_000), "1"),
+    "a bomb of text": text_bomb(),
+    "a wide one": png_of(1_000_000, 1),
+    "more than there is": png_of(2**31 - 1, 2**31 - 1),
+    "no width": png_of(0, 100),
+    "a header and no pixels": png_of(3000, 3000),
+    "too small": image("PNG", (63, 63)),
+    "a line": image("PNG", (400, 100)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+@pytest.mark.parametrize("data", REFUSED.values(), ids=REFUSED.keys())
+def test_what_is_no_logo_is_refused(data: bytes) -> None:
+    with pytest.raises(ValidationError):
+        cleaned(data)
+
+
+def test_a_file_that_is_two_things_is_only_a_picture_afterwards() -> None:
+    for tail in (SVG, b"<html><script>alert(1)</script>", b"PK\x03\x04 a zip", b"%PDF-1.7"):
+        kept = cleaned(image("JPEG") + tail)
+        assert tail not in kept
+        assert kept[:4] == b"RIFF"
+
+
+def test_size_and_pixels_are_checked_before_anything_is_unpacked(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*args: Any, **kwargs: Any) -> None:
+        raise AssertionError("it was unpacked")
+
+    monkeypatch.setattr(Image.Image, "convert", never)
+    with pytest.raises(ValidationError, match="pixels"):
+        cleaned(image("PNG", (5000, 5000), "1"))
+    settings.LOGO_MAX_BYTES = 100
+    with pytest.raises(ValidationError, match="at most"):
+        cleaned(image("PNG"))
+
+
+# --- Where it is found ---
+
+
+@pytest.fixture
+def verified(db: None, settings: Any, tmp_path: Path) -> Client:
+    """A verified app with a logo."""
+    settings.MEDIA_ROOT = tmp_path
+    client = make_client(verified_at=clock.now())
+    client.logo.save("x.webp", logos.clean_logo(io.BytesIO(image("PNG"))))
+    return client
+
+
+def address(client: Client) -> str:
+    client.refresh_from_db()
+    return logos.public_logo_path(client) or ""
+
+
+def test_a_reviewed_apps_logo_is_served_to_anybody(verified: Client) -> None:
+    response: Any = Browser().get(address(verified))
+    assert (response.status_code, response["Content-Type"]) == (200, "image/webp")
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response["Cross-Origin-Resource-Policy"] == "cross-origin"
+    assert response["Cache-Control"] == "public, max-age=3600"
+    assert not response.cookies
+    assert opened(b"".join(response.streaming_content)).size == (128, 128)
+
+
+def test_an_unreviewed_apps_logo_is_there_for_nobody(verified: Client) -> None:
+    path = address(verified)
+    Client.objects.filter(pk=verified.pk).update(verified_at=None)
+    assert Browser().get(path).status_code == 404
+    assert address(verified) == ""
+    # A first-party app has no label; its logo still waits for review.
+    Client.objects.filter(pk=verified.pk).update(first_party=True)
+    assert Browser().get(path).status_code == 404
+
+
+@pytest.mark.parametrize("change", ["/x", "?a=1", "%00", "/../x", "x"])
+def test_only_the_exact_address_leads_there(verified: Client, change: str) -> None:
+    path = address(verified)
+    assert Browser().get(path.replace(".webp", f"{change}.webp")).status_code in (400, 404)
+    head, _, tail = path.rpartition("/")
+    assert Browser().get(f"{head}{change}/{tail}").status_code in (400, 404)
+    assert Browser().post(path).status_code == 405
+
+
+def test_another_apps_address_does_not_serve_it(verified: Client) -> None:
+    other = make_client(verified_at=clock.now())
+    path = address(verified)
+    assert Browser().get(path.replace(verified.client_id, other.client_id)).status_code == 404
+    assert Browser().get(path.replace(verified.client_id, "é" * 300)).status_code == 404
+
+
+def test_a_lost_file_and_a_deleted_project_are_no_fault(verified: Client, tmp_path: Path) -> None:
+    path = address(verified)
+    verified.project.deleted_at = clock.now()
+    verified.project.save()
+    assert Browser().get(path).status_code == 404
+    verified.project.deleted_at = None
+    verified.project.save()
+    for file in tmp_path.rglob("*.webp"):
+        file.unlink()
+    assert Browser(raise_request_exception=False).get(path).status_code == 404
+
+
+def test_people_see_it_wherever_the_app_is_named(verified: Client, signed_in: Browser) -> None:
+    party = RelyingParty(verified, signed_in)
+    path = address(verified)
+    assert f'src="{path}"' in party.authorize().content.decode(), "on the consent page"
+    stranger = Browser()
+    assert f'src="{path}"' in stranger.get(party.beside(stranger).authorize()["Location"]).content.decode()
+    party.tokens()
+    assert f'src="{path}"' in signed_in.get("/account/apps/").content.decode()
+    Client.objects.filter(pk=verified.pk).update(verified_at=None)
+    assert "/logos/" not in signed_in.get("/account/apps/").content.decode()
+    assert "/logos/" not in party.authorize(prompt="consent").content.decode()

@@ -1,0 +1,54 @@
+"""Lists of addresses, as developers type them."""
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from oidc.clients.redirect_uris import check_each, clean_redirect_uris
+
+GOOD = "https://app.example.com/callback"
+
+
+def test_each_is_judged_in_its_place() -> None:
+    entries = check_each([GOOD, "", "  https://app.example.com/other ", "http://app.example.com/", GOOD, f"{GOOD}/"])
+    assert [entry.address for entry in entries] == [
+        GOOD,
+        "",
+        "https://app.example.com/other",
+        "http://app.example.com/",
+        GOOD,
+        f"{GOOD}/",
+    ]
+    assert [bool(entry.error) for entry in entries] == [False, False, False, True, False, False]
+    assert entries[3].error == "http is allowed only for localhost and 127.0.0.1."
+    assert entries[4].notes == ["Entered twice; kept once."]
+    slash = ["Differs from another entry only by a trailing slash; both are kept."]
+    assert entries[0].notes == entries[5].notes == slash
+
+
+def test_a_faulty_address_is_no_neighbour() -> None:
+    assert check_each(["http://app.example.com/", "http://app.example.com", "https://app.example.com"])[2].notes == []
+
+
+def test_what_is_kept() -> None:
+    assert clean_redirect_uris([" ", GOOD, f"{GOOD}/", GOOD, ""], 2) == [GOOD, f"{GOOD}/"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "required", "reason"),
+    [
+        (["", " "], True, "at least one"),
+        ([f"{GOOD}{number}" for number in range(4)], False, "at most 3"),
+        ([GOOD, "http://app.example.com/"], False, "http is allowed only"),
+        ([f"{GOOD} https://evil.example"], False, "no spaces"),
+        ([f"{GOOD}\nhttps://evil.example"], False, "no spaces"),
+        ([f"{GOOD}\x00"], False, "no spaces"),
+        (["https://app.example.com/" + "a" * 1_000_000], False, "at most 2000"),
+    ],
+)
+def test_what_is_refused(texts: list[str], required: bool, reason: str) -> None:
+    with pytest.raises(ValidationError, match=reason):
+        clean_redirect_uris(texts, 3, required=required)
+
+
+def test_none_at_all_may_be_fine() -> None:
+    assert clean_redirect_uris([], 3) == []

@@ -1,0 +1,214 @@
+"""Projects and their members changed by many at once, on PostgreSQL with connections of their own."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from accounts import deletion
+from accounts.models import Account, Outbox
+from api.models import ApiKey
+from devportal.console.models import AuditEvent
+from oidc.clients.secrets import create_secret
+from oidc.models import Client, ClientSecret, Project, ProjectInvitation, ProjectMember, TokenFamily
+from oidc.projects import invitations, lifecycle, members
+from tests.factories import make_account, make_key, make_project
+from tests.oidc.tokens.test_concurrency import at_once, party
+from tests.relying_party import RelyingParty
+
+__all__ = ["party"]
+
+Role = ProjectMember.Role
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+often = pytest.mark.parametrize("attempt", range(3))
+
+
+@pytest.fixture
+def owner() -> Account:
+    return make_account("olga@example.com")
+
+
+@pytest.fixture
+def second() -> Account:
+    return make_account("sven@example.com")
+
+
+@pytest.fixture
+def project(owner: Account, second: Account) -> Project:
+    project = make_project(owner)
+    ProjectMember.objects.create(project=project, account=second, role=Role.OWNER)
+    return project
+
+
+def together(*acts: Callable[[], Any]) -> list[str]:
+    """Do all of them at the same moment, and return how each ended: "done", or the name of the refusal."""
+
+    def one(number: int) -> str:
+        try:
+            acts[number]()
+        except Exception as refusal:  # noqa: BLE001  (each test says which it expects)
+            return type(refusal).__name__
+        return "done"
+
+    return at_once(len(acts), one)
+
+
+def member(account: Account) -> ProjectMember:
+    return ProjectMember.objects.get(account=account)
+
+
+def owners(project: Project) -> int:
+    return ProjectMember.objects.filter(project=project, role=Role.OWNER).count()
+
+
+@often
+def test_of_two_owners_who_demote_each_other_one_stays(
+    project: Project, owner: Account, second: Account, attempt: int
+) -> None:
+    first_seat, second_seat = member(owner), member(second)
+    ended = together(
+        lambda: members.change_role(second_seat, "viewer", owner),
+        lambda: members.change_role(first_seat, "viewer", second),
+    )
+    assert sorted(ended) == ["RoleTooLow", "done"]
+    assert owners(project) == 1
+
+
+@often
+def test_of_two_owners_who_leave_at_once_one_stays(
+    project: Project, owner: Account, second: Account, attempt: int
+) -> None:
+    ended = together(lambda: members.leave_project(project, owner), lambda: members.leave_project(project, second))
+    assert sorted(ended) == ["LastOwner", "done"]
+    assert owners(project) == 1
+
+
+@often
+def test_of_two_owners_who_remove_each_other_one_stays(
+    project: Project, owner: Account, second: Account, attempt: int
+) -> None:
+    first_seat, second_seat = member(owner), member(second)
+    ended = together(
+        lambda: members.remove_member(second_seat, owner), lambda: members.remove_member(first_seat, second)
+    )
+    assert sorted(ended) == ["Gone", "done"]
+    assert owners(project) == 1
+
+
+@often
+def test_of_two_owners_who_delete_their_accounts_at_once_one_stays(
+    project: Project, owner: Account, second: Account, attempt: int
+) -> None:
+    ended = together(lambda: deletion.delete_account(owner), lambda: deletion.delete_account(second))
+    assert sorted(ended) == ["StillNeeded", "done"]
+    assert owners(project) == 1
+
+
+@often
+def test_an_owner_does_not_leave_while_the_other_ones_account_goes(
+    project: Project, owner: Account, second: Account, attempt: int
+) -> None:
+    ended = together(lambda: members.leave_project(project, owner), lambda: deletion.delete_account(second))
+    assert ended.count("done") == 1
+    assert owners(project) == 1
+
+
+@often
+def test_handing_over_while_the_other_one_leaves_keeps_an_owner(
+    project: Project, owner: Account, second: Account, attempt: int
+) -> None:
+    seat = member(second)
+    ended = together(
+        lambda: members.transfer_ownership(project, seat, owner), lambda: members.leave_project(project, second)
+    )
+    assert "done" in ended
+    assert set(ended) <= {"done", "Gone", "LastOwner"}
+    assert owners(project) == 1
+
+
+def test_an_invitation_is_accepted_once(project: Project, owner: Account) -> None:
+    ines = make_account("ines@example.com")
+    row = invitations.invite(project, ines.email, "viewer", owner)
+    assert together(*[lambda: invitations.accept(row.pk, ines)] * 6) == ["done"] * 6
+    assert ProjectMember.objects.filter(account=ines).count() == 1
+    assert AuditEvent.objects.filter(action="invitation.accepted").count() == 1
+
+
+@often
+def test_accepting_and_withdrawing_come_one_after_the_other(project: Project, owner: Account, attempt: int) -> None:
+    ines = make_account("ines@example.com")
+    row = invitations.invite(project, ines.email, "viewer", owner)
+    accepted, withdrawn = together(lambda: invitations.accept(row.pk, ines), lambda: invitations.withdraw(row, owner))
+    assert {accepted, withdrawn} == {"done", "NoSuchInvitation"}
+    assert ProjectMember.objects.filter(account=ines).exists() == (accepted == "done")
+    assert AuditEvent.objects.exclude(action="invitation.sent").count() == 1
+
+
+@often
+def test_accepting_while_the_project_is_deleted_makes_nobody_a_member_of_it_later(
+    project: Project, owner: Account, attempt: int
+) -> None:
+    ines = make_account("ines@example.com")
+    row = invitations.invite(project, ines.email, "viewer", owner)
+    accepted, deleted = together(
+        lambda: invitations.accept(row.pk, ines), lambda: lifecycle.delete_project(project, owner)
+    )
+    assert deleted == "done"
+    assert accepted in ("done", "NoSuchInvitation")
+
+
+def test_an_address_that_is_invited_many_times_at_once_gets_one_mail(project: Project, owner: Account) -> None:
+    assert together(*[lambda: invitations.invite(project, "ines@example.com", "viewer", owner)] * 6) == ["done"] * 6
+    assert ProjectInvitation.objects.count() == 1
+    assert Outbox.objects.count() == 1
+
+
+def test_the_limit_of_mails_holds_for_one_person_in_many_projects(owner: Account, settings: Any) -> None:
+    settings.INVITATIONS_PER_HOUR = 2
+    made = [make_project(owner, name=f"P{number}") for number in range(6)]
+    acts = [lambda one=one: invitations.invite(one, "ines@example.com", "viewer", owner) for one in made]
+    assert sorted(together(*acts)) == ["TooMany"] * 4 + ["done"] * 2
+    assert Outbox.objects.count() == 2
+
+
+def test_the_limit_of_projects_holds(owner: Account, settings: Any) -> None:
+    settings.PROJECTS_PER_PERSON = 2
+    acts = [lambda number=number: lifecycle.create_project(owner, f"P{number}") for number in range(6)]
+    assert sorted(together(*acts)) == ["TooMany"] * 4 + ["done"] * 2
+
+
+def test_a_project_that_many_delete_or_restore_is_deleted_and_restored_once(project: Project, owner: Account) -> None:
+    assert sorted(together(*[lambda: lifecycle.delete_project(project, owner)] * 4)) == ["Gone"] * 3 + ["done"]
+    assert sorted(together(*[lambda: lifecycle.restore_project(project, owner)] * 4)) == ["Gone"] * 3 + ["done"]
+
+
+@often
+def test_a_project_that_is_deleted_while_a_code_is_exchanged_leaves_nothing_alive(
+    party: RelyingParty, attempt: int
+) -> None:
+    """Neither while it is deleted nor once it is restored."""
+    project = Project.objects.get()
+    owner = ProjectMember.objects.get(project=project).account
+    code = party.code()
+    answers: list[Any] = []
+    ended = together(
+        lambda: answers.append(party.exchange(code)),
+        lambda: lifecycle.delete_project(project, owner),
+        lambda: make_key(project, owner),
+        lambda: answers.append(party.authorize()),
+    )
+    assert ended == ["done"] * 4
+    for restored in (False, True):
+        if restored:
+            lifecycle.restore_project(project, owner)
+            party.secret = create_secret(Client.objects.get())[1]
+        for answer in answers:
+            if answer.status_code == 200 and answer.headers["Content-Type"] == "application/json":
+                tokens = answer.json()
+                assert party.call("/connect/userinfo", tokens["access_token"]).status_code == 401
+                assert party.call("/v1/me", tokens["access_token"]).status_code == 401
+                assert party.refresh(tokens["refresh_token"]).status_code in (400, 401)
+    assert not TokenFamily.objects.filter(revoked_at=None).exists()
+    assert not ApiKey.objects.filter(revoked_at=None).exists()
+    assert ClientSecret.objects.filter(ended_at=None).count() == 1

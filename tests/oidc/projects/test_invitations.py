@@ -1,0 +1,329 @@
+"""Invitations to projects: mailed within bounds, answered by whoever proves the address, and never twice."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from accounts.models import Account, Outbox
+from devportal.console.models import AuditEvent
+from oidc.models import Project, ProjectInvitation, ProjectMember
+from oidc.projects import invitations, lifecycle, members
+from oidc.projects.invitations import AlreadyMember, InvitationNotFound
+from oidc.projects.locking import Gone
+from oidc.projects.quotas import QuotaExceeded
+from oidc.tasks import clear_invitations
+from tests.factories import make_account, make_project
+
+HOUR, DAY = 3600, 24 * 3600
+Later = Callable[[float], None]
+Role = ProjectMember.Role
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def owner() -> Account:
+    return make_account("olga@example.com")
+
+
+@pytest.fixture
+def project(owner: Account) -> Project:
+    return make_project(owner, name="Win a prize at evil.example")
+
+
+def actions() -> list[str]:
+    return list(AuditEvent.objects.order_by("pk").values_list("action", flat=True))
+
+
+# --- Inviting ---
+
+
+def test_an_invitation_is_mailed_and_told(project: Project, owner: Account) -> None:
+    row = invitations.invite(project, " Ines@Example.com ", "developer", owner)
+    assert (row.email, row.role, row.is_open) == ("ines@example.com", "developer", True)
+    mail = Outbox.objects.get()
+    assert mail.to == "ines@example.com"
+    assert "olga@example.com invites you" in mail.body
+    assert "/console/\n" in mail.body
+    event = AuditEvent.objects.get()
+    assert (event.action, event.target, event.after) == ("invitation.sent", "ines@example.com", {"role": "developer"})
+
+
+def test_a_mail_carries_no_text_that_strangers_choose(project: Project, owner: Account) -> None:
+    owner.given_name = "Free money"
+    owner.save()
+    invitations.invite(project, "ines@example.com", "developer", owner)
+    mail = Outbox.objects.get()
+    assert "evil.example" not in mail.subject + mail.body
+    assert "Free money" not in mail.subject + mail.body
+
+
+def test_known_and_unknown_addresses_get_the_same(project: Project, owner: Account) -> None:
+    make_account("known@example.com")
+    for address in ("known@example.com", "unknown@example.com"):
+        invitations.invite(project, address, "viewer", owner)
+    known, unknown = Outbox.objects.order_by("pk")
+    assert known.body.replace("known@", "") == unknown.body.replace("unknown@", "")
+    assert known.subject == unknown.subject
+
+
+def test_a_member_is_not_invited(project: Project, owner: Account) -> None:
+    with pytest.raises(AlreadyMember):
+        invitations.invite(project, "Olga@example.com", "viewer", owner)
+    assert not Outbox.objects.exists()
+
+
+def test_a_renewal_is_one_invitation_and_within_an_hour_one_mail(
+    project: Project, owner: Account, later: Later
+) -> None:
+    first = invitations.invite(project, "ines@example.com", "viewer", owner)
+    later(HOUR / 2)
+    second = invitations.invite(project, "ines@example.com", "developer", owner)
+    assert Outbox.objects.count() == 1
+    later(HOUR)
+    invitations.invite(project, "ines@example.com", "developer", owner)
+    assert Outbox.objects.count() == 2
+    assert first.pk == second.pk == ProjectInvitation.objects.get().pk
+    assert second.role == "developer"
+    assert second.expires_at > first.expires_at
+
+
+def test_withdrawing_and_inviting_in_turns_mails_nobody_more_often(project: Project, owner: Account) -> None:
+    for _ in range(5):
+        invitations.withdraw(invitations.invite(project, "ines@example.com", "viewer", owner), owner)
+    assert Outbox.objects.count() == 1
+
+
+def test_a_project_mails_so_many_an_hour_and_no_more(
+    project: Project, owner: Account, settings: Any, later: Later
+) -> None:
+    settings.INVITATIONS_PER_HOUR = 3
+    other = ProjectMember.objects.create(project=project, account=make_account(), role=Role.OWNER).account
+    for number in range(3):
+        invitations.invite(project, f"p{number}@example.com", "viewer", owner)
+    for actor in (owner, other):
+        with pytest.raises(QuotaExceeded, match="within one hour"):
+            invitations.invite(project, "one-more@example.com", "viewer", actor)
+    assert Outbox.objects.count() == 3
+    later(HOUR + 1)
+    invitations.invite(project, "one-more@example.com", "viewer", owner)
+
+
+def test_nor_one_person_from_many_projects(owner: Account, settings: Any) -> None:
+    settings.INVITATIONS_PER_HOUR = 2
+    for number in range(2):
+        invitations.invite(make_project(owner, name=f"P{number}"), "ines@example.com", "viewer", owner)
+    with pytest.raises(QuotaExceeded):
+        invitations.invite(make_project(owner, name="One more"), "ines@example.com", "viewer", owner)
+
+
+def test_open_invitations_count_as_members(project: Project, owner: Account, settings: Any) -> None:
+    settings.MEMBERS_PER_PROJECT = 3
+    rows = [invitations.invite(project, f"p{number}@example.com", "viewer", owner) for number in range(2)]
+    with pytest.raises(QuotaExceeded, match="up to 3 members"):
+        invitations.invite(project, "one-more@example.com", "viewer", owner)
+    invitations.invite(project, "p1@example.com", "developer", owner)  # takes no other place
+    invitations.withdraw(rows[0], owner)
+    invitations.invite(project, "one-more@example.com", "viewer", owner)
+
+
+@pytest.mark.parametrize("role", ["emperor", "", "OWNER", "viewer\x00"])
+def test_a_role_that_is_none_is_refused(project: Project, owner: Account, role: str) -> None:
+    with pytest.raises(ValueError):
+        invitations.invite(project, "ines@example.com", role, owner)
+    assert not ProjectInvitation.objects.exists()
+
+
+def test_a_deleted_project_invites_nobody(project: Project, owner: Account) -> None:
+    lifecycle.delete_project(project, owner)
+    with pytest.raises(Gone):
+        invitations.invite(project, "ines@example.com", "viewer", owner)
+    assert not Outbox.objects.exists()
+
+
+# --- Answering ---
+
+
+def test_who_proves_the_address_accepts(project: Project, owner: Account) -> None:
+    row = invitations.invite(project, "ines@example.com", "developer", owner)
+    ines = make_account("ines@example.com")
+    assert [one.pk for one in invitations.invitations_to_account(ines)] == [row.pk]
+    assert invitations.accept(row.pk, ines).role == Role.DEVELOPER
+    assert invitations.invitations_to_account(ines) == []
+    assert invitations.invitations_to_project(project) == []
+    assert actions() == ["invitation.sent", "invitation.accepted"]
+
+
+def test_a_second_click_finds_the_first_ones_work_done(project: Project, owner: Account) -> None:
+    row = invitations.invite(project, "ines@example.com", "developer", owner)
+    ines = make_account("ines@example.com")
+    assert invitations.accept(row.pk, ines) == invitations.accept(row.pk, ines)
+    assert actions().count("invitation.accepted") == 1
+
+
+@pytest.mark.parametrize("answer", [invitations.accept, invitations.decline])
+def test_nobody_else_answers(project: Project, owner: Account, answer: Callable[[int, Account], Any]) -> None:
+    row = invitations.invite(project, "ines@example.com", "developer", owner)
+    unproven = make_account("ines@example.com", verified=False)
+    assert invitations.invitations_to_account(unproven) == []
+    for somebody in (unproven, make_account("other@example.com"), owner):
+        with pytest.raises(InvitationNotFound):
+            answer(row.pk, somebody)
+    assert project.members.count() == 1
+    assert ProjectInvitation.objects.get().is_open
+
+
+@pytest.mark.parametrize("answer", [invitations.accept, invitations.decline])
+@pytest.mark.parametrize("end", ["withdrawn", "expired", "declined", "project deleted", "project gone", "cleared"])
+def test_what_has_ended_is_accepted_by_nobody(
+    project: Project, owner: Account, later: Later, end: str, answer: Callable[[int, Account], Any]
+) -> None:
+    ines = make_account("ines@example.com")
+    row = invitations.invite(project, "ines@example.com", "developer", owner)
+    if end == "withdrawn":
+        invitations.withdraw(row, owner)
+    elif end == "expired":
+        later(7 * DAY + 1)
+    elif end == "declined":
+        invitations.decline(row.pk, ines)
+    elif end == "project deleted":
+        lifecycle.delete_project(project, owner)
+    elif end == "project gone":
+        Project.objects.all().delete()
+    else:
+        ProjectInvitation.objects.all().delete()
+    assert invitations.invitations_to_account(ines) == []
+    before = actions()
+    if answer is invitations.decline and end in ("withdrawn", "expired", "declined"):
+        answer(row.pk, ines)  # it is no longer open, which is what they want
+    else:
+        with pytest.raises(InvitationNotFound):
+            answer(row.pk, ines)
+    assert not ProjectMember.objects.filter(account=ines).exists()
+    assert actions() == before
+
+
+def _second_owner(project: Project) -> ProjectMember:
+    return ProjectMember.objects.create(project=project, account=make_account("sven@example.com"), role=Role.OWNER)
+
+
+def _close(sven: ProjectMember, owner: Account) -> None:
+    sven.account.is_active = False
+    sven.account.save()
+
+
+def _hand_over(sven: ProjectMember, owner: Account) -> None:
+    to = ProjectMember.objects.create(project=sven.project, account=make_account(), role=Role.DEVELOPER)
+    members.transfer_ownership(sven.project, to, sven.account)
+
+
+# How somebody stops being one who may invite.
+ENDS: dict[str, Callable[[ProjectMember, Account], Any]] = {
+    "leaves": lambda sven, owner: members.leave_project(sven.project, sven.account),
+    "is removed": members.remove_member,
+    "is demoted": lambda sven, owner: members.change_role(sven, "developer", owner),
+    "hands over": _hand_over,
+    "is deactivated": _close,
+    "is deleted": lambda sven, owner: sven.account.delete(),
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_an_invitation_ends_with_the_right_of_who_sent_it(how: str, project: Project, owner: Account) -> None:
+    ines, sven = make_account("ines@example.com"), _second_owner(project)
+    row = invitations.invite(project, ines.email, "owner", sven.account)
+    own = invitations.invite(project, "other@example.com", "viewer", owner)
+    ENDS[how](sven, owner)
+    assert invitations.invitations_to_account(ines) == []
+    assert [left.pk for left in invitations.invitations_to_project(project)] == [own.pk]
+    with pytest.raises(InvitationNotFound):
+        invitations.accept(row.pk, ines)
+    assert not ProjectMember.objects.filter(account=ines).exists()
+    event = AuditEvent.objects.get(action="invitation.ended")
+    assert (event.project, event.target, event.before) == (project.public_id, ines.email, {"role": "owner"})
+    # Whoever may invite opens it anew.
+    invitations.invite(project, ines.email, "viewer", owner)
+    assert invitations.accept(row.pk, ines).role == Role.VIEWER
+
+
+def test_whether_the_sender_may_still_invite_is_asked_when_it_is_accepted(project: Project, owner: Account) -> None:
+    """However the right went: here by a command, which tells nobody."""
+    ines, sven = make_account("ines@example.com"), _second_owner(project)
+    row = invitations.invite(project, ines.email, "viewer", sven.account)
+    ProjectMember.objects.filter(pk=sven.pk).update(role=Role.DEVELOPER)
+    with pytest.raises(InvitationNotFound):
+        invitations.accept(row.pk, ines)
+    ProjectMember.objects.filter(pk=sven.pk).update(role=Role.OWNER)
+    assert invitations.accept(row.pk, ines).role == Role.VIEWER
+
+
+def test_another_role_below_owner_ends_nothing(project: Project, owner: Account) -> None:
+    sven = _second_owner(project)
+    row = invitations.invite(project, "ines@example.com", "viewer", owner)
+    members.change_role(sven, "developer", owner)
+    members.change_role(sven, "viewer", owner)
+    row.refresh_from_db()
+    assert row.is_open
+
+
+def test_who_was_removed_does_not_come_back_by_an_old_invitation(project: Project, owner: Account) -> None:
+    ines = make_account("ines@example.com")
+    row = invitations.invite(project, ines.email, "owner", owner)
+    members.remove_member(invitations.accept(row.pk, ines), owner)
+    with pytest.raises(InvitationNotFound):
+        invitations.accept(row.pk, ines)
+
+
+def test_who_is_a_member_already_keeps_their_role(project: Project, owner: Account) -> None:
+    ines = make_account("ines@example.com")
+    row = invitations.invite(project, ines.email, "viewer", owner)
+    ProjectMember.objects.create(project=project, account=ines, role=Role.OWNER)
+    assert invitations.accept(row.pk, ines).role == Role.OWNER
+    assert not ProjectInvitation.objects.get().is_open
+
+
+def test_nobody_accepts_more_projects_than_one_may_own(project: Project, owner: Account, settings: Any) -> None:
+    settings.PROJECTS_PER_PERSON = 1
+    ines = make_account("ines@example.com")
+    row = invitations.invite(project, ines.email, "owner", owner)
+    make_project(ines, name="Own")
+    with pytest.raises(QuotaExceeded, match="You own 1 projects"):
+        invitations.accept(row.pk, ines)
+    assert ProjectInvitation.objects.get().is_open
+
+
+def test_a_declined_invitation_can_be_made_again(project: Project, owner: Account) -> None:
+    ines = make_account("ines@example.com")
+    row = invitations.invite(project, ines.email, "viewer", owner)
+    invitations.decline(row.pk, ines)
+    assert invitations.invite(project, ines.email, "viewer", owner).is_open
+    assert [one.pk for one in invitations.invitations_to_account(ines)] == [row.pk]
+
+
+def test_what_was_answered_is_not_withdrawn(project: Project, owner: Account) -> None:
+    ines = make_account("ines@example.com")
+    row = invitations.invite(project, ines.email, "viewer", owner)
+    invitations.accept(row.pk, ines)
+    with pytest.raises(InvitationNotFound):
+        invitations.withdraw(row, owner)
+    assert "invitation.withdrawn" not in actions()
+
+
+# --- Clearing ---
+
+
+def test_what_ended_is_cleared_later_and_what_ran_out_can_be_renewed_for_a_month(
+    project: Project, owner: Account, later: Later
+) -> None:
+    ended, left = (invitations.invite(project, f"{name}@example.com", "viewer", owner) for name in ("a", "b"))
+    invitations.withdraw(ended, owner)
+    assert clear_invitations() == 0
+    later(DAY + 1)
+    assert clear_invitations() == 1
+    later(30 * DAY)
+    assert clear_invitations() == 0
+    assert [one.pk for one in invitations.invitations_to_project(project)] == [left.pk]
+    assert invitations.invite(project, "b@example.com", "viewer", owner).is_open
+    later(37 * DAY + 1)
+    assert clear_invitations() == 1

@@ -1,0 +1,80 @@
+"""GET /.well-known/jwks (RFC 7517 §5)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client as Browser
+from jwcrypto.jwk import JWK
+from jwcrypto.jwt import JWT
+
+from oidc.models import SigningKey
+from oidc.signing_keys import keyring, rotation
+from tests.relying_party import RelyingParty, claims_of, header_of
+
+PATH = "/.well-known/jwks"
+
+pytestmark = pytest.mark.django_db
+
+
+def kids(browser: Browser) -> list[str]:
+    return [key["kid"] for key in browser.get(PATH).json()["keys"]]
+
+
+def test_it_publishes_public_parts_only(client: Browser) -> None:
+    response = client.get(PATH)
+    assert response.status_code == 200
+    assert response["Content-Type"] == "application/json"
+    (key,) = response.json()["keys"]
+    assert set(key) == {"kty", "n", "e", "kid", "use", "alg"}
+    assert (key["kty"], key["use"], key["alg"]) == ("RSA", "sig", "RS256")
+    assert key["kid"] == JWK(**key).thumbprint()
+
+
+def test_it_asks_no_database(client: Browser, django_assert_num_queries: Callable[[int], Any]) -> None:
+    keyring.reload_keyring()
+    with django_assert_num_queries(0):
+        assert client.get(PATH).status_code == 200
+
+
+def test_tokens_verify_against_it(app: RelyingParty, client: Browser) -> None:
+    answer = app.tokens()
+    published = {key["kid"]: JWK(**key) for key in client.get(PATH).json()["keys"]}
+    for name in ("access_token", "id_token"):
+        token = answer[name]
+        checked = JWT(jwt=token, key=published[header_of(token)["kid"]], algs=["RS256"])
+        assert checked.claims
+        assert claims_of(token)["iss"] == settings.ISSUER
+
+
+def test_it_may_be_cached_for_less_than_a_key_is_published_ahead(client: Browser) -> None:
+    cached = int(client.get(PATH)["Cache-Control"].rpartition("max-age=")[2])
+    assert 0 < cached < settings.SIGNING_KEY_PUBLISH_AHEAD_SECONDS
+
+
+def test_the_next_key_is_published_before_it_signs(client: Browser) -> None:
+    (active,) = kids(client)
+    assert rotation.rotate(now=True) == "published"
+    keyring.reload_keyring()
+    assert active in kids(client)
+    assert len(kids(client)) == 2
+    assert keyring.signing_key().kid == active
+
+
+def test_a_retired_key_stays_while_what_it_signed_may_be_valid(client: Browser, later: Callable[[float], None]) -> None:
+    (first,) = kids(client)
+    rotation.rotate(now=True)
+    rotation.rotate(now=True)
+    assert SigningKey.objects.get(kid=first).state == SigningKey.State.RETIRED
+    later(max(settings.ACCESS_TOKEN_SECONDS, settings.ID_TOKEN_SECONDS))
+    keyring.reload_keyring()
+    assert first in kids(client)
+    later(24 * 3600)
+    keyring.reload_keyring()
+    assert first not in kids(client)
+
+
+@pytest.mark.parametrize("method", ["post", "put", "delete"])
+def test_it_is_only_read(client: Browser, method: str) -> None:
+    assert getattr(client, method)(PATH).status_code == 405

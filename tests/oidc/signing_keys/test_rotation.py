@@ -1,0 +1,223 @@
+"""Signing keys: rotation, publication, encryption at rest; none is parsed while a request waits."""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client as Browser
+from jwcrypto.jwk import JWK
+
+from devportal.lib import clock, encryption
+from oidc.models import SigningKey
+from oidc.signing_keys import keyring, rotation
+from oidc.tasks import rotate_keys
+from tests.relying_party import RelyingParty, header_of
+
+State = SigningKey.State
+pytestmark = pytest.mark.django_db
+
+LIFETIME = settings.SIGNING_KEY_LIFETIME_SECONDS
+AHEAD = settings.SIGNING_KEY_PUBLISH_AHEAD_SECONDS
+
+
+def states() -> dict[str, str]:
+    return {row.kid: row.state for row in SigningKey.objects.all()}
+
+
+# --- The first key ---
+
+
+def test_the_first_key_comes_with_the_first_migration_and_signs() -> None:
+    row = SigningKey.objects.get()
+    assert row.state == State.ACTIVE
+    assert row.activated_at is not None
+    assert keyring.signing_key().kid == row.kid
+
+
+def test_migrating_again_makes_no_second_key() -> None:
+    rotation.create_first_key()
+    assert SigningKey.objects.count() == 1
+
+
+def test_it_is_an_rsa_key_of_2048_bits_or_more() -> None:
+    public = keyring.signing_key().public
+    assert public.key_size >= 2048
+
+
+# --- At rest ---
+
+
+def test_the_private_part_is_encrypted_at_rest() -> None:
+    row = SigningKey.objects.get()
+    private = json.loads(encryption.decrypt(row.private_encrypted))
+    assert private["d"]
+    stored = " ".join(str(value) for value in SigningKey.objects.values_list().get())
+    for member in ("d", "p", "q", "dp", "dq", "qi"):
+        assert private[member] not in stored
+        assert member not in row.public_jwk
+
+
+def test_another_encryption_key_cannot_read_it(settings: Any) -> None:
+    from cryptography.fernet import InvalidToken
+
+    settings.KEY_ENCRYPTION_KEY = "another key of more than thirty-two characters"
+    keyring.clear_keyring()
+    with pytest.raises(InvalidToken):
+        keyring.reload_keyring()
+
+
+# --- Rotation ---
+
+
+def test_nothing_is_due_at_first() -> None:
+    assert rotate_keys() == "waiting"
+    assert SigningKey.objects.count() == 1
+
+
+def test_a_rotation_step_by_step(later: Callable[[float], None]) -> None:
+    (first,) = states()
+    later(LIFETIME - AHEAD * 2 - 3600)
+    assert rotate_keys() == "waiting"
+    later(3600)
+    assert rotate_keys() == "published"
+    (second,) = set(states()) - {first}
+    assert states() == {first: State.ACTIVE, second: State.NEXT}
+    later(AHEAD / 2)
+    assert rotate_keys() == "waiting"
+    later(AHEAD * 1.5)
+    assert rotate_keys() == "activated"
+    assert states() == {first: State.RETIRED, second: State.ACTIVE}
+    assert rotate_keys() == "waiting"
+
+
+def test_a_new_key_is_published_two_hours_before_it_signs(later: Callable[[float], None]) -> None:
+    assert AHEAD >= 2 * 3600
+    later(LIFETIME * 2)
+    assert rotate_keys() == "published"
+    later(AHEAD - 60)
+    assert rotate_keys() == "waiting"
+    later(60)
+    assert rotate_keys() == "activated"
+
+
+def test_tokens_of_every_step_are_good_at_every_later_step(
+    app: RelyingParty, later: Callable[[float], None], django_capture_on_commit_callbacks: Any
+) -> None:
+    made = [app.tokens()["access_token"]]
+    for _ in range(2):
+        with django_capture_on_commit_callbacks(execute=True):
+            rotation.rotate(now=True)
+        keyring.reload_keyring()
+        made.append(app.tokens()["access_token"])
+    assert len({header_of(token)["kid"] for token in made}) == 2
+    for token in made:
+        assert app.call("/connect/userinfo", token).status_code == 200
+        assert app.call("/v1/me", token).status_code == 200
+
+
+def test_a_process_that_has_not_heard_of_a_rotation_still_checks_new_tokens(app: RelyingParty) -> None:
+    rotation.rotate(now=True)
+    old_ring = keyring.reload_keyring()  # it knows the published next key, as every process does after some minutes
+    rotation.rotate(now=True)
+    keyring.clear_keyring()
+    token = app.tokens()["access_token"]
+    keyring._ring = old_ring
+    assert header_of(token)["kid"] != keyring.signing_key().kid
+    assert app.call("/v1/me", token).status_code == 200
+
+
+def test_an_old_ring_is_renewed_behind_the_request(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
+    renewed: list[str] = []
+
+    def renew() -> None:
+        renewed.append(threading.current_thread().name)
+        keyring._lock.release()
+
+    monkeypatch.setattr(keyring, "_reload_and_release", renew)
+    ring = keyring.reload_keyring()
+    keyring._ring = replace(ring, loaded_at=ring.loaded_at - settings.SIGNING_KEY_REFRESH_SECONDS - 1)
+    assert keyring.current_keyring() is keyring._ring
+    for _ in range(100):
+        if renewed:
+            break
+        time.sleep(0.01)
+    assert renewed
+    assert renewed[0] != threading.current_thread().name
+
+
+def test_without_an_active_key_nothing_signs() -> None:
+    SigningKey.objects.update(state=State.RETIRED)
+    keyring.clear_keyring()
+    with pytest.raises(keyring.NoSigningKey):
+        keyring.signing_key()
+
+
+# --- No key is parsed in a request ---
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The private keys parsed from here on."""
+    keyring.reload_keyring()
+    seen: list[str] = []
+    real = JWK.from_json.__func__
+
+    def from_json(cls: Any, key: str) -> Any:
+        seen.append(json.loads(key)["kty"])
+        return real(cls, key)
+
+    monkeypatch.setattr(JWK, "from_json", classmethod(from_json))
+    return seen
+
+
+def test_no_request_parses_a_key(app: RelyingParty, client: Browser, parsed: list[str]) -> None:
+    tokens = app.tokens()
+    app.refresh(tokens["refresh_token"])
+    app.call("/v1/me", tokens["access_token"])
+    app.authorize(id_token_hint=tokens["id_token"], prompt="none")
+    client.get("/.well-known/jwks")
+    assert parsed == []
+
+
+def test_no_request_parses_a_key_after_a_rotation_either(
+    app: RelyingParty, parsed: list[str], django_capture_on_commit_callbacks: Any
+) -> None:
+    for _ in range(2):
+        with django_capture_on_commit_callbacks(execute=True):
+            rotation.rotate(now=True)
+    parsed.clear()
+    assert app.tokens()["token_type"] == "Bearer"
+    assert parsed == []
+
+
+# --- Two at once ---
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_two_rotations_at_once_publish_one_key() -> None:
+    from tests.oidc.tokens.test_concurrency import at_once
+
+    keyring.clear_keyring()
+    SigningKey.objects.update(activated_at=clock.from_now(-LIFETIME))
+    assert sorted(at_once(4, lambda number: rotation.rotate())) == ["published", "waiting", "waiting", "waiting"]
+    assert SigningKey.objects.filter(state=State.NEXT).count() == 1
+    assert SigningKey.objects.filter(state=State.ACTIVE).count() == 1
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_two_activations_at_once_activate_one_key() -> None:
+    from tests.oidc.tokens.test_concurrency import at_once
+
+    rotation.rotate(now=True)
+    SigningKey.objects.filter(state=State.ACTIVE).update(activated_at=clock.from_now(-2 * LIFETIME))
+    SigningKey.objects.filter(state=State.NEXT).update(created_at=clock.from_now(-AHEAD))
+    assert sorted(at_once(4, lambda number: rotation.rotate())) == ["activated", "waiting", "waiting", "waiting"]
+    assert SigningKey.objects.filter(state=State.ACTIVE).count() == 1
+    assert SigningKey.objects.filter(state=State.RETIRED).count() == 1

@@ -1,0 +1,50 @@
+"""Settings that would be dangerous in production stop the start."""
+
+from typing import Any
+
+import pytest
+
+from oidc.checks import check_addresses, check_production
+
+GOOD = {
+    "ENVIRONMENT": "production",
+    "DEBUG": False,
+    "ISSUER": "https://auth.example.com/",
+    "SECRET_KEY": "x" * 40,
+    "KEY_ENCRYPTION_KEY": "y" * 40,
+    "REDIS_URL": "redis://localhost",
+    "BILLING_SECRET": "",
+    "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
+    "DATABASES": {"default": {"ENGINE": "django.db.backends.postgresql"}},
+}
+
+
+class Settings:
+    def __init__(self, **values: Any) -> None:
+        self.__dict__.update(GOOD | values)
+
+
+@pytest.mark.parametrize(
+    ("change", "number"),
+    [
+        ({"DEBUG": True}, "E003"),
+        ({"ISSUER": "http://auth.example.com/"}, "E004"),
+        ({"SECRET_KEY": ""}, "E005"),
+        ({"KEY_ENCRYPTION_KEY": "short"}, "E005"),
+        ({"REDIS_URL": ""}, "E006"),
+        ({"DATABASES": {"default": {"ENGINE": "django.db.backends.sqlite3"}}}, "E007"),
+        ({"EMAIL_BACKEND": "devportal.lib.mail.DemoBackend"}, "E008"),
+        ({"BILLING_SECRET": "short"}, "E009"),
+    ],
+)
+def test_each_danger_has_its_check(monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], number: str) -> None:
+    monkeypatch.setattr("oidc.checks.settings", Settings())
+    assert check_production(None) == []
+    monkeypatch.setattr("oidc.checks.settings", Settings(**change))
+    assert [found.id for found in check_production(None)] == [f"devportal.{number}"]
+
+
+@pytest.mark.parametrize("address", ["ftp://auth.example.com", "auth.example.com", "https://a.example/?x=1"])
+def test_an_address_that_is_none(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setattr("oidc.checks.settings", Settings(AUTH_URL=address, BASE_URL="https://api.example.com"))
+    assert [found.id for found in check_addresses(None)] == ["devportal.E002"]

@@ -1,0 +1,586 @@
+"""What the sign-in log says: every refusal with its exact reason, and never a secret or a person."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client as Browser
+from django.test.utils import CaptureQueriesContext
+from oauth2_provider.exceptions import OAuthToolkitError
+from oauthlib.oauth2 import InvalidScopeError
+
+from accounts.models import Account
+from api.usage import recording
+from devportal.console.logs import sign_in_writer
+from devportal.console.logs.redaction import redact_secrets
+from devportal.console.models import SignInEvent
+from devportal.lib import clock, log_buffer
+from devportal.lib.ratelimit.counters import counters
+from oidc.authorization import consent
+from oidc.models import Client, Connection
+from tests.factories import REDIRECT_URI, make_account
+from tests.relying_party import RelyingParty, basic
+
+Mover = Callable[[float], None]
+
+
+@pytest.fixture(autouse=True)
+def fresh_allowance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sign_in_writer, "entry_budget", sign_in_writer.EntryBudget())
+
+
+@dataclass
+class Entry:
+    endpoint: str
+    outcome: str
+    error: str
+    reason: str
+    redirect_uri: str
+    request_id: str
+
+
+def entries(client: Client) -> list[Entry]:
+    """Return what the log of a client holds, the oldest first, and empty it."""
+    recording.flush_usage()
+    rows = SignInEvent.objects.filter(client=client).order_by("pk")
+    names = Entry.__dataclass_fields__
+    found = [Entry(**{name: getattr(row, name) for name in names}) for row in rows]
+    SignInEvent.objects.all().delete()
+    return found
+
+
+def the_entry(app: RelyingParty) -> Entry:
+    (entry,) = entries(app.client)
+    return entry
+
+
+def forget(app: RelyingParty) -> None:
+    """Leave out what came before."""
+    entries(app.client)
+
+
+# --- The authorization endpoint ---
+
+
+def test_a_success(app: RelyingParty) -> None:
+    app.tokens()
+    entry = the_entry(app)
+    assert (entry.endpoint, entry.outcome, entry.error, entry.reason) == ("authorize", "signed_in", "", "")
+    assert entry.redirect_uri == REDIRECT_URI
+
+
+def test_a_cancelled_sign_in(app: RelyingParty) -> None:
+    app.answer_consent(app.authorize(), "cancel")
+    entry = the_entry(app)
+    assert (entry.outcome, entry.error, entry.reason) == ("cancelled", "access_denied", "The person pressed Cancel.")
+
+
+REFUSED: list[tuple[dict[str, str | None], str, str]] = [
+    (
+        {"redirect_uri": "https://app.example.com/callback/"},
+        "invalid_request",
+        f"Differs from {REDIRECT_URI}: only the slash at the end.",
+    ),
+    (
+        {"redirect_uri": "http://app.example.com/callback"},
+        "invalid_request",
+        f"Differs from {REDIRECT_URI}: the scheme is “http”, registered is “https”.",
+    ),
+    (
+        {"redirect_uri": "https://app.example.com:8443/callback"},
+        "invalid_request",
+        f"Differs from {REDIRECT_URI}: the port is “8443”, registered is missing.",
+    ),
+    (
+        {"redirect_uri": "https://app.example.com/callback?a=1"},
+        "invalid_request",
+        f"Differs from {REDIRECT_URI}: the query is “a=1”, registered is missing.",
+    ),
+    ({"redirect_uri": None}, "invalid_request", "redirect_uri is missing, repeated or unreadable."),
+    ({"redirect_uri": "\x00"}, "invalid_request", "redirect_uri is missing, repeated or unreadable."),
+    ({"state": None}, "invalid_request", "state is missing."),
+    ({"response_type": None}, "invalid_request", "response_type is missing."),
+    ({"response_type": "token"}, "unsupported_response_type", "The only response type is code."),
+    ({"response_mode": "fragment"}, "invalid_request", "response_mode must be query or form_post."),
+    ({"request": "x"}, "request_not_supported", "The request parameter is not supported."),
+    ({"request_uri": "x"}, "request_uri_not_supported", "The request_uri parameter is not supported."),
+    ({"registration": "x"}, "registration_not_supported", "The registration parameter is not supported."),
+    ({"nonce": "\x00"}, "invalid_request", "The parameter nonce is repeated or unreadable."),
+    ({"code_challenge": None}, "invalid_request", "code_challenge is missing: PKCE is required."),
+    ({"code_challenge_method": "plain"}, "invalid_request", "code_challenge_method must be S256."),
+    ({"code_challenge_method": None}, "invalid_request", "code_challenge_method must be S256."),
+    ({"code_challenge": "short"}, "invalid_request", "code_challenge must be 43 characters of base64url."),
+    ({"prompt": "none login"}, "invalid_request", "prompt must be none alone, or others of the supported values."),
+    ({"max_age": "soon"}, "invalid_request", "max_age must be a number of seconds."),
+    ({"scope": "email"}, "invalid_scope", "scope must include openid."),
+    (
+        {"scope": "openid account.read calendar"},
+        "invalid_scope",
+        "Unknown, or not approved for this client: account.read, calendar.",
+    ),
+    ({"id_token_hint": "x"}, "invalid_request", "id_token_hint is not an ID token of this service."),
+    ({"prompt": "none"}, "consent_required", "Access was not yet granted."),
+]
+
+
+@pytest.mark.parametrize(("changes", "error", "reason"), REFUSED)
+def test_each_check_says_why_it_refused(
+    changes: dict[str, str | None], error: str, reason: str, app: RelyingParty
+) -> None:
+    response = app.authorize(**changes)
+    entry = the_entry(app)
+    assert (entry.endpoint, entry.outcome, entry.error, entry.reason) == ("authorize", "refused", error, reason)
+    assert entry.request_id == response["X-Request-ID"]
+    sent = changes.get("redirect_uri", REDIRECT_URI)
+    assert entry.redirect_uri == (sent if sent and sent != "\x00" else "")
+
+
+def test_nobody_is_signed_in(spa: Client) -> None:
+    app = RelyingParty(spa, Browser())
+    app.authorize(prompt="none")
+    assert (the_entry(app).error, app.client) == ("login_required", spa)
+    # A page to sign in on is no end of a request.
+    app.authorize()
+    assert entries(spa) == []
+
+
+def test_another_person_is_signed_in(app: RelyingParty, web_app: RelyingParty) -> None:
+    hint = web_app.tokens()["id_token"]
+    forget(app)
+    app.authorize(id_token_hint=hint)
+    entry = the_entry(app)
+    assert (entry.error, entry.reason) == ("login_required", "Another person is signed in.")
+
+
+def test_the_sign_in_is_too_old(app: RelyingParty, later: Mover) -> None:
+    app.tokens()
+    forget(app)
+    later(100)
+    app.authorize(prompt="none", max_age="10")
+    entry = the_entry(app)
+    assert (entry.error, entry.reason) == ("login_required", "The person signed in longer ago than max_age.")
+
+
+def test_no_address_is_registered(app: RelyingParty) -> None:
+    Client.objects.update(redirect_uris="")
+    app.authorize()
+    assert the_entry(app).reason == "No redirect URL is registered yet."
+
+
+def test_the_client_is_off(app: RelyingParty) -> None:
+    Client.objects.update(enabled=False)
+    app.authorize()
+    entry = the_entry(app)
+    assert (entry.error, entry.reason) == ("unavailable", "The client is turned off.")
+
+
+@pytest.mark.parametrize(("name", "word"), [("suspended_at", "suspended"), ("deleted_at", "deleted")])
+def test_the_project_is_off(name: str, word: str, app: RelyingParty) -> None:
+    setattr(app.client.project, name, clock.now())
+    app.client.project.save()
+    app.authorize()
+    entry = the_entry(app)
+    assert (entry.error, entry.reason) == ("unavailable", f"The project is {word}.")
+
+
+def test_the_app_is_full(app: RelyingParty, settings: Any) -> None:
+    settings.UNVERIFIED_APP_PEOPLE = 1
+    consent.record_consent(make_account(), app.client, ["openid"])
+    app.authorize()
+    entry = the_entry(app)
+    assert (entry.outcome, entry.error) == ("refused", "app_full")
+    assert entry.reason == "1 people use this app, and it has not been reviewed."
+    app.authorize(prompt="none")
+    entry = the_entry(app)
+    assert (entry.error, entry.reason[:26]) == ("consent_required", "The app has as many people")
+
+
+def test_an_address_that_is_removed_while_the_person_reads(app: RelyingParty) -> None:
+    page = app.authorize()
+    Client.objects.update(redirect_uris="https://app.example.com/other")
+    response = app.answer_consent(page)
+    entry = the_entry(app)
+    assert (entry.error, entry.request_id) == ("invalid_request", response["X-Request-ID"])
+    assert entry.reason.startswith("Differs from https://app.example.com/other: the path")
+
+
+def test_what_the_library_refuses_last(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any, **kwargs: Any) -> None:
+        raise OAuthToolkitError(error=InvalidScopeError())
+
+    monkeypatch.setattr("oidc.views.authorize.AuthorizationResponseMixin.create_authorization_response", refuse)
+    app.answer_consent(app.authorize())
+    assert the_entry(app).error == "invalid_scope"
+
+
+def test_the_error_page_tells_the_id_of_the_entry(app: RelyingParty) -> None:
+    response = app.authorize(redirect_uri="https://elsewhere.example.com/")
+    assert response.status_code == 400
+    entry = the_entry(app)
+    assert entry.request_id in response.content.decode()
+
+
+def test_an_unknown_client_has_no_log(app: RelyingParty) -> None:
+    app.authorize(client_id="op_client_" + "x" * 22)
+    app.authorize(client_id="\x00")
+    app.browser.get("/connect/authorize?" + "a=1&" * 200)
+    recording.flush_usage()
+    assert not SignInEvent.objects.exists()
+
+
+# --- The token endpoint ---
+
+
+def refused(app: RelyingParty, response: Any, error: str, reason: str) -> None:
+    """Check an answer of the token endpoint, and that the log says what it does not."""
+    assert response.json()["error"] == error, response.content
+    entry = the_entry(app)
+    assert (entry.endpoint, entry.outcome, entry.error, entry.reason) == ("token", "refused", error, reason)
+    assert entry.request_id == response["X-Request-ID"]
+
+
+def test_a_wrong_secret(web_app: RelyingParty) -> None:
+    code = web_app.code()
+    forget(web_app)
+    refused(web_app, web_app.exchange(code, client_secret="x"), "invalid_client", "The client secret is wrong.")
+    header = basic(web_app.client.client_id, "x")
+    form = {"grant_type": "authorization_code", "code": code, "code_verifier": web_app.verifier}
+    answer = web_app.post("/connect/token", form | {"redirect_uri": REDIRECT_URI}, Authorization=header)
+    refused(web_app, answer, "invalid_client", "The client secret is wrong.")
+
+
+def test_a_missing_secret(web_app: RelyingParty) -> None:
+    code = web_app.code()
+    forget(web_app)
+    refused(web_app, web_app.exchange(code, client_secret=""), "invalid_client", "The client secret is missing.")
+
+
+def test_a_secret_of_a_client_that_has_none(app: RelyingParty) -> None:
+    code = app.code()
+    forget(app)
+    why = "A secret was sent, and clients of this type have none."
+    refused(app, app.exchange(code, client_secret="x"), "invalid_client", why)
+
+
+def test_a_wrong_verifier(app: RelyingParty) -> None:
+    code = app.code()
+    forget(app)
+    why = "The code_verifier does not fit the code_challenge."
+    refused(app, app.exchange(code, code_verifier="x" * 43), "invalid_grant", why)
+    why = "The code_verifier must have 43 to 128 characters, of A-Z, a-z, 0-9 and -._~ only."
+    app.verifier = "short"
+    code = app.code()
+    forget(app)
+    refused(app, app.exchange(code), "invalid_grant", why)
+
+
+def test_another_redirect_uri_than_before(app: RelyingParty) -> None:
+    code = app.code()
+    forget(app)
+    answer = app.exchange(code, redirect_uri="https://app.example.com/other")
+    assert answer.json()["error"] == "invalid_grant"
+    entry = the_entry(app)
+    assert entry.reason == "redirect_uri is not the one of the authorization request."
+    assert entry.redirect_uri == "https://app.example.com/other"
+
+
+def test_a_code_that_is_used_again(app: RelyingParty) -> None:
+    code = app.code()
+    assert app.exchange(code).status_code == 200
+    forget(app)
+    why = "The code was used before. Everything that it gave has ended."
+    refused(app, app.exchange(code), "invalid_grant", why)
+
+
+def test_a_code_that_is_too_old(app: RelyingParty, later: Mover) -> None:
+    code = app.code()
+    forget(app)
+    later(61)
+    refused(app, app.exchange(code), "invalid_grant", "The code is older than 60 seconds.")
+
+
+def test_a_code_of_nobody_or_of_another_client(app: RelyingParty, web_app: RelyingParty) -> None:
+    code = web_app.code()
+    forget(app)
+    for sent in ("garbage", code):
+        why = "The code is unknown, or was given to another client."
+        refused(app, app.exchange(sent), "invalid_grant", why)
+
+
+def test_a_code_of_two_that_arrive_at_once(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = app.code()
+    forget(app)
+    monkeypatch.setattr("oidc.tokens.store.consume_and_store", lambda *args: False)
+    why = "Another request with the same code or refresh token came first."
+    refused(app, app.exchange(code), "invalid_grant", why)
+
+
+def test_a_superseded_refresh_token(app: RelyingParty, later: Mover) -> None:
+    first = app.tokens()["refresh_token"]
+    app.refresh(first)
+    forget(app)
+    why = "The refresh token was superseded. Store the newest one of each answer."
+    refused(app, app.refresh(first), "invalid_grant", why)
+    later(60)
+    refused(app, app.refresh(first), "invalid_grant", why)
+    refused(app, app.refresh(first), "invalid_grant", "The authorization has ended: refresh token reused.")
+
+
+def test_other_refresh_tokens_that_are_worth_nothing(app: RelyingParty, later: Mover) -> None:
+    token = app.tokens()["refresh_token"]
+    forget(app)
+    why = "The refresh token is unknown, or was given to another client."
+    refused(app, app.refresh("garbage"), "invalid_grant", why)
+    later(31 * 24 * 3600)
+    refused(app, app.refresh(token), "invalid_grant", "The refresh token has expired.")
+
+
+def test_a_client_that_was_turned_off(app: RelyingParty) -> None:
+    token, code = app.tokens()["refresh_token"], app.code()
+    forget(app)
+    Client.objects.update(enabled=False)
+    why = "The client is turned off, or its project is suspended."
+    refused(app, app.refresh(token), "invalid_grant", why)
+    refused(app, app.exchange(code), "invalid_grant", why)
+
+
+def test_access_that_the_person_removed(app: RelyingParty) -> None:
+    token = app.tokens()["refresh_token"]
+    forget(app)
+    consent.remove_consent(Connection.objects.get())
+    answer = app.refresh(token)
+    assert answer.json()["error"] == "invalid_grant"
+    assert "removed" in the_entry(app).reason
+
+
+def test_a_scope_that_a_refresh_may_not_have(app: RelyingParty) -> None:
+    token = app.tokens()["refresh_token"]
+    forget(app)
+    assert app.refresh(token, scope="openid account.read").json()["error"] == "invalid_scope"
+    assert the_entry(app).error == "invalid_scope"
+
+
+def test_an_unknown_client_at_the_token_endpoint(app: RelyingParty) -> None:
+    code = app.code()
+    forget(app)
+    app.exchange(code, client_id="op_client_" + "x" * 22)
+    app.exchange(code, client_id="nobody")
+    recording.flush_usage()
+    assert not SignInEvent.objects.exists()
+
+
+def test_a_reason_is_not_left_for_the_next_request(app: RelyingParty, web_app: RelyingParty) -> None:
+    web_app.exchange("x", client_secret="wrong")
+    forget(web_app)
+    code = app.code()
+    forget(app)
+    app.post("/connect/token", {"grant_type": "nonsense", "code": code, "client_id": app.client.client_id})
+    app.exchange(code, client_id="nobody")
+    assert entries(web_app.client) == []
+
+
+# --- Revocation ---
+
+
+def test_a_wrong_secret_at_the_revocation_endpoint(web_app: RelyingParty) -> None:
+    token = web_app.tokens()["refresh_token"]
+    forget(web_app)
+    form = {"token": token, "client_id": web_app.client.client_id, "client_secret": "x"}
+    assert web_app.post("/connect/revoke", form).status_code == 401
+    entry = the_entry(web_app)
+    assert (entry.endpoint, entry.error, entry.reason) == ("revoke", "invalid_client", "The client secret is wrong.")
+
+
+# --- What never stands there ---
+
+
+def test_no_secret_and_no_person(web_app: RelyingParty, person: Account, settings: Any) -> None:
+    settings.FAILURES_PER_MINUTE = 1000
+    app = web_app
+    code = app.code()
+    tokens = app.exchange(code).json()
+    secrets = [
+        app.secret or "",
+        app.verifier,
+        app.state,
+        app.nonce,
+        code,
+        *(tokens[name] for name in ("access_token", "refresh_token", "id_token")),
+        person.email,
+        Connection.objects.get().subject.sub,  # type: ignore[union-attr]
+    ]
+    for secret in secrets:
+        for name in ("code", "token", "state", "client_secret", "user", "login_hint", "sub", "access_token"):
+            app.authorize(redirect_uri=f"https://app.example.com/cb?{name}={secret}")
+            app.exchange(app.code(), redirect_uri=f"https://app.example.com/cb?a=b&{name}={secret}")
+        app.authorize(redirect_uri=f"https://{secret}:{secret}@app.example.com/cb")
+        app.authorize(state=secret, nonce=secret, login_hint=secret, id_token_hint=secret, code_challenge=secret)
+        for field in ("code", "client_secret", "code_verifier"):
+            app.exchange(**{"code": code, field: secret})
+        app.refresh(secret)
+        app.post("/connect/revoke", {"token": secret, **app.credentials(), "client_secret": "x"})
+    app.authorize(scope=f"openid {person.email}")
+    waiting = json.dumps(list(counters()._finished) + list(counters().local._usage))
+    recording.flush_usage()
+    assert SignInEvent.objects.count() > 100
+    stored = json.dumps(list(SignInEvent.objects.values("error", "reason", "redirect_uri", "outcome", "endpoint")))
+    for text in (waiting, stored):
+        assert [secret for secret in secrets if secret in text] == []
+
+
+SHOWN = [
+    ("https://app.example.com:8443/cb/x?tenant=9&lang=en", "https://app.example.com:8443/cb/x?tenant=9&lang=en"),
+    ("https://app.example.com/username/callback", "https://app.example.com/username/callback"),
+    ("https://app.example.com/cb?CODE=a&x=1", "https://app.example.com/cb?CODE=[removed]&x=1"),
+    (
+        "https://app.example.com/cb?x_api-key=a#id_token=b",
+        "https://app.example.com/cb?x_api-key=[removed]#id_token=[removed]",
+    ),
+    ("https://app.example.com/cb?user%5Bname%5D=ada", "https://app.example.com/cb?user%5Bname%5D=[removed]"),
+    ("https://u:p@app.example.com/cb", "https://[removed]@app.example.com/cb"),
+    ("https://ada@a.com:ada@a.com@app.example.com/cb", "https://[removed]@app.example.com/cb"),
+    ("https://app.example.com/cb?to=ada%40example.com", "https://app.example.com/cb?to=[removed]@example.com"),
+    ("https://app.example.com/for/ada@example.com", "https://app.example.com/for/[removed]@example.com"),
+    ("the query is “access_token=abc”, registered", "the query is “access_token=[removed]”, registered"),
+    ("https://app.example.com/eyJhbGciOiJub25lIn0.e30.x", "https://app.example.com/[token]"),
+]
+
+
+@pytest.mark.parametrize(("received", "shown"), SHOWN)
+def test_how_an_address_is_shown(received: str, shown: str) -> None:
+    assert redact_secrets(received) == shown
+
+
+def test_every_reason_of_ours_is_shown_whole() -> None:
+    for _, _, reason in REFUSED:
+        assert redact_secrets(reason) == reason
+
+
+@pytest.mark.parametrize("part", ["a", ":", "a:", "?", "=a", "%40", "/@", "a@", "code", "?token.", "a%4", "“", "&user"])
+def test_a_hostile_address_takes_no_time(part: str) -> None:
+    started = time.process_time()
+    redact_secrets(part * (log_buffer.MAX_TEXT_BYTES // len(part)))
+    assert time.process_time() - started < 0.05
+
+
+# --- Hostile addresses ---
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "x" * 100_000,
+        "https://app.example.com/" + "é" * 3000,
+        "https://app.example.com/\U0001f600" * 900,
+        "\u202ehttps://app.example.com/",
+        "javascript:alert(1)",
+        "https://app.example.com/\r\nSet-Cookie: a=b",
+        "<script>alert(1)</script>",
+        "log|",
+        '["sign_in",{}]',
+    ],
+)
+def test_hostile_addresses_are_kept_and_cut(address: str, app: RelyingParty) -> None:
+    assert app.authorize(redirect_uri=address).status_code == 400
+    entry = the_entry(app)
+    assert entry.redirect_uri
+    assert address.startswith(entry.redirect_uri)
+    assert len(entry.redirect_uri.encode()) <= log_buffer.MAX_TEXT_BYTES
+
+
+# --- Bounds ---
+
+
+def test_a_flood_stays_bounded_and_does_not_crowd_out_successes(app: RelyingParty, settings: Any, later: Mover) -> None:
+    settings.SIGN_IN_LOG_PER_MINUTE, settings.FAILURES_PER_MINUTE = 5, 1000
+    later(60 - clock.now().timestamp() % 60)
+    for _ in range(4):
+        for _ in range(3):
+            app.authorize(redirect_uri="https://elsewhere.example.com/")
+        # What another process has sent comes on top, and is bounded where it is written.
+        sign_in_writer.entry_budget = sign_in_writer.EntryBudget()
+        recording.flush_usage()
+    app.tokens()
+    assert sorted(entry.outcome for entry in entries(app.client)) == ["refused"] * 5 + ["signed_in"]
+
+
+def test_a_flood_is_not_even_sent_on(app: RelyingParty, settings: Any, later: Mover) -> None:
+    settings.SIGN_IN_LOG_PER_MINUTE, settings.FAILURES_PER_MINUTE = 5, 1000
+    later(60 - clock.now().timestamp() % 60)
+    for _ in range(20):
+        app.authorize(redirect_uri="https://elsewhere.example.com/")
+    waiting = [field for _, _, fields in counters().drain() for field in fields if log_buffer.is_entry(field)]
+    assert len(waiting) == 5
+    later(60)
+    app.authorize(redirect_uri="https://elsewhere.example.com/")
+    assert len(entries(app.client)) == 1
+
+
+def test_another_minute_has_its_own_budget(app: RelyingParty, settings: Any, later: Mover) -> None:
+    settings.SIGN_IN_LOG_PER_MINUTE = 2
+    for _ in range(3):
+        for _ in range(3):
+            app.authorize(redirect_uri="https://elsewhere.example.com/")
+        later(60)
+    assert len(entries(app.client)) == 6
+
+
+def test_entries_stand_in_the_order_of_time(app: RelyingParty, later: Mover) -> None:
+    for name in ("state", "response_type", "code_challenge"):
+        app.authorize(**{name: None})
+        later(1)
+    assert [entry.reason.partition(" ")[0] for entry in entries(app.client)] == [
+        "state",
+        "response_type",
+        "code_challenge",
+    ]
+
+
+def test_a_client_that_has_gone_takes_its_entries_with_it(app: RelyingParty) -> None:
+    app.authorize(state=None)
+    Client.objects.all().delete()
+    recording.flush_usage()
+    assert not SignInEvent.objects.exists()
+
+
+def test_old_entries_are_cleared(app: RelyingParty, later: Mover, settings: Any) -> None:
+    from devportal.console.tasks import clear_sign_in_log
+
+    app.authorize(state=None)
+    recording.flush_usage()
+    later(timedelta(days=settings.SIGN_IN_LOG_DAYS).total_seconds() - 60)
+    assert clear_sign_in_log() == 0
+    later(120)
+    assert clear_sign_in_log() == 1
+
+
+# --- What it costs ---
+
+
+def test_a_refusal_costs_no_statement_more(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
+    def statements() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            app.authorize(redirect_uri="https://elsewhere.example.com/")
+        return len(queries)
+
+    statements()
+    with_log = statements()
+    monkeypatch.setattr("devportal.console.logs.sign_in_writer.record_sign_in", lambda event: None)
+    assert with_log == statements()
+
+
+def test_known_and_unknown_clients_both_take_the_way_to_the_log(
+    web_app: RelyingParty, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted: list[str] = []
+    monkeypatch.setattr(
+        "devportal.console.logs.sign_in_writer.log_buffer.append", lambda name, values: noted.append(values["client"])
+    )
+    for client_id in ("op_client_" + "x" * 22, web_app.client.client_id):
+        web_app.exchange("x", client_id=client_id, client_secret="wrong")
+    assert noted == ["", web_app.client.client_id]

@@ -1,0 +1,57 @@
+"""The access token: an RS256 JWT as RFC 9068 has it, and nothing personal in it."""
+
+from collections.abc import Callable
+
+from accounts.models import Account
+from oidc.models import AccessToken
+from oidc.signing_keys import keyring
+from tests.relying_party import RelyingParty, claims_of, header_of
+
+
+def test_it_holds_exactly_these_claims(app: RelyingParty) -> None:
+    tokens = app.tokens()
+    claims = claims_of(tokens["access_token"])
+    assert set(claims) == {"iss", "sub", "aud", "client_id", "scope", "iat", "exp", "jti"}
+    assert claims["iss"] == "http://localhost:8000/"
+    assert claims["aud"] == "http://localhost:8000"
+    assert claims["client_id"] == app.client.client_id
+    assert claims["scope"] == tokens["scope"]
+    assert claims["exp"] - claims["iat"] == 900 == tokens["expires_in"]
+    assert claims["sub"] == claims_of(tokens["id_token"])["sub"]
+
+
+def test_the_header_says_what_it_is(app: RelyingParty) -> None:
+    header = header_of(app.tokens()["access_token"])
+    assert header == {"typ": "at+jwt", "alg": "RS256", "kid": keyring.signing_key().kid}
+
+
+def test_nothing_in_it_is_personal(app: RelyingParty, person: Account) -> None:
+    text = str(claims_of(app.tokens()["access_token"]))
+    for word in (person.email, person.given_name, person.family_name or "-"):
+        assert word not in text
+
+
+def test_each_has_an_id_of_its_own(app: RelyingParty) -> None:
+    ids = {claims_of(app.tokens()["access_token"])["jti"] for _ in range(4)}
+    assert len(ids) == 4
+
+
+def test_it_is_refused_once_it_has_expired(app: RelyingParty, later: Callable[[float], None]) -> None:
+    token = app.tokens()["access_token"]
+    later(880)
+    assert app.call("/connect/userinfo", token).status_code == 200
+    assert app.call("/v1/me", token).status_code == 200
+    later(20)
+    assert app.call("/connect/userinfo", token).status_code == 401
+    assert app.call("/v1/me", token).status_code == 401
+
+
+def test_a_valid_signature_without_a_row_is_worth_nothing(app: RelyingParty) -> None:
+    token = app.tokens()["access_token"]
+    AccessToken.objects.all().delete()
+    assert app.call("/connect/userinfo", token).status_code == 401
+    assert app.call("/v1/me", token).status_code == 401
+
+
+def test_refresh_tokens_are_opaque(app: RelyingParty) -> None:
+    assert "." not in app.tokens()["refresh_token"]

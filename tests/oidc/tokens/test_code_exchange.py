@@ -1,0 +1,352 @@
+"""POST /connect/token with an authorization code (RFC 6749 §4.1.3)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from django.test import Client as Browser
+
+from accounts.models import Account
+from devportal.lib.credentials import digest
+from oidc.clients import authentication
+from oidc.models import AccessToken, AuthorizationCode, Client, RefreshToken, SigningKey, TokenFamily
+from oidc.signing_keys import keyring
+from tests.factories import REDIRECT_URI, make_client
+from tests.relying_party import FORM, RelyingParty
+
+
+def error_of(response: Any) -> tuple[int, str]:
+    return response.status_code, response.json()["error"]
+
+
+# --- The answer ---
+
+
+def test_the_answer_has_exactly_these_members(app: RelyingParty) -> None:
+    tokens = app.tokens()
+    assert set(tokens) == {"access_token", "token_type", "expires_in", "id_token", "refresh_token", "scope"}
+    assert (tokens["token_type"], tokens["expires_in"]) == ("Bearer", 900)
+    assert tokens["scope"] == "openid email profile offline_access"
+
+
+def test_without_offline_access_there_is_no_refresh_token(app: RelyingParty) -> None:
+    tokens = app.tokens(scope="openid email")
+    assert set(tokens) == {"access_token", "token_type", "expires_in", "id_token", "scope"}
+    assert not RefreshToken.objects.exists()
+
+
+def test_answers_and_errors_are_not_stored(app: RelyingParty) -> None:
+    for response in (app.exchange(app.code()), app.exchange("nonsense")):
+        assert response["Cache-Control"] == "no-store"
+        assert response["Pragma"] == "no-cache"
+        assert response["Content-Type"] == "application/json"
+        assert not response.cookies
+
+
+def test_errors_have_the_documented_shape(app: RelyingParty) -> None:
+    response = app.exchange("nonsense")
+    assert error_of(response) == (400, "invalid_grant")
+    assert set(response.json()) <= {"error", "error_description"}
+
+
+# --- The code ---
+
+
+def test_a_code_lives_sixty_seconds(app: RelyingParty, later: Callable[[float], None]) -> None:
+    code = app.code()
+    later(45)
+    assert app.exchange(code).status_code == 200
+
+
+def test_a_code_is_worth_nothing_after_that(app: RelyingParty, later: Callable[[float], None]) -> None:
+    code = app.code()
+    later(60)
+    assert error_of(app.exchange(code)) == (400, "invalid_grant")
+    assert not AccessToken.objects.exists()
+
+
+def test_a_code_works_once_and_a_replay_ends_what_it_gave(app: RelyingParty) -> None:
+    code = app.code()
+    tokens = app.exchange(code).json()
+    assert error_of(app.exchange(code)) == (400, "invalid_grant")
+    assert app.call("/connect/userinfo", tokens["access_token"]).status_code == 401
+    assert app.call("/v1/me", tokens["access_token"]).status_code == 401
+    assert error_of(app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
+
+
+def test_a_replay_after_a_refresh_ends_the_refreshed_tokens_too(app: RelyingParty) -> None:
+    code = app.code()
+    refreshed = app.refresh(app.exchange(code).json()["refresh_token"]).json()
+    app.exchange(code)
+    assert app.call("/connect/userinfo", refreshed["access_token"]).status_code == 401
+    assert error_of(app.refresh(refreshed["refresh_token"])) == (400, "invalid_grant")
+
+
+def test_a_replay_hours_later_is_still_noticed(app: RelyingParty, later: Callable[[float], None]) -> None:
+    from oidc.tasks import clear_expired
+
+    code = app.code()
+    tokens = app.exchange(code).json()
+    later(3600)
+    clear_expired()
+    app.exchange(code)
+    assert error_of(app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
+
+
+def test_a_replay_keeps_the_consent(app: RelyingParty) -> None:
+    code = app.code()
+    app.exchange(code)
+    app.exchange(code)
+    assert app.tokens()["token_type"] == "Bearer"
+
+
+def test_a_replay_by_another_client_harms_nobody(app: RelyingParty, web_app: RelyingParty) -> None:
+    code = app.code()
+    assert error_of(web_app.exchange(code, code_verifier=app.verifier)) == (400, "invalid_grant")
+    tokens = app.exchange(code).json()
+    assert error_of(web_app.exchange(code, code_verifier=app.verifier)) == (400, "invalid_grant")
+    assert app.call("/connect/userinfo", tokens["access_token"]).status_code == 200
+    assert app.refresh(tokens["refresh_token"]).status_code == 200
+
+
+def test_a_replay_by_somebody_who_cannot_authenticate_harms_nobody(web_app: RelyingParty) -> None:
+    code = web_app.code()
+    tokens = web_app.exchange(code).json()
+    assert error_of(web_app.exchange(code, client_secret="wrong")) == (401, "invalid_client")
+    assert web_app.call("/connect/userinfo", tokens["access_token"]).status_code == 200
+
+
+def test_a_code_belongs_to_one_client_even_within_a_project(app: RelyingParty) -> None:
+    sibling = RelyingParty(make_client(app.client.project, name="Orbit Mobile"), app.browser)
+    assert error_of(sibling.exchange(app.code(), code_verifier=app.verifier)) == (400, "invalid_grant")
+
+
+@pytest.mark.parametrize("uri", [REDIRECT_URI + "/", "https://app.example.com/other", "", "x"])
+def test_another_redirect_uri_is_invalid_grant(app: RelyingParty, uri: str) -> None:
+    Client.objects.filter(pk=app.client.pk).update(redirect_uris=f"{REDIRECT_URI} https://app.example.com/other")
+    status, error = error_of(app.exchange(app.code(), redirect_uri=uri))
+    assert (status, error) == (400, "invalid_request" if uri == "" else "invalid_grant")
+
+
+def test_a_missing_redirect_uri_gets_no_tokens(app: RelyingParty) -> None:
+    form = {"grant_type": "authorization_code", "code": app.code(), "code_verifier": app.verifier}
+    response = app.post("/connect/token", form | app.credentials())
+    assert response.status_code == 400
+    assert response.json()["error"] in ("invalid_request", "invalid_grant")
+    assert not AccessToken.objects.exists()
+
+
+def test_a_wrong_redirect_uri_does_not_burn_the_code(app: RelyingParty) -> None:
+    code = app.code()
+    app.exchange(code, redirect_uri="https://app.example.com/other")
+    assert app.exchange(code).status_code == 200
+
+
+def test_a_scope_sent_with_the_code_changes_nothing(app: RelyingParty) -> None:
+    response = app.exchange(app.code(scope="openid"), scope="openid email profile")
+    assert response.json()["scope"] == "openid"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"response_type": "none"},
+        {"response_type": "token"},
+        {"nonce": "another"},
+        {"user": "1"},
+        {"prompt": "none"},
+        {"display": "x"},
+    ],
+)
+def test_parameters_of_other_requests_change_nothing(app: RelyingParty, more: dict[str, str]) -> None:
+    tokens = app.exchange(app.code(), **more).json()
+    assert {"id_token", "refresh_token"} <= set(tokens)
+
+
+@pytest.mark.parametrize("missing", ["code", "grant_type"])
+def test_a_missing_parameter_is_invalid_request(app: RelyingParty, missing: str) -> None:
+    form = {
+        "grant_type": "authorization_code",
+        "code": app.code(),
+        "redirect_uri": REDIRECT_URI,
+        "code_verifier": app.verifier,
+    }
+    del form[missing]
+    assert error_of(app.post("/connect/token", form | app.credentials())) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize(
+    "grant_type",
+    [
+        "password",
+        "client_credentials",
+        "implicit",
+        "urn:ietf:params:oauth:grant-type:device_code",
+        "urn:ietf:params:oauth:grant-type:jwt-bearer",
+        "urn:ietf:params:oauth:grant-type:token-exchange",
+        "AUTHORIZATION_CODE",
+        "x",
+    ],
+)
+def test_other_grant_types_are_unsupported(web_app: RelyingParty, grant_type: str) -> None:
+    form = {"grant_type": grant_type, "username": "ada@example.com", "password": "x", "scope": "openid"}
+    response = web_app.post("/connect/token", form | web_app.credentials())
+    assert error_of(response) == (400, "unsupported_grant_type")
+
+
+# --- What a code rests on ---
+
+
+def test_a_deactivated_persons_code_is_worth_nothing(app: RelyingParty, person: Account) -> None:
+    code = app.code()
+    person.is_active = False
+    person.save()
+    assert error_of(app.exchange(code)) == (400, "invalid_grant")
+
+
+def test_a_withdrawn_approval_narrows_what_a_code_gives(app: RelyingParty) -> None:
+    Client.objects.filter(pk=app.client.pk).update(approved_scopes="account.read")
+    code = app.code(scope="openid account.read")
+    Client.objects.filter(pk=app.client.pk).update(approved_scopes="")
+    assert app.exchange(code).json()["scope"] == "openid"
+
+
+# --- What is kept ---
+
+
+def test_no_raw_credential_is_stored(web_app: RelyingParty) -> None:
+    code = web_app.code()
+    tokens = web_app.exchange(code).json()
+    assert AuthorizationCode.objects.get().code == digest(code)
+    secrets = [code, tokens["access_token"], tokens["refresh_token"], tokens["id_token"], web_app.secret]
+    stored = [
+        str(value)
+        for model in (AuthorizationCode, AccessToken, RefreshToken, TokenFamily, Client)
+        for row in model.objects.values_list()
+        for value in row
+    ]
+    stored += [str(value) for row in web_app.client.secrets.values_list() for value in row]
+    for secret in secrets:
+        assert secret is not None
+        assert not any(secret in value for value in stored)
+
+
+def test_one_exchange_leaves_one_row_of_each(app: RelyingParty) -> None:
+    app.tokens()
+    assert AccessToken.objects.count() == RefreshToken.objects.count() == TokenFamily.objects.count() == 1
+    assert AccessToken.objects.get().family == RefreshToken.objects.get().family
+
+
+def test_each_credential_is_long_and_its_own(app: RelyingParty) -> None:
+    codes = {app.code() for _ in range(3)}
+    refresh_tokens = {app.tokens()["refresh_token"] for _ in range(3)}
+    assert len(codes) == len(refresh_tokens) == 3
+    # RFC 6749 §10.10: at least 128 bits, which 22 characters of 62 carry
+    assert all(len(text) >= 22 for text in codes | refresh_tokens)
+
+
+# --- Requests that are none ---
+
+
+@pytest.mark.parametrize("method", ["get", "put", "delete", "patch", "head"])
+def test_only_post_is_answered(client: Browser, method: str) -> None:
+    response = getattr(client, method)("/connect/token")
+    assert response.status_code == 405
+    assert response["Allow"] == "POST"
+    assert response["Cache-Control"] == "no-store"
+
+
+def test_secrets_and_codes_in_the_query_are_refused(web_app: RelyingParty) -> None:
+    code = web_app.code()
+    body = f"grant_type=authorization_code&code_verifier={web_app.verifier}&redirect_uri={REDIRECT_URI}"
+    for query in (
+        f"client_id={web_app.client.client_id}&client_secret={web_app.secret}&code={code}",
+        f"client_secret={web_app.secret}",
+        f"code={code}",
+        "x=1",
+    ):
+        response = Browser().post(f"/connect/token?{query}", body, content_type=FORM)
+        assert error_of(response) == (400, "invalid_request")
+    assert web_app.exchange(code).status_code == 200
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "multipart/form-data; boundary=x", "text/plain", ""])
+def test_other_content_types_are_invalid_request(app: RelyingParty, content_type: str) -> None:
+    response = Browser().post("/connect/token", b'{"grant_type":"authorization_code"}', content_type=content_type)
+    assert error_of(response) == (400, "invalid_request")
+
+
+def test_a_charset_beside_the_content_type_is_fine(app: RelyingParty) -> None:
+    from urllib.parse import urlencode
+
+    form = {
+        "grant_type": "authorization_code",
+        "code": app.code(),
+        "redirect_uri": REDIRECT_URI,
+        "code_verifier": app.verifier,
+        "client_id": app.client.client_id,
+    }
+    response = Browser().post("/connect/token", urlencode(form), content_type=f"{FORM}; charset=UTF-8")
+    assert response.status_code == 200
+
+
+@pytest.mark.parametrize("name", ["code", "grant_type", "client_id", "code_verifier", "redirect_uri", "unknown"])
+def test_a_repeated_parameter_is_invalid_request(app: RelyingParty, name: str) -> None:
+    from urllib.parse import urlencode
+
+    form = {
+        "grant_type": "authorization_code",
+        "code": app.code(),
+        "redirect_uri": REDIRECT_URI,
+        "code_verifier": app.verifier,
+        "client_id": app.client.client_id,
+        "unknown": "x",
+    }
+    response = Browser().post("/connect/token", f"{urlencode(form)}&{urlencode({name: form[name]})}", content_type=FORM)
+    assert error_of(response) == (400, "invalid_request")
+    assert not AccessToken.objects.exists()
+
+
+def test_the_browsers_session_plays_no_part(app: RelyingParty) -> None:
+    code = app.code()
+    form = {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": REDIRECT_URI,
+        "code_verifier": app.verifier,
+        "client_id": app.client.client_id,
+    }
+    checked = Browser(enforce_csrf_checks=True)
+    checked.cookies.load({"openport_session": "x" * 32})
+    from urllib.parse import urlencode
+
+    assert checked.post("/connect/token", urlencode(form), content_type=FORM).status_code == 200
+
+
+# --- Faults ---
+
+
+def test_a_lost_database_is_503(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*args: Any, **kwargs: Any) -> None:
+        raise OperationalError("gone")
+
+    code = app.code()
+    monkeypatch.setattr(authentication, "authenticate_client", lost)
+    response = app.exchange(code)
+    assert response.status_code == 503
+    assert int(response["Retry-After"]) > 0
+    assert "gone" not in response.content.decode()
+    assert response["Access-Control-Allow-Origin"] == "*"
+    monkeypatch.undo()
+    assert app.exchange(code).status_code == 200
+
+
+def test_without_a_signing_key_it_is_503_and_no_substitute_signs(app: RelyingParty) -> None:
+    code = app.code()
+    SigningKey.objects.all().delete()
+    keyring.clear_keyring()
+    response = app.exchange(code)
+    assert response.status_code == 503
+    assert "Retry-After" in response
+    assert not AccessToken.objects.exists()

@@ -1,0 +1,237 @@
+"""Many at once, on PostgreSQL with connections of their own: exactly one wins, and nothing is left half done."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import pytest
+from django.db import connections
+from django.test import Client as Browser
+
+from accounts.models import Account, PairwiseSubject
+from accounts.subjects import subject_for
+from oidc.authorization import consent
+from oidc.errors import UserCapExceeded
+from oidc.models import AccessToken, AuthorizationCode, Client, Connection, RefreshToken, TokenFamily
+from tests.factories import make_account, make_client, make_project, make_web_client
+from tests.relying_party import RelyingParty, answer_of, claims_of, sign_in
+
+T = TypeVar("T")
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+
+
+def at_once(count: int, act: Callable[[int], T]) -> list[T]:
+    """Return what `act` returns, called by `count` threads at the same moment; an exception is raised here."""
+    barrier = threading.Barrier(count)
+
+    def run(number: int) -> T:
+        try:
+            barrier.wait(timeout=30)
+            return act(number)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(run, range(count)))
+
+
+@pytest.fixture
+def party() -> RelyingParty:
+    """A web app and a signed-in person, in the database for all connections to see."""
+    web, secret = make_web_client(make_project())
+    return RelyingParty(web, sign_in(Browser(), make_account("ada@example.com")), secret)
+
+
+def counted(responses: list[Any]) -> dict[int, int]:
+    statuses = [response.status_code for response in responses]
+    return {status: statuses.count(status) for status in set(statuses)}
+
+
+def test_twenty_exchanges_of_one_code_give_one_answer_and_one_row(party: RelyingParty) -> None:
+    code = party.code()
+    responses = at_once(20, lambda number: party.exchange(code))
+    assert counted(responses) == {200: 1, 400: 19}
+    refused = [response.json()["error"] for response in responses if response.status_code == 400]
+    assert set(refused) == {"invalid_grant"}
+    assert AccessToken.objects.count() == 1
+    assert RefreshToken.objects.count() == 1
+
+
+def test_ten_refreshes_at_once_give_one_pair_and_the_session_lives(party: RelyingParty) -> None:
+    token = party.tokens()["refresh_token"]
+    responses = at_once(10, lambda number: party.refresh(token))
+    assert counted(responses) == {200: 1, 400: 9}
+    assert {r.json()["error"] for r in responses if r.status_code == 400} == {"invalid_grant"}
+    (winner,) = [response.json() for response in responses if response.status_code == 200]
+    assert RefreshToken.objects.filter(revoked=None).count() == 1
+    assert AccessToken.objects.count() == 2
+    assert party.call("/connect/userinfo", winner["access_token"]).status_code == 200
+    assert party.refresh(winner["refresh_token"]).status_code == 200
+
+
+def test_with_a_grace_all_ten_refreshes_may_win(party: RelyingParty, settings: Any) -> None:
+    settings.REFRESH_GRACE_SECONDS = 30
+    token = party.tokens()["refresh_token"]
+    responses = at_once(10, lambda number: party.refresh(token))
+    assert set(counted(responses)) <= {200, 400}
+    won = [response.json()["refresh_token"] for response in responses if response.status_code == 200]
+    assert len(won) == len(set(won)) >= 1
+    assert TokenFamily.objects.filter(revoked_at=None).count() == 1
+
+
+def test_at_the_edge_of_the_cap_exactly_one_more_gets_in(party: RelyingParty, settings: Any) -> None:
+    settings.UNVERIFIED_APP_PEOPLE = 3
+    client = Client.objects.select_related("project").get(pk=party.client.pk)
+    for number in range(2):
+        consent.record_consent(make_account(f"early{number}@example.com"), client, ["openid"])
+    people = [make_account(f"late{number}@example.com") for number in range(12)]
+
+    def authorize(number: int) -> str:
+        try:
+            consent.record_consent(
+                people[number], Client.objects.select_related("project").get(pk=client.pk), ["openid"]
+            )
+        except UserCapExceeded:
+            return "full"
+        return "in"
+
+    answers = at_once(len(people), authorize)
+    assert answers.count("in") == 1
+    assert Connection.objects.filter(client=client).count() == 3
+
+
+def test_at_the_edge_over_http_exactly_one_gets_a_code(party: RelyingParty, settings: Any) -> None:
+    settings.UNVERIFIED_APP_PEOPLE = 1
+    parties = [party.beside(sign_in(Browser(), make_account(f"p{n}@example.com"))) for n in range(6)]
+    pages = [one.authorize() for one in parties]
+    assert all(page.status_code == 200 for page in pages)
+    responses = at_once(6, lambda number: parties[number].answer_consent(pages[number]))
+    assert counted(responses) == {303: 1, 403: 5}
+    assert AuthorizationCode.objects.count() == 1
+
+
+def test_one_person_in_two_tabs_is_one_connection(party: RelyingParty) -> None:
+    pages = [party.authorize() for _ in range(2)] + [party.authorize(state="other", scope="openid")]
+    responses = at_once(3, lambda number: party.answer_consent(pages[number]))
+    assert counted(responses) == {303: 3}
+    assert Connection.objects.count() == 1
+    # Whatever the order, nothing that was allowed is lost.
+    assert set(Connection.objects.get().scopes.split()) == {"openid", "email", "profile", "offline_access"}
+
+
+def test_a_form_sent_many_times_at_once_leaves_one_live_code(party: RelyingParty) -> None:
+    page = party.authorize()
+    responses = at_once(5, lambda number: party.answer_consent(page))
+    codes = [answer_of(response)["code"] for response in responses]
+    results = [party.exchange(code).status_code for code in codes]
+    assert results.count(200) == 1
+
+
+def test_a_new_person_has_one_sub_when_two_clients_of_a_project_ask_at_once() -> None:
+    project = make_project()
+    account = make_account("ada@example.com")
+    parties = [RelyingParty(make_client(project, name=f"App {n}"), sign_in(Browser(), account)) for n in range(4)]
+    pages = [one.authorize() for one in parties]
+    codes = at_once(4, lambda n: answer_of(parties[n].answer_consent(pages[n]))["code"])
+    subs = {claims_of(parties[n].exchange(codes[n]).json()["id_token"])["sub"] for n in range(4)}
+    assert len(subs) == 1
+    assert PairwiseSubject.objects.count() == 1
+
+
+def test_a_subject_is_made_once_however_many_ask() -> None:
+    account = make_account("ada@example.com")
+    subs = at_once(10, lambda number: subject_for(account, "prj_x").sub)
+    assert len(set(subs)) == 1
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_removal_beside_refreshes_leaves_nothing_alive(party: RelyingParty, attempt: int) -> None:
+    token = party.tokens()["refresh_token"]
+    connection = Connection.objects.get()
+
+    def act(number: int) -> Any:
+        if number == 2:
+            consent.remove_consent(Connection.objects.get(pk=connection.pk))
+            return None
+        return party.refresh(token)
+
+    responses = [response for response in at_once(5, act) if response is not None]
+    assert set(counted(responses)) <= {200, 400}
+    assert_nothing_alive(party, responses)
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_removal_beside_an_exchange_leaves_nothing_alive(party: RelyingParty, attempt: int) -> None:
+    code = party.code()
+    connection = Connection.objects.get()
+
+    def act(number: int) -> Any:
+        if number == 1:
+            consent.remove_consent(Connection.objects.get(pk=connection.pk))
+            return None
+        return party.exchange(code)
+
+    responses = [response for response in at_once(3, act) if response is not None]
+    assert set(counted(responses)) <= {200, 400}
+    assert_nothing_alive(party, responses)
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_removal_beside_an_authorization_leaves_nothing_alive_that_was_not_consented(
+    party: RelyingParty, attempt: int
+) -> None:
+    party.tokens()
+    connection = Connection.objects.get()
+
+    def act(number: int) -> Any:
+        if number == 0:
+            consent.remove_consent(Connection.objects.get(pk=connection.pk))
+            return None
+        return party.authorize()
+
+    response = next(one for one in at_once(2, act) if one is not None)
+    assert Connection.objects.get().removed_at is not None
+    if response.status_code == 302:  # it came first, and ended with the rest
+        assert party.exchange(answer_of(response)["code"]).json()["error"] == "invalid_grant"
+    else:
+        assert response.status_code == 200  # it came second, and asks
+
+
+def test_a_deactivation_beside_refreshes_leaves_nothing_alive(party: RelyingParty) -> None:
+    token = party.tokens()["refresh_token"]
+
+    def act(number: int) -> Any:
+        if number == 0:
+            account = Account.objects.get(email="ada@example.com")
+            account.is_active = False
+            account.save()
+            return None
+        return party.refresh(token)
+
+    responses = [response for response in at_once(4, act) if response is not None]
+    assert_nothing_alive(party, responses)
+
+
+def test_revocation_beside_refreshes_leaves_nothing_alive(party: RelyingParty) -> None:
+    token = party.tokens()["refresh_token"]
+
+    def act(number: int) -> Any:
+        if number == 0:
+            return party.post("/connect/revoke", {"token": token} | party.credentials())
+        return party.refresh(token)
+
+    responses = at_once(4, act)
+    assert responses[0].status_code == 200
+    assert_nothing_alive(party, responses[1:])
+
+
+def assert_nothing_alive(party: RelyingParty, responses: list[Any]) -> None:
+    for response in responses:
+        if response.status_code == 200:
+            tokens = response.json()
+            assert party.call("/connect/userinfo", tokens["access_token"]).status_code == 401
+            assert party.call("/v1/me", tokens["access_token"]).status_code == 401
+            assert party.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
+    assert not TokenFamily.objects.filter(revoked_at=None).exists()

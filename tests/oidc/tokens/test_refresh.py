@@ -1,0 +1,315 @@
+"""POST /connect/token with a refresh token (RFC 6749 §6, RFC 9700 §4.14.2)."""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from accounts.models import Account
+from devportal.lib.audit import Event, happened
+from oidc.models import AccessToken, Client, Connection, RefreshToken, TokenFamily
+from tests.factories import make_client
+from tests.relying_party import RelyingParty, claims_of
+
+DAY = 24 * 3600
+
+
+def error_of(response: Any) -> tuple[int, str]:
+    return response.status_code, response.json()["error"]
+
+
+INVALID_GRANT = (400, "invalid_grant")
+
+
+# --- Rotation ---
+
+
+def test_each_refresh_gives_a_new_pair(app: RelyingParty) -> None:
+    first = app.tokens()
+    second = app.refresh(first["refresh_token"]).json()
+    assert set(second) == {"access_token", "token_type", "expires_in", "id_token", "refresh_token", "scope"}
+    assert second["refresh_token"] != first["refresh_token"]
+    assert second["access_token"] != first["access_token"]
+    assert second["scope"] == first["scope"]
+    assert second["expires_in"] == 900
+    assert app.refresh(second["refresh_token"]).status_code == 200
+
+
+def test_the_answer_is_not_stored(app: RelyingParty) -> None:
+    assert app.refresh(app.tokens()["refresh_token"])["Cache-Control"] == "no-store"
+
+
+def test_the_pair_stays_in_its_family(app: RelyingParty) -> None:
+    app.refresh(app.tokens()["refresh_token"])
+    assert TokenFamily.objects.count() == 1
+    assert RefreshToken.objects.filter(revoked=None).count() == 1
+
+
+def test_earlier_access_tokens_stay_good_until_they_expire(app: RelyingParty) -> None:
+    first = app.tokens()
+    app.refresh(first["refresh_token"])
+    assert app.call("/connect/userinfo", first["access_token"]).status_code == 200
+
+
+def test_the_id_token_keeps_who_and_when_and_has_no_nonce(app: RelyingParty, later: Callable[[float], None]) -> None:
+    first = app.tokens()
+    later(3600)
+    refreshed = app.refresh(first["refresh_token"]).json()
+    before, after = claims_of(first["id_token"]), claims_of(refreshed["id_token"])
+    for name in ("iss", "sub", "aud", "auth_time", "email"):
+        assert after[name] == before[name]
+    assert "nonce" not in after
+    assert after["iat"] >= before["iat"] + 3600
+    assert set(after) == set(before) - {"nonce"}
+
+
+# --- Reuse ---
+
+
+def test_a_superseded_token_sent_again_at_once_is_only_refused(
+    app: RelyingParty, later: Callable[[float], None]
+) -> None:
+    first = app.tokens()
+    second = app.refresh(first["refresh_token"]).json()
+    later(4)
+    assert error_of(app.refresh(first["refresh_token"])) == INVALID_GRANT
+    assert app.call("/connect/userinfo", second["access_token"]).status_code == 200
+    assert app.refresh(second["refresh_token"]).status_code == 200
+
+
+def test_a_superseded_token_sent_again_later_ends_the_family(
+    app: RelyingParty, later: Callable[[float], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    reported: list[Event] = []
+
+    def listen(sender: Any, event: Event, **kwargs: Any) -> None:
+        reported.append(event)
+
+    first = app.tokens()
+    second = app.refresh(first["refresh_token"]).json()
+    later(11)
+    happened.connect(listen)
+    try:
+        with caplog.at_level(logging.WARNING):
+            assert error_of(app.refresh(first["refresh_token"])) == INVALID_GRANT
+    finally:
+        happened.disconnect(listen)
+    assert app.call("/connect/userinfo", second["access_token"]).status_code == 401
+    assert app.call("/v1/me", second["access_token"]).status_code == 401
+    assert error_of(app.refresh(second["refresh_token"])) == INVALID_GRANT
+    assert "superseded refresh token" in caplog.text
+    assert first["refresh_token"] not in caplog.text
+    assert [event.action for event in reported] == ["family.ended", "sign_in.refused"]
+
+
+def test_a_grandparent_ends_the_family_too(app: RelyingParty, later: Callable[[float], None]) -> None:
+    first = app.tokens()
+    second = app.refresh(first["refresh_token"]).json()
+    third = app.refresh(second["refresh_token"]).json()
+    later(11)
+    app.refresh(first["refresh_token"])
+    assert error_of(app.refresh(third["refresh_token"])) == INVALID_GRANT
+
+
+def test_reuse_by_another_client_harms_nobody(
+    app: RelyingParty, web_app: RelyingParty, later: Callable[[float], None]
+) -> None:
+    first = app.tokens()
+    second = app.refresh(first["refresh_token"]).json()
+    later(11)
+    assert error_of(web_app.refresh(first["refresh_token"])) == INVALID_GRANT
+    assert app.refresh(second["refresh_token"]).status_code == 200
+
+
+def test_reuse_ends_one_family_and_keeps_the_others_and_the_consent(
+    app: RelyingParty, later: Callable[[float], None]
+) -> None:
+    first, other = app.tokens(), app.tokens()
+    app.refresh(first["refresh_token"])
+    later(11)
+    app.refresh(first["refresh_token"])
+    assert app.refresh(other["refresh_token"]).status_code == 200
+    assert app.tokens()["token_type"] == "Bearer"
+
+
+def test_the_grace_setting_forgives_a_lost_reply(
+    app: RelyingParty, settings: Any, later: Callable[[float], None]
+) -> None:
+    settings.REFRESH_GRACE_SECONDS = 30
+    first = app.tokens()
+    lost = app.refresh(first["refresh_token"]).json()
+    later(20)
+    again = app.refresh(first["refresh_token"])
+    assert again.status_code == 200
+    assert app.call("/connect/userinfo", again.json()["access_token"]).status_code == 200
+    assert app.refresh(again.json()["refresh_token"]).status_code == 200
+    assert TokenFamily.objects.count() == 1
+    assert lost["refresh_token"] != again.json()["refresh_token"]
+
+
+def test_after_the_grace_reuse_ends_the_family(
+    app: RelyingParty, settings: Any, later: Callable[[float], None]
+) -> None:
+    settings.REFRESH_GRACE_SECONDS = 30
+    first = app.tokens()
+    second = app.refresh(first["refresh_token"]).json()
+    later(31)
+    assert error_of(app.refresh(first["refresh_token"])) == INVALID_GRANT
+    assert error_of(app.refresh(second["refresh_token"])) == INVALID_GRANT
+
+
+def test_the_grace_does_not_revive_what_was_ended(app: RelyingParty, settings: Any) -> None:
+    settings.REFRESH_GRACE_SECONDS = 30
+    first = app.tokens()
+    app.post("/connect/revoke", {"token": first["refresh_token"]} | app.credentials())
+    assert error_of(app.refresh(first["refresh_token"])) == INVALID_GRANT
+
+
+def test_no_grace_is_the_default(settings: Any) -> None:
+    assert settings.REFRESH_GRACE_SECONDS == 0
+    assert settings.REFRESH_REUSE_SECONDS == 10
+
+
+# --- Scopes ---
+
+
+def test_scope_may_be_narrowed(app: RelyingParty) -> None:
+    answer = app.refresh(app.tokens()["refresh_token"], scope="openid email").json()
+    assert answer["scope"] == "openid email"
+    claims = claims_of(answer["id_token"])
+    assert "email" in claims
+    assert "name" not in claims
+    assert claims_of(answer["access_token"])["scope"] == "openid email"
+    assert "name" not in app.call("/connect/userinfo", answer["access_token"]).json()
+
+
+def test_narrowing_keeps_openid_so_that_there_is_an_id_token(app: RelyingParty) -> None:
+    answer = app.refresh(app.tokens()["refresh_token"], scope="email").json()
+    assert answer["scope"] == "openid email"
+    assert "id_token" in answer
+
+
+def test_narrowing_once_does_not_narrow_the_refresh_token(app: RelyingParty) -> None:
+    narrowed = app.refresh(app.tokens()["refresh_token"], scope="openid").json()
+    assert app.refresh(narrowed["refresh_token"]).json()["scope"] == "openid email profile offline_access"
+
+
+@pytest.mark.parametrize("scope", ["openid profile", "openid account.read", "openid email nonsense", "openid Email"])
+def test_scope_is_never_widened(app: RelyingParty, scope: str) -> None:
+    tokens = app.tokens(scope="openid email offline_access")
+    assert error_of(app.refresh(tokens["refresh_token"], scope=scope)) == (400, "invalid_scope")
+    assert app.refresh(tokens["refresh_token"]).status_code == 200
+
+
+def test_a_space_too_many_is_named(app: RelyingParty) -> None:
+    token = app.tokens()["refresh_token"]
+    response = app.refresh(token, scope="openid  email")
+    assert error_of(response) == (400, "invalid_scope")
+    assert "one space" in response.json()["error_description"]
+    assert app.refresh(token, scope="openid email").status_code == 200
+
+
+def test_scope_is_not_widened_by_a_later_consent(app: RelyingParty) -> None:
+    tokens = app.tokens(scope="openid offline_access")
+    app.tokens(scope="openid email profile")
+    assert app.refresh(tokens["refresh_token"]).json()["scope"] == "openid offline_access"
+
+
+def test_a_withdrawn_approval_narrows_what_a_refresh_yields(app: RelyingParty) -> None:
+    Client.objects.filter(pk=app.client.pk).update(approved_scopes="account.read")
+    tokens = app.tokens(scope="openid account.read offline_access")
+    Client.objects.filter(pk=app.client.pk).update(approved_scopes="")
+    answer = app.refresh(tokens["refresh_token"]).json()
+    assert answer["scope"] == "openid offline_access"
+    assert error_of(app.refresh(answer["refresh_token"], scope="openid account.read")) == (400, "invalid_scope")
+
+
+def test_a_narrowed_consent_narrows_what_a_refresh_yields(app: RelyingParty) -> None:
+    tokens = app.tokens()
+    Connection.objects.update(scopes="openid offline_access")
+    answer = app.refresh(tokens["refresh_token"]).json()
+    assert answer["scope"] == "openid offline_access"
+    assert "email" not in claims_of(answer["id_token"])
+
+
+# --- Lifetime ---
+
+
+def test_a_refresh_token_lives_thirty_days_from_its_issue(app: RelyingParty, later: Callable[[float], None]) -> None:
+    first, second = app.tokens(), app.tokens()
+    later(30 * DAY - 30)
+    assert app.refresh(first["refresh_token"]).status_code == 200
+    later(30)
+    assert error_of(app.refresh(second["refresh_token"])) == INVALID_GRANT
+
+
+def test_each_new_one_lives_thirty_days_of_its_own(app: RelyingParty, later: Callable[[float], None]) -> None:
+    token = app.tokens()["refresh_token"]
+    for _ in range(3):
+        later(25 * DAY)
+        token = app.refresh(token).json()["refresh_token"]
+
+
+def test_its_life_does_not_hang_on_the_access_token(app: RelyingParty, later: Callable[[float], None]) -> None:
+    tokens = app.tokens()
+    later(DAY)
+    AccessToken.objects.all().delete()
+    assert app.refresh(tokens["refresh_token"]).status_code == 200
+
+
+# --- What it rests on ---
+
+
+def test_it_is_bound_to_its_client(app: RelyingParty, web_app: RelyingParty) -> None:
+    tokens = app.tokens()
+    assert error_of(web_app.refresh(tokens["refresh_token"])) == INVALID_GRANT
+    sibling = RelyingParty(make_client(app.client.project, name="Orbit Mobile"), app.browser)
+    assert error_of(sibling.refresh(tokens["refresh_token"])) == INVALID_GRANT
+    assert app.refresh(tokens["refresh_token"]).status_code == 200
+
+
+def test_a_web_client_authenticates(web_app: RelyingParty) -> None:
+    tokens = web_app.tokens()
+    form = {"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"]}
+    response = web_app.post("/connect/token", form | {"client_id": web_app.client.client_id})
+    assert error_of(response) == (401, "invalid_client")
+    assert web_app.refresh(tokens["refresh_token"]).status_code == 200
+
+
+def test_a_deactivated_person_gets_nothing(app: RelyingParty, person: Account) -> None:
+    tokens = app.tokens()
+    person.is_active = False
+    person.save()
+    assert error_of(app.refresh(tokens["refresh_token"])) == INVALID_GRANT
+
+
+def test_deactivation_by_a_bulk_update_counts_too(app: RelyingParty) -> None:
+    tokens = app.tokens()
+    Account.objects.update(is_active=False)
+    assert error_of(app.refresh(tokens["refresh_token"])) == INVALID_GRANT
+
+
+def test_sign_out_ends_no_refresh_token(app: RelyingParty) -> None:
+    tokens = app.tokens()
+    app.browser.post("/connect/logout/confirm", {"decision": "sign-out"})
+    assert app.refresh(tokens["refresh_token"]).status_code == 200
+
+
+@pytest.mark.parametrize("token", ["nonsense", "x" * 5000, "é", " ", "null", "0"])
+def test_what_is_no_refresh_token_is_invalid_grant(app: RelyingParty, token: str) -> None:
+    assert error_of(app.refresh(token)) == INVALID_GRANT
+
+
+def test_a_missing_refresh_token_is_invalid_request(app: RelyingParty) -> None:
+    response = app.post("/connect/token", {"grant_type": "refresh_token"} | app.credentials())
+    assert error_of(response) == (400, "invalid_request")
+
+
+def test_other_credentials_are_no_refresh_tokens(app: RelyingParty) -> None:
+    code = app.code()
+    assert error_of(app.refresh(code)) == INVALID_GRANT
+    tokens = app.exchange(code).json()
+    for name in ("access_token", "id_token"):
+        assert error_of(app.refresh(tokens[name])) == INVALID_GRANT
+    assert error_of(app.exchange(tokens["refresh_token"])) == INVALID_GRANT
