@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from oidc.models import Client
+
 # Every error that the authorization endpoint may send to an app, with its public description.
 ERROR_DESCRIPTIONS = {
     "access_denied": "The person pressed Cancel.",
@@ -23,33 +25,49 @@ ERROR_DESCRIPTIONS = {
 class AuthorizationError(Exception):
     """An authorization request that is refused (RFC 6749 §4.1.2.1, OpenID Connect Core 3.1.2.6).
 
-    `description` may be shown to anybody, `reason` to the client's developer. `may_redirect` is False until the
-    redirect URL is trusted: then the person gets a page, and nothing is sent anywhere.
+    `description` may be shown to anybody, `reason` to the developer of `client`, once one is found. `may_redirect` is
+    False until the redirect URL is trusted: then the person gets a page, and nothing is sent anywhere.
     """
 
     code: str
     description: str = ""
     may_redirect: bool = True
     reason: str = ""
+    client: Client | None = None
 
     @property
     def public_description(self) -> str:
         return self.description or ERROR_DESCRIPTIONS[self.code]
 
 
-class InvalidClient(Exception):
-    """Client authentication failed (RFC 6749 §5.2 invalid_client); the argument is for the log.
+@dataclass(eq=False)
+class TokenRefusal(Exception):
+    """A request to the token or revocation endpoint that is refused (RFC 6749 §5.2).
 
-    `client_id` names the client that a request claims to come from, if there is one of that id.
+    The app gets `error` and `description`, with the HTTP status; `reason` is for its developer, who reads it in the
+    sign-in log of the client `client_id` ("" where none is known).
     """
 
+    error: str
+    reason: str = ""
+    client_id: str = ""
+    description: str = ""
+    status: int = 400
+
+
+class InvalidClient(TokenRefusal):
+    """Client authentication failed (RFC 6749 §5.2); `client_id` is what the request claims, if one has that id."""
+
     def __init__(self, reason: str, client_id: str = "") -> None:
-        super().__init__(reason)
-        self.client_id = client_id
+        super().__init__("invalid_client", reason, client_id, status=401)
 
 
-class MultipleAuthenticationMethods(Exception):
-    """A request authenticates its client in two ways (RFC 6749 §2.3: invalid_request)."""
+class MultipleAuthenticationMethods(TokenRefusal):
+    """A request authenticates its client in two ways (RFC 6749 §2.3)."""
+
+    def __init__(self) -> None:
+        text = "The client authenticates in two ways."
+        super().__init__("invalid_request", text, description=text)
 
 
 class InvalidToken(Exception):

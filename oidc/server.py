@@ -4,6 +4,7 @@ oauthlib checks a request for each of its many grant types; this service has two
 (oidc/authorization/checks.py) run before oauthlib sees an authorization request. What stands here holds on the way in.
 """
 
+import json
 import re
 from typing import Any
 
@@ -11,9 +12,10 @@ from django.http import HttpRequest
 from oauth2_provider.oauth2_backends import OAuthLibCore
 from oauthlib.common import urlencode
 from oauthlib.oauth2.rfc6749 import errors
+from oauthlib.oauth2.rfc6749.grant_types.authorization_code import code_challenge_method_s256
 from oauthlib.openid import Server as OpenIDServer
 
-from oidc import sign_in_log
+from oidc.errors import TokenRefusal
 from oidc.parameters import read_form
 from oidc.scopes import OPENID
 
@@ -54,6 +56,33 @@ class Backend(OAuthLibCore):  # type: ignore[misc]
         return [(name, value) for name, value in read_form(request).values.items() if name in fields]
 
 
+class RefusingGrant:
+    """A grant of oauthlib that raises what it refuses as a TokenRefusal, with the client that the request comes from.
+
+    oauthlib itself returns text, in which neither the client nor the reason is left.
+    """
+
+    def __init__(self, grant: Any) -> None:
+        self._grant = grant
+
+    def create_token_response(self, request: Any, token_handler: Any) -> tuple[dict[str, str], str, int]:
+        """Return headers, body and status of a success. Raises TokenRefusal."""
+        try:
+            headers, body, status = self._grant.create_token_response(request, token_handler)
+        except TokenRefusal as refusal:
+            refusal.client_id = refusal.client_id or _client_id(request)
+            raise
+        if status >= 400:
+            refused = json.loads(body)
+            description = refused.get("error_description", "")
+            raise TokenRefusal(refused["error"], description, _client_id(request), description, status)
+        return headers, body, status
+
+
+def _client_id(request: Any) -> str:
+    return request.client.client_id if request.client else ""
+
+
 class Server(OpenIDServer):  # type: ignore[misc]
     """Authorization code and refresh token grants, S256 only."""
 
@@ -61,13 +90,12 @@ class Server(OpenIDServer):  # type: ignore[misc]
         super().__init__(request_validator, *args, **kwargs)
         self._response_types = {"code": self.openid_connect_auth}
         self._grant_types = {
-            "authorization_code": self.openid_connect_auth,
-            "refresh_token": self.refresh_grant,
+            "authorization_code": RefusingGrant(self.openid_connect_auth),
+            "refresh_token": RefusingGrant(self.refresh_grant),
         }
         code_grant = self.openid_connect_auth.proxy_target
-        code_grant._code_challenge_methods = {"S256": code_grant._code_challenge_methods["S256"]}
+        code_grant._code_challenge_methods = {"S256": verify_code_challenge}
         code_grant.custom_validators.pre_auth.append(require_challenge)
-        code_grant.custom_validators.post_token.append(require_well_formed_verifier)
         self.refresh_grant.proxy_target.custom_validators.post_token.append(keep_openid)
 
 
@@ -78,11 +106,17 @@ def require_challenge(request: Any) -> dict[str, Any]:
     return {}
 
 
-def require_well_formed_verifier(request: Any) -> None:
-    """Refuse a verifier that no client may make, even if its hash fits."""
-    if not CODE_VERIFIER.fullmatch(request.code_verifier or ""):
-        sign_in_log.set_reason("The code_verifier must have 43 to 128 characters, of A-Z, a-z, 0-9 and -._~ only.")
-        raise errors.InvalidGrantError(request=request)
+def verify_code_challenge(verifier: str, challenge: str) -> bool:
+    """Check a code_verifier (RFC 7636 §4.6), and refuse one that no client may make, even if its hash fits.
+
+    Raises TokenRefusal.
+    """
+    if not CODE_VERIFIER.fullmatch(verifier):
+        reason = "The code_verifier must have 43 to 128 characters, of A-Z, a-z, 0-9 and -._~ only."
+        raise TokenRefusal("invalid_grant", reason)
+    if not code_challenge_method_s256(verifier, challenge):
+        raise TokenRefusal("invalid_grant", "The code_verifier does not fit the code_challenge.")
+    return True
 
 
 def keep_openid(request: Any) -> None:

@@ -1,7 +1,9 @@
 """The library's validator: each of its questions, answered from our own modules.
 
-Knows oauthlib's request object, and keeps on it, under names of its own, what one answer found for the next:
-`authorization` (what the authorization endpoint decided), `consumed` (the code or refresh token row), `family`.
+Knows oauthlib's request object. Beside oauthlib's own attributes (`client`, `user`, `scopes`, `access_token`) that has
+two of ours: `presented`, the PresentedCredentials that authenticate_client has read, at the token and the revocation
+endpoint; `authorization`, the IssueCode that oidc/views/authorize.py passes as a credential when a code is issued. What
+is refused is raised, as a TokenRefusal.
 """
 
 from typing import Any
@@ -12,12 +14,13 @@ from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauthlib.oauth2.rfc6749 import errors
 
 from devportal.lib import clock
-from oidc import limits, scopes, sign_in_log
+from oidc import limits, scopes
 from oidc.authorization import consent
+from oidc.authorization.outcomes import IssueCode
 from oidc.claims import claims_for
 from oidc.clients import authentication, lookup
-from oidc.errors import InvalidClient, InvalidToken, MultipleAuthenticationMethods
-from oidc.models import AuthorizationCode, Client
+from oidc.errors import InvalidToken, TokenRefusal
+from oidc.models import AuthorizationCode, Client, RefreshToken
 from oidc.server import REVOKE_PATH
 from oidc.tokens import access_tokens, codes, families, jwt, refresh_tokens, store
 
@@ -37,67 +40,50 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         return True  # authenticate_client knows which clients have a secret
 
     def authenticate_client(self, request: Any, *args: Any, **kwargs: Any) -> bool:
-        try:
-            presented = authentication.authenticate_client(
-                request.headers.get("Authorization"),
-                request.client_id,
-                request.client_secret,
-                code=request.code,
-                refresh_token=request.refresh_token if request.code is None else None,
-                # A refresh token and the id of its client suffice to revoke it (specification 4.2).
-                secret_optional=request.uri == REVOKE_PATH,
-            )
-        except InvalidClient as error:
-            sign_in_log.set_client(error.client_id, str(error))
-            return False
-        except MultipleAuthenticationMethods as error:
-            raise errors.InvalidRequestError(
-                description="The client authenticates in two ways.", request=request
-            ) from error
-        request.client, request.shown = presented.client, presented.credential
-        request.client_id, request.client_proven = request.client.client_id, presented.proven
+        presented = authentication.authenticate_client(
+            request.headers.get("Authorization"),
+            request.client_id,
+            request.client_secret,
+            code=request.code,
+            refresh_token=request.refresh_token if request.code is None else None,
+            # A refresh token and the id of its client suffice to revoke it (specification 4.2).
+            secret_optional=request.uri == REVOKE_PATH,
+        )
+        request.presented, request.client = presented, presented.client
+        request.client_id = request.client.client_id
         limits.authenticated(request.client, presented.proven)
-        sign_in_log.set_client(request.client_id)
         return True
 
     # --- Authorization ---
 
-    def validate_silent_login(self, request: Any) -> bool:
-        return True  # decided by oidc/authorization/checks.py before oauthlib is asked
-
-    def validate_silent_authorization(self, request: Any) -> bool:
-        return True
-
     def _create_authorization_code(self, request: Any, code: dict[str, str], expires: Any = None) -> AuthorizationCode:
-        decided = request.authorization
+        authorization: IssueCode = request.authorization
         with transaction.atomic():
-            if decided.consent_given_now:
+            if authorization.consent_given_now:
                 connection = consent.record_consent(request.user, request.client, request.scopes)
             else:
                 connection = consent.require_consent(request.user, request.client, request.scopes)
-            row = codes.create_code(
+            return codes.create_code(
                 code["code"],
                 connection,
                 scopes=request.scopes,
                 redirect_uri=request.redirect_uri,
                 code_challenge=request.code_challenge,
                 nonce=request.nonce or "",
-                authentication=decided.authentication,
-                request_key=decided.request_key,
+                authentication=authorization.authentication,
+                request_key=authorization.request_key,
             )
-        decided.code = code["code"]
-        return row
 
     # --- Code exchange ---
 
     def validate_code(self, client_id: str, code: str, client: Client, request: Any, *args: Any, **kwargs: Any) -> bool:
-        return self._take(codes.redeemable_code(request.shown), request)
+        return self._accept(codes.check_code(request.presented.credential), request)
 
     def get_code_challenge(self, code: str, request: Any) -> str:
-        return str(request.consumed.code_challenge)
+        return str(request.presented.credential.code_challenge)
 
     def get_code_challenge_method(self, code: str, request: Any) -> str:
-        return str(request.consumed.code_challenge_method)
+        return str(request.presented.credential.code_challenge_method)
 
     def confirm_redirect_uri(
         self,
@@ -109,13 +95,13 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         *args: Any,
         **kwargs: Any,
     ) -> bool:
-        if redirect_uri != request.consumed.redirect_uri:
-            sign_in_log.set_reason("redirect_uri is not the one of the authorization request.")
-            raise errors.InvalidGrantError(request=request)  # RFC 6749 §5.2; the library says invalid_request
+        if redirect_uri != request.presented.credential.redirect_uri:
+            # RFC 6749 §5.2; the library says invalid_request.
+            raise TokenRefusal("invalid_grant", "redirect_uri is not the one of the authorization request.")
         return True
 
     def get_authorization_code_nonce(self, client_id: str, code: str, redirect_uri: str, request: Any) -> str | None:
-        return request.family.nonce or None
+        return request.presented.family.nonce or None
 
     def invalidate_authorization_code(self, client_id: str, code: str, request: Any, *args: Any, **kwargs: Any) -> None:
         pass  # consumed in _save_bearer_token, in the transaction that stores what it gave
@@ -125,10 +111,10 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
     def validate_refresh_token(
         self, refresh_token: str, client: Client, request: Any, *args: Any, **kwargs: Any
     ) -> bool:
-        return self._take(refresh_tokens.usable_refresh_token(request.shown), request)
+        return self._accept(refresh_tokens.check_refresh_token(request.presented.credential), request)
 
     def get_original_scopes(self, refresh_token: str, request: Any, *args: Any, **kwargs: Any) -> list[str]:
-        return families.effective_scopes(request.family)
+        return families.effective_scopes(request.presented.family)
 
     def is_within_original_scope(
         self, request_scopes: list[str], refresh_token: str, request: Any, *args: Any, **kwargs: Any
@@ -138,11 +124,8 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
             raise errors.InvalidScopeError(description=scopes.SPACES, request=request)
         return False
 
-    def _take(self, row: Any, request: Any) -> bool:
-        if row is None:
-            return False
+    def _accept(self, row: AuthorizationCode | RefreshToken, request: Any) -> bool:
         limits.count_client(request.client)
-        request.consumed, request.family = row, row.family
         request.user = row.family.connection.account
         request.scopes = families.effective_scopes(row.family)
         return True
@@ -151,23 +134,23 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
 
     def save_bearer_token(self, token: dict[str, Any], request: Any, *args: Any, **kwargs: Any) -> None:
         # The library opens a transaction around _save_bearer_token; oidc/tokens/store.py has its own, where needed.
-        if scopes.OFFLINE_ACCESS not in families.effective_scopes(request.family):
+        if scopes.OFFLINE_ACCESS not in families.effective_scopes(request.presented.family):
             token.pop("refresh_token", None)
         if not store.consume_and_store(
-            request.consumed, token["access_token"], token.get("refresh_token"), token["scope"]
+            request.presented.credential, token["access_token"], token.get("refresh_token"), token["scope"]
         ):
-            sign_in_log.set_reason("Another request with the same code or refresh token came first.")
-            raise errors.InvalidGrantError(request=request)
+            raise TokenRefusal("invalid_grant", "Another request with the same code or refresh token came first.")
 
     def finalize_id_token(self, id_token: dict[str, Any], token: Any, token_handler: Any, request: Any) -> str:
-        connection = request.family.connection
+        family = request.presented.family
+        connection = family.connection
         moment = clock.timestamp()
         claims = claims_for(connection.account, connection.subject, request.scopes)
         id_token |= claims | {
             "iss": settings.ISSUER,
             "iat": moment,
             "exp": moment + settings.ID_TOKEN_SECONDS,
-            "auth_time": int(request.family.auth_time.timestamp()),
+            "auth_time": int(family.auth_time.timestamp()),
         }
         return jwt.sign(id_token, jwt.ID_TOKEN_TYP)
 
@@ -179,7 +162,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         except InvalidToken:
             return False
         limits.count_client(row.family.connection.client)
-        request.access_token, request.family = row, row.family
+        request.access_token = row
         request.client, request.user = row.family.connection.client, row.family.connection.account
         still = families.effective_scopes(row.family)
         request.scopes = [scope for scope in row.scope.split() if scope in still]
@@ -189,13 +172,13 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         return False  # an ID token is no access token
 
     def get_userinfo_claims(self, request: Any) -> dict[str, Any]:
-        connection = request.family.connection
+        connection = request.access_token.family.connection
         return claims_for(connection.account, connection.subject, request.scopes)
 
     # --- Revocation ---
 
     def revoke_token(self, token: str, token_type_hint: str | None, request: Any, *args: Any, **kwargs: Any) -> None:
-        proven = request.client_proven or not request.client.has_secret
+        proven = request.presented.proven or not request.client.has_secret
         family = families.find_family_by_token(token, request.client.pk, access_tokens_too=proven)
         if family is not None:
             limits.count_client(request.client)

@@ -30,51 +30,62 @@ LONGEST = {"state": 2048, "nonce": 1024}
 MAX_AGE_PATTERN = re.compile(r"\d{1,10}")
 
 
-def decide(attempt: AuthorizationRequest) -> Outcome:
+def decide(auth_request: AuthorizationRequest) -> Outcome:
     """Return what comes of the request. Raises AuthorizationError while nothing may be redirected."""
     for check in CHECKS:
         try:
-            outcome = check(attempt)
+            outcome = check(auth_request)
         except AuthorizationError as error:
+            error.client = auth_request.found_client
             if not error.may_redirect:
                 raise
             return RedirectError(error)
         if outcome is not None:
             return outcome
-    return IssueCode(attempt.client, attempt.scopes)
+    return _issue_code(auth_request, consent_given_now=auth_request.consent_given_now)
 
 
-def check_client(attempt: AuthorizationRequest) -> None:
-    parameters = attempt.parameters
+def _issue_code(auth_request: AuthorizationRequest, *, consent_given_now: bool) -> IssueCode:
+    return IssueCode(
+        auth_request.client,
+        auth_request.scopes,
+        auth_request.authentication,
+        auth_request.interaction.key,
+        consent_given_now,
+    )
+
+
+def check_client(auth_request: AuthorizationRequest) -> None:
+    parameters = auth_request.parameters
     if not parameters.is_clear("client_id"):
         raise AuthorizationError("invalid_request", "client_id is repeated or unreadable.", may_redirect=False)
     client = find_client(parameters.get("client_id"))
     if client is None:
         raise AuthorizationError("invalid_request", "No app with this client_id is registered.", may_redirect=False)
-    attempt.client = client
-    if len(attempt.pending.query) > MAX_QUERY:
+    auth_request.found_client = client
+    if len(auth_request.interaction.query) > MAX_QUERY:
         raise AuthorizationError("invalid_request", TOO_LONG, may_redirect=False)
 
 
-def check_redirect_uri(attempt: AuthorizationRequest) -> None:
-    uri = attempt.parameters.get("redirect_uri")
-    if not uri or not attempt.parameters.is_clear("redirect_uri"):
+def check_redirect_uri(auth_request: AuthorizationRequest) -> None:
+    uri = auth_request.parameters.get("redirect_uri")
+    if not uri or not auth_request.parameters.is_clear("redirect_uri"):
         raise AuthorizationError(
             "invalid_request", "redirect_uri is missing, repeated or unreadable.", may_redirect=False
         )
-    if not attempt.client.redirect_uri_allowed(uri):
+    if not auth_request.client.redirect_uri_allowed(uri):
         text = "The redirect_uri is not, character for character, a registered one."
-        reason = explain_mismatch(uri, attempt.client.registered_redirect_uris)
+        reason = explain_mismatch(uri, auth_request.client.registered_redirect_uris)
         raise AuthorizationError("invalid_request", text, may_redirect=False, reason=reason)
-    attempt.redirect_uri = uri
+    auth_request.redirect_uri = uri
 
 
-def check_client_enabled(attempt: AuthorizationRequest) -> ClientUnavailable | None:
-    return None if attempt.client.is_on else ClientUnavailable(attempt.client)
+def check_client_enabled(auth_request: AuthorizationRequest) -> ClientUnavailable | None:
+    return None if auth_request.client.is_on else ClientUnavailable(auth_request.client)
 
 
-def check_parameters(attempt: AuthorizationRequest) -> None:
-    parameters = attempt.parameters
+def check_parameters(auth_request: AuthorizationRequest) -> None:
+    parameters = auth_request.parameters
     for name in sorted(parameters.repeated | parameters.malformed):
         raise AuthorizationError("invalid_request", f"The parameter {printable_name(name)} is repeated or unreadable.")
     for name in ("request", "request_uri", "registration"):
@@ -93,43 +104,43 @@ def check_parameters(attempt: AuthorizationRequest) -> None:
         raise AuthorizationError("invalid_request", "response_mode must be query or form_post.")
 
 
-def check_code_challenge(attempt: AuthorizationRequest) -> None:
+def check_code_challenge(auth_request: AuthorizationRequest) -> None:
     # RFC 7636 §4.3; an absent method would mean `plain`, which nobody may use.
-    if not attempt.parameters.get("code_challenge"):
+    if not auth_request.parameters.get("code_challenge"):
         raise AuthorizationError("invalid_request", "code_challenge is missing: PKCE is required.")
-    if attempt.parameters.get("code_challenge_method") != "S256":
+    if auth_request.parameters.get("code_challenge_method") != "S256":
         raise AuthorizationError("invalid_request", "code_challenge_method must be S256.")
-    if not CODE_CHALLENGE.fullmatch(attempt.parameters.get("code_challenge") or ""):
+    if not CODE_CHALLENGE.fullmatch(auth_request.parameters.get("code_challenge") or ""):
         raise AuthorizationError("invalid_request", "code_challenge must be 43 characters of base64url.")
 
 
-def check_prompt(attempt: AuthorizationRequest) -> None:
-    prompts = attempt.prompts
+def check_prompt(auth_request: AuthorizationRequest) -> None:
+    prompts = auth_request.prompts
     unknown = [prompt for prompt in prompts if prompt not in PROMPTS]
     if unknown or ("none" in prompts and len(prompts) > 1):
         raise AuthorizationError("invalid_request", "prompt must be none alone, or others of the supported values.")
-    if (max_age := attempt.parameters.get("max_age")) and not MAX_AGE_PATTERN.fullmatch(max_age):
+    if (max_age := auth_request.parameters.get("max_age")) and not MAX_AGE_PATTERN.fullmatch(max_age):
         raise AuthorizationError("invalid_request", "max_age must be a number of seconds.")
 
 
-def check_scope(attempt: AuthorizationRequest) -> None:
-    asked = scopes.parse_scope(attempt.parameters.get("scope"))
+def check_scope(auth_request: AuthorizationRequest) -> None:
+    asked = scopes.parse_scope(auth_request.parameters.get("scope"))
     if "" in asked:
         raise AuthorizationError("invalid_scope", scopes.SPACES)
     if scopes.OPENID not in asked:
         raise AuthorizationError("invalid_scope", "scope must include openid.")
-    if refused := sorted(set(asked) - scopes.allowed_scopes(attempt.client)):
+    if refused := sorted(set(asked) - scopes.allowed_scopes(auth_request.client)):
         raise AuthorizationError(
             "invalid_scope",
             "A scope is unknown, or not approved for this client.",
             reason=f"Unknown, or not approved for this client: {', '.join(map(printable_name, refused))}.",
         )
-    attempt.scopes = scopes.parse_scope(scopes.format_scope(asked))
+    auth_request.scopes = scopes.parse_scope(scopes.format_scope(asked))
 
 
-def id_token_hint_subject(attempt: AuthorizationRequest) -> str | None:
+def id_token_hint_subject(auth_request: AuthorizationRequest) -> str | None:
     """Return whose ID token came as id_token_hint (OpenID Connect Core 3.1.2.1), None without one."""
-    hint = attempt.parameters.get("id_token_hint")
+    hint = auth_request.parameters.get("id_token_hint")
     if hint is None:
         return None
     try:
@@ -140,60 +151,59 @@ def id_token_hint_subject(attempt: AuthorizationRequest) -> str | None:
     return sub if isinstance(sub, str) else ""
 
 
-def check_signed_in(attempt: AuthorizationRequest) -> PromptLogin | None:
-    account, hint = attempt.account, attempt.parameters.get("login_hint") or ""
-    subject = id_token_hint_subject(attempt)
+def check_signed_in(auth_request: AuthorizationRequest) -> PromptLogin | None:
+    account, hint = auth_request.account, auth_request.parameters.get("login_hint") or ""
+    subject = id_token_hint_subject(auth_request)
     if account is None:
-        if attempt.silent:
+        if auth_request.silent:
             raise AuthorizationError("login_required")
-        return PromptLogin(hint=hint, new="create" in attempt.prompts)
-    sector = attempt.client.project.public_id
+        return PromptLogin(hint=hint, new="create" in auth_request.prompts)
+    sector = auth_request.client.project.public_id
     if subject is not None and not account.subjects.filter(sub=subject, sector=sector).exists():
         raise AuthorizationError("login_required", "Another person is signed in.")
     return None
 
 
-def check_max_age(attempt: AuthorizationRequest) -> PromptLogin | None:
+def check_max_age(auth_request: AuthorizationRequest) -> PromptLogin | None:
     """Ask for an authentication newer than the request where it says so (Core 3.1.2.1: prompt, max_age)."""
-    signed_in_at, came_at = attempt.authentication.at, attempt.pending.at
+    signed_in_at, came_at = auth_request.authentication.at, auth_request.interaction.at
     # The page of `select_account` is the one of `login`: it names who is signed in and offers another account.
-    wants_new = {"login", "select_account"} & set(attempt.prompts)
-    max_age = attempt.parameters.get("max_age")
+    wants_new = {"login", "select_account"} & set(auth_request.prompts)
+    max_age = auth_request.parameters.get("max_age")
     too_old = max_age is not None and came_at - signed_in_at > int(max_age)
     if (not wants_new and not too_old) or signed_in_at >= came_at:
         return None
-    if attempt.silent:
+    if auth_request.silent:
         raise AuthorizationError("login_required", "The person signed in longer ago than max_age.")
     return PromptLogin(again=True)
 
 
-def check_user_cap(attempt: AuthorizationRequest) -> UserCapReached | None:
-    assert attempt.account is not None
-    if not consent.is_user_cap_reached(attempt.account, attempt.client):
+def check_user_cap(auth_request: AuthorizationRequest) -> UserCapReached | None:
+    assert auth_request.account is not None
+    if not consent.is_user_cap_reached(auth_request.account, auth_request.client):
         return None
-    if attempt.silent:
+    if auth_request.silent:
         raise AuthorizationError(
             "consent_required", reason="The app has as many people as it may have before its review."
         )
-    return UserCapReached(attempt.client)
+    return UserCapReached(auth_request.client)
 
 
-def check_consent(attempt: AuthorizationRequest) -> PromptConsent | None:
-    assert attempt.account is not None
-    if attempt.consent_given_now:
+def check_consent(auth_request: AuthorizationRequest) -> PromptConsent | IssueCode | None:
+    assert auth_request.account is not None
+    if auth_request.consent_given_now:
         return None
-    connection = consent.find_connection(attempt.account, attempt.client)
-    missing = frozenset(set(attempt.scopes) - consent.granted_scopes(connection))
-    if "consent" in attempt.prompts:
-        return PromptConsent(attempt.client, attempt.scopes, missing)
+    connection = consent.find_connection(auth_request.account, auth_request.client)
+    missing = frozenset(set(auth_request.scopes) - consent.granted_scopes(connection))
+    if "consent" in auth_request.prompts:
+        return PromptConsent(auth_request.client, auth_request.scopes, missing)
     if not missing:
         return None
-    if attempt.client.first_party:
-        attempt.consent_given_now = True  # the service's own apps need not ask
-        return None
-    if attempt.silent:
+    if auth_request.client.first_party:
+        return _issue_code(auth_request, consent_given_now=True)  # the service's own apps need not ask
+    if auth_request.silent:
         raise AuthorizationError("consent_required")
-    return PromptConsent(attempt.client, attempt.scopes, missing)
+    return PromptConsent(auth_request.client, auth_request.scopes, missing)
 
 
 Check = Callable[[AuthorizationRequest], Outcome | None]

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from accounts.authentication import Authentication
 from oidc.errors import AuthorizationError
 from oidc.models import Client
 
@@ -47,10 +48,17 @@ class RedirectError:
 
 @dataclass(frozen=True)
 class IssueCode:
-    """The app gets a code."""
+    """The app gets a code, for the person who signed in by `authentication`.
+
+    `consent_given_now` has the consent recorded; otherwise it must be there. `request_key` is the interaction's: a code
+    that the same request got before, and that nobody has redeemed, ends.
+    """
 
     client: Client
     scopes: list[str]
+    authentication: Authentication
+    request_key: str
+    consent_given_now: bool
 
 
 Outcome = ClientUnavailable | UserCapReached | PromptLogin | PromptConsent | RedirectError | IssueCode

@@ -17,13 +17,19 @@ class AuthorizationRequest:
     """One look at an authorization request: what was sent, who is there, and what the checks found."""
 
     parameters: Parameters
-    pending: Interaction
+    interaction: Interaction
     account: Account | None
     authentication: Authentication
-    consent_given_now: bool = False
-    client: Client = field(init=False)
+    consent_given_now: bool = False  # by the form that is being answered
+    found_client: Client | None = None
     redirect_uri: str = ""
     scopes: list[str] = field(default_factory=list)
+
+    @property
+    def client(self) -> Client:
+        """The client, once it has been found."""
+        assert self.found_client is not None
+        return self.found_client
 
     @property
     def prompts(self) -> list[str]:

@@ -47,7 +47,7 @@ class RequestUnderTest:
 
     text: str
     client: Client
-    attempt: AuthorizationRequest
+    auth_request: AuthorizationRequest
 
 
 def check_request(client: Client, text: str) -> list[CheckResult]:
@@ -85,13 +85,13 @@ def _at_the_right_address(trial: RequestUnderTest) -> None:
 
 def _readable(trial: RequestUnderTest) -> None:
     try:
-        trial.attempt.parameters = parse(within_bounds(_cut(trial.text)[1]))
+        trial.auth_request.parameters = parse(within_bounds(_cut(trial.text)[1]))
     except UnreadableParameters as error:
         raise _NotARequest(str(error)) from error
 
 
 def _of_this_client(trial: RequestUnderTest) -> None:
-    sent = trial.attempt.parameters.get("client_id")
+    sent = trial.auth_request.parameters.get("client_id")
     if sent and sent != trial.client.client_id:
         raise _NotARequest(f"The id of this client is {trial.client.client_id}; another one was sent.")
 
@@ -114,9 +114,8 @@ def _as_endpoint(check: checks.Check) -> Callable[[RequestUnderTest], None]:
     """Return a check of the authorization endpoint as a check of a trial."""
 
     def run(trial: RequestUnderTest) -> None:
-        if isinstance(check(trial.attempt), ClientUnavailable):
-            off = not trial.attempt.client.enabled
-            reason = "The client is turned off." if off else "The project is suspended."
+        if isinstance(check(trial.auth_request), ClientUnavailable):
+            reason = trial.auth_request.client.unavailable_reason
             raise AuthorizationError("invalid_request", reason, may_redirect=False)
 
     return run
@@ -139,6 +138,6 @@ CHECKS: tuple[tuple[str, Callable[[RequestUnderTest], object]], ...] = (
     *((TITLES[check], _as_endpoint(check)) for check in checks.CHECKS if check in TITLES),
     (
         "id_token_hint, if sent, is an ID token of this service",
-        lambda trial: checks.id_token_hint_subject(trial.attempt),
+        lambda trial: checks.id_token_hint_subject(trial.auth_request),
     ),
 )

@@ -83,6 +83,13 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
         return self.enabled and not self.project.is_suspended and not self.project.is_deleted
 
     @property
+    def unavailable_reason(self) -> str:
+        """Why nobody can sign in to a client that is not on, for its developer."""
+        if not self.enabled:
+            return "The client is turned off."
+        return "The project is deleted." if self.project.is_deleted else "The project is suspended."
+
+    @property
     def is_verified(self) -> bool:
         return self.verified_at is not None
 

@@ -10,13 +10,13 @@ from oidc.errors import InvalidToken
 from oidc.models import AccessToken, TokenFamily
 from oidc.tokens import jwt
 from oidc.tokens.families import is_active
-from oidc.tokens.lookup import look_up_access_token
+from oidc.tokens.lookup import PresentedCredentials, look_up_access_token
 
 
 def generate_access_token(request: Any, refresh_token: bool = False) -> str:
     """Return a signed access token for an oauthlib token request (the library's ACCESS_TOKEN_GENERATOR)."""
-    family: TokenFamily = request.family
-    return create_access_token(family, request.scopes)
+    presented: PresentedCredentials = request.presented
+    return create_access_token(presented.family, request.scopes)
 
 
 def create_access_token(family: TokenFamily, scopes: list[str]) -> str:

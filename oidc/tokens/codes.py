@@ -9,8 +9,8 @@ from accounts.authentication import Authentication
 from devportal.lib import clock
 from devportal.lib.credentials import digest
 from oidc import scopes as scope_rules
+from oidc.errors import TokenRefusal
 from oidc.models import AuthorizationCode, Connection, TokenFamily
-from oidc.sign_in_log import set_reason
 from oidc.tokens.families import inactive_reason, is_active, revoke_family
 
 
@@ -57,22 +57,18 @@ def create_code(
     )
 
 
-def redeemable_code(row: Any) -> AuthorizationCode | None:
-    """Return the client's own code if it may be exchanged now, else None, with the reason noted.
+def check_code(row: Any) -> AuthorizationCode:
+    """Return the client's own code if it may be redeemed now. Raises TokenRefusal.
 
     A code that comes back after it was used was seen by somebody else: what it gave ends (RFC 6749 §4.1.2).
     """
     if not isinstance(row, AuthorizationCode):
-        set_reason("The code is unknown, or was given to another client.")
-        return None
+        raise TokenRefusal("invalid_grant", "The code is unknown, or was given to another client.")
     if row.consumed_at is not None:
         revoke_family(row.family, "code replayed")
-        set_reason("The code was used before. Everything that it gave has ended.")
-        return None
+        raise TokenRefusal("invalid_grant", "The code was used before. Everything that it gave has ended.")
     if row.expires <= clock.now():
-        set_reason(f"The code is older than {settings.AUTHORIZATION_CODE_SECONDS} seconds.")
-        return None
+        raise TokenRefusal("invalid_grant", f"The code is older than {settings.AUTHORIZATION_CODE_SECONDS} seconds.")
     if not is_active(row.family):
-        set_reason(inactive_reason(row.family))
-        return None
+        raise TokenRefusal("invalid_grant", inactive_reason(row.family))
     return row

@@ -128,6 +128,13 @@ class PresentedCredentials:
     credential: AuthorizationCode | RefreshToken | None = None
     proven: bool = False
 
+    @property
+    def family(self) -> TokenFamily:
+        """The token family of the code or refresh token, once it has been found to be one."""
+        assert self.credential is not None
+        family: TokenFamily = self.credential.family
+        return family
+
 
 def look_up_access_token(raw: str) -> AccessToken | None:
     """Return the row of an access token with all that it hangs on, or None."""

@@ -1,14 +1,15 @@
 """Refresh tokens: generating them, and whether one may be used (RFC 9700 §4.14.2)."""
 
 import logging
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 
 from devportal.lib import clock
 from devportal.lib.credentials import random_text
+from oidc.errors import TokenRefusal
 from oidc.models import RefreshToken
-from oidc.sign_in_log import set_reason
 from oidc.tokens.families import inactive_reason, is_granted, revoke_family
 
 log = logging.getLogger(__name__)
@@ -16,37 +17,34 @@ log = logging.getLogger(__name__)
 REFRESH_TOKEN_LENGTH = 43  # 256 random bits
 
 
-def usable_refresh_token(row: Any) -> RefreshToken | None:
-    """Return the client's own refresh token if it may be used now, else None, with the reason noted."""
-    fault = _fault_of(row)
-    if fault:
-        set_reason(fault)
-    return None if fault else row
-
-
-def _fault_of(row: Any) -> str:
-    """Return why a refresh token may not be used, "" if it may (RFC 9700 §4.14.2).
+def check_refresh_token(row: Any) -> RefreshToken:
+    """Return the client's own refresh token if it may be used now. Raises TokenRefusal (RFC 9700 §4.14.2).
 
     A superseded one is refused. Within REFRESH_REUSE_SECONDS that is all (parallel tabs, a repeated send);
     later, somebody else has it, and the family ends. REFRESH_GRACE_SECONDS may forgive lost replies.
     """
     if not isinstance(row, RefreshToken):
-        return "The refresh token is unknown, or was given to another client."
+        raise TokenRefusal("invalid_grant", "The refresh token is unknown, or was given to another client.")
     if row.expires <= clock.now():
-        return "The refresh token has expired."
+        raise TokenRefusal("invalid_grant", "The refresh token has expired.")
     if not is_granted(row.family):
-        return inactive_reason(row.family)
+        raise TokenRefusal("invalid_grant", inactive_reason(row.family))
     if row.revoked is not None:
-        age = (clock.now() - row.revoked).total_seconds()
-        # An age below 0 is another worker's clock, and no grace.
-        forgiven = 0 <= age < settings.REFRESH_GRACE_SECONDS
-        if not forgiven and age > settings.REFRESH_REUSE_SECONDS:
-            # Counted where it lasts: by the families whose `revoked_why` says so.
-            log.warning("A superseded refresh token of family %s came back; the family ends.", row.family_id)
-            revoke_family(row.family, "refresh token reused")
-        if not forgiven:
-            return "The refresh token was superseded. Store the newest one of each answer."
-    return "" if row.family.connection.client.is_on else inactive_reason(row.family)
+        _check_reuse(row, row.revoked)
+    if not row.family.connection.client.is_on:
+        raise TokenRefusal("invalid_grant", inactive_reason(row.family))
+    return row
+
+
+def _check_reuse(row: RefreshToken, superseded_at: datetime) -> None:
+    age = (clock.now() - superseded_at).total_seconds()
+    if 0 <= age < settings.REFRESH_GRACE_SECONDS:  # an age below 0 is another worker's clock, and no grace
+        return
+    if age > settings.REFRESH_REUSE_SECONDS:
+        # Counted where it lasts: by the families whose `revoked_why` says so.
+        log.warning("A superseded refresh token of family %s came back; the family ends.", row.family_id)
+        revoke_family(row.family, "refresh token reused")
+    raise TokenRefusal("invalid_grant", "The refresh token was superseded. Store the newest one of each answer.")
 
 
 def generate_refresh_token(request: Any, refresh_token: bool = False) -> str:

@@ -1,6 +1,7 @@
 """GET /connect/authorize: parse, decide (oidc/authorization/checks.py), answer."""
 
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -33,112 +34,107 @@ from oidc.authorization.outcomes import (
 )
 from oidc.authorization.requests import AuthorizationRequest
 from oidc.errors import AuthorizationError, ConsentMissing, UserCapExceeded
-from oidc.models import Client
 from oidc.parameters import Parameters, UnreadableParameters, parse, read_posted_query
 from oidc.views import pages
 from oidc.views.responses import authorization_error_response, authorization_response, see_other
 
 
-def build_auth_request(request: HttpRequest, waiting: Interaction, parameters: Parameters) -> AuthorizationRequest:
-    """Return an attempt at a request, as the person of this session."""
+def build_auth_request(
+    request: HttpRequest, interaction: Interaction, parameters: Parameters, *, consent_given_now: bool = False
+) -> AuthorizationRequest:
+    """Return an authorization request as that of the person of this session."""
     account = request.user if isinstance(request.user, Account) else None
-    return AuthorizationRequest(parameters, waiting, account, authentication.current_authentication(request))
+    current = authentication.current_authentication(request)
+    return AuthorizationRequest(parameters, interaction, account, current, consent_given_now)
 
 
 class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
     """Turns an outcome into an answer; the library makes the code."""
 
-    def answer(self, request: HttpRequest, attempt: AuthorizationRequest, outcome: Outcome) -> HttpResponse:
-        log_outcome(attempt, outcome)
+    def answer(self, request: HttpRequest, auth_request: AuthorizationRequest, outcome: Outcome) -> HttpResponse:
+        log_outcome(auth_request, outcome)
         match outcome:
             case ClientUnavailable(client):
                 return pages.unavailable_page(request, client)
             case RedirectError(error):
-                interactions.mark_answered(request.session, attempt.pending.key)
-                return authorization_error_response(request, attempt, error)
+                interactions.mark_answered(request.session, auth_request.interaction.key)
+                return authorization_error_response(request, auth_request, error)
             case IssueCode():
-                return self.issue(request, attempt)
+                return self.issue(request, auth_request, outcome)
             case UserCapReached(client):
-                waiting = interactions.save_interaction(request.session, attempt.pending.query)
-                return pages.user_cap_page(request, client, waiting)
+                interaction = interactions.save_interaction(request.session, auth_request.interaction.query)
+                return pages.user_cap_page(request, client, interaction)
             case PromptConsent():
-                waiting = interactions.save_interaction(request.session, attempt.pending.query)
-                return pages.consent_page(request, attempt, outcome, waiting)
+                interaction = interactions.save_interaction(request.session, auth_request.interaction.query)
+                return pages.consent_page(request, auth_request, outcome, interaction)
             case PromptLogin():
-                waiting = interactions.save_interaction(request.session, attempt.pending.query)
-                return HttpResponseRedirect(login_url(outcome, waiting))
+                interaction = interactions.save_interaction(request.session, auth_request.interaction.query)
+                return HttpResponseRedirect(login_url(outcome, interaction))
 
-    def issue(self, request: HttpRequest, attempt: AuthorizationRequest) -> HttpResponse:
+    def issue(self, request: HttpRequest, auth_request: AuthorizationRequest, outcome: IssueCode) -> HttpResponse:
         """Have the library make a code (RFC 6749 §4.1.2), and send it to the app."""
-        given = attempt.parameters
-        decided = AuthorizationDecision(attempt)
+        given = auth_request.parameters
         credentials: dict[str, Any] = {
-            "client_id": attempt.client.client_id,
-            "client": attempt.client,
-            "redirect_uri": attempt.redirect_uri,
+            "client_id": auth_request.client.client_id,
+            "client": auth_request.client,
+            "redirect_uri": auth_request.redirect_uri,
             "response_type": "code",
-            "state": attempt.state,
+            "state": auth_request.state,
             "nonce": given.get("nonce"),
             "code_challenge": given.get("code_challenge"),
             "code_challenge_method": given.get("code_challenge_method"),
-            "authorization": decided,
+            "authorization": outcome,
         }
         try:
-            self.create_authorization_response(request, " ".join(attempt.scopes), credentials, allow=True)
+            scope = " ".join(auth_request.scopes)
+            redirect, _, _, _ = self.create_authorization_response(request, scope, credentials, allow=True)
         except UserCapExceeded:
-            return self.answer(request, attempt, UserCapReached(attempt.client))
+            return self.answer(request, auth_request, UserCapReached(auth_request.client))
         except ConsentMissing:
             # Removed in another tab a moment ago: ask.
-            missing = frozenset(attempt.scopes)
-            return self.answer(request, attempt, PromptConsent(attempt.client, attempt.scopes, missing))
+            missing = frozenset(auth_request.scopes)
+            return self.answer(request, auth_request, PromptConsent(auth_request.client, auth_request.scopes, missing))
         except OAuthToolkitError as error:
-            return self.answer(request, attempt, RedirectError(AuthorizationError(error.oauthlib_error.error)))
-        interactions.mark_answered(request.session, attempt.pending.key)
-        sign_in_log.record("signed_in", attempt.client, sign_in_log.AUTHORIZE, redirect_uri=attempt.redirect_uri)
-        return authorization_response(request, attempt, {"code": decided.code})
+            refused = AuthorizationError(error.oauthlib_error.error, client=auth_request.client)
+            return self.answer(request, auth_request, RedirectError(refused))
+        code = dict(parse_qsl(urlsplit(redirect).query)).get("code")
+        if code is None:  # what the library alone refuses; our own checks have passed
+            refused = AuthorizationError("server_error", client=auth_request.client)
+            return self.answer(request, auth_request, RedirectError(refused))
+        interactions.mark_answered(request.session, auth_request.interaction.key)
+        redirect_uri = auth_request.redirect_uri
+        sign_in_log.record("signed_in", auth_request.client, sign_in_log.AUTHORIZE, redirect_uri=redirect_uri)
+        return authorization_response(request, auth_request, {"code": code})
 
 
-def log_outcome(attempt: AuthorizationRequest, outcome: Outcome) -> None:
+def log_outcome(auth_request: AuthorizationRequest, outcome: Outcome) -> None:
     """Have the client's sign-in log say what became of a request that ends here, and why."""
     match outcome:
         case RedirectError(error):
-            word = "cancelled" if error.code == "access_denied" else "refused"
-            log_refusal(attempt, error.code, error.reason or error.public_description, word)
+            log_refusal(auth_request, error, "cancelled" if error.code == "access_denied" else "refused")
         case ClientUnavailable(client):
-            log_refusal(attempt, "unavailable", unavailable_reason(client))
-        case UserCapReached():
-            most = settings.UNVERIFIED_APP_PEOPLE
-            log_refusal(attempt, "app_full", f"{most} people use this app, and it has not been reviewed.")
+            log_refusal(auth_request, AuthorizationError("unavailable", client.unavailable_reason, client=client))
+        case UserCapReached(client):
+            reason = f"{settings.UNVERIFIED_APP_PEOPLE} people use this app, and it has not been reviewed."
+            log_refusal(auth_request, AuthorizationError("app_full", reason, client=client))
 
 
-def unavailable_reason(client: Client) -> str:
-    """Return why nobody can sign in to a client."""
-    if not client.enabled:
-        return "The client is turned off."
-    return "The project is deleted." if client.project.is_deleted else "The project is suspended."
-
-
-def log_refusal(attempt: AuthorizationRequest, error: str, reason: str, outcome: str = "refused") -> None:
+def log_refusal(auth_request: AuthorizationRequest, error: AuthorizationError, outcome: str = "refused") -> None:
     """Have the log of the client, if the request names one, say why it was refused."""
-    client = getattr(attempt, "client", None)
-    if client is not None:
-        sent = attempt.parameters.get("redirect_uri") or ""
-        sign_in_log.record(outcome, client, sign_in_log.AUTHORIZE, error=error, reason=reason, redirect_uri=sent)
+    if error.client is not None:
+        sign_in_log.record(
+            outcome,
+            error.client,
+            sign_in_log.AUTHORIZE,
+            error=error.code,
+            reason=error.reason or error.public_description,
+            redirect_uri=auth_request.parameters.get("redirect_uri") or "",
+        )
 
 
-class AuthorizationDecision:
-    """What the validator needs beside the request, and the code that it made."""
-
-    def __init__(self, attempt: AuthorizationRequest) -> None:
-        self.consent_given_now = attempt.consent_given_now
-        self.authentication = attempt.authentication
-        self.request_key = attempt.pending.key
-        self.code = ""
-
-
-def login_url(login: PromptLogin, waiting: Interaction) -> str:
+def login_url(login: PromptLogin, interaction: Interaction) -> str:
     """Return where the person signs in, and comes back from to the pending request."""
-    come_back = f"{reverse('resume')}?{urlencode({'request': waiting.key})}"
+    come_back = f"{reverse('resume')}?{urlencode({'request': interaction.key})}"
     if login.again:
         return f"{reverse('account_reauthenticate')}?{urlencode({'next': come_back})}"
     if login.new:
@@ -160,23 +156,23 @@ class AuthorizeView(AuthorizationResponseMixin, View):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         query = request.META.get("QUERY_STRING", "")
-        attempt = None
+        auth_request = None
         try:
             parameters = parse(query)
             limits.count_authorization(request, parameters.get("client_id") or "")
             key = interactions.interaction_key(query)
-            waiting = interactions.find_interaction(request.session, key) or Interaction(
+            interaction = interactions.find_interaction(request.session, key) or Interaction(
                 key, query, clock.now().timestamp()
             )
-            attempt = build_auth_request(request, waiting, parameters)
-            outcome = checks.decide(attempt)
+            auth_request = build_auth_request(request, interaction, parameters)
+            outcome = checks.decide(auth_request)
         except UnreadableParameters as error:
             return self.turn_away(request, AuthorizationError("invalid_request", str(error), may_redirect=False))
         except AuthorizationError as error:
-            if attempt is not None:
-                log_refusal(attempt, error.code, error.reason or error.public_description)
+            if auth_request is not None:
+                log_refusal(auth_request, error)
             return self.turn_away(request, error)
-        return self.answer(request, attempt, outcome)
+        return self.answer(request, auth_request, outcome)
 
     def post(self, request: HttpRequest) -> HttpResponse:
         # Cross-site, so without cookies: the browser comes back with them.
@@ -196,7 +192,7 @@ class AuthorizeView(AuthorizationResponseMixin, View):
 def resume(request: HttpRequest) -> HttpResponse:
     """GET /connect/resume: back to the request that waits in this session, or to the profile."""
     found = interactions.find_interaction(request.session, request.GET.get("request", ""))
-    waiting = interactions.pending_interactions(request.session)
-    if found or waiting:
-        return HttpResponseRedirect((found or waiting[-1]).url)
+    pending = interactions.pending_interactions(request.session)
+    if found or pending:
+        return HttpResponseRedirect((found or pending[-1]).url)
     return HttpResponseRedirect(reverse("account_profile"))

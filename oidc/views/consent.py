@@ -26,21 +26,20 @@ class ConsentView(AuthorizationResponseMixin, View):
         return HttpResponseRedirect(reverse("resume"))  # reloaded, or reached with the back button
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        waiting = interactions.resolve_reference(request, request.POST.get("reference", ""))
-        if waiting is None:
+        interaction = interactions.resolve_reference(request, request.POST.get("reference", ""))
+        if interaction is None:
             # Opened before a switch of accounts, or too long ago: show the question as it is now.
             return HttpResponseRedirect(reverse("resume"))
-        attempt = build_auth_request(request, waiting, waiting.parameters)
         allowed = request.POST.get("decision") == "allow"
-        attempt.consent_given_now = allowed
+        auth_request = build_auth_request(request, interaction, interaction.parameters, consent_given_now=allowed)
         try:
-            outcome = checks.decide(attempt)
+            outcome = checks.decide(auth_request)
         except AuthorizationError as error:
-            log_refusal(attempt, error.code, error.reason or error.public_description)
+            log_refusal(auth_request, error)
             return pages.error_page(request, error)
         if not allowed and not isinstance(outcome, ClientUnavailable):
-            outcome = RedirectError(AuthorizationError("access_denied"))
-        return self.answer(request, attempt, outcome)
+            outcome = RedirectError(AuthorizationError("access_denied", client=auth_request.client))
+        return self.answer(request, auth_request, outcome)
 
 
 @never_cache
@@ -52,5 +51,5 @@ def switch_account(request: HttpRequest) -> HttpResponse:
     if not kept:
         return HttpResponseRedirect(reverse("account_login"))
     request.session[interactions.SESSION_KEY] = kept
-    waiting = interactions.pending_interactions(request.session)
-    return HttpResponseRedirect(login_url(PromptLogin(), waiting[-1]) if waiting else reverse("account_login"))
+    pending = interactions.pending_interactions(request.session)
+    return HttpResponseRedirect(login_url(PromptLogin(), pending[-1]) if pending else reverse("account_login"))

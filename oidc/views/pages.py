@@ -37,25 +37,27 @@ def unavailable_page(request: HttpRequest, client: Client) -> HttpResponse:
     return render(request, "oidc/unavailable.html", context, status=403)
 
 
-def user_cap_page(request: HttpRequest, client: Client, waiting: Interaction) -> HttpResponse:
+def user_cap_page(request: HttpRequest, client: Client, interaction: Interaction) -> HttpResponse:
     """An unverified app has all the people it may have; the way back gives the app access_denied."""
-    request.form_action_origins = [origin_of(waiting.parameters.get("redirect_uri"))]  # type: ignore[attr-defined]
-    context = {"client": client_context(client), "reference": interactions.sign_reference(request, waiting)}
+    request.form_action_origins = [origin_of(interaction.parameters.get("redirect_uri"))]  # type: ignore[attr-defined]
+    context = {"client": client_context(client), "reference": interactions.sign_reference(request, interaction)}
     context["request_id"] = request_id.current()
     return render(request, "oidc/app_full.html", context, status=403)
 
 
 def consent_page(
-    request: HttpRequest, attempt: AuthorizationRequest, asked: PromptConsent, waiting: Interaction
+    request: HttpRequest, auth_request: AuthorizationRequest, asked: PromptConsent, interaction: Interaction
 ) -> HttpResponse:
     """What the app would get, with the actual values; new ones marked."""
-    assert attempt.account is not None
-    origin = origin_of(attempt.redirect_uri)
+    assert auth_request.account is not None
+    origin = origin_of(auth_request.redirect_uri)
     request.form_action_origins = [origin]  # type: ignore[attr-defined]
     known_before = asked.missing != frozenset(asked.scopes)
     new = asked.missing if known_before else ()
-    context = consent_context(client_context(asked.client), attempt.account, asked.scopes, new, attempt.redirect_uri)
-    context["reference"] = interactions.sign_reference(request, waiting)
+    context = consent_context(
+        client_context(asked.client), auth_request.account, asked.scopes, new, auth_request.redirect_uri
+    )
+    context["reference"] = interactions.sign_reference(request, interaction)
     return render(request, "oidc/consent.html", context)
 
 

@@ -20,27 +20,27 @@ def see_other(url: str) -> HttpResponse:
 
 
 def authorization_error_response(
-    request: HttpRequest, attempt: AuthorizationRequest, error: AuthorizationError
+    request: HttpRequest, auth_request: AuthorizationRequest, error: AuthorizationError
 ) -> HttpResponse:
     """Tell the app why it gets no code (RFC 6749 §4.1.2.1). The redirect URL was checked before."""
     return authorization_response(
-        request, attempt, {"error": error.code, "error_description": error.public_description}
+        request, auth_request, {"error": error.code, "error_description": error.public_description}
     )
 
 
 def authorization_response(
-    request: HttpRequest, attempt: AuthorizationRequest, parameters: dict[str, str]
+    request: HttpRequest, auth_request: AuthorizationRequest, parameters: dict[str, str]
 ) -> HttpResponse:
     """Send `parameters` to the app's redirect URL, in the response mode that it asked for."""
-    fields = parameters | ({"state": attempt.state} if attempt.state else {}) | {"iss": settings.ISSUER}
-    if attempt.response_mode == "form_post":
-        request.form_action_origins = [origin_of(attempt.redirect_uri)]  # type: ignore[attr-defined]
-        context = {"action": attempt.redirect_uri, "fields": list(fields.items())}
+    fields = parameters | ({"state": auth_request.state} if auth_request.state else {}) | {"iss": settings.ISSUER}
+    if auth_request.response_mode == "form_post":
+        request.form_action_origins = [origin_of(auth_request.redirect_uri)]  # type: ignore[attr-defined]
+        context = {"action": auth_request.redirect_uri, "fields": list(fields.items())}
         response = render(request, "oidc/form_post.html", context)
     else:
-        separator = "&" if "?" in attempt.redirect_uri else "?"
-        url = f"{attempt.redirect_uri}{separator}{urlencode(fields)}"
-        response = OAuth2ResponseRedirect(url, attempt.client.get_allowed_schemes())
+        separator = "&" if "?" in auth_request.redirect_uri else "?"
+        url = f"{auth_request.redirect_uri}{separator}{urlencode(fields)}"
+        response = OAuth2ResponseRedirect(url, auth_request.client.get_allowed_schemes())
         if request.method == "POST":
             response.status_code = 303  # a GET follows, whatever the browser (RFC 9700 §4.12)
     response["Cache-Control"] = "no-store"

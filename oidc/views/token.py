@@ -15,6 +15,7 @@ from oauth2_provider.views import RevokeTokenView, TokenView, UserInfoView
 
 from devportal.lib.ratelimit.limits import Throttled
 from oidc import limits, sign_in_log
+from oidc.errors import TokenRefusal
 from oidc.parameters import UnreadableParameters, printable_name, read_form
 from oidc.signing_keys.keyring import NoSigningKey
 
@@ -60,22 +61,20 @@ def answer_within_limits(request: HttpRequest, answer: Callable[[], HttpResponse
     return response
 
 
-def log_refusal(endpoint: str, body: str, status: int, redirect_uri: str = "") -> None:
-    """Have the client's sign-in log say why a request was refused.
+def refuse(endpoint: str, refusal: TokenRefusal, redirect_uri: str = "") -> HttpResponse:
+    """Return the answer to a request that is refused, and have the client's sign-in log say why.
 
     A client that is not known takes the same way, so that nobody can tell by the time; its entry is dropped later.
     """
-    if status < 400:
-        return
-    client_id = sign_in_log.current_client_id()
-    refused = json.loads(body)
-    error = refused.get("error", "")
-    # What oauthlib itself refuses with this code is a verifier that does not fit.
-    default = "The code_verifier does not fit the code_challenge." if error == "invalid_grant" else ""
-    reason = sign_in_log.reason_or(default or refused.get("error_description", ""))
     sign_in_log.record_for_client_id(
-        client_id, "refused", endpoint, error=error, reason=reason, redirect_uri=redirect_uri
+        refusal.client_id,
+        "refused",
+        endpoint,
+        error=refusal.error,
+        reason=refusal.reason or refusal.description,
+        redirect_uri=redirect_uri,
     )
+    return error_response(refusal.error, refusal.description, refusal.status)
 
 
 class FormEndpoint:
@@ -110,10 +109,11 @@ class TokenEndpoint(FormEndpoint, TokenView):  # type: ignore[misc]
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not read_form(request).get("grant_type"):
             return error_response("invalid_request", "grant_type is missing.")
-        sign_in_log.reset()
-        # The library's own step reads the new token back from the database, for a signal that nobody hears.
-        _, _, body, status = self.create_token_response(request)
-        log_refusal(sign_in_log.TOKEN, body, status, read_form(request).get("redirect_uri") or "")
+        try:
+            # The library's own `post` reads the new token back from the database, for a signal that nobody hears.
+            _, _, body, status = self.create_token_response(request)
+        except TokenRefusal as refusal:
+            return refuse(sign_in_log.TOKEN, refusal, read_form(request).get("redirect_uri") or "")
         return HttpResponse(body, status=status, content_type="application/json")
 
 
@@ -122,9 +122,10 @@ class RevokeEndpoint(FormEndpoint, RevokeTokenView):  # type: ignore[misc]
     """POST /connect/revoke (RFC 7009). Success is an empty JSON object: browser libraries parse it."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        sign_in_log.reset()
-        _, _, body, status = self.create_revocation_response(request)
-        log_refusal(sign_in_log.REVOKE, body, status)
+        try:
+            _, _, body, status = self.create_revocation_response(request)
+        except TokenRefusal as refusal:
+            return refuse(sign_in_log.REVOKE, refusal)
         return HttpResponse(body or "{}", status=status, content_type="application/json")
 
 

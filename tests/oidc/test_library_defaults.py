@@ -4,6 +4,8 @@ The left half of each test calls the library's own class or function. When such 
 mends it here may have become needless, or wrong: see docs/library.md.
 """
 
+import base64
+import hashlib
 import logging
 import time
 from types import SimpleNamespace
@@ -29,6 +31,7 @@ from oauthlib.openid.connect.core.tokens import JWTToken
 
 from accounts.models import Account
 from oidc.clients.authentication import parse_basic_header
+from oidc.errors import TokenRefusal
 from oidc.models import AccessToken, AuthorizationCode, Client
 from oidc.server import Backend, Server
 from oidc.validator import Validator
@@ -39,13 +42,6 @@ BLANK = SimpleNamespace()
 
 
 # --- The authorization endpoint ---
-
-
-def test_stock_prompt_none_is_not_implemented() -> None:
-    for name in ("validate_silent_login", "validate_silent_authorization"):
-        with pytest.raises(NotImplementedError):
-            getattr(OAuth2Validator(), name)(BLANK)
-        assert getattr(Validator(), name)(BLANK) is True
 
 
 def test_stock_prompt_login_strips_the_prompt() -> None:
@@ -79,7 +75,10 @@ def test_stock_challenge_and_verifier_are_any_text() -> None:
     assert stock.validate_code_challenge("x", "plain", "x")
     ours = Server(Validator()).openid_connect_auth.proxy_target
     assert ours.custom_validators.pre_auth
-    assert ours.custom_validators.post_token
+    of_x = base64.urlsafe_b64encode(hashlib.sha256(b"x").digest()).rstrip(b"=").decode()
+    assert stock.validate_code_challenge(of_x, "S256", "x")
+    with pytest.raises(TokenRefusal):
+        ours.validate_code_challenge(of_x, "S256", "x")
 
 
 @pytest.mark.parametrize(
