@@ -45,7 +45,8 @@ class TokenRefusal(Exception):
     """A request to the token or revocation endpoint that is refused (RFC 6749 §5.2).
 
     The app gets `error` and `description`, with the HTTP status; `reason` is for its developer, who reads it in the
-    sign-in log of the client `client_id` ("" where none is known).
+    sign-in log of the client `client_id` ("" where none is known). `authenticated` tells that the client is what it
+    claims, as far as its type can, `proven` that it showed a secret.
     """
 
     error: str
@@ -53,6 +54,8 @@ class TokenRefusal(Exception):
     client_id: str = ""
     description: str = ""
     status: int = 400
+    authenticated: bool = False
+    proven: bool = False
 
 
 class InvalidClient(TokenRefusal):

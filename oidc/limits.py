@@ -5,50 +5,35 @@ client id that is no secret. What is refused is counted apart, and only what is 
 does not shut out the others behind it. A client that proved itself answers for its own failures, wherever it runs.
 """
 
-from contextvars import ContextVar
-
 from django.conf import settings
 from django.http import HttpRequest
 
 from devportal.lib.client_ip import limit_key
 from devportal.lib.ratelimit.limits import check_rate
+from oidc.errors import TokenRefusal
 from oidc.models import Client
-
-# The client of the request being answered, and whether it showed a secret that is right.
-_client: ContextVar[tuple[str, bool]] = ContextVar("client", default=("", False))
-
-
-def begin() -> None:
-    """Forget the client of an earlier request on this thread."""
-    _client.set(("", False))
-
-
-def authenticated(client: Client, proven: bool) -> None:
-    """Note which client the request being answered comes from; `proven` if it showed a right secret."""
-    _client.set((client.client_id, proven))
 
 
 def count_client(client: Client) -> None:
-    """Count a request of `client`. Raises Limited beyond CLIENT_REQUESTS_PER_MINUTE."""
+    """Count a request of `client`. Raises Throttled beyond CLIENT_REQUESTS_PER_MINUTE."""
     check_rate("client", client.client_id, settings.CLIENT_REQUESTS_PER_MINUTE)
 
 
 def count_authorization(request: HttpRequest, client_id: str) -> None:
-    """Count a visit to the authorization endpoint, per client and address. Raises Limited."""
+    """Count a visit to the authorization endpoint, per client and address. Raises Throttled."""
     check_rate("authorize", f"{client_id[:100]} {limit_key(request)}", settings.CLIENT_REQUESTS_PER_MINUTE)
 
 
-def count_failure(request: HttpRequest) -> None:
-    """Count a request that is refused. Raises Limited.
+def count_failure(request: HttpRequest, refusal: TokenRefusal | None = None) -> None:
+    """Count a request that is refused. Raises Throttled.
 
     Of a client that proved itself: in its own CLIENT_REQUESTS_PER_MINUTE, so that nobody else behind its address meets
     a limit. Of a public client: by address and client, as anybody can name one. Else by address. The last two:
     FAILURES_PER_MINUTE.
     """
-    client_id, proven = _client.get()
-    if proven:
-        check_rate("client", client_id, settings.CLIENT_REQUESTS_PER_MINUTE)
-    elif client_id:
-        check_rate("failures", f"{limit_key(request)} {client_id}", settings.FAILURES_PER_MINUTE)
+    if refusal is not None and refusal.proven:
+        check_rate("client", refusal.client_id, settings.CLIENT_REQUESTS_PER_MINUTE)
+    elif refusal is not None and refusal.authenticated:
+        check_rate("failures", f"{limit_key(request)} {refusal.client_id}", settings.FAILURES_PER_MINUTE)
     else:
         check_rate("failures", limit_key(request), settings.FAILURES_PER_MINUTE)

@@ -70,17 +70,22 @@ class RefusingGrant:
         try:
             headers, body, status = self._grant.create_token_response(request, token_handler)
         except TokenRefusal as refusal:
-            refusal.client_id = refusal.client_id or _client_id(request)
+            _add_client(request, refusal)
             raise
         if status >= 400:
             refused = json.loads(body)
             description = refused.get("error_description", "")
-            raise TokenRefusal(refused["error"], description, _client_id(request), description, status)
+            refused_by_library = TokenRefusal(refused["error"], description=description, status=status)
+            _add_client(request, refused_by_library)
+            raise refused_by_library
         return headers, body, status
 
 
-def _client_id(request: Any) -> str:
-    return request.client.client_id if request.client else ""
+def _add_client(request: Any, refusal: TokenRefusal) -> None:
+    """Note on a refusal the client that was authenticated before, if one was."""
+    if request.client is not None:
+        refusal.client_id, refusal.authenticated = request.client.client_id, True
+        refusal.proven = request.presented.proven
 
 
 class Server(OpenIDServer):  # type: ignore[misc]

@@ -51,7 +51,6 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         )
         request.presented, request.client = presented, presented.client
         request.client_id = request.client.client_id
-        limits.authenticated(request.client, presented.proven)
         return True
 
     # --- Authorization ---

@@ -46,13 +46,17 @@ def retry_later_response(description: str, status: int, seconds: int) -> HttpRes
     return response
 
 
-def answer_within_limits(request: HttpRequest, answer: Callable[[], HttpResponse]) -> HttpResponse:
+def answer_within_limits(request: HttpRequest, answer: Callable[[], HttpResponse], endpoint: str = "") -> HttpResponse:
     """Return the endpoint's answer within its limits, and the documented one under faults."""
-    limits.begin()
     try:
-        response = answer()
-        if response.status_code in (400, 401, 403):
-            limits.count_failure(request)
+        try:
+            response = answer()
+        except TokenRefusal as refusal:
+            response = refuse(request, endpoint, refusal)
+            limits.count_failure(request, refusal)
+        else:
+            if response.status_code in (400, 401, 403):
+                limits.count_failure(request)
     except Throttled as error:
         return retry_later_response("Too many requests.", 429, error.retry_after)
     except (DatabaseError, NoSigningKey):
@@ -61,18 +65,19 @@ def answer_within_limits(request: HttpRequest, answer: Callable[[], HttpResponse
     return response
 
 
-def refuse(endpoint: str, refusal: TokenRefusal, redirect_uri: str = "") -> HttpResponse:
+def refuse(request: HttpRequest, endpoint: str, refusal: TokenRefusal) -> HttpResponse:
     """Return the answer to a request that is refused, and have the client's sign-in log say why.
 
     A client that is not known takes the same way, so that nobody can tell by the time; its entry is dropped later.
     """
+    sent = read_form(request).get("redirect_uri") if endpoint == sign_in_log.TOKEN else None
     sign_in_log.record_for_client_id(
         refusal.client_id,
         "refused",
         endpoint,
         error=refusal.error,
         reason=refusal.reason or refusal.description,
-        redirect_uri=redirect_uri,
+        redirect_uri=sent or "",
     )
     return error_response(refusal.error, refusal.description, refusal.status)
 
@@ -81,6 +86,7 @@ class FormEndpoint:
     """What token and revocation endpoint share: a strict form body, and the documented answers under faults."""
 
     http_method_names = ["post"]
+    endpoint = ""  # its name in the sign-in log
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.method != "POST":
@@ -88,7 +94,9 @@ class FormEndpoint:
             response["Allow"] = "POST"
             return response
         answer = partial(super().dispatch, request, *args, **kwargs)  # type: ignore[misc]
-        return answer_within_limits(request, lambda: self.refuse_malformed(request) or add_response_headers(answer()))
+        return answer_within_limits(
+            request, lambda: self.refuse_malformed(request) or add_response_headers(answer()), self.endpoint
+        )
 
     def refuse_malformed(self, request: HttpRequest) -> HttpResponse | None:
         if request.META.get("QUERY_STRING"):
@@ -106,14 +114,13 @@ class FormEndpoint:
 class TokenEndpoint(FormEndpoint, TokenView):  # type: ignore[misc]
     """POST /connect/token (RFC 6749 §3.2)."""
 
+    endpoint = sign_in_log.TOKEN
+
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not read_form(request).get("grant_type"):
             return error_response("invalid_request", "grant_type is missing.")
-        try:
-            # The library's own `post` reads the new token back from the database, for a signal that nobody hears.
-            _, _, body, status = self.create_token_response(request)
-        except TokenRefusal as refusal:
-            return refuse(sign_in_log.TOKEN, refusal, read_form(request).get("redirect_uri") or "")
+        # The library's own `post` reads the new token back from the database, for a signal that nobody hears.
+        _, _, body, status = self.create_token_response(request)
         return HttpResponse(body, status=status, content_type="application/json")
 
 
@@ -121,11 +128,10 @@ class TokenEndpoint(FormEndpoint, TokenView):  # type: ignore[misc]
 class RevokeEndpoint(FormEndpoint, RevokeTokenView):  # type: ignore[misc]
     """POST /connect/revoke (RFC 7009). Success is an empty JSON object: browser libraries parse it."""
 
+    endpoint = sign_in_log.REVOKE
+
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        try:
-            _, _, body, status = self.create_revocation_response(request)
-        except TokenRefusal as refusal:
-            return refuse(sign_in_log.REVOKE, refusal)
+        _, _, body, status = self.create_revocation_response(request)
         return HttpResponse(body or "{}", status=status, content_type="application/json")
 
 

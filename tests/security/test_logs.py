@@ -11,7 +11,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from devportal.lib.logs import RedactingFilter, redact
-from oidc.tokens import families as token_rules
+from oidc.tokens import store
 from tests.factories import PASSWORD
 from tests.relying_party import RelyingParty, basic
 
@@ -99,7 +99,7 @@ def test_nothing_secret_is_logged_of_a_crash(
 
         raise OperationalError("gone")
 
-    monkeypatch.setattr(token_rules, "store_tokens", crash)
+    monkeypatch.setattr(store, "store_tokens", crash)
     assert web_app.exchange(code).status_code == 503
     assert "gone" in lines.getvalue()
     assert_silent(lines.getvalue(), [code, web_app.verifier, web_app.secret or "-"])
