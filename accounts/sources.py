@@ -1,6 +1,6 @@
-"""Where profiles and plans come from: the database, or the operator's own service over HTTP.
+"""Profile sources: the database, or the operator's HTTP service (docs/sources.md); shared parts of plan sources.
 
-A source answers or raises SourceFailed; nothing that is broken is ever cached, and nothing is ever guessed.
+A source answers or raises SourceFailed. Failures are never cached, and there is no fallback value.
 """
 
 import json
@@ -13,41 +13,43 @@ from typing import Any, Protocol
 
 import httpx
 from django.conf import settings
+from rest_framework import serializers
 
 from accounts.models import Account
 from accounts.profile import Profile, profile_of
+from devportal.lib.strict_fields import StrictCharField, TypedSerializer, first_error
 
 log = logging.getLogger(__name__)
 
 BUDGET_SECONDS = 2.0
 MAX_ANSWER_BYTES = 64 * 1024
-MAX_CALLS_AT_ONCE = 8  # of one process to one source
-# After so many failures in a row a source is not asked for a while; then one call tries.
+MAX_CALLS_AT_ONCE = 8  # concurrent requests of one process to one source
+# The circuit breaker opens after so many failures in a row; after a pause one call tries again.
 BREAKER_FAILURES = 5
 BREAKER_PAUSE_SECONDS = 10.0
 
 
 class SourceFailed(Exception):
-    """The source does not answer in time, or answers nonsense; the argument is for the log."""
+    """The source did not answer in time, or its answer is invalid; the argument is for the log."""
 
 
 class ProfileSource(Protocol):
-    """What knows people's names and addresses."""
+    """Interface of a profile source."""
 
     def profile(self, account: Account, picture_key: str) -> Profile:
-        """Return the profile as the sector with this picture key sees it. Raises SourceFailed."""
+        """Return the profile in the sector with this picture key. Raises SourceFailed."""
         ...
 
 
 class DatabaseProfiles:
-    """The accounts themselves."""
+    """Profiles from the accounts table."""
 
     def profile(self, account: Account, picture_key: str) -> Profile:
         return profile_of(account, picture_key)
 
 
 class CircuitBreaker:
-    """Stops asking a source that keeps failing, so that a call fails at once and not after two seconds."""
+    """A circuit breaker: while a source keeps failing, calls fail at once instead of after two seconds."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -55,7 +57,7 @@ class CircuitBreaker:
         self._not_before = 0.0
 
     def before(self) -> None:
-        """Raise SourceFailed while the source is left alone."""
+        """Raise SourceFailed while the breaker is open."""
         with self._lock:
             if time.monotonic() < self._not_before:
                 raise SourceFailed("left alone after failures in a row")
@@ -93,7 +95,7 @@ class HttpSource:
         return httpx.Client(timeout=BUDGET_SECONDS, headers=self._headers, transport=self._transport)
 
     def _in_time(self, email: str) -> dict[str, Any]:
-        """Return the answer within the budget for the whole; httpx's timeouts are for each step of the network."""
+        """Return the answer within the total time limit; httpx's timeouts are for each network operation."""
         client = self._client
         call = self._threads.submit(self._ask, client, email)
         try:
@@ -106,7 +108,7 @@ class HttpSource:
             raise
 
     def ask(self, account: Account) -> dict[str, Any]:
-        """Return the object that the service answers for this person. Raises SourceFailed."""
+        """Return the JSON object that the service answers for this person. Raises SourceFailed."""
         self._breaker.before()
         try:
             answer = self._in_time(account.email)
@@ -133,26 +135,45 @@ class HttpSource:
         return answer
 
 
+class PassedOnField(StrictCharField):
+    """A text that is passed on as JSON and kept nowhere: any that JSON can say, also an empty one."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(allow_blank=True, **kwargs)
+        self.validators = []
+
+
+class ProfileAnswer(TypedSerializer):
+    """A profile, as another service answers it (docs/sources.md)."""
+
+    name = PassedOnField()
+    given_name = PassedOnField()
+    family_name = PassedOnField(allow_null=True, default=None)
+    picture = PassedOnField(allow_null=True, default=None)
+
+    def validate_picture(self, address: str | None) -> str | None:
+        if address is not None and not address.startswith("https://"):
+            raise serializers.ValidationError("must begin with https://")
+        return address
+
+
+# Made once: a serializer copies its fields as it is made.
+_ANSWER = ProfileAnswer()
+
+
 class HttpProfiles:
-    """Profiles that live elsewhere; see docs/sources.md for the answer's fields."""
+    """Profiles from PROFILE_SOURCE_URL; docs/sources.md lists the fields of its answer."""
 
     def __init__(self, source: HttpSource) -> None:
         self._source = source
 
     def profile(self, account: Account, picture_key: str) -> Profile:
-        answer = self._source.ask(account)
-        given_name, family_name, picture = (answer.get(name) for name in ("given_name", "family_name", "picture"))
-        name = answer.get("name")
-        texts_or_none = (family_name, picture)
-        if (
-            not isinstance(name, str)
-            or not isinstance(given_name, str)
-            or not all(value is None or isinstance(value, str) for value in texts_or_none)
-            or (picture is not None and not picture.startswith("https://"))
-        ):
-            raise SourceFailed("a profile without its fields")
+        try:
+            answer = _ANSWER.run_validation(self._source.ask(account))
+        except serializers.ValidationError as error:
+            raise SourceFailed(first_error(error, "the profile")) from error
         # The address and whether it is proven stay this service's own: it verified them.
-        return Profile(account.email, account.email_verified, name, given_name, family_name, picture)
+        return Profile(account.email, account.email_verified, **answer)
 
 
 @dataclass

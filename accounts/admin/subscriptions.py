@@ -1,4 +1,4 @@
-"""Operators' page of a subscription: what it is, how it came to that, and the steps that are legal now."""
+"""Admin page of a subscription: its state, its history, and the transitions that are legal now."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ _DATES = ("trial_end", "period_end", "read_only_until")
 
 
 class StepForm(forms.Form):
-    """One step, and the dates that come with it. A date that is left empty stays as it is."""
+    """One state transition and its dates. A date that is left empty stays as it is."""
 
     to = forms.ChoiceField(choices=State.choices, widget=forms.HiddenInput, required=False)
     trial_end = forms.DateTimeField(
@@ -42,7 +42,7 @@ class StepForm(forms.Form):
 
 
 class HistoryInline(ServiceTabularInline[SubscriptionEvent, Subscription]):
-    """Every step, and who or what took it."""
+    """The subscription's state transitions, with who or what made them."""
 
     model = SubscriptionEvent
     verbose_name_plural = "history"
@@ -61,7 +61,7 @@ class HistoryInline(ServiceTabularInline[SubscriptionEvent, Subscription]):
 
 @admin.register(Subscription)
 class SubscriptionAdmin(ServiceModelAdmin[Subscription]):
-    """Subscriptions. Once one is there, it changes by the life of subscriptions alone."""
+    """Subscriptions. An existing one changes only by the transitions of accounts/plans/lifecycle.py."""
 
     list_display = ("holder", "plan", "state", "state_now", "trial_end", "period_end", "read_only_until")
     list_filter = ("state", "plan")
@@ -134,7 +134,7 @@ class SubscriptionAdmin(ServiceModelAdmin[Subscription]):
         return super().change_view(request, object_id, form_url, context | (extra_context or {}))
 
     def take_step(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """POST: take the step whose button was pressed; without one, change the dates alone."""
+        """POST: make the transition whose button was pressed; without one, change only the dates."""
         subscription = get_object_or_404(Subscription, pk=pk)
         if request.method != "POST" or not self.has_change_permission(request, subscription):
             raise PermissionDenied

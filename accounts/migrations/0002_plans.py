@@ -5,8 +5,8 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
+import accounts.models.addons
 import accounts.models.plans
-import accounts.models.subscriptions
 
 
 class Migration(migrations.Migration):
@@ -96,9 +96,7 @@ class Migration(migrations.Migration):
                 ("read_only_until", models.DateTimeField(blank=True, null=True)),
                 (
                     "addons",
-                    models.JSONField(
-                        blank=True, default=dict, validators=[accounts.models.subscriptions.validate_addons]
-                    ),
+                    models.JSONField(blank=True, default=dict, validators=[accounts.models.addons.check_addons]),
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (

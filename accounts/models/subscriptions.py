@@ -1,31 +1,16 @@
-"""Who has which plan, how it came to that, and what a billing system reported."""
+"""Subscriptions, their history, and the billing events that were applied."""
 
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 
-from devportal.lib.storable import is_storable
-
-MAX_ADDONS = 100
-
-
-def validate_addons(value: Any) -> None:
-    """Refuse anything but `{name: {"quantity": n}}`, n at least 1."""
-    if not isinstance(value, dict) or len(value) > MAX_ADDONS:
-        raise ValidationError("must be a table of add-ons")
-    for name, entry in value.items():
-        quantity = entry.get("quantity") if isinstance(entry, dict) and set(entry) == {"quantity"} else None
-        if not name or not is_storable(name):
-            raise ValidationError("an add-on needs a name that can be stored")
-        if type(quantity) is not int or not 1 <= quantity < 2**31:
-            raise ValidationError(f"{name}: must be a table with a quantity of 1 or more")
+from accounts.models.addons import check_addons
 
 
 class State(models.TextChoices):
-    """Specification 3. Rows are moved from one to another by accounts/plans/lifecycle.py alone."""
+    """The states of docs/plans.md#states. Only accounts/plans/lifecycle.py moves a subscription between them."""
 
     TRIAL = "Trial", "Trial"
     ACTIVE = "Active", "Active"
@@ -49,7 +34,8 @@ def _exactly_one() -> Q:
 class Subscription(models.Model):
     """A plan that one holder has: a person, a family or an organization.
 
-    `state` is what was last written. Time moves it too: what it is now is accounts.plans.lifecycle.effective_state().
+    `state` is the last one stored. Some states end at a date: accounts.plans.lifecycle.effective_state() returns the
+    state of now.
     """
 
     account = models.OneToOneField(
@@ -64,7 +50,7 @@ class Subscription(models.Model):
     trial_end = models.DateTimeField(null=True, blank=True)
     period_end = models.DateTimeField(null=True, blank=True)
     read_only_until = models.DateTimeField(null=True, blank=True)
-    addons = models.JSONField(default=dict, blank=True, validators=[validate_addons])
+    addons = models.JSONField(default=dict, blank=True, validators=[check_addons])
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -83,12 +69,12 @@ class Subscription(models.Model):
 
     @property
     def holder(self) -> Any:
-        """The person, family or organization that has it."""
+        """The person, family or organization that holds the subscription."""
         return self.account or self.family or self.organization
 
 
 class SubscriptionEvent(models.Model):
-    """One step of a subscription, and who or what took it. Never changed."""
+    """One state transition of a subscription, with who or what made it. Rows are never changed."""
 
     subscription = models.ForeignKey(Subscription, models.CASCADE, related_name="events")
     # "" where the subscription began; equal where only dates, plan or add-ons changed.

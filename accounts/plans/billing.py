@@ -1,32 +1,34 @@
-"""What a billing system reports: signed, applied once for each event id, and only by legal steps (docs/plans.md)."""
+"""Reports of a billing system: checking the signature, parsing, and applying each event once (docs/plans.md)."""
 
 import hashlib
 import hmac
 import json
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.utils.dateparse import parse_datetime
+from rest_framework import serializers
 
 from accounts.models import Account, BillingEvent, Family, Organization, Plan
-from accounts.models.subscriptions import State, validate_addons
+from accounts.models.addons import AddonsField
+from accounts.models.subscriptions import State
 from accounts.plans import lifecycle
 from accounts.plans.lifecycle import Actor, Holder, IllegalTransition
 from devportal.lib import clock
-from devportal.lib.storable import check_moment, is_storable
+from devportal.lib.strict_fields import (
+    IsoDateTimeField,
+    StrictCharField,
+    StrictChoiceField,
+    StrictSerializer,
+    first_error,
+)
 
 TIMESTAMP_TOLERANCE_SECONDS = 300
-HOLDERS = ("account", "family", "organization")
-_DATES = ("trial_end", "period_end", "read_only_until")
-_KEYS = frozenset({"id", "holder", "plan", "state", "addons", *_DATES})
 
 
 @dataclass(eq=False)
 class WebhookError(Exception):
-    """A report that is not applied: an HTTP status, a code for programs, a message for people."""
+    """A report is refused: HTTP status, error code, and message."""
 
     status: int
     code: str
@@ -35,7 +37,7 @@ class WebhookError(Exception):
 
 
 def verify_signature(secret: str, timestamp: str, signature: str, body: bytes) -> None:
-    """Refuse a body that is not signed with `secret`, or was signed more than five minutes away from now.
+    """Raise Refused unless `body` was signed with `secret`, at most five minutes before or after now.
 
     `signature` is `sha256=` and the hexadecimal HMAC-SHA256 of the timestamp (seconds since 1970), a dot and the body.
     """
@@ -61,74 +63,60 @@ class BillingNotification:
     details: dict[str, Any]
 
 
+class HolderSerializer(StrictSerializer):
+    """Whose subscription it is: one of the three."""
+
+    default_error_messages = {"unknown": "is none of account, family, organization"}
+
+    account = StrictCharField(max_length=254, required=False)
+    family = StrictCharField(max_length=254, required=False)
+    organization = StrictCharField(max_length=254, required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if len(attrs) != 1:
+            raise serializers.ValidationError("must name one of account, family, organization")
+        return attrs
+
+
+class NotificationSerializer(StrictSerializer):
+    """The body of a report (docs/plans.md). What is left out stays as it is; null takes a date or the add-ons away."""
+
+    id = StrictCharField(max_length=200)
+    holder = HolderSerializer()
+    plan = StrictCharField(max_length=254, required=False)
+    state = StrictChoiceField(State.values, required=False)
+    trial_end = IsoDateTimeField(required=False, allow_null=True)
+    period_end = IsoDateTimeField(required=False, allow_null=True)
+    read_only_until = IsoDateTimeField(required=False, allow_null=True)
+    addons = AddonsField(required=False, allow_null=True)
+
+    def validate_addons(self, addons: dict[str, Any] | None) -> dict[str, Any]:
+        return addons or {}
+
+
 def parse_notification(body: bytes) -> BillingNotification:
     """Return what `body` says. Raises WebhookError, naming the key that is wrong."""
     try:
-        values = json.loads(body)
+        document = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise _malformed("the body", "is no JSON") from error
-    if not isinstance(values, dict):
-        raise _malformed("the body", "is no object")
-    if unknown := sorted(set(values) - _KEYS):
-        raise _malformed(unknown[0], "is unknown")
-    holder = values.get("holder")
-    if not isinstance(holder, dict) or len(holder) != 1 or next(iter(holder)) not in HOLDERS:
-        raise _malformed("holder", f"must name one of {', '.join(HOLDERS)}")
-    ((kind, name),) = holder.items()
-    state = _text(values, "state") if "state" in values else None
-    if state is not None and state not in State.values:
-        raise _malformed("state", f"must be one of {', '.join(State.values)}")
-    details: dict[str, Any] = {date: _moment(values, date) for date in _DATES if date in values}
-    if "addons" in values:
-        details["addons"] = _addons(values)
-    plan = _text(values, "plan") if "plan" in values else None
+        raise _malformed("the body: is no JSON") from error
+    try:
+        values = NotificationSerializer().run_validation(document)
+    except serializers.ValidationError as error:
+        raise _malformed(first_error(error, "the body")) from error
+    ((kind, name),) = values.pop("holder").items()
     return BillingNotification(
-        _text(values, "id", 200), kind, _text({f"holder.{kind}": name}, f"holder.{kind}"), plan, state, details
+        values.pop("id"), kind, name, values.pop("plan", None), values.pop("state", None), details=values
     )
 
 
-def _malformed(key: str, why: str) -> WebhookError:
-    return WebhookError(400, "malformed", f"{key}: {why}")
-
-
-def _text(values: dict[str, Any], key: str, longest: int = 254) -> str:
-    value = values.get(key)
-    if not isinstance(value, str) or not 1 <= len(value) <= longest or not is_storable(value):
-        raise _malformed(key, f"must be a text of 1 to {longest} characters")
-    return value
-
-
-def _moment(values: dict[str, Any], key: str) -> datetime | None:
-    if values[key] is None:
-        return None
-    try:
-        moment = parse_datetime(_text(values, key))
-    except ValueError as error:
-        raise _malformed(key, "is no date") from error
-    if moment is None or moment.tzinfo is None:
-        raise _malformed(key, "must be a date with time and offset, such as 2031-01-01T00:00:00Z, or null")
-    try:
-        check_moment(moment)
-    except ValidationError as error:
-        raise _malformed(key, " ".join(error.messages)) from error
-    return moment
-
-
-def _addons(values: dict[str, Any]) -> dict[str, Any]:
-    addons = values["addons"]
-    if addons is None:
-        return {}
-    try:
-        validate_addons(addons)
-    except ValidationError as error:
-        raise _malformed("addons", " ".join(error.messages)) from error
-    found: dict[str, Any] = addons
-    return found
+def _malformed(message: str) -> WebhookError:
+    return WebhookError(400, "malformed", message)
 
 
 @transaction.atomic
 def apply_notification(body: bytes) -> bool:
-    """Apply a report whose signature is right; tell whether it did anything: False if it was applied before.
+    """Apply a report whose signature was checked; return False if this event was applied before.
 
     Raises WebhookError, and then nothing is changed, and the same event may be sent again.
     """
@@ -157,7 +145,7 @@ def _apply(report: BillingNotification) -> Any:
         if report.state is None:
             raise IllegalTransition("There is no subscription yet: say in which state it begins.")
         if report.plan is None:
-            raise _malformed("plan", "is missing, and there is no subscription yet")
+            raise _malformed("plan: is missing, and there is no subscription yet")
         return lifecycle.start_subscription(holder, report.state, by, **details)
     if report.state in (None, lifecycle.effective_state(subscription, clock.now()).state):
         return lifecycle.change_details(subscription, by, **details)

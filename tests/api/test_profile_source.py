@@ -15,7 +15,7 @@ import pytest
 from accounts import sources
 from accounts.models import Account
 from accounts.sources import HttpProfiles, HttpSource
-from tests.api.calls import ME, PLAN, call, counted, refusal
+from tests.api.calls import ME, PLAN, call, refusal
 from tests.api.conftest import Key
 
 GOOD = {"name": "Ada King", "given_name": "Ada", "family_name": "King", "picture": "https://img.example/a.png"}
@@ -153,7 +153,7 @@ def test_no_answer(error: type[Exception], key: Key) -> None:
 def test_it_is_counted_against_the_caller_and_in_its_usage(key: Key, count: Any) -> None:
     use(lambda request: httpx.Response(500))
     assert call(ME, key.raw)["RateLimit-Remaining"] == "599"
-    ((field, _),) = counted(count.drain()[0][2]).items()
+    ((field, _),) = next(count.drain())[2].counts.items()
     assert "|me|502|upstream_unavailable|" in field
 
 

@@ -1,50 +1,78 @@
-"""Declared state: reading a TOML file strictly, and putting what it declares in place.
+"""`manage.py provision`: parses a TOML file strictly and applies it (docs/provisioning.md).
 
-One module a kind of section. To add one, write its module and name it here, after those that it needs.
+One module a kind of section: a serializer that declares its table, and a function that applies what was read. To add
+one, write its module and name it here, after those that it needs.
 """
 
-import tomllib
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from rest_framework import serializers
 
-from devportal.console.provisioning.families import apply_family
-from devportal.console.provisioning.organizations import apply_organization
-from devportal.console.provisioning.people import apply_person
-from devportal.console.provisioning.plans import apply_plan
-from devportal.console.provisioning.projects import apply_project
-from devportal.console.provisioning.toml_tables import InvalidFile, Table
+from devportal.console.provisioning.families import FamilyTable, apply_family
+from devportal.console.provisioning.organizations import OrganizationTable, apply_organization
+from devportal.console.provisioning.people import PersonTable, apply_person
+from devportal.console.provisioning.plans import PlanTable, apply_plan
+from devportal.console.provisioning.projects import ProjectTable, apply_project
+from devportal.console.provisioning.toml_tables import InvalidFile, Table, read_toml
+from devportal.lib.strict_fields import StrictListField, first_error
 
 __all__ = ["InvalidFile", "provision"]
 
 
-def provision(file: Path, *, rotate_secrets: bool = False) -> dict[str, Any]:
-    """Put in place what `file` declares, in one transaction, and return it in the file's order.
+class FileTable(Table):
+    """A whole file: its sections, in the order in which they need each other."""
 
-    Secrets appear only where they were made just now. Raises InvalidFile, naming the key, and then nothing changed.
+    plans = StrictListField(child=PlanTable(), default=list)
+    people = StrictListField(child=PersonTable(), default=list)
+    families = StrictListField(child=FamilyTable(), default=list)
+    organizations = StrictListField(child=OrganizationTable(), default=list)
+    projects = StrictListField(child=ProjectTable(), default=list)
+
+
+def provision(file: Path, *, rotate_secrets: bool = False) -> dict[str, Any]:
+    """Apply `file` in one transaction; return what it declares, in its order.
+
+    Secrets appear only if they were just created. Raises InvalidFile, naming the key, and then nothing is changed.
     """
+    document = read_toml(file)
+    apply: dict[str, Callable[[dict[str, Any]], Any]] = {
+        "plans": apply_plan,
+        "people": apply_person,
+        "families": apply_family,
+        "organizations": apply_organization,
+        "projects": partial(apply_project, rotate_secrets=rotate_secrets),
+    }
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidFile(str(error)) from error
-    root = Table(document, "")
-    plans, people, families, organizations, projects = (
-        root.tables(name) for name in ("plans", "people", "families", "organizations", "projects")
-    )
-    root.refuse_unknown()
-    with transaction.atomic():
-        for plan in plans:
-            apply_plan(plan)
-        declared = [apply_person(person, file.parent) for person in people]
-        for family in families:
-            apply_family(family)
-        for organization in organizations:
-            apply_organization(organization)
-        return {
-            "issuer": settings.ISSUER,
-            "base_url": settings.BASE_URL,
-            "people": declared,
-            "projects": [apply_project(project, rotate_secrets=rotate_secrets) for project in projects],
-        }
+        with transaction.atomic():
+            done = _apply_sections(FileTable(context={"folder": file.parent}), document, apply)
+    except serializers.ValidationError as error:
+        raise InvalidFile(first_error(error, "the file")) from error
+    return {
+        "issuer": settings.ISSUER,
+        "base_url": settings.BASE_URL,
+        "people": done["people"],
+        "projects": done["projects"],
+    }
+
+
+def _apply_sections(
+    table: FileTable, document: dict[str, Any], apply: dict[str, Callable[[dict[str, Any]], Any]]
+) -> dict[str, list[Any]]:
+    """Read each section once those before it are in place, because it may name what they declare.
+
+    Raises the serializers' ValidationError.
+    """
+    table.refuse_unknown(document)
+    done = {}
+    for name, section in table.fields.items():
+        try:
+            declared = section.run_validation(section.get_value(document))
+        except serializers.ValidationError as error:
+            raise serializers.ValidationError({name: error.detail}) from error
+        done[name] = [apply[name](values) for values in declared]
+    return done

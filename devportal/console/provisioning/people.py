@@ -1,64 +1,64 @@
 """`[[people]]`: accounts, known by their address."""
 
-from pathlib import Path
 from typing import Any
 
 from allauth.account.models import EmailAddress
-from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
+from django.core.validators import EmailValidator
+from rest_framework.fields import empty
 
 from accounts.models import Account
 from accounts.profile import clean_picture
 from accounts.roles import ROLES, set_roles
-from devportal.console.provisioning.subscriptions import apply_subscription, read_subscription
-from devportal.console.provisioning.toml_tables import InvalidFile, Table
+from devportal.console.provisioning.account_lookup import LONGEST_ADDRESS
+from devportal.console.provisioning.subscriptions import SubscriptionTable, apply_subscription
+from devportal.console.provisioning.toml_tables import Table
+from devportal.lib.strict_fields import StrictBooleanField, StrictCharField, StrictChoiceField, StrictListField
 
 
-def apply_person(table: Table, folder: Path) -> dict[str, Any]:
+class PictureField(StrictCharField):
+    """The name of a file beside the one that is read, whose folder is in the context; read as a clean picture."""
+
+    default_error_messages = {"unreadable": "can't be read: {reason}"}
+
+    def run_validation(self, data: Any = empty) -> Any:
+        name = super().run_validation(data)
+        try:
+            with (self.context["folder"] / name).open("rb") as upload:
+                return clean_picture(upload)
+        except OSError as error:
+            self.fail("unreadable", reason=error.strerror)
+
+
+class PersonTable(Table):
+    email = StrictCharField(max_length=LONGEST_ADDRESS, validators=[EmailValidator("is not an address")])
+    password = StrictCharField(max_length=4096, allow_blank=True, default=None)
+    given_name = StrictCharField(max_length=100, allow_blank=True, required=False)
+    family_name = StrictCharField(max_length=100, allow_blank=True, required=False)
+    picture = PictureField(max_length=254, required=False)
+    email_verified = StrictBooleanField(required=False)
+    roles = StrictListField(child=StrictChoiceField(ROLES), unique=True, required=False)
+    subscription = SubscriptionTable(required=False)
+
+    def validate_email(self, email: str) -> str:
+        return email.lower()
+
+
+def apply_person(values: dict[str, Any]) -> dict[str, Any]:
     """Create or update one person. A password counts at creation only; a key left out changes nothing."""
-    email = table.text("email").lower()
-    try:
-        validate_email(email)
-    except ValidationError as error:
-        raise InvalidFile(f"{table.at('email')}: is not an address") from error
-    password: str | None = table.text("password", None, longest=4096)
-    given_name = table.text("given_name", "", longest=100)
-    family_name: str | None = table.text("family_name", None, longest=100)
-    picture: str | None = table.text("picture", None)
-    verified = table.flag("email_verified", True)
-    roles = table.texts("roles", _known_role)
-    subscription = read_subscription(table)
-    table.refuse_unknown()
-
+    email, password = values["email"], values["password"]
     account = Account.objects.filter(email=email).first()
     if account is None:
         account = Account.objects.create_user(email, password)
-    for name, value in (("given_name", given_name), ("family_name", family_name)):
-        if name in table:
-            setattr(account, name, value)
-    if picture is not None:
-        _set_picture(account, table, folder / picture)
+    for name in ("given_name", "family_name", "picture"):
+        if name in values:
+            setattr(account, name, values[name])
     account.save()
-    if "email_verified" in table or not EmailAddress.objects.filter(user=account).exists():
+    if "email_verified" in values or not EmailAddress.objects.filter(user=account).exists():
+        verified = values.get("email_verified", True)
         EmailAddress.objects.update_or_create(
             user=account, email=email, defaults={"verified": verified, "primary": True}
         )
-    if "roles" in table:
-        set_roles(account, roles)
-    apply_subscription(subscription, account)
+    if "roles" in values:
+        set_roles(account, values["roles"])
+    apply_subscription(values.get("subscription"), account)
     return {"email": email, "password": password}
-
-
-def _known_role(role: str) -> None:
-    if role not in ROLES:
-        raise ValidationError(f"must be one of {', '.join(ROLES)}")
-
-
-def _set_picture(account: Account, table: Table, file: Path) -> None:
-    try:
-        with file.open("rb") as upload:
-            account.picture = clean_picture(upload)
-    except OSError as error:
-        raise InvalidFile(f"{table.at('picture')}: can't be read: {error.strerror}") from error
-    except ValidationError as error:
-        raise InvalidFile(f"{table.at('picture')}: {' '.join(error.messages)}") from error

@@ -74,6 +74,7 @@ NOT_A_PLAN: list[Any] = [
     *({name: None} for name in GOOD if name != "addons"),
     {"plan_id": ""},
     {"plan_id": 7},
+    {"plan_display_name": "half \ud800"},
     {"source": "friend"},
     {"source": "free"},
     {"state": "active"},
@@ -87,6 +88,8 @@ NOT_A_PLAN: list[Any] = [
     {"cache_max_age": "60"},
     {"apps": "notes"},
     {"apps": [1]},
+    {"apps": [""]},
+    {"apps": ["a\x00b"]},
     {"addons": []},
     {"addons": {"fax": 1}},
     {"addons": {"fax": {}}},
@@ -100,6 +103,8 @@ NOT_A_PLAN: list[Any] = [
     {"entitlements": {"x": {"status": "granted", "limit": float("nan"), "unit": None}}},
     {"entitlements": {"x": {"status": "granted", "limit": float("inf"), "unit": None}}},
     {"entitlements": {"x": {"status": "granted", "limit": 5, "unit": 1}}},
+    {"entitlements": {"x": {"status": "granted", "limit": 5, "unit": "\ud800"}}},
+    {"entitlements": {"\ud800": {"status": "granted", "limit": None, "unit": None}}},
 ]
 
 

@@ -54,6 +54,12 @@ expires = 2031-01-01T00:00:00Z
 """
 
 
+PERSON = """
+[[people]]
+email = "sam@example.com"
+"""
+
+
 def provision(tmp_path: Path, text: str, *options: str) -> dict[str, Any]:
     file = tmp_path / "state.toml"
     file.write_text(text)
@@ -155,7 +161,22 @@ def test_suspending_and_verifying(tmp_path: Path) -> None:
         ("people = 3", "people"),
         ("people = [3]", "people[0]"),
         ("not toml at all", ""),
-        (FILE.replace('role = "viewer"', 'role = "king"'), "projects[0].members[0].role"),
+        (FILE.replace('role = "viewer"', 'role = "king"'), "projects[0].members[0].role: must be one of"),
+        (FILE.replace('robin@example.com", role', 'dana@example.com", role'), "members[0].role: the owner stays owner"),
+        (FILE.replace('"robin@example.com", role', '"robin\\u0000", role'), "members[0].email: Null"),
+        (FILE.replace('"http://localhost:3000/callback"', ""), "clients[0].redirect_uris: must name at least one"),
+        (FILE.replace('redirect_uris = ["http://localhost:3000/callback"]', ""), "redirect_uris: is missing"),
+        (FILE.replace('"Dana"', "true"), "people[0].given_name: must be a text"),
+        (FILE.replace('"Dana"', f'"{"D" * 101}"'), "people[0].given_name: must have at most 100 characters"),
+        (FILE.replace('given_name = "Dana"', 'email_verified = "yes"'), "people[0].email_verified: must be true or"),
+        # A key that nobody knows comes before one that is missing, which it may be misspelled.
+        (FILE.replace('type = "spa"', 'typ = "spa"'), "projects[0].clients[1].typ: is unknown"),
+        (
+            FILE + KEY.replace('"robin@example.com"', '"sam@example.com"') + PERSON,
+            "api_keys[0].owner: sam@example.com is",
+        ),
+        (FILE + KEY.replace("Nightly", "  "), "projects[0].api_keys[0].name: must not be empty"),
+        (FILE + KEY.replace("2031-01-01T00:00:00Z", "2031-01-01"), "api_keys[0].expires: must be a date with time"),
     ],
 )
 def test_a_bad_file_is_refused_by_key_and_changes_nothing(tmp_path: Path, broken: str, key: str) -> None:

@@ -1,0 +1,81 @@
+"""`[[projects.clients]]`: apps, known by their name in the project."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+
+from devportal.console.provisioning.toml_tables import Table
+from devportal.lib import clock
+from devportal.lib.strict_fields import StrictBooleanField, StrictCharField, StrictChoiceField, StrictListField
+from oidc import names, scopes
+from oidc.clients import redirect_uris as client_redirect_uris
+from oidc.clients import secrets
+from oidc.models import Client, Project
+from oidc.models.clients import new_client_id
+
+APPROVABLE = [scope.name for scope in scopes.SCOPES.values() if scope.needs_approval]
+
+
+class AddressesField(StrictListField):
+    """Addresses that a client may register; read as they are stored, one after the other."""
+
+    default_error_messages = {"empty": "must name at least one address"}
+
+    def __init__(self, **kwargs: Any) -> None:
+        child = StrictCharField(validators=[client_redirect_uris.validate_redirect_uri])
+        super().__init__(child=child, unique=True, **kwargs)
+
+
+class ClientTable(Table):
+    name = StrictCharField(validators=[names.validate_name])
+    type = StrictChoiceField(Client.Type.values)
+    redirect_uris = AddressesField(allow_empty=False)
+    post_logout_redirect_uris = AddressesField(required=False)
+    enabled = StrictBooleanField(required=False)
+    first_party = StrictBooleanField(required=False)
+    verified = StrictBooleanField(required=False)
+    approved_scopes = StrictListField(child=StrictChoiceField(APPROVABLE), unique=True, required=False)
+
+
+def clients_named(project: Project, name: str) -> QuerySet[Client]:
+    """Return the clients of a project that have this name: in the console several may share one."""
+    return Client.objects.filter(project=project, name=name)
+
+
+def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool) -> dict[str, Any]:
+    """Create or update one client; a key left out changes nothing."""
+    client = clients_named(project, values["name"]).first()
+    if client is None:
+        client = Client(project=project, name=values["name"], type=values["type"], client_id=new_client_id())
+    elif client.type != values["type"]:
+        secrets.change_type(client, values["type"])
+    for key in ("redirect_uris", "post_logout_redirect_uris", "approved_scopes"):
+        if key in values:
+            setattr(client, key, " ".join(values[key]))
+    for key in ("enabled", "first_party"):
+        if key in values:
+            setattr(client, key, values[key])
+    verified = values.get("verified", client.is_verified)
+    if verified != client.is_verified:
+        client.verified_at = clock.now() if verified else None
+    client.save()
+    return {
+        "client_id": client.client_id,
+        "client_secret": _secret(client, rotate_secrets),
+        "name": client.name,
+        "type": client.type,
+        "redirect_uris": client.redirect_uris.split(),
+        "post_logout_redirect_uris": client.post_logout_redirect_uris.split(),
+    }
+
+
+def _secret(client: Client, rotate: bool) -> str | None:
+    """Return a web client's secret if it was made just now: its first one, or one that replaces all others."""
+    if not client.has_secret:
+        return None
+    live = client.secrets.filter(ended_at=None)
+    if live.exists():
+        if not rotate:
+            return None
+        live.update(ended_at=clock.now())
+    return secrets.create_secret(client)[1]
