@@ -1,10 +1,11 @@
-"""Signing keys in use: a ring of parsed keys, kept in the process and renewed behind the requests.
+"""The key ring: the published signing keys, parsed and cached in the process, and key rotation.
 
 Parsing a private key costs about 49 ms, so no request parses one, and discovery and JWKS ask no database. A
-new key is published at least SIGNING_KEY_PUBLISH_AHEAD_SECONDS before it signs, so a ring that is a minute old
+new key is published at least SIGNING_KEY_PUBLISH_AHEAD_SECONDS before it signs, so that a ring of a minute ago
 is never wrong.
 """
 
+import json
 import logging
 import threading
 import time
@@ -12,10 +13,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 from django.conf import settings
 from django.db import DatabaseError, connection
-from jwcrypto.jwk import JWK
+from joserfc.jwk import RSAKey
 
 from devportal.lib import clock, encryption
 from oidc.models import SigningKey
@@ -24,16 +24,16 @@ log = logging.getLogger(__name__)
 
 
 class NoSigningKey(Exception):
-    """There is no active signing key: the service is not ready, and never signs with a substitute."""
+    """There is no active signing key: the service is not ready. It never signs with another key instead."""
 
 
 @dataclass(frozen=True)
 class ParsedKey:
-    """A parsed key. `private` signs, `public` checks; `public_jwk` is what JWKS publishes."""
+    """A parsed key. `private` signs, `public` verifies, `public_jwk` is published in the JWKS."""
 
     kid: str
-    private: RSAPrivateKey
-    public: RSAPublicKey
+    private: RSAKey
+    public: RSAKey
     public_jwk: dict[str, Any]
 
 
@@ -64,7 +64,7 @@ def published_key(kid: str) -> ParsedKey | None:
 
 
 def current_keyring() -> KeyRing:
-    """Return the ring; a stale one is still returned while a thread of its own renews it."""
+    """Return the ring; a stale one is returned while a background thread reloads it."""
     ring = _ring
     if ring is None:
         return reload_keyring()
@@ -84,13 +84,13 @@ def _reload_and_release() -> None:
 
 
 def reload_keyring() -> KeyRing:
-    """Read the keys now and return the new ring."""
+    """Load the keys from the database now and return the new ring."""
     with _lock:
         return _load()
 
 
 def preload_keyring() -> None:
-    """Read the keys before the first request; without a database the first request tries again."""
+    """Load the keys before the first request; if the database is down, the first request tries again."""
     try:
         reload_keyring()
     except DatabaseError:
@@ -112,18 +112,19 @@ def _load() -> KeyRing:
 
 
 def _parse(row: SigningKey) -> ParsedKey:
-    jwk = JWK.from_json(encryption.decrypt(row.private_encrypted))
-    return ParsedKey(row.kid, jwk.get_op_key("sign"), jwk.get_op_key("verify"), row.public_jwk)
+    private = RSAKey.import_key(json.loads(encryption.decrypt(row.private_encrypted)))
+    public = RSAKey.import_key(private.as_dict(private=False))
+    return ParsedKey(row.kid, private, public, row.public_jwk)
 
 
 def _unneeded_before() -> datetime:
-    """Return when a key must have been retired so that nothing it signed can still be valid."""
+    """Return the moment before which a key must have been retired for all its tokens to have expired."""
     longest = max(settings.ACCESS_TOKEN_SECONDS, settings.ID_TOKEN_SECONDS)
-    # Twice: clocks apart, and rings that are a refresh behind.
+    # Twice the refresh interval: for clock skew, and for processes whose ring is one interval old.
     return clock.now() - timedelta(seconds=2 * longest + settings.SIGNING_KEY_PUBLISH_AHEAD_SECONDS)
 
 
 def clear_keyring() -> None:
-    """Drop the ring, so that the next use reads the keys anew."""
+    """Drop the cached ring."""
     global _ring
     _ring = None

@@ -1,12 +1,13 @@
 """Rotating the signing keys: next, active, retired."""
 
+import json
 import logging
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from jwcrypto.jwk import JWK
+from joserfc.jwk import RSAKey
 
 from devportal.lib import clock, encryption
 from devportal.lib.audit import Event, report
@@ -17,13 +18,13 @@ log = logging.getLogger(__name__)
 
 
 def _create(state: SigningKey.State) -> SigningKey:
-    private = JWK.generate(kty="RSA", size=2048)
+    private = RSAKey.generate_key(2048)
     kid = private.thumbprint()
-    public_jwk = {"use": "sig", "alg": "RS256", "kid": kid} | private.export_public(as_dict=True)
+    public_jwk = {"use": "sig", "alg": "RS256", "kid": kid} | private.as_dict(private=False)
     now = clock.now()
     return SigningKey.objects.create(
         kid=kid,
-        private_encrypted=encryption.encrypt(private.export_private()),
+        private_encrypted=encryption.encrypt(json.dumps(private.as_dict(private=True))),
         public_jwk=public_jwk,
         state=state,
         created_at=now,
@@ -44,7 +45,7 @@ def create_first_key(**kwargs: Any) -> None:
 
 @transaction.atomic
 def rotate(*, now: bool = False) -> str:
-    """Take the next step of rotation that is due, and return what was done, as one word.
+    """Perform the step of key rotation that is due; return what was done, as one word.
 
     `published`: a next key was made. `activated`: the next key signs, the old one is retired. `waiting`: nothing
     is due. With `now`, a published next key signs at once, however young (after a leak), and a missing one is
@@ -67,7 +68,7 @@ def rotate(*, now: bool = False) -> str:
 
 @transaction.atomic
 def publish_next_key(actor: int) -> bool:
-    """Publish a next key, because somebody says so; False if there is one. It never goes on to let it sign."""
+    """Publish a next key, on an operator's request; return False if there is one. It does not activate it."""
     _, following = _locked()
     if following is None:
         _publish(actor)
@@ -76,7 +77,7 @@ def publish_next_key(actor: int) -> bool:
 
 @transaction.atomic
 def activate_next_key(actor: int) -> bool:
-    """Let the next key sign, however young it is, because somebody says so; False if there is none."""
+    """Activate the next key, however young, on an operator's request; return False if there is none."""
     active, following = _locked()
     if following is not None:
         _activate(following, active, actor)

@@ -1,4 +1,4 @@
-"""Security rule 6: algorithm and key come from us, never from a token's header (RFC 8725).
+"""Algorithm and key come from us, never from a token's header (RFC 8725).
 
 Each forged token is given a row of its own, so that what refuses it is the check of the token itself.
 """
@@ -21,8 +21,10 @@ from jwcrypto.jws import JWS
 
 from devportal.lib import clock, encryption
 from devportal.lib.credentials import digest
+from oidc.errors import InvalidToken
 from oidc.models import AccessToken, SigningKey
 from oidc.signing_keys import keyring, rotation
+from oidc.tokens import jwt
 from tests.relying_party import FORM, RelyingParty, answer_of, claims_of, header_of
 
 Changes = dict[str, Any]
@@ -81,7 +83,7 @@ def test_unsigned_tokens(app: RelyingParty, genuine: str, alg: str | None) -> No
 
 def test_hmac_with_the_public_key(app: RelyingParty, genuine: str) -> None:
     ring_key = keyring.signing_key()
-    public = ring_key.public
+    public = ring_key.public.public_key
     secrets = [
         public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
         public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).strip(),
@@ -139,9 +141,17 @@ def test_headers_that_nobody_of_us_writes(app: RelyingParty, genuine: str, more:
     assert is_refused(app, sign(header_of(genuine) | more, claims_of(genuine)))
 
 
+def part(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
+
+
 def signed_by_hand(header: Changes, genuine: str) -> str:
     """Return a token with our key's RS256 signature, whatever its header says."""
-    signed = f"{encoded(header)}.{genuine.split('.')[1]}"
+    return with_signature(f"{encoded(header)}.{genuine.split('.')[1]}")
+
+
+def with_signature(signed: str) -> str:
+    """Return header and claims, whatever they are, with our key's RS256 signature."""
     signature = our_key().get_op_key("sign").sign(signed.encode(), PKCS1v15(), SHA256())
     return f"{signed}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
 
@@ -149,6 +159,36 @@ def signed_by_hand(header: Changes, genuine: str) -> str:
 def test_critical_headers(app: RelyingParty, genuine: str) -> None:
     for crit in (["exp"], [], ["x"], "exp"):
         assert is_refused(app, signed_by_hand(header_of(genuine) | {"crit": crit, "exp": 1}, genuine)), crit
+
+
+def test_claims_that_are_not_encoded(app: RelyingParty, genuine: str) -> None:
+    """Refuse what RFC 7797 lets a signature cover: text as it is, in its place or sent apart."""
+    header = encoded(header_of(genuine) | {"b64": False, "crit": ["b64"]})
+    claims = json.dumps(claims_of(genuine), separators=(",", ":"))
+    for text in (claims, genuine.split(".")[1]):
+        _, _, signature = with_signature(f"{header}.{text}").rpartition(".")
+        for middle in (text, part(text), ""):
+            assert is_refused(app, f"{header}.{middle}.{signature}")
+    for more in ({"crit": ["b64"]}, {"crit": "b64"}, {"cty": "JWT"}):
+        for b64 in (True, False, None, 0):
+            assert is_refused(app, signed_by_hand(header_of(genuine) | {"b64": b64, **more}, genuine)), (more, b64)
+    assert is_refused(app, signed_by_hand(header_of(genuine) | {"b64": False}, genuine))
+
+
+@pytest.mark.parametrize(("name", "bad"), [("alg", "none"), ("alg", "HS256"), ("typ", "JWT"), ("kid", "unknown")])
+def test_a_header_that_names_something_twice(app: RelyingParty, genuine: str, name: str, bad: str) -> None:
+    """The last one counts (RFC 7515 §4), with us and with everything behind us, and it gets no other check."""
+    good = header_of(genuine)
+    claims, signature = genuine.split(".")[1:]
+    rest = json.dumps(without(good, name))[1:]
+    bad_last = part(f'{{"{name}":"{good[name]}","{name}":"{bad}",{rest}')
+    bad_first = part(f'{{"{name}":"{bad}","{name}":"{good[name]}",{rest}')
+    assert is_refused(app, with_signature(f"{bad_last}.{claims}"))
+    for header in (bad_last, bad_first):
+        assert is_refused(app, f"{header}.{claims}.")
+        assert is_refused(app, f"{header}.{claims}.{signature}")
+        mac = hmac.new(b"", f"{header}.{claims}".encode(), hashlib.sha256).digest()
+        assert is_refused(app, f"{header}.{claims}.{base64.urlsafe_b64encode(mac).rstrip(b'=').decode()}")
 
 
 def test_a_good_signature_under_the_name_of_another_algorithm(app: RelyingParty, genuine: str) -> None:
@@ -260,6 +300,104 @@ def test_tampered_and_cut_tokens(app: RelyingParty, genuine: str) -> None:
         f"{head}=.{body}.{signature}x",
     ):
         assert is_refused(app, token), token
+
+
+# A letter of the last quantum stands for fewer bits than it has: 4 of them go unused where one byte is left over,
+# 2 where there are two. Python's own decoder does not look at those (RFC 4648 §3.5).
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+
+def test_a_signature_is_written_in_one_way(app: RelyingParty, genuine: str) -> None:
+    signed, _, signature = genuine.rpartition(".")
+    assert len(signature) % 4 == 2
+    others = [f"{signature[:-1]}{letter}" for letter in LETTERS if letter != signature[-1]]
+    others += [f"{signature}{more}" for more in ("=", "==", "A", "\n", " ", "%", "\u00e9")]
+    others += [signature.replace("-", "+"), signature.replace("_", "/")]
+    others += [f" {signature}", f"{signature[:9]}\n{signature[9:]}", f"{signature[:9]}={signature[9:]}"]
+    for other in others:
+        if other != signature:
+            with pytest.raises(InvalidToken):
+                jwt.verify_access_token(f"{signed}.{other}")
+    jwt.verify_access_token(genuine)
+
+
+def test_header_and_claims_are_written_in_one_way_too(app: RelyingParty, genuine: str) -> None:
+    header, claims = (json.dumps(each, separators=(",", ":")) for each in (header_of(genuine), claims_of(genuine)))
+    while len(header) % 3 != 1:
+        header += " "
+    while len(claims) % 3 != 1:
+        claims += " "
+    head, body = part(header), part(claims)
+    jwt.verify_access_token(with_signature(f"{head}.{body}"))
+    following = {letter: LETTERS[place + 1] for place, letter in enumerate(LETTERS[:-1])}
+    for odd_head, odd_body in (
+        (f"{head[:-1]}{following[head[-1]]}", body),
+        (head, f"{body[:-1]}{following[body[-1]]}"),
+        (f"{head}==", body),
+        (head, f"{body}=="),
+        (head, f"{body[:8]}\n{body[8:]}"),
+        (head, f"{body} "),
+    ):
+        with pytest.raises(InvalidToken):
+            jwt.verify_access_token(with_signature(f"{odd_head}.{odd_body}"))
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        "",
+        "null",
+        "[]",
+        '"iss"',
+        "1",
+        "{}}",
+        "{",
+        "[" * 5000,
+        '{"a":' * 1500 + "1" + "}" * 1500,
+        '{"exp":' + "9" * 5000 + "}",
+        "{%s}\x00",
+        "\ufeff{%s}",
+        "{%s,}",
+        '{%s,"nonce":NaN}',
+        '{%s,"nonce":Infinity}',
+        '{%s,"nonce":-Infinity}',
+        '{%s,"exp":NaN}',
+        '{%s,"exp":1e400}',
+        '{%s,"exp":' + "9" * 5000 + "}",
+        '{%s,"nonce":' + "[" * 4000 + "]" * 4000 + "}",
+    ],
+    ids=range(20),
+)
+def test_claims_that_are_no_json_object(app: RelyingParty, genuine: str, claims: str) -> None:
+    """Signed by us, they are refused all the same, and nothing falls over."""
+    good = json.dumps(claims_of(genuine))[1:-1]
+    jwt.verify_access_token(with_signature(f"{genuine.split('.')[0]}.{part('{' + good + '}')}"))
+    token = with_signature(f"{genuine.split('.')[0]}.{part(claims.replace('%s', good))}")
+    with pytest.raises(InvalidToken):
+        jwt.verify_access_token(token)
+    if len(token) < 4000:
+        assert is_refused(app, token)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "latin-1"])
+def test_claims_in_another_encoding(app: RelyingParty, genuine: str, encoding: str) -> None:
+    text = json.dumps(claims_of(genuine) | {"nonce": "\u00e9"}, ensure_ascii=False).encode(encoding)
+    body = base64.urlsafe_b64encode(text).rstrip(b"=").decode()
+    assert is_refused(app, with_signature(f"{genuine.split('.')[0]}.{body}"))
+
+
+@pytest.mark.parametrize(
+    "header", ['"alg"', '"alg b64"', "[]", '["alg"]', '["alg","b64"]', "1", "null", "[" * 300, "", "{}", '{"alg":1}']
+)
+def test_headers_that_are_no_json_object(app: RelyingParty, genuine: str, header: str) -> None:
+    assert is_refused(app, with_signature(f"{part(header)}.{genuine.split('.')[1]}"))
+
+
+def test_a_token_that_is_too_long(app: RelyingParty, genuine: str) -> None:
+    more = {"nonce": "x" * 9000}
+    jwt.verify_access_token(sign(header_of(genuine), claims_of(genuine) | more))
+    with pytest.raises(InvalidToken):
+        jwt.verify_access_token(sign(header_of(genuine), claims_of(genuine) | {"nonce": "x" * 12_500}))
 
 
 def test_json_serialisation_and_encryption_are_not_read(app: RelyingParty, genuine: str) -> None:
