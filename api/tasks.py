@@ -14,15 +14,15 @@ KEEP_BATCH_IDS = timedelta(days=7)
 
 @shared_task
 def flush_usage() -> int:
-    """Write what was counted since the last time."""
+    """Store the usage counts and log entries gathered since the last run."""
     return recording.flush_usage()
 
 
 @shared_task
 def clear_usage() -> int:
-    """Delete counts older than USAGE_DAYS, and the ids of batches that can't come again; return how many rows went."""
+    """Delete counts older than USAGE_DAYS and old batch ids; return how many rows were deleted."""
     old = clock.now() - timedelta(days=settings.USAGE_DAYS)
-    # Whole days: what is left of one agrees in minutes, hours and days.
+    # Whole days only, so that the tables by minute, hour and day stay consistent.
     gone = store.clear_before(old.replace(hour=0, minute=0, second=0, microsecond=0))
     batches, _ = UsageBatch.objects.filter(written_at__lt=clock.now() - KEEP_BATCH_IDS).delete()
     return gone + batches

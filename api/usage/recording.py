@@ -1,4 +1,4 @@
-"""How often what was called: counted beside the limits, and written in batches with the logs (api/usage/store.py)."""
+"""Usage of the developer API: counted together with the limits, stored in batches with the logs."""
 
 import logging
 import re
@@ -13,7 +13,7 @@ from api.models import LATENCY_EDGES_MS, ApiKey, UsageBatch
 from api.usage import store
 from api.usage.store import UsageCount, series
 from devportal.lib import clock, log_buffer
-from devportal.lib.ratelimit.counters import LocalCounters, counters
+from devportal.lib.ratelimit.counters import Finished, LocalCounters, counters
 
 __all__ = ["CallLabels", "CallOwner", "flush_at_exit", "flush_usage", "record_call", "series"]
 
@@ -21,8 +21,7 @@ log = logging.getLogger(__name__)
 
 LAST_USED_INTERVAL = timedelta(hours=1)
 _SEPARATOR = "|"
-# What `record_call` writes, as wide as the columns: project, key, client, endpoint, status, code, minute, latency
-# class.
+# A field as `record_call` formats it: project, key, client, endpoint, status, code, minute, latency class.
 _FIELD = re.compile(
     r"(\d{1,18})\|([!-{}~]{0,16})\|([!-{}~]{0,255})\|([!-{}~]{1,32})\|(\d{3})\|([!-{}~]{0,32})\|(\d{1,9})\|([0-7])",
     re.ASCII,
@@ -31,7 +30,7 @@ _FIELD = re.compile(
 
 @dataclass(frozen=True)
 class CallOwner:
-    """Whose a call is: a project's key, by its public id, or an app, by its client id; and the person's user id."""
+    """The caller of a finished call: project, public id of the key or client id, and the person's `sub`."""
 
     project: int
     key: str = ""
@@ -41,7 +40,7 @@ class CallOwner:
 
 @dataclass(frozen=True)
 class CallLabels:
-    """What a call is counted under; its minute and latency class come beside it."""
+    """The dimensions that a call is counted by, besides minute and latency class."""
 
     project: int
     credential: str
@@ -52,7 +51,7 @@ class CallLabels:
 
 
 def record_call(kind: CallLabels, seconds: float) -> None:
-    """Count one finished call; it is written with the next batch."""
+    """Count one finished call, which took `seconds`; it is stored with the next batch."""
     milliseconds = seconds * 1000
     latency = next(
         (place for place, edge in enumerate(LATENCY_EDGES_MS) if milliseconds <= edge), len(LATENCY_EDGES_MS)
@@ -63,40 +62,39 @@ def record_call(kind: CallLabels, seconds: float) -> None:
 
 
 def flush_usage() -> int:
-    """Write every waiting batch into the buckets; return how many calls were written.
+    """Store every waiting batch; return how many calls it held.
 
     A batch is written once: its id is stored in the same transaction, so one that a crash left behind in Redis after
     it was written is only forgotten.
     """
     written = 0
-    for holder, batch_id, fields in counters().drain():
+    for holder, batch_id, finished in counters().drain():
         try:
             with transaction.atomic():
                 _, is_new = UsageBatch.objects.get_or_create(batch_id=batch_id)
                 if is_new:
-                    written += _write(fields)
+                    written += _write(finished)
                 else:
                     log.info("The usage batch %s is written already.", batch_id)
         except Exception:
             if isinstance(holder, LocalCounters):
-                holder.give_back(fields)
+                holder.give_back(finished)
             raise
         holder.settle(batch_id)
     return written
 
 
-def _write(fields: dict[str, int]) -> int:
+def _write(finished: Finished) -> int:
     """Write counts and log entries; return how many calls there were."""
-    entries = {field: times for field, times in fields.items() if log_buffer.is_entry(field)}
-    counts = [_count(field, fields[field]) for field in fields if not log_buffer.is_entry(field)]
+    counts = [_count(field, calls) for field, calls in finished.counts.items()]
     readable = [count for count in counts if count is not None]
     _note_keys_used(store.add_counts(readable))
-    log_buffer.write_entries(entries)
+    log_buffer.write_entries(finished.entries)
     return sum(count.calls for count in readable)
 
 
 def _count(field: str, calls: int) -> UsageCount | None:
-    """Return what a field stands for; None for one that this version can't read, and that may not stop the others."""
+    """Parse a field; return None for one of another version, so that it does not stop the others."""
     found = _FIELD.fullmatch(field)
     if found is None:
         log.warning("A count that can't be read is left out: %.200r", field)
@@ -120,7 +118,7 @@ def _note_keys_used(counts: Iterable[UsageCount]) -> None:
 
 
 def flush_at_exit() -> None:
-    """Have this process write what it still holds when it stops cleanly (atexit does not run in a worker)."""
+    """Flush when this process stops cleanly (`atexit` does not run in a granian worker)."""
     Finalize(None, _flush_last, exitpriority=10)
 
 

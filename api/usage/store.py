@@ -1,6 +1,6 @@
-"""Where counts are kept: by minute, hour and day. Whatever is counted goes into all of them, in one transaction.
+"""Usage tables: calls by minute, hour and day. Each count is added to all of them, in one transaction.
 
-So a reader takes the coarsest table that answers exactly, and a month of a busy project costs no more than an hour.
+A reader uses the coarsest table that answers exactly, so that a month of a busy project costs no more than an hour.
 """
 
 from collections import defaultdict
@@ -26,7 +26,7 @@ _SUMS = {f"total_{name}": Sum(name) for name in ("count", *LATENCY_FIELDS)}
 
 @dataclass(frozen=True)
 class Granularity:
-    """One table of counts: the stretch of time that a row stands for, and whether it says who called."""
+    """One usage table: the period that a row counts, and whether it is split by caller."""
 
     model: type[UsageCounts]
     time: str
@@ -54,7 +54,7 @@ GRANULARITIES = (MINUTES, HOURS, DAYS, TOTALS)
 
 @dataclass(frozen=True)
 class UsageCount:
-    """Calls of one kind, of one minute and one class of latency (its place among LATENCY_FIELDS)."""
+    """The calls of one kind in one minute and one latency class (its index in LATENCY_FIELDS)."""
 
     project_id: int
     credential: str
@@ -68,12 +68,12 @@ class UsageCount:
 
 
 def add_counts(counts: Sequence[UsageCount]) -> list[UsageCount]:
-    """Add counts to what is there, and return those that were: a project that has gone takes its counts with it.
+    """Add counts to the tables, and return those that were added; counts of deleted projects are dropped.
 
     Call it inside a transaction.
     """
     wanted = {count.project_id for count in counts}
-    # One that goes at this moment makes the transaction fail, and the batch comes again.
+    # A project that is deleted at this moment makes the transaction fail, and the batch is tried again.
     known = set(Project.objects.filter(pk__in=wanted).values_list("pk", flat=True))
     kept = [count for count in counts if count.project_id in known]
     for level in GRANULARITIES:
@@ -116,7 +116,7 @@ def clear_before(before: datetime) -> int:
 
 
 def choose_granularity(since: datetime, until: datetime, names: Iterable[str]) -> Granularity:
-    """Return the coarsest table that answers exactly for a stretch of time and the columns that are asked for."""
+    """Return the coarsest table that answers exactly for a period and these columns."""
     asked = set(names)
     times = asked & set(_TIMES)
     finest = min((_TIMES[name] for name in times), default=_TIMES["day"])
@@ -151,7 +151,7 @@ def series(project: Project, since: datetime, until: datetime, *by: str, **only:
 
 
 def by_caller(project: Project, since: datetime, until: datetime, **only: Any) -> list[dict[str, Any]]:
-    """Return what each key (`credential`) and each client called, the busiest first.
+    """Return the calls of each key (`credential`) and each client, the busiest first.
 
     Beside the sums of `series` each has `errors`: how many of its calls were refused or failed. One look at the rows
     for both, since a month of a busy project has many.

@@ -1,19 +1,19 @@
-"""Logs that are written in batches: entries travel with the counts (counters.py) and cost a request no statement.
+"""Batched logs (request log, sign-in log): entries are queued with the usage counts (counters.py), without SQL.
 
-Each log registers how its entries are stored; whoever drains the counters hands over what came along. An entry that
-can't be stored is left out, so that it never keeps the others, or the counts, from being written.
+Each log registers a writer for its entries, which `api.usage.recording.flush_usage` calls. An entry that can't be
+stored is dropped, so that it does not prevent the others from being stored.
 """
 
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from django.db import models
 
-from devportal.lib.ratelimit.counters import LOG_ENTRY_PREFIX, counters
+from devportal.lib.ratelimit.counters import counters
 
 Writer = Callable[[list[dict[str, Any]]], None]
 Row = TypeVar("Row", bound=models.Model)
@@ -28,57 +28,49 @@ _writers: dict[str, Writer] = {}
 
 
 def register_writer(name: str, writer: Writer) -> None:
-    """Have `writer` store the entries of a log; it is called inside the transaction that settles their batch."""
+    """Register the writer of a log. It is called inside the transaction that stores the batch."""
     _writers[name] = writer
 
 
 def append(name: str, values: dict[str, Any]) -> None:
     """Add an entry, of values that JSON can hold; it is written within seconds, or dropped where too many wait."""
-    counters().finished(LOG_ENTRY_PREFIX + json.dumps([name, values], separators=(",", ":")))
+    counters().logged(json.dumps([name, values], separators=(",", ":")))
 
 
-def is_entry(field: str) -> bool:
-    """Tell whether a field that the counters held is an entry of a log."""
-    return field.startswith(LOG_ENTRY_PREFIX)
-
-
-def write_entries(fields: Mapping[str, int]) -> None:
-    """Have each log store its entries, in the order of their time. Call it inside a transaction.
-
-    An entry stands there as often as it was noted.
-    """
+def write_entries(waiting: Iterable[str]) -> None:
+    """Have each log store its entries, in the order of their time. Call it inside a transaction."""
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for field, times in fields.items():
-        name, values = _read(field)
-        found[name] += [values] * times
+    for text in waiting:
+        name, values = _read(text)
+        found[name].append(values)
     for name, entries in sorted(found.items()):
         if name in _writers:
             _writers[name](sorted(entries, key=lambda entry: entry["at"]))
 
 
-def _read(field: str) -> tuple[str, dict[str, Any]]:
+def _read(text: str) -> tuple[str, dict[str, Any]]:
     """Return the log and the values of an entry; no log for what this version can't read."""
     try:
-        name, values = json.loads(field.removeprefix(LOG_ENTRY_PREFIX))
+        name, values = json.loads(text)
         # What no clock says would stop at the database.
         datetime.fromtimestamp(values["at"], UTC)
         _writers[name]
     except (ValueError, TypeError, KeyError, OverflowError, OSError, RecursionError):
-        log.warning("A log entry that can't be read is left out: %.100r", field)
+        log.warning("A log entry that can't be read is left out: %.100r", text)
         return "", {}
     return name, values
 
 
 def storable_text(text: str, longest: int) -> str:
-    """Return a text from outside as a database takes it: no NUL, nothing that is no character, cut to so many bytes."""
+    """Return external text as the database can store it: without NUL and surrogates, at most `longest` bytes."""
     proper = text.replace("\x00", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace")
     return proper[:longest].decode("utf-8", "ignore")
 
 
 def build_row(model: type[Row], values: Mapping[str, Any]) -> Row | None:
-    """Return a row made of an entry, every value as its column takes it; None where one can't be.
+    """Return an unsaved row with an entry's values, fitted to their columns; None if a value does not fit.
 
-    Values that the table has no column for, as another version may send, are left out.
+    Values without a column, which another version may send, are ignored.
     """
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
     try:

@@ -14,11 +14,13 @@ from api.usage import recording
 from devportal.console.models import SignInEvent
 from devportal.lib import log_buffer
 from devportal.lib.ratelimit import counters as counting
-from devportal.lib.ratelimit.counters import Counters, Limit, RedisCounters
+from devportal.lib.ratelimit import redis_counters
+from devportal.lib.ratelimit.counters import Counters, Finished, Limit, RedisCounters
+from devportal.lib.ratelimit.windows import Batch
 from oidc.models import Client
 from tests.api.calls import ME, call
 from tests.api.conftest import Key
-from tests.api.stores import stopped
+from tests.api.stores import slow_road, stopped
 from tests.factories import make_key
 from tests.relying_party import RelyingParty
 
@@ -45,8 +47,24 @@ def shared(redis_url: str, store: Any, monkeypatch: pytest.MonkeyPatch) -> Count
 
 def entries_in(store: Any) -> int:
     """Return how many log entries Redis holds."""
-    names = [*store.scan_iter("usage*")]
-    return sum(name.decode().startswith(counting.LOG_ENTRY_PREFIX) for key in names for name in store.hkeys(key))
+    number: int = store.llen("entries")
+    return number
+
+
+def left_in(store: Any) -> list[Any]:
+    """Return what Redis holds besides limits and what remembers parcels."""
+    return [name for name in store.scan_iter() if not name.startswith((b"limit:", b"parcel:"))]
+
+
+def entry(key: Key, request_id: str = "") -> str:
+    """Return an entry of the request log as it waits to be written."""
+    values = {"project_id": key.project.pk, "at": time.time(), "status": 200, "milliseconds": 1, "path": ME}
+    more = {"request_id": request_id, "method": "GET", "code": "", "credential": "", "client": "", "subject": ""}
+    return json.dumps(["request", values | more])
+
+
+def written() -> list[str]:
+    return sorted(RequestLog.objects.values_list("request_id", flat=True))
 
 
 def test_an_entry_travels_with_the_next_call_and_is_written_once(key: Key, shared: Counters, store: Any) -> None:
@@ -56,24 +74,26 @@ def test_an_entry_travels_with_the_next_call_and_is_written_once(key: Key, share
         recording.flush_usage()
     assert set(RequestLog.objects.values_list("request_id", flat=True)) == ids
     assert RequestLog.objects.count() == 5
-    assert not [*store.scan_iter("usage*"), *store.scan_iter("batches")]
+    assert left_in(store) == []
 
 
-def test_a_crash_between_writing_and_settling(
-    key: Key, shared: Counters, store: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_takes_no_second_trip(key: Key, shared: Counters, store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    call(ME, key.raw)
+    assert shared.shared is not None
+    trips: list[str] = []
+    client = shared.shared._client
+    real = client.execute_command
+
+    def ask(*asked: Any) -> Any:
+        trips.append(asked[0])
+        return real(*asked)
+
+    monkeypatch.setattr(client, "execute_command", ask)
     call(ME, key.raw)
     call(ME, key.raw)
-
-    def crash(self: RedisCounters, batch_id: str) -> None:
-        raise RuntimeError("killed")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(RedisCounters, "settle", crash)
-        with pytest.raises(RuntimeError):
-            recording.flush_usage()
-    recording.flush_usage()
-    assert RequestLog.objects.count() == 2
+    assert trips == ["EVALSHA"] * 2
+    assert entries_in(store) == 2
+    assert sum(map(int, store.hvals("usage"))) == 2
 
 
 def test_a_sign_in_that_is_refused_travels_too(app: RelyingParty, spa: Client, shared: Counters, store: Any) -> None:
@@ -102,10 +122,12 @@ def test_whatever_an_entry_holds_no_request_fails(text: str, key: Key, shared: C
 
 def test_an_entry_that_nobody_can_read_is_settled_with_its_batch(key: Key, shared: Counters, store: Any) -> None:
     call(ME, key.raw)
-    store.hset("usage", mapping={"log|garbage": 1, b"\xff\xfe": 1, "log|" + json.dumps(["request", {"at": 1}]): 1})
+    garbage = ["garbage", b"\xff\xfe", "", json.dumps(["request", {"at": 1}])]
+    store.rpush("entries", *garbage)
+    store.hset("usage", mapping={"log|garbage": 1, b"\xff\xfe": 1, b"log|\xff": 1})
     recording.flush_usage()
     assert RequestLog.objects.count() == 1
-    assert not [*store.scan_iter("usage*")]
+    assert left_in(store) == []
 
 
 def test_an_outage_loses_no_entry_and_doubles_none(key: Key, shared: Counters, store: Any, redis_url: str) -> None:
@@ -117,6 +139,194 @@ def test_an_outage_loses_no_entry_and_doubles_none(key: Key, shared: Counters, s
     recording.flush_usage()
     assert sorted(RequestLog.objects.values_list("request_id", flat=True)) == sorted(ids)
     assert sum(UsageBucket.objects.values_list("count", flat=True)) == len(ids) == 7
+
+
+# --- Once, and in whole ---
+
+
+def crash(self: RedisCounters, batch_id: str) -> None:
+    raise RuntimeError("killed")
+
+
+def noted(store: Any, redis_url: str, *entries: str) -> RedisCounters:
+    """Return counters that hold these entries on Redis."""
+    made = RedisCounters(redis_url)
+    made.take([Limit("a", 1000)], Finished(entries=entries))
+    assert entries_in(store) == len(entries)
+    return made
+
+
+def test_a_crash_between_writing_and_settling(
+    key: Key, shared: Counters, store: Any, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted(store, redis_url, entry(key, "a"), entry(key, "b"))
+    with monkeypatch.context() as patch:
+        patch.setattr(RedisCounters, "settle", crash)
+        with pytest.raises(RuntimeError):
+            recording.flush_usage()
+    assert written() == ["a", "b"]
+    # What comes meanwhile waits behind what is written, and is not taken for it.
+    RedisCounters(redis_url).take([Limit("a", 1000)], Finished(entries=[entry(key, "c")]))
+    recording.flush_usage()
+    recording.flush_usage()
+    assert written() == ["a", "b", "c"]
+    assert left_in(store) == []
+
+
+def test_a_crash_after_a_batch_was_taken(key: Key, shared: Counters, store: Any, redis_url: str) -> None:
+    made = noted(store, redis_url, entry(key, "a"), entry(key, "b"))
+    taken = made.drain_entries()
+    # The one that took it is gone; more comes, and another drains.
+    made.take([Limit("a", 1000)], Finished(entries=[entry(key, "c")]))
+    again = RedisCounters(redis_url).drain_entries()
+    assert taken == again
+    assert again is not None
+    assert len(again[1].entries) == 2
+    for _ in range(2):
+        recording.flush_usage()
+    assert written() == ["a", "b", "c"]
+    assert left_in(store) == []
+
+
+def test_a_batch_that_can_not_be_written_stays(
+    key: Key, shared: Counters, store: Any, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted(store, redis_url, entry(key, "a"))
+
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise RuntimeError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RequestLog.objects, "bulk_create", fail)
+        with pytest.raises(RuntimeError):
+            recording.flush_usage()
+    assert entries_in(store) == 1
+    recording.flush_usage()
+    assert written() == ["a"]
+
+
+def test_one_that_settles_late_takes_nothing_away(key: Key, shared: Counters, store: Any, redis_url: str) -> None:
+    first = noted(store, redis_url, entry(key, "a"))
+    batch = first.drain_entries()
+    assert batch is not None
+    recording.flush_usage()
+    first.take([Limit("a", 1000)], Finished(entries=[entry(key, "b"), entry(key, "c")]))
+    second = RedisCounters(redis_url)
+    assert second.drain_entries() is not None
+    first.settle(batch[0])
+    assert entries_in(store) == 2
+    recording.flush_usage()
+    assert written() == ["a", "b", "c"]
+
+
+def test_entries_are_written_in_batches_all_in_one_flush(
+    key: Key, shared: Counters, store: Any, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (counting, redis_counters):
+        monkeypatch.setattr(module, "ENTRIES_A_BATCH", 4)
+    names = [f"{number:02}" for number in range(10)]
+    noted(store, redis_url, *(entry(key, name) for name in names))
+    recording.flush_usage()
+    assert written() == names
+    assert UsageBatch.objects.count() == 3
+    assert left_in(store) == []
+
+
+def test_a_parcel_that_comes_again_is_logged_once(key: Key, shared: Counters, store: Any, redis_url: str) -> None:
+    made = RedisCounters(redis_url)
+    for name in ("a", "b"):
+        parcel = Batch(f"parcel-{name}", Finished({}, [entry(key, name)]))
+        for _ in range(3):
+            made.take([Limit("a", 1000)], parcel.finished, parcel.id)
+            made.keep(parcel)
+    assert entries_in(store) == 2
+    recording.flush_usage()
+    assert written() == ["a", "b"]
+
+
+def test_a_late_answer_is_logged_once(key: Key, redis_url: str, store: Any) -> None:
+    with slow_road(redis_url) as road:
+        made = Counters(RedisCounters(road.url))
+        made.logged(entry(key, "a"))
+        road.delay = 0.3
+        assert made.take([Limit("a", 10)]).allowed
+        road.delay = 0.0
+        time.sleep(max(0.4, counting.REDIS_PAUSE_SECONDS))
+        made.logged(entry(key, "b"))
+        for _ in range(3):
+            assert made.take([Limit("a", 10)]).allowed
+    assert made.failures == 1
+    assert entries_in(store) == 2
+
+
+def test_alike_in_everything_they_are_two(key: Key, shared: Counters, store: Any, redis_url: str) -> None:
+    noted(store, redis_url, *2 * [entry(key, "a")])
+    recording.flush_usage()
+    assert written() == ["a", "a"]
+
+
+def test_entries_stop_at_a_bound_and_counts_go_on(redis_url: str, store: Any) -> None:
+    for _ in range(20):
+        store.rpush("entries", *(b"x" for _ in range(9_999)))
+    store.rpush("entries", *(b"x" for _ in range(19)))
+    assert entries_in(store) == 199_999
+    shared = RedisCounters(redis_url)
+    shared.take([Limit("a", 10)], Finished({"f": 1}, ["fits", "too many"]))
+    shared.take([Limit("a", 10)], Finished({"f": 1}, ["too many"]))
+    assert entries_in(store) == 200_000
+    assert store.lindex("entries", -1) == b"fits"
+    assert store.hgetall("usage") == {b"f": b"2"}
+    batch = shared.drain_entries()
+    assert batch is not None
+    assert len(batch[1].entries) == redis_counters.ENTRIES_A_BATCH
+    shared.settle(batch[0])
+    shared.take([Limit("a", 10)], Finished({}, ["fits again"]))
+    assert store.lindex("entries", -1) == b"fits again"
+
+
+# --- While two versions run ---
+
+# What a version did that knew no list: it took the whole hash, entries among the counts, and settled that.
+TAKE_AS_BEFORE = """
+redis.call('RENAME', 'usage', 'usage:batch:old')
+redis.call('RPUSH', 'batches', 'old')
+"""
+
+
+def test_entries_that_an_older_version_left_among_the_counts(key: Key, shared: Counters, store: Any) -> None:
+    call(ME, key.raw)
+    call(ME, key.raw)
+    store.hset("usage", mapping={f"log|{entry(key, 'old')}": 2, f"log|{entry(key, 'older')}": 1})
+    assert recording.flush_usage() == 2
+    assert [name for name in written() if name in ("old", "older")] == ["old", "old", "older"]
+    assert RequestLog.objects.count() == 5
+    assert UsageBucket.objects.get().count == 2
+    recording.flush_usage()
+    assert RequestLog.objects.count() == 5
+    assert left_in(store) == []
+
+
+def test_a_batch_that_an_older_version_left_behind(key: Key, shared: Counters, store: Any) -> None:
+    store.hset("usage", f"log|{entry(key, 'old')}", 1)
+    store.eval(TAKE_AS_BEFORE, 0)
+    recording.flush_usage()
+    assert written() == ["old"]
+    assert left_in(store) == []
+
+
+def test_an_older_version_that_drains_meets_counts_alone(key: Key, shared: Counters, store: Any) -> None:
+    for _ in range(3):
+        call(ME, key.raw)
+    store.eval(TAKE_AS_BEFORE, 0)
+    held = store.hgetall("usage:batch:old")
+    assert sum(map(int, held.values())) == 2
+    assert all(recording._FIELD.fullmatch(field.decode()) for field in held)
+    store.delete("usage:batch:old")
+    store.lrem("batches", 0, "old")
+    # It has written the counts; the entries stay until a new one drains.
+    recording.flush_usage()
+    assert RequestLog.objects.count() == 3
+    assert UsageBucket.objects.get().count == 1
 
 
 @pytest.mark.postgres

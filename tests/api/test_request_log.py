@@ -15,7 +15,7 @@ from api.models import RequestLog, UsageBatch, UsageBucket
 from api.usage import recording
 from devportal.lib import clock, log_buffer
 from devportal.lib.ratelimit import counters
-from devportal.lib.ratelimit.counters import Counters, LocalCounters
+from devportal.lib.ratelimit.counters import Counters, Finished, LocalCounters
 from oidc.models import Client, Connection, Project
 from tests.api.calls import ME, PLAN, call
 from tests.api.conftest import Key
@@ -101,7 +101,9 @@ def test_no_credential_and_no_person(key: Key, token: str, person: Account) -> N
         for path in (ME, f"{ME}?access_token={credential}&email={person.email}", f"{PLAN}?{credential}"):
             call(path, credential, Cookie=f"a={credential}", **{"User-Agent": person.email, "X-Api-Key": credential})
     call(ME, key.raw, **{"X-Request-ID": key.raw[:64]})
-    waiting = json.dumps(list(counters.counters()._finished) + list(counters.counters().local._usage))
+    held = counters.counters()
+    waiting = json.dumps([*held._finished, *held._entries, *held.local._usage, *held.local._entries])
+    assert "/v1/me" in waiting
     recording.flush_usage()
     assert RequestLog.objects.count() == 7
     stored = json.dumps([[str(value) for value in row] for row in RequestLog.objects.values_list()])
@@ -129,11 +131,11 @@ def entry(project: Project, **changes: Any) -> str:
         "subject": "",
         "request_id": "r",
     }
-    return counters.LOG_ENTRY_PREFIX + json.dumps(["request", {**values, **changes}])
+    return json.dumps(["request", {**values, **changes}])
 
 
-def hold(*fields: str) -> None:
-    counters.counters().local.give_back(dict.fromkeys(fields, 1))
+def hold(*entries: str) -> None:
+    counters.counters().local.give_back(Finished(entries=entries))
 
 
 @pytest.mark.parametrize(
@@ -194,35 +196,35 @@ def test_entries_that_can_not_be_made_to_fit_stop_no_other(changes: dict[str, An
 
 
 def test_an_entry_without_a_value_that_it_needs_stops_no_other(key: Key) -> None:
-    whole = json.loads(entry(key.project).removeprefix(counters.LOG_ENTRY_PREFIX))[1]
+    whole = json.loads(entry(key.project))[1]
     for name in whole:
         less = {other: value for other, value in whole.items() if other != name}
-        hold(counters.LOG_ENTRY_PREFIX + json.dumps(["request", less]))
+        hold(json.dumps(["request", less]))
     hold(entry(key.project, request_id="good"))
     assert "good" in [row.request_id for row in rows()]
 
 
 @pytest.mark.parametrize(
-    "field",
+    "text",
     [
-        "log|",
-        "log|{}",
-        "log|null",
-        'log|["request"]',
-        'log|["request",{}]',
-        'log|["request",[]]',
-        'log|["request",null]',
-        'log|[["request"],{"at":1}]',
-        'log|["nobody\'s",{"at":1}]',
-        'log|["request",{"at":1}]',
-        'log|["sign_in",{"at":1}]',
-        'log|["sign_in",{"at":1,"client":["x"]}]',
-        "log|" + "[" * 100_000,
-        "log|\x00",
+        "",
+        "{}",
+        "null",
+        '["request"]',
+        '["request",{}]',
+        '["request",[]]',
+        '["request",null]',
+        '[["request"],{"at":1}]',
+        '["nobody\'s",{"at":1}]',
+        '["request",{"at":1}]',
+        '["sign_in",{"at":1}]',
+        '["sign_in",{"at":1,"client":["x"]}]',
+        "[" * 100_000,
+        "\x00",
     ],
 )
-def test_what_can_not_be_read_stops_no_other(field: str, key: Key) -> None:
-    hold(field, entry(key.project))
+def test_what_can_not_be_read_stops_no_other(text: str, key: Key) -> None:
+    hold(text, entry(key.project))
     assert len(rows()) == 1
 
 
@@ -232,7 +234,7 @@ def test_entries_stand_in_the_order_of_time(key: Key) -> None:
 
 
 def test_two_calls_that_are_alike_in_everything_are_two(key: Key) -> None:
-    counters.counters().local.give_back({entry(key.project): 3})
+    hold(*3 * [entry(key.project)])
     assert len(rows()) == 3
 
 
@@ -256,19 +258,19 @@ def test_a_project_takes_its_log_with_it(key: Key) -> None:
 class Holder(LocalCounters):
     """Counters that hold a batch until it is settled, as Redis does."""
 
-    def __init__(self, fields: dict[str, int]) -> None:
+    def __init__(self, *entries: str) -> None:
         super().__init__()
-        self.fields_held = fields
+        self.held = Finished(entries=entries)
 
-    def drain(self) -> tuple[str, dict[str, int]] | None:
-        return ("batch", self.fields_held)
+    def drain(self) -> tuple[str, Finished] | None:
+        return ("batch", self.held)
 
     def settle(self, batch_id: str) -> None:
         """Nothing: as if a crash came before it."""
 
 
 def test_a_batch_that_comes_again_is_not_written_again(key: Key, count: Counters) -> None:
-    count.local = Holder({entry(key.project): 1})
+    count.local = Holder(entry(key.project))
     for _ in range(3):
         recording.flush_usage()
     assert RequestLog.objects.count() == UsageBatch.objects.count() == 1
@@ -290,7 +292,7 @@ def test_a_failure_writes_neither_counts_nor_entries_and_loses_none(key: Key, mo
 
 
 def test_entries_stop_at_a_bound_and_counts_go_on(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counters, "MAX_FIELDS", 5)
+    monkeypatch.setattr(counters, "MOST_ENTRIES", 5)
     for _ in range(20):
         call(ME, key.raw)
     assert recording.flush_usage() == 20

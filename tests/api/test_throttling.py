@@ -1,4 +1,4 @@
-"""The limits of specification 8, counted in the process: windows, what a refusal costs, and many at once."""
+"""The limits of docs/api.md#limits, counted in the process: windows, what a refusal costs, and many at once."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +12,7 @@ from accounts.models import Account
 from api import keys
 from devportal.lib import clock
 from devportal.lib.ratelimit import counters
-from devportal.lib.ratelimit.counters import Counters, Limit, LocalCounters
+from devportal.lib.ratelimit.counters import Counters, Finished, Limit, LocalCounters
 from oidc.models import Client
 from tests.api.calls import ME, PLAN, call, refusal
 from tests.api.conftest import Key, Mover
@@ -153,7 +153,7 @@ def test_a_thousand_at_the_edge_of_a_window(threads: int, monkeypatch: pytest.Mo
 
     def one(number: int) -> bool:
         started.wait()
-        return local.take([Limit("app:x", 600), Limit("person:x", 10_000)], {}).allowed
+        return local.take([Limit("app:x", 600), Limit("person:x", 10_000)], Finished()).allowed
 
     with ThreadPoolExecutor(threads) as pool:
         waiting = [pool.submit(one, number) for number in range(2000)]
@@ -166,12 +166,12 @@ def test_a_thousand_at_the_edge_of_a_window(threads: int, monkeypatch: pytest.Mo
 def test_no_count_is_lost_between_threads() -> None:
     local = LocalCounters()
     with ThreadPoolExecutor(16) as pool:
-        allowed = list(pool.map(lambda _: local.take([Limit("a", 500)], {"f": 1}).allowed, range(1000)))
+        allowed = list(pool.map(lambda _: local.take([Limit("a", 500)], Finished({"f": 1})).allowed, range(1000)))
     # A minute may pass in the middle of it.
     assert sum(allowed) in (500, 1000)
     drained = local.drain()
     assert drained is not None
-    assert drained[1] == {"f": 1000}
+    assert drained[1] == Finished({"f": 1000}, [])
 
 
 # --- Bounds ---
@@ -180,20 +180,20 @@ def test_no_count_is_lost_between_threads() -> None:
 def test_counters_are_kept_for_their_minute_and_no_longer(mid_minute: Mover) -> None:
     local = LocalCounters()
     for number in range(500):
-        local.take([Limit(str(number), 1)], {})
+        local.take([Limit(str(number), 1)], Finished())
     assert sum(map(len, local._counts.values())) == 500
     mid_minute(120)
-    local.take([Limit("another", 1)], {})
+    local.take([Limit("another", 1)], Finished())
     assert sum(map(len, local._counts.values())) == 1
 
 
 def test_a_flood_of_others_frees_nobody(mid_minute: Mover) -> None:
     local = LocalCounters()
     for _ in range(20):
-        local.take([Limit("key:quiet", 20)], {})
+        local.take([Limit("key:quiet", 20)], Finished())
     for number in range(20_000):
-        local.take([Limit(f"guesses:{number}", 300)], {})
-    assert not local.take([Limit("key:quiet", 20)], {}).allowed
+        local.take([Limit(f"guesses:{number}", 300)], Finished())
+    assert not local.take([Limit("key:quiet", 20)], Finished()).allowed
 
 
 # --- Guesses ---

@@ -14,7 +14,7 @@ import redis
 
 from api import keys
 from devportal.lib.ratelimit import counters as counting
-from devportal.lib.ratelimit.counters import Counters, Limit, RedisCounters
+from devportal.lib.ratelimit.counters import Counters, Finished, Limit, RedisCounters
 from oidc.authorization import consent
 from oidc.models import Connection
 from tests.api.calls import ME, call, refusal
@@ -62,7 +62,7 @@ def test_the_numbers_are_the_same_as_in_the_process(clean: str) -> None:
     shared, local = RedisCounters(clean), counting.LocalCounters()
     app, person = Limit("app:a", 4), Limit("person:a", 2)
     for limits in ([app, person],) * 4 + ([app],) * 5:
-        on_redis, here = shared.take(limits, {}), local.take(limits, {})
+        on_redis, here = shared.take(limits, Finished()), local.take(limits, Finished())
         assert (on_redis.allowed, on_redis.limit, on_redis.remaining) == (here.allowed, here.limit, here.remaining)
         assert 1 <= on_redis.reset <= 60
 
@@ -71,12 +71,12 @@ def test_a_refused_request_uses_up_nothing(clean: str) -> None:
     room_in_the_minute(5)
     shared = RedisCounters(clean)
     both = [Limit("app", 10), Limit("person", 1)]
-    assert [shared.take(both, {}).allowed for _ in range(5)] == [True, False, False, False, False]
-    assert shared.take([Limit("app", 10)], {}).remaining == 8
+    assert [shared.take(both, Finished()).allowed for _ in range(5)] == [True, False, False, False, False]
+    assert shared.take([Limit("app", 10)], Finished()).remaining == 8
 
 
 def test_a_counter_goes_away_by_itself(clean: str) -> None:
-    RedisCounters(clean).take([Limit("a", 1)], {})
+    RedisCounters(clean).take([Limit("a", 1)], Finished())
     client = redis.Redis.from_url(clean)
     (name,) = client.scan_iter("limit:*")
     assert 0 < client.ttl(name) <= 120
@@ -228,7 +228,7 @@ def test_what_was_finished_is_not_lost_with_it(key: Key, clean: str, use: Callab
         for _ in range(4):
             call(ME, key.raw)
         # Two travelled to the Redis that is gone; the third was on its way.
-        held = [sum(counts.values()) for _, _, counts in shared.drain()]
+        held = [sum(finished.counts.values()) for _, _, finished in shared.drain()]
     assert held == [5]
 
 
@@ -248,7 +248,7 @@ def test_what_a_late_redis_has_counted_is_not_counted_again(
     call(ME, key.raw)  # carries the third; Redis takes it, and says so too late
     road.delay = 0.0
     time.sleep(0.4)
-    held = sum(sum(counts.values()) for _, _, counts in shared.drain())
+    held = sum(sum(finished.counts.values()) for _, _, finished in shared.drain())
     usage: Any = redis.Redis.from_url(clean)
     batches = [*usage.scan_iter("usage*")]
     on_redis = sum(int(n) for name in batches for n in usage.hvals(name))

@@ -1,6 +1,6 @@
-"""How often something may be done off the hot path: django-ratelimit, asked in one place (docs/limits.md).
+"""Rate limits of pages and forms, with django-ratelimit (docs/limits.md).
 
-`usage` counts, `keys` says by what, `middleware` counts forms by their URL name and answers what is beyond a limit,
+`usage` counts, `keys` normalizes keys, `middleware` limits forms by URL name and answers 429,
 `store` is the cache that the counts are in. Endpoints for apps count with devportal/lib/ratelimit/counters.py instead.
 """
 

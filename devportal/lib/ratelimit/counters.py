@@ -1,4 +1,4 @@
-"""Counters with fixed windows of a minute: several limits, and what was finished, in one round trip.
+"""Rate limits and usage of the endpoints for apps: fixed windows of a minute, in one round trip to Redis.
 
 On Redis one script does it all, by Redis's own clock, so the limits are exact whatever the number of workers. In the
 embedded environment the same is done in the process. A Redis that is down or slow is left alone for a moment, and
@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import redis
@@ -19,37 +19,37 @@ from django.conf import settings
 
 from devportal.lib import clock
 from devportal.lib.credentials import random_text
-from devportal.lib.ratelimit.redis_counters import RedisCounters
-from devportal.lib.ratelimit.windows import WINDOW_SECONDS, Batch, Limit, RateLimitResult, tightest_result
+from devportal.lib.ratelimit.redis_counters import ENTRIES_A_BATCH, RedisCounters
+from devportal.lib.ratelimit.windows import WINDOW_SECONDS, Batch, Finished, Limit, RateLimitResult, tightest_result
 
-__all__ = ["Counters", "Limit", "LocalCounters", "RateLimitResult", "RedisCounters", "counters"]
+__all__ = ["Counters", "Finished", "Limit", "LocalCounters", "RateLimitResult", "RedisCounters", "counters"]
 
 log = logging.getLogger(__name__)
 
-# How long a Redis that failed is not asked again: a call waits at most once in that time.
+# Seconds for which a Redis that failed is not tried again, so that calls wait for it at most once in that time.
 REDIS_PAUSE_SECONDS = 1.0
-# What the process counted by itself goes along in pieces once Redis is back.
+# Fields per request with which local counts are transferred once Redis is back.
 FIELDS_PER_TRIP = 200
-# How a field begins that is no count but an entry of a log; beyond MAX_FIELDS (the script says it too) it is dropped.
-LOG_ENTRY_PREFIX = "log|"
-MAX_FIELDS = 200_000
+# Beyond so many entries of logs (the script says it too) another one is dropped.
+MOST_ENTRIES = 200_000
 
 
 class LocalCounters:
-    """The same semantics within one process."""
+    """Counters in this process, with the semantics of RedisCounters."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         # By window: bounded by time and not by number, so nothing that still counts is forgotten for others.
         self._counts: dict[int, Counter[str]] = {}
         self._usage: Counter[str] = Counter()
+        self._entries: deque[str] = deque()
 
-    def take(self, limits: Sequence[Limit], finished: Mapping[str, int]) -> RateLimitResult:
+    def take(self, limits: Sequence[Limit], finished: Finished) -> RateLimitResult:
         """Count a request under all its limits, unless one of them is used up; keep what was finished."""
         moment = clock.timestamp()
         window = moment // WINDOW_SECONDS
         with self._lock:
-            self._usage.update(finished)
+            self._keep(finished)
             here = self._counts.get(window) or self._begin(window)
             counts = [here[limit.key] for limit in limits]
             allowed = all(count < limit.most for limit, count in zip(limits, counts, strict=True))
@@ -60,87 +60,103 @@ class LocalCounters:
         return tightest_result(allowed, WINDOW_SECONDS - moment % WINDOW_SECONDS, limits, counts)
 
     def _begin(self, window: int) -> Counter[str]:
-        # The window before is kept: a call that began in it may come late.
+        # The previous window is kept, for calls that began in it.
         self._counts = {kept: counts for kept, counts in self._counts.items() if kept >= window - 1}
         return self._counts.setdefault(window, Counter())
 
+    def _keep(self, finished: Finished) -> None:
+        self._usage.update(finished.counts)
+        self._entries.extend(islice(finished.entries, max(MOST_ENTRIES - len(self._entries), 0)))
+
     @property
     def fields(self) -> int:
-        """How many different things wait to be written."""
-        return len(self._usage)
+        """How many different counts and entries wait to be written."""
+        return len(self._usage) + len(self._entries)
 
-    def take_some(self, most: int) -> dict[str, int]:
-        """Take out of what was finished as many fields as that."""
+    def take_some(self, most: int) -> Finished:
+        """Take out of what was finished as many counts and entries as that."""
         with self._lock:
-            return {field: self._usage.pop(field) for field in list(islice(self._usage, most))}
+            counts = {field: self._usage.pop(field) for field in list(islice(self._usage, most))}
+            entries = min(most - len(counts), len(self._entries))
+            return Finished(counts, [self._entries.popleft() for _ in range(entries)])
 
-    def drain(self) -> tuple[str, dict[str, int]] | None:
+    def drain(self) -> tuple[str, Finished] | None:
         """Return what was finished since the last time under a batch id, None when there is nothing."""
         with self._lock:
-            finished, self._usage = self._usage, Counter()
-        return (random_text(22), dict(finished)) if finished else None
+            finished = Finished(dict(self._usage), list(self._entries))
+            self._usage.clear()
+            self._entries.clear()
+        return (random_text(22), finished) if finished else None
 
-    def give_back(self, finished: Mapping[str, int]) -> None:
+    def give_back(self, finished: Finished) -> None:
         """Keep what could not be written for the next time."""
         with self._lock:
-            self._usage.update(finished)
+            self._keep(finished)
 
     def settle(self, batch_id: str) -> None:
-        """Forget a batch that is written; here it is gone already."""
+        """Delete a batch that was stored; nothing to do here."""
 
 
 class Counters:
-    """What callers use: the shared counters, or the process's own while those do not answer."""
+    """Facade: counts in Redis, and falls back to this process while Redis is unavailable."""
 
     def __init__(self, shared: RedisCounters | None) -> None:
         self.shared = shared
         self.local = LocalCounters()
-        self.failures = 0  # how often the shared ones did not answer; the operator's gauge
+        self.failures = 0  # how often Redis did not answer, for monitoring
         self._not_before = 0.0
         self._lock = threading.Lock()
         self._finished: Counter[str] = Counter()
+        self._entries: deque[str] = deque()
         # Sent, and no answer heard: the shared counters may have them or not.
         self._doubtful: deque[Batch] = deque()
 
     def finished(self, field: str) -> None:
-        """Note what a finished call left; it travels with the next request's round trip."""
+        """Add a finished call's usage or log entry; it is sent with the next request's round trip."""
         with self._lock:
-            if not field.startswith(LOG_ENTRY_PREFIX) or self.local.fields < MAX_FIELDS:
-                self._finished[field] += 1
+            self._finished[field] += 1
 
-    def _take_finished(self) -> Counter[str]:
+    def logged(self, entry: str) -> None:
+        """Note an entry of a log; it travels along too, or is dropped where too many wait."""
         with self._lock:
-            finished, self._finished = self._finished, Counter()
-        return finished
+            if len(self._entries) < MOST_ENTRIES:
+                self._entries.append(entry)
+
+    def _take_finished(self) -> Finished:
+        with self._lock:
+            counts, self._finished = self._finished, Counter()
+            entries, self._entries = self._entries, deque()
+        return Finished(counts, entries)
 
     def take(self, limits: Sequence[Limit]) -> RateLimitResult:
-        """Count a request. Never raises: limits survive the loss of their store."""
+        """Count a request under its limits and return the verdict. Never raises: without Redis it counts locally."""
         if self.shared is not None and time.monotonic() >= self._not_before:
             parcel = self._next_parcel()
             try:
-                return self.shared.take(limits, parcel.fields, parcel.id)
+                return self.shared.take(limits, parcel.finished, parcel.id)
             except redis.RedisError as error:
                 self._take_back(parcel, in_doubt=isinstance(error, redis.TimeoutError))
                 self._note_failure()
         return self.local.take(limits, self._take_finished())
 
     def _next_parcel(self) -> Batch:
-        """Return what goes along: what may have been lost on the way, else what has been finished since."""
+        """Return the parcel to send: one without a response before new ones."""
         with contextlib.suppress(IndexError):
             return self._doubtful.popleft()
         finished = self._take_finished()
         if self.local.fields:  # counted while the shared ones did not answer
-            finished.update(self.local.take_some(FIELDS_PER_TRIP))
+            more = self.local.take_some(FIELDS_PER_TRIP)
+            finished = Finished(Counter(finished.counts) + Counter(more.counts), [*finished.entries, *more.entries])
         return Batch(random_text(16) if finished else "", finished)
 
     def _take_back(self, parcel: Batch, in_doubt: bool) -> None:
-        if in_doubt and parcel.fields:
+        if in_doubt and parcel.finished:
             self._doubtful.append(parcel)
         else:
-            self.local.give_back(parcel.fields)
+            self.local.give_back(parcel.finished)
 
     def _settle_doubtful(self) -> None:
-        """Send again what an answer was not heard of; while nobody answers, it stays with this process."""
+        """Send parcels without a response again; if Redis is unavailable, count them locally."""
         answers = self.shared is not None
         while self._doubtful:
             parcel = self._doubtful.popleft()
@@ -150,27 +166,33 @@ class Counters:
                     continue
             except redis.RedisError:
                 answers = False
-            self.local.give_back(parcel.fields)
+            self.local.give_back(parcel.finished)
 
     def _note_failure(self) -> None:
         self.failures += 1
         self._not_before = time.monotonic() + REDIS_PAUSE_SECONDS
         log.warning("The counter store does not answer (failure %d); this process counts by itself.", self.failures)
 
-    def drain(self) -> "list[tuple[LocalCounters | RedisCounters, str, dict[str, int]]]":
-        """Return the batches of usage that wait to be written, with the counters that hold them."""
+    def drain(self) -> "Iterator[tuple[LocalCounters | RedisCounters, str, Finished]]":
+        """Yield the batches that wait to be written, with the counters that hold them.
+
+        Settle each before you ask for the next: the entries of logs come in several, one after the other.
+        """
         self._settle_doubtful()
         self.local.give_back(self._take_finished())
-        batches: list[tuple[LocalCounters | RedisCounters, str, dict[str, int]]] = []
         if local := self.local.drain():
-            batches.append((self.local, *local))
-        if self.shared is not None:
-            try:
-                if shared := self.shared.drain():
-                    batches.append((self.shared, *shared))
-            except redis.RedisError:
-                self._note_failure()
-        return batches
+            yield self.local, *local
+        if self.shared is None:
+            return
+        try:
+            if counts := self.shared.drain():
+                yield self.shared, *counts
+            while entries := self.shared.drain_entries():
+                yield self.shared, *entries
+                if len(entries[1].entries) < ENTRIES_A_BATCH:
+                    return  # what has come meanwhile waits for the next time
+        except redis.RedisError:
+            self._note_failure()
 
 
 @functools.cache

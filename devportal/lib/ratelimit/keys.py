@@ -1,4 +1,4 @@
-"""What limits count by: nothing that a caller can vary at will, such as Host, port or spelling."""
+"""Keys of rate limits, normalized so that a caller can't vary them (spelling, subaddress)."""
 
 import contextlib
 import unicodedata
@@ -7,22 +7,22 @@ from devportal.lib.client_ip import limit_key as address
 
 __all__ = ["address", "login", "mailbox"]
 
-# Where dots before the @ make no difference.
+# Mail providers that ignore dots before the @.
 _DOTLESS = frozenset({"gmail.com", "googlemail.com"})
 
 
 def login(text: str) -> str:
     """Return one key for every spelling of a login: case, compatibility forms (UAX #15, NFKC), white space.
 
-    It folds what the look-up at sign-in folds (case) and more, never less: who is counted together too often loses
-    nothing, who is counted apart has more guesses.
+    It normalizes at least as much as the look-up at sign-in does (case), because spellings that are counted separately
+    would allow more guesses.
     """
     folded = unicodedata.normalize("NFKC", text.strip()).casefold()
     return unicodedata.normalize("NFKC", folded).strip()
 
 
 def mailbox(recipient: str) -> str:
-    """Return one key for the addresses that arrive in one mailbox, as far as anybody can tell.
+    """Return one key for all addresses that probably lead to the same mailbox.
 
     Sign-in takes `ada+notes@…` and `ada@…` for two people; mail to both mostly reaches one.
     """

@@ -1,4 +1,4 @@
-"""Limits of one counter each; for several at once see counters.py, on which this stands."""
+"""Rate limits with one counter, on top of counters.py."""
 
 from devportal.lib.ratelimit.counters import Limit, counters
 

@@ -1,4 +1,4 @@
-"""Limits of forms by URL name, whoever's view they lead to; and the answer beyond any limit."""
+"""Middleware that rate-limits forms by URL name, and answers 429 to RateLimited."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ MINUTE, DAY = 60, 24 * 3600
 
 
 class RateLimitMiddleware:
-    """Counts what is sent to the forms that settings name, by address or by person, each form apart."""
+    """Counts POSTs to FORMS_BY_ADDRESS by IP address and to FORMS_BY_PERSON by person, each form separately."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -41,7 +41,7 @@ class RateLimitMiddleware:
 
 
 def _count_by_person(name: str, person: int) -> None:
-    # Of somebody who is signed in and known: a lost store is no reason to stop their work.
+    # For signed-in people: fail open if the store is unavailable.
     if name in settings.FORMS_BY_PERSON:
         hit(Rate(f"form {name}", settings.FORMS_PER_PERSON_PER_MINUTE, MINUTE, fail_open=True), "person", person)
     if name in settings.FORMS_THAT_MAIL:

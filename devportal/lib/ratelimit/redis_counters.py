@@ -1,24 +1,30 @@
-"""The counters that all workers share: on Redis, one script a request, by Redis's own clock."""
+"""Counters in Redis, shared by all workers: one Lua script per request, by Redis's clock."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import redis
 
 from devportal.lib.credentials import random_text
-from devportal.lib.ratelimit.windows import Batch, Limit, RateLimitResult, tightest_result
+from devportal.lib.ratelimit.windows import Batch, Finished, Limit, RateLimitResult, tightest_result
 
 REDIS_TIMEOUT_SECONDS = 0.05
-# Whoever drains has time: a batch may be large.
+# Seconds; longer for draining, since a batch may be large.
 DRAIN_TIMEOUT_SECONDS = 5.0
+# How many entries of logs are written in one transaction.
+ENTRIES_A_BATCH = 2000
 _USAGE = "usage"
 _BATCHES = "batches"  # the ids of those that are not settled yet
+_ENTRIES = "entries"  # of logs, the oldest first
+_TAKEN = "entries:taken"  # which of them are being written: the id of their batch, and how many
+# How a field of the usage hash begins that is no count but an entry: versions before the list kept them there.
+_ENTRY_FIELD = "log|"
 
-# KEYS: one counter a limit, the usage hash, and what remembers the parcel. ARGV: the number of limits, each limit's
-# most, then field and count pairs of finished usage. Counts first, so that a refused request uses up nothing. A parcel
-# whose answer came too late is sent again, and counts once. Log entries, which are each a field of their own, stop at a
-# bound: while nobody writes them down, counting goes on.
+# KEYS: one counter a limit, the usage hash, the entries, and what remembers the parcel. ARGV: the number of limits,
+# each limit's most, the number of counts, each one's field and count, then entries. Limits are looked at first, so that
+# a refused request uses up nothing. A parcel whose answer came too late is sent again, and counts once. Entries stop at
+# a bound: while nobody writes them down, counting goes on.
 _SCRIPT = """
 local moment = tonumber(redis.call('TIME')[1])
 local left = 60 - moment % 60
@@ -37,12 +43,15 @@ if allowed == 1 then
     if counts[i] == 1 then redis.call('EXPIRE', key, 120) end
   end
 end
-local usage = KEYS[limits + 1]
-if KEYS[limits + 2] and redis.call('SET', KEYS[limits + 2], '1', 'EX', 120, 'NX') then
-  for i = 2 + limits, #ARGV, 2 do
-    if string.sub(ARGV[i], 1, 4) ~= 'log|' or redis.call('HLEN', usage) < 200000 then
-      redis.call('HINCRBY', usage, ARGV[i], ARGV[i + 1])
-    end
+if KEYS[limits + 3] and redis.call('SET', KEYS[limits + 3], '1', 'EX', 120, 'NX') then
+  local first = limits + 3
+  local entries = first + 2 * tonumber(ARGV[limits + 2])
+  for i = first, entries - 1, 2 do
+    redis.call('HINCRBY', KEYS[limits + 1], ARGV[i], ARGV[i + 1])
+  end
+  local room = 200000 - redis.call('LLEN', KEYS[limits + 2])
+  for i = entries, math.min(#ARGV, entries + room - 1) do
+    redis.call('RPUSH', KEYS[limits + 2], ARGV[i])
   end
 end
 return {allowed, left, unpack(counts)}
@@ -59,6 +68,30 @@ redis.call('RPUSH', KEYS[2], ARGV[1])
 return ARGV[1]
 """
 
+# KEYS: the entries, and which are taken. ARGV: the id of a new batch, and how many entries it has at most. Returns id
+# and entries of the batch that is taken, by whomever, else of a new one; false when there is nothing. Entries stay in
+# their place until their batch is settled, and new ones come behind them: after a crash the same batch is found again.
+_NEXT_ENTRIES = """
+local taken = redis.call('GET', KEYS[2])
+if not taken then
+  local waiting = math.min(redis.call('LLEN', KEYS[1]), tonumber(ARGV[2]))
+  if waiting == 0 then return false end
+  taken = ARGV[1] .. ' ' .. waiting
+  redis.call('SET', KEYS[2], taken)
+end
+local id, count = string.match(taken, '^(%S+) (%d+)$')
+return {id, redis.call('LRANGE', KEYS[1], 0, count - 1)}
+"""
+
+# KEYS: as above. ARGV: the id of a batch that is written; another than the taken one has been settled before.
+_SETTLE_ENTRIES = """
+local id, count = string.match(redis.call('GET', KEYS[2]) or '', '^(%S+) (%d+)$')
+if id == ARGV[1] then
+  redis.call('LTRIM', KEYS[1], count, -1)
+  redis.call('DEL', KEYS[2])
+end
+"""
+
 
 class RedisCounters:
     """Counters that all workers share."""
@@ -72,7 +105,7 @@ class RedisCounters:
     def _connect(url: str, seconds: float) -> Any:
         return redis.Redis.from_url(url, socket_timeout=seconds, socket_connect_timeout=REDIS_TIMEOUT_SECONDS)
 
-    def take(self, limits: Sequence[Limit], finished: Mapping[str, int], parcel: str = "") -> RateLimitResult:
+    def take(self, limits: Sequence[Limit], finished: Finished, parcel: str = "") -> RateLimitResult:
         """Count a request under all its limits, unless one of them is used up; keep what was finished.
 
         `parcel` is the id of what was finished: if it comes again within two minutes, it is not counted again.
@@ -81,34 +114,50 @@ class RedisCounters:
         return tightest_result(bool(allowed), left, limits, counts)
 
     def keep(self, parcel: Batch) -> None:
-        """Keep what was finished, unless it is here already."""
+        """Add the finished usage of a parcel, unless it was added before."""
         self._run([], parcel)
 
     def _run(self, limits: Sequence[Limit], parcel: Batch) -> Any:
-        pairs = [part for field, count in parcel.fields.items() for part in (field, count)]
-        names = [*(f"limit:{limit.key}" for limit in limits), _USAGE]
-        if parcel.fields:
+        finished = parcel.finished
+        pairs = [part for field, count in finished.counts.items() for part in (field, count)]
+        names = [*(f"limit:{limit.key}" for limit in limits), _USAGE, _ENTRIES]
+        if finished:
             names.append(f"parcel:{parcel.id}")
-        arguments = [len(names), *names, len(limits), *(limit.most for limit in limits), *pairs]
+        given = [len(limits), *(limit.most for limit in limits), len(finished.counts), *pairs, *finished.entries]
         try:
-            return self._client.execute_command("EVALSHA", self._sha, *arguments)
+            return self._client.execute_command("EVALSHA", self._sha, len(names), *names, *given)
         except redis.exceptions.NoScriptError:  # a Redis that was restarted or flushed
-            return self._client.execute_command("EVAL", _SCRIPT, *arguments)
+            return self._client.execute_command("EVAL", _SCRIPT, len(names), *names, *given)
 
-    def drain(self) -> tuple[str, dict[str, int]] | None:
-        """Return a batch of what was finished: one that was left behind by a crash, or what has come since."""
+    def drain(self) -> tuple[str, Finished] | None:
+        """Return a batch of counts: one that was left behind by a crash, or what has come since.
+
+        With it come the entries that an older version put among them.
+        """
         found = self._patient.eval(_NEXT_BATCH, 2, _USAGE, _BATCHES, random_text(22))
         if found is None:
             return None
         batch_id: str = found.decode()
         held = self._patient.hgetall(self._name(batch_id))
-        return batch_id, {field.decode("utf-8", "replace"): int(count) for field, count in held.items()}
+        fields = {field.decode("utf-8", "replace"): int(count) for field, count in held.items()}
+        counts = {field: count for field, count in fields.items() if not field.startswith(_ENTRY_FIELD)}
+        entries = [field for field, times in fields.items() if field not in counts for _ in range(times)]
+        return batch_id, Finished(counts, [entry.removeprefix(_ENTRY_FIELD) for entry in entries])
+
+    def drain_entries(self) -> tuple[str, Finished] | None:
+        """Return a batch of the oldest entries; settle it before the next one is asked for."""
+        found = self._patient.eval(_NEXT_ENTRIES, 2, _ENTRIES, _TAKEN, random_text(22), ENTRIES_A_BATCH)
+        if found is None:
+            return None
+        batch_id, entries = found
+        return batch_id.decode(), Finished(entries=[entry.decode("utf-8", "replace") for entry in entries])
 
     def settle(self, batch_id: str) -> None:
-        """Forget a batch that is written."""
+        """Forget a batch that is written, of counts or of entries."""
         with self._patient.pipeline(transaction=True) as pipeline:
             pipeline.delete(self._name(batch_id))
             pipeline.lrem(_BATCHES, 0, batch_id)
+            pipeline.eval(_SETTLE_ENTRIES, 2, _ENTRIES, _TAKEN, batch_id)
             pipeline.execute()
 
     @staticmethod

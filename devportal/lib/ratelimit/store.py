@@ -1,4 +1,4 @@
-"""Where the counts of limits are: a cache that forgets nothing that still counts.
+"""The cache that holds the counts of rate limits: it never evicts entries that have not expired.
 
 django-ratelimit and allauth both use Django's default cache. In the embedded environment that is MemoryCache; in
 production Redis, which must not evict either.
@@ -13,7 +13,7 @@ CULL_FROM = 1000
 
 
 class MemoryCache(LocMemCache):
-    """Django's cache in the process, bounded by time and not by number: only what has expired is dropped."""
+    """Django's LocMemCache without a maximum number of entries: only expired ones are dropped."""
 
     _cache: dict[str, Any]
     _expire_info: dict[str, float | None]

@@ -1,4 +1,4 @@
-"""Counts one thing under one key in fixed windows of any length, with django-ratelimit."""
+"""Counting under a key in fixed windows of any length, with django-ratelimit."""
 
 import logging
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class RateLimited(Exception):
 
 
 def hit(rate: Rate, *key: object) -> None:
-    """Count something under `key`. Raises RateLimited beyond `rate`; RedisError, see Rate."""
+    """Count under `key`. Raises RateLimited beyond `rate`; RedisError if the store is unavailable (see Rate)."""
     try:
         count, wait = _count(rate.group, rate, key, increment=True)
         if count > rate.most:
@@ -47,7 +47,7 @@ def hit(rate: Rate, *key: object) -> None:
 
 
 def take_back(rate: Rate, *key: object) -> None:
-    """Undo one `hit`: what turned out well does not count. Counted beforehand, many at once can't slip through."""
+    """Undo one `hit`, for what succeeded. Counting before the attempt prevents races between parallel ones."""
     _count(_taken_back(rate), rate, key, increment=True)
 
 

@@ -1,7 +1,7 @@
-"""What counters with fixed windows of a minute are asked, and what they say."""
+"""Types of the counters: Limit (request), Verdict (result), Parcel (usage to be sent)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 WINDOW_SECONDS = 60
 
@@ -25,11 +25,22 @@ class RateLimitResult:
 
 
 @dataclass(frozen=True)
+class Finished:
+    """What finished calls left: how often each thing was counted, and the entries of logs."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    entries: Sequence[str] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.counts or self.entries)
+
+
+@dataclass(frozen=True)
 class Batch:
-    """What was finished, on its way to the shared counters; its id tells one that comes again ("" if empty)."""
+    """Finished usage to be sent to Redis; by its id a parcel that is sent again is recognized ("" if empty)."""
 
     id: str
-    fields: Mapping[str, int]
+    finished: Finished
 
 
 def tightest_result(allowed: bool, left: int, limits: Sequence[Limit], counts: Sequence[int]) -> RateLimitResult:

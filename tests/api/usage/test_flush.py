@@ -9,7 +9,7 @@ from django.db import DatabaseError, IntegrityError, connections, transaction
 from accounts.models import Account
 from api.models import UsageBatch, UsageBucket
 from api.usage import recording, store
-from devportal.lib.ratelimit.counters import Counters, LocalCounters, counters
+from devportal.lib.ratelimit.counters import Counters, Finished, LocalCounters, counters
 from tests.api.calls import ME, call
 from tests.api.conftest import Key, Mover
 from tests.factories import make_key, make_project
@@ -45,9 +45,9 @@ class Holder(LocalCounters):
 
     def __init__(self, counts: dict[str, int]) -> None:
         super().__init__()
-        self.batch: tuple[str, dict[str, int]] | None = ("batch-1", counts)
+        self.batch: tuple[str, Finished] | None = ("batch-1", Finished(counts))
 
-    def drain(self) -> tuple[str, dict[str, int]] | None:
+    def drain(self) -> tuple[str, Finished] | None:
         return self.batch
 
     def give_back(self, finished: Any) -> None:
@@ -128,11 +128,11 @@ def test_none_is_lost_while_it_is_flushed(key: Key) -> None:
     with ThreadPoolExecutor(8) as pool:
         work = [pool.submit(one, number) for number in range(500)]
         while not all(future.done() for future in work):
-            for _, _, counts in shared.drain():
-                for field, count in counts.items():
+            for _, _, finished in shared.drain():
+                for field, count in finished.counts.items():
                     drained[field] += count
-    for _, _, counts in shared.drain():
-        for field, count in counts.items():
+    for _, _, finished in shared.drain():
+        for field, count in finished.counts.items():
             drained[field] += count
     assert drained == {"a": 500, "b": 500}
 
@@ -150,7 +150,7 @@ def test_two_writers_at_once_add_up() -> None:
                 local = LocalCounters()
                 order = kinds if number % 2 else kinds[::-1]
                 fields = ["|".join(map(str, (*vars(kind).values(), 28_000_000 + turn, 0))) for kind in order]
-                local.give_back({field: fields.count(field) for field in dict.fromkeys(fields)})
+                local.give_back(Finished({field: fields.count(field) for field in dict.fromkeys(fields)}))
                 batch = local.drain()
                 assert batch is not None
                 with transaction.atomic():

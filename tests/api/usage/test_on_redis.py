@@ -11,7 +11,7 @@ from api.models import UsageBatch, UsageBucket
 from api.usage import recording
 from devportal.lib.ratelimit import counters as counting
 from devportal.lib.ratelimit import redis_counters
-from devportal.lib.ratelimit.counters import Counters, Limit, RedisCounters
+from devportal.lib.ratelimit.counters import Counters, Finished, Limit, RedisCounters
 from devportal.lib.ratelimit.windows import Batch
 from tests.api.calls import ME, call
 from tests.api.conftest import Key
@@ -113,7 +113,7 @@ def test_two_that_drain_at_once_see_one_batch(key: Key, shared: Counters, redis_
 
 def test_many_that_drain_at_once_lose_nothing(redis_url: str, store: Any) -> None:
     writers = [RedisCounters(redis_url) for _ in range(4)]
-    batches: dict[str, dict[str, int]] = {}
+    batches: dict[str, Finished] = {}
     done = threading.Event()
 
     def drain(writer: RedisCounters) -> None:
@@ -128,14 +128,14 @@ def test_many_that_drain_at_once_lose_nothing(redis_url: str, store: Any) -> Non
     for thread in threads:
         thread.start()
     for _ in range(300):
-        writers[0].take([Limit("x", 10_000)], {"f": 1})
+        writers[0].take([Limit("x", 10_000)], Finished({"f": 1}))
     done.set()
     for thread in threads:
         thread.join()
     while batch := writers[0].drain():
         batches[batch[0]] = batch[1]
         writers[0].settle(batch[0])
-    assert sum(counts["f"] for counts in batches.values()) == 300
+    assert sum(finished.counts["f"] for finished in batches.values()) == 300
     assert not list(store.scan_iter("usage*"))
 
 
@@ -163,9 +163,9 @@ def usage_on(store: Any) -> int:
 def test_a_parcel_that_comes_again_counts_once(redis_url: str, store: Any) -> None:
     shared = RedisCounters(redis_url)
     for _ in range(3):
-        shared.take([Limit("a", 10)], {"f": 2}, "one")
-        shared.keep(Batch("one", {"f": 2}))
-    shared.keep(Batch("two", {"f": 2}))
+        shared.take([Limit("a", 10)], Finished({"f": 2}), "one")
+        shared.keep(Batch("one", Finished({"f": 2})))
+    shared.keep(Batch("two", Finished({"f": 2})))
     assert usage_on(store) == 4
     # Remembered for a while, and not for ever.
     assert 0 < store.ttl("parcel:one") <= 120
@@ -225,7 +225,7 @@ def test_a_parcel_in_doubt_is_written_here_when_nobody_answers(redis_url: str, s
     with stopped(redis_url):
         made.take([Limit("a", 10)])
         made.shared = RedisCounters("redis://127.0.0.1:1/0")
-        assert [counts for _, _, counts in made.drain()] == [{"f": 1}]
+        assert [finished.counts for _, _, finished in made.drain()] == [{"f": 1}]
 
 
 def test_a_large_batch_is_drained_however_long_redis_takes(
@@ -233,21 +233,10 @@ def test_a_large_batch_is_drained_however_long_redis_takes(
 ) -> None:
     with slow_road(redis_url) as road:
         made = RedisCounters(road.url)
-        made.take([Limit("a", 10)], {"f": 1})
+        made.take([Limit("a", 10)], Finished({"f": 1}))
         road.delay = 3 * redis_counters.REDIS_TIMEOUT_SECONDS
         batch = made.drain()
         assert batch is not None
-        assert batch[1] == {"f": 1}
+        assert batch[1] == Finished({"f": 1}, [])
         made.settle(batch[0])
     assert not [*store.scan_iter("usage*"), *store.scan_iter("batches")]
-
-
-def test_log_entries_stop_at_a_bound_and_counts_go_on(redis_url: str, store: Any) -> None:
-    store.hset("usage", mapping={f"x{n}": 1 for n in range(200_000)})
-    shared = RedisCounters(redis_url)
-    shared.take([Limit("a", 10)], {"log|entry": 1, "f": 1})
-    assert store.hget("usage", "log|entry") is None
-    assert store.hget("usage", "f") == b"1"
-    store.hdel("usage", "x1", "x2")
-    shared.take([Limit("a", 10)], {"log|entry": 1})
-    assert store.hget("usage", "log|entry") == b"1"

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from api.models import LATENCY_FIELDS, UsageBucket, UsageDay, UsageHour, UsageTotal
 from api.usage import recording, store
 from api.usage.store import DAYS, HOURS, MINUTES, TOTALS, UsageCount, choose_granularity
-from devportal.lib.ratelimit.counters import counters
+from devportal.lib.ratelimit.counters import Finished, counters
 from oidc.models import Project
 from tests.factories import make_project
 
@@ -177,7 +177,7 @@ def test_what_was_counted_before_is_summed_up_by_the_migration(project: Project,
 def test_a_count_of_another_version_is_left_out(project: Project, caplog: pytest.LogCaptureFixture) -> None:
     local = counters().local
     good = "|".join(map(str, (project.pk, "key1", "", "me", 200, "", 28_000_000, 0)))
-    local.give_back({good: 2, "garbage": 1, good + "|more": 1, "": 1, "a|b|c|d|e|f|g|h": 1, good + "\x00": 1})
+    local.give_back(Finished({good: 2, "garbage": 1, good + "|more": 1, "": 1, "a|b|c|d|e|f|g|h": 1, good + "\x00": 1}))
     assert recording.flush_usage() == 2
     assert recording.flush_usage() == 0
     assert "can't be read" in caplog.text
@@ -196,7 +196,7 @@ def test_a_count_of_another_version_is_left_out(project: Project, caplog: pytest
 def test_numbers_that_no_call_has(field: str, project: Project) -> None:
     field = field.replace("1|", f"{project.pk}|", 1) if field.startswith("1|") else field
     good = "|".join(map(str, (project.pk, "key1", "", "me", 200, "", 28_000_000, 0)))
-    counters().local.give_back({field: 1, good: 1})
+    counters().local.give_back(Finished({field: 1, good: 1}))
     assert recording.flush_usage() == 1
 
 
@@ -213,5 +213,5 @@ def test_texts_that_no_call_has(project: Project) -> None:
             ("", "\udc80", "me", 200, ""),
         )
     ]
-    counters().local.give_back(dict.fromkeys([*fields, good], 1))
+    counters().local.give_back(Finished(dict.fromkeys([*fields, good], 1)))
     assert recording.flush_usage() == 1
