@@ -1,4 +1,4 @@
-"""A person's profile as claims, and where their picture is found."""
+"""Profile claims of a person, and the URL of their picture."""
 
 import hashlib
 import hmac
@@ -19,7 +19,7 @@ PICTURE_MAX_PIXELS = 40_000_000  # what an upload may unpack to; a phone's photo
 
 @dataclass(frozen=True)
 class Profile:
-    """What an app may learn about a person, before scopes narrow it."""
+    """The profile of a person in one sector, before it is narrowed by scopes."""
 
     email: str
     email_verified: bool
@@ -30,12 +30,12 @@ class Profile:
 
 
 def display_name(account: Account) -> str:
-    """Return what pages call a person: the name, or the address of someone who gave none."""
+    """Return the name that pages show: the full name, or the e-mail address if there is none."""
     return account.full_name or account.email
 
 
 def profile_of(account: Account, picture_key: str) -> Profile:
-    """Return the profile of `account` as the sector with this picture key sees it."""
+    """Return the profile of `account` in the sector with this picture key."""
     return Profile(
         email=account.email,
         email_verified=account.email_verified,
@@ -47,19 +47,19 @@ def profile_of(account: Account, picture_key: str) -> Profile:
 
 
 def picture_version(file_name: str | None, picture_key: str) -> str:
-    """Return a short text that changes with the picture and is alike in no two sectors."""
+    """Return a short hash that changes with the picture and differs between sectors."""
     return hmac.new(picture_key.encode(), (file_name or "").encode(), hashlib.sha256).hexdigest()[:12]
 
 
 def picture_url(file_name: str | None, picture_key: str) -> str | None:
-    """Return the sector's address of the picture, None without one."""
+    """Return the URL of the picture in the sector, None if there is no picture."""
     if not file_name:
         return None
     return f"{settings.AUTH_URL}/pictures/{picture_key}/{picture_version(file_name, picture_key)}.webp"
 
 
 def clean_picture(upload: io.BufferedIOBase) -> ContentFile[bytes]:
-    """Return an uploaded picture decoded and encoded anew: square, at most 512 pixels, nothing but pixels in it.
+    """Return an uploaded picture, re-encoded: square, at most 512 pixels a side, without metadata.
 
     Raises ValidationError for anything but a JPEG, PNG, WebP or GIF of a reasonable size.
     """

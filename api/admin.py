@@ -1,4 +1,4 @@
-"""Operators' view of the developer API. A key is told by its public id and last four characters, never by more."""
+"""Admin pages of API keys and the request log. A key shows its public id and last four characters, never more."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from oidc.models import Project
 def _revoke(request: HttpRequest, key: ApiKey, form: Any) -> str:
     assert isinstance(request.user, Account)
     keys.revoke_key(key, request.user)
-    return "The key is revoked. It counts everywhere within 30 seconds."
+    return "The key is revoked. This takes effect everywhere within 30 seconds."
 
 
 @admin.register(ApiKey)
@@ -37,8 +37,8 @@ class ApiKeyAdmin(ReadOnlyModelAdmin[ApiKey]):
         RowAction(
             "revoke",
             "Revoke",
-            "Within 30 seconds calls with this key are refused with invalid_api_key. It can't be brought back; its "
-            "owner can make another one.",
+            "Within 30 seconds calls with this key are refused with invalid_api_key. This can't be undone; its "
+            "owner can create another one.",
             _revoke,
             is_open=lambda request, row: row.revoked_at is None,
             icon="key_off",

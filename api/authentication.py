@@ -1,15 +1,17 @@
-"""Who calls: a credential from the Authorization header becomes a Caller, in one statement, or a documented error."""
+"""Authentication of `/v1`: a bearer credential becomes a Caller, in one SQL statement, or a documented error."""
 
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import DatabaseError
 from django.db.models import QuerySet
-from django.http import HttpRequest
 from oauth2_provider.utils import parse_bearer_token
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.request import Request
 
 from accounts.models import Account, PairwiseSubject
 from api import keys
-from api.errors import ApiError
+from api.errors import REALM, ApiError, unforeseen
 from api.models import ApiKey
 from devportal.lib import clock
 from devportal.lib.credentials import matches
@@ -37,13 +39,14 @@ def _keys(public_id: str) -> "QuerySet[Any, Any]":
 
 
 _READ_KEY = PreparedQuery(["public_id"], _keys)
+_SUSPENDED = "The project is suspended. Its owner can ask the service why."
 
 
 @dataclass(frozen=True)
 class Caller:
-    """A person, as one project knows them, and what the credential may read about them.
+    """An authenticated call: the person, their subject in the project, and the scopes of the credential.
 
-    `key` and `client` say who is counted: an API key's public id, or an app's client id; the other is "".
+    `key` or `client` is the caller for limits and usage: the public id of an API key, or a client id; the other is "".
     """
 
     account: Account
@@ -54,25 +57,39 @@ class Caller:
     client: str = ""
 
 
-@dataclass
-class RejectedCredential(Exception):
+class RejectedCredential(ApiError):
     """A credential that is dead, and whose it was, so that the refusal is counted where its developer sees it."""
 
-    error: ApiError
-    project: int
-    key: str = ""
-    client: str = ""
+    def __init__(self, code: str, message: str, *, project: int, key: str = "", client: str = "") -> None:
+        super().__init__(code, message)
+        self.project = project
+        self.key = key
+        self.client = client
 
 
-def authenticate(request: HttpRequest) -> Caller:
-    """Return the caller. Raises ApiError for a credential that is nobody's, Refused for a dead one.
+class BearerAuthentication(BaseAuthentication):
+    """A key or an access token in the Authorization header: `request.auth` is the Caller, `request.user` the Account.
 
     A token in the query or body is never read (RFC 6750 §2.1 only).
     """
-    raw = parse_bearer_token(request.META.get("HTTP_AUTHORIZATION"))
-    if raw is None:
-        raise ApiError("unauthenticated", "Send a credential as: Authorization: Bearer <credential>.")
-    return _by_key(raw) if keys.looks_like_key(raw) else _by_token(raw)
+
+    def authenticate(self, request: Request) -> tuple[Account, Caller] | None:
+        """Return whose credential was sent, None if there was none.
+
+        Raises ApiError for a credential that is nobody's, Refused for a dead one.
+        """
+        raw = parse_bearer_token(request.META.get("HTTP_AUTHORIZATION"))
+        if raw is None:
+            return None
+        try:
+            caller = _by_key(raw) if keys.looks_like_key(raw) else _by_token(raw)
+        except DatabaseError as failure:
+            raise unforeseen(failure) from failure
+        return caller.account, caller
+
+    def authenticate_header(self, request: Request) -> str:
+        """Return the challenge by which Django REST framework knows that a failure is a 401."""
+        return f'Bearer realm="{REALM}"'
 
 
 def _by_key(raw: str) -> Caller:
@@ -83,10 +100,10 @@ def _by_key(raw: str) -> Caller:
         raise ApiError("invalid_api_key", "This API key is unknown.")
     expired = row.expires_at is not None and row.expires_at <= clock.now()
     if row.revoked_at is not None or expired or not row.owner.is_active or row.project.is_deleted:
-        error = ApiError("invalid_api_key", "This API key is revoked or expired.")
-        raise RejectedCredential(error, row.project_id, key=row.public_id)
+        text = "This API key is revoked or expired."
+        raise RejectedCredential("invalid_api_key", text, project=row.project_id, key=row.public_id)
     if row.project.is_suspended:
-        raise RejectedCredential(_suspended(), row.project_id, key=row.public_id)
+        raise RejectedCredential("project_suspended", _SUSPENDED, project=row.project_id, key=row.public_id)
     permissions = frozenset(row.permissions.split())
     return Caller(row.owner, row.subject, row.project, permissions, key=row.public_id)
 
@@ -103,16 +120,12 @@ def _by_token(raw: str) -> Caller:
     client, project = connection.client, connection.client.project
     is_dead = row.expires <= clock.now() or project.is_deleted or not families.is_granted(row.family)
     if is_dead or client.first_party or not client.enabled:
-        error = ApiError("invalid_token", "The access token is expired, its access was removed, or its app is off.")
-        raise RejectedCredential(error, project.pk, client=client.client_id)
+        text = "The access token is expired, its access was removed, or its app is off."
+        raise RejectedCredential("invalid_token", text, project=project.pk, client=client.client_id)
     if project.is_suspended:
-        raise RejectedCredential(_suspended(), project.pk, client=client.client_id)
+        raise RejectedCredential("project_suspended", _SUSPENDED, project=project.pk, client=client.client_id)
     still_allowed = frozenset(families.effective_scopes(row.family))
     scopes = frozenset(row.scope.split()) & still_allowed
     assert connection.account is not None
     assert connection.subject is not None
     return Caller(connection.account, connection.subject, project, scopes, client=client.client_id)
-
-
-def _suspended() -> ApiError:
-    return ApiError("project_suspended", "The project is suspended. Its owner can ask the service why.")

@@ -1,17 +1,24 @@
-"""The errors of the developer API (specification 7.1): one table, one envelope."""
+"""The errors of the developer API: one table, one envelope, and the EXCEPTION_HANDLER that puts every failure in it."""
 
-from dataclasses import dataclass
+import logging
+from typing import Any
 
 from django.conf import settings
-from django.http import HttpResponse, JsonResponse
+from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
+from django.db import DatabaseError
+from django.http import Http404, JsonResponse
+from rest_framework import exceptions
 
+from accounts.sources import SourceFailed
 from devportal.lib import well_known
 from devportal.lib.cors import allow_any_origin
+
+log = logging.getLogger(__name__)
 
 # API keys and access tokens are good here; at userinfo, which has a realm of its own, only the latter.
 REALM = "api"
 METADATA = "oauth-protected-resource"
-METHODS = ("GET", "HEAD")  # of everything here; the server leaves the body out of an answer to HEAD
+METHODS = ("GET", "HEAD")  # of every endpoint; the server omits the body of an answer to HEAD
 EXPOSED_HEADERS = (
     "WWW-Authenticate",
     "Retry-After",
@@ -22,7 +29,7 @@ EXPOSED_HEADERS = (
     "X-Request-ID",
 )
 
-# Status and cause by code; the cause is what the schema and the docs say.
+# Error code -> HTTP status, and cause as the OpenAPI schema and the docs state it.
 ERRORS: dict[str, tuple[int, str]] = {
     "unauthenticated": (401, "No credential was sent."),
     "invalid_api_key": (401, "The API key is unknown, revoked or expired."),
@@ -37,18 +44,15 @@ ERRORS: dict[str, tuple[int, str]] = {
 }
 
 
-@dataclass(eq=False)
-class ApiError(Exception):
+class ApiError(exceptions.APIException):
     """A refused call. `scopes` are those that would work; `retry_after` is in seconds."""
 
-    code: str
-    message: str
-    scopes: tuple[str, ...] = ()
-    retry_after: int | None = None
-
-    @property
-    def status(self) -> int:
-        return ERRORS[self.code][0]
+    def __init__(self, code: str, message: str, scopes: tuple[str, ...] = (), retry_after: int | None = None) -> None:
+        super().__init__(message, code)
+        self.status_code = ERRORS[code][0]
+        self.code = code
+        self.scopes = scopes
+        self.retry_after = retry_after
 
     @property
     def challenge(self) -> str | None:
@@ -57,35 +61,71 @@ class ApiError(Exception):
         RFC 6750 §3 wants a parameter in any case, and no error where no credential came; RFC 9728 §5.1 has the 401
         say where this API is described.
         """
-        if self.status not in (401, 403):
+        if self.status_code not in (401, 403):
             return None
         parameters = {"realm": REALM}
-        if self.status == 403:
+        if self.status_code == 403:
             parameters["error"] = "insufficient_scope"
         elif self.code != "unauthenticated":
             parameters["error"] = "invalid_token"
         if self.scopes:
             parameters["scope"] = " ".join(self.scopes)
-        if self.status == 401:
+        if self.status_code == 401:
             parameters["resource_metadata"] = well_known.address(settings.BASE_URL, METADATA)
         return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parameters.items())
 
 
+class ErrorResponse(JsonResponse):
+    """The envelope of an error, with the headers that belong to it."""
+
+    def __init__(self, error: ApiError) -> None:
+        super().__init__({"error": {"code": error.code, "message": error.detail}}, status=error.status_code)
+        self.code = error.code
+        if error.challenge:
+            self["WWW-Authenticate"] = error.challenge
+        if error.retry_after is not None:
+            self["Retry-After"] = str(error.retry_after)
+        if error.code == "method_not_allowed":
+            self["Allow"] = ", ".join(METHODS)
+        self["Cache-Control"] = "no-store"
+        allow_any_origin(self, EXPOSED_HEADERS)
+
+
 def wrong_method() -> ApiError:
-    """Return the refusal of a method that is none of METHODS."""
+    """Return the `method_not_allowed` error."""
     return ApiError("method_not_allowed", "Use GET.")
 
 
-def error_response(error: ApiError) -> HttpResponse:
-    """Return the envelope of specification 2.3 for `error`."""
-    body = {"error": {"code": error.code, "message": error.message}}
-    response = JsonResponse(body, status=error.status)
-    if error.challenge:
-        response["WWW-Authenticate"] = error.challenge
-    if error.retry_after is not None:
-        response["Retry-After"] = str(error.retry_after)
-    if error.code == "method_not_allowed":
-        response["Allow"] = ", ".join(METHODS)
-    response["Cache-Control"] = "no-store"
-    allow_any_origin(response, EXPOSED_HEADERS)
-    return response
+def exception_handler(error: Exception, context: dict[str, Any]) -> ErrorResponse:
+    """Return the envelope of whatever a view raised; Django REST framework's setting names this function."""
+    return ErrorResponse(error if isinstance(error, ApiError) else _known(error) or unforeseen(error))
+
+
+def _known(error: Exception) -> ApiError | None:
+    """Return what Django REST framework or Django refused, as an error of ERRORS; None for what is no refusal."""
+    match error:
+        case exceptions.NotAuthenticated():
+            return ApiError("unauthenticated", "Send a credential as: Authorization: Bearer <credential>.")
+        case exceptions.AuthenticationFailed():
+            return ApiError("invalid_token", str(error))
+        case exceptions.PermissionDenied():
+            return ApiError("insufficient_scope", str(error))
+        case DjangoPermissionDenied():
+            return ApiError("insufficient_scope", "The credential may not do this.")
+        case exceptions.NotFound() | Http404():
+            return ApiError("not_found", "There is no such endpoint.")
+        case exceptions.MethodNotAllowed():
+            return wrong_method()
+        case exceptions.Throttled():
+            text = "Too many requests. Wait as long as Retry-After says."
+            return ApiError("rate_limited", text, retry_after=error.wait)
+    return None
+
+
+def unforeseen(error: Exception) -> ApiError:
+    """Return what a caller learns of a failure: that something behind the endpoint is down, or nothing at all."""
+    if isinstance(error, SourceFailed | DatabaseError):
+        log.warning("Something behind /v1 is down.", exc_info=error)
+        return ApiError("upstream_unavailable", "The service behind this endpoint is down. Retry shortly.")
+    log.error("A /v1 call failed.", exc_info=error)
+    return ApiError("internal_error", "The service failed. Try again.")

@@ -1,4 +1,4 @@
-"""API keys: making, recognising and revoking them."""
+"""API keys: creating, parsing and revoking them."""
 
 import binascii
 import re
@@ -36,7 +36,7 @@ _BODY = re.compile(
 
 
 def checksum(text: str) -> str:
-    """Return the CRC-32 of `text` in six base-62 digits: it tells a typo, and nothing about the secret."""
+    """Return the CRC-32 of `text` in six base-62 digits: it detects typos without a query."""
     number = binascii.crc32(text.encode())
     digits = ""
     for _ in range(CHECKSUM_LENGTH):
@@ -48,7 +48,7 @@ def checksum(text: str) -> str:
 def create_key(
     project: Project, owner: Account, name: str, permissions: list[str], expires_at: datetime | None = None
 ) -> tuple[ApiKey, str]:
-    """Return a fresh key: its row, and the raw value, which is shown once."""
+    """Create an API key; return its row and the raw key, which is shown once."""
     public_id = random_text(PUBLIC_ID_LENGTH)
     unchecked = f"{settings.API_KEY_PREFIX}{public_id}_{random_text(SECRET_LENGTH)}"
     raw = unchecked + checksum(unchecked)
@@ -71,9 +71,9 @@ def create_key(
 def create_key_for_member(
     project: Project, owner: Account, name: str, permissions: list[str], expires_at: datetime | None = None
 ) -> tuple[ApiKey, str]:
-    """Return a fresh key of a member of `project`, as `create_key` does.
+    """Create an API key for a member of `project`; return its row and the raw key.
 
-    Raises QuotaExceeded beyond KEYS_PER_PROJECT live keys, Gone when the owner is no member (any more).
+    Raises QuotaExceeded beyond KEYS_PER_PROJECT live keys, Gone if the owner is not a member.
     """
     with transaction.atomic():
         # With the project locked nobody leaves it meanwhile, and the count is exact.
@@ -83,14 +83,12 @@ def create_key_for_member(
         live = ApiKey.objects.filter(project=project, revoked_at=None).exclude(expires_at__lte=clock.now())
         if live.count() >= settings.KEYS_PER_PROJECT:
             most = settings.KEYS_PER_PROJECT
-            raise QuotaExceeded(
-                f"This project has {most} live keys, which is as many as it may have. Revoke one first."
-            )
+            raise QuotaExceeded(f"This project has {most} live keys, which is the maximum. Revoke one first.")
         return create_key(project, owner, name, permissions, expires_at)
 
 
 def _shown(key: ApiKey) -> dict[str, Any]:
-    """Return what the trail keeps of a key."""
+    """Return the fields of a key that go into the audit trail."""
     expires_at = key.expires_at.isoformat() if key.expires_at else None
     return {"name": key.name, "permissions": key.permissions.split(), "expires_at": expires_at}
 
@@ -100,12 +98,12 @@ def _report(action: str, key: ApiKey, actor: Account | None, **fields: Any) -> N
 
 
 def looks_like_key(raw: str) -> bool:
-    """Tell whether a credential claims to be an API key."""
+    """Return whether a credential has the prefix of API keys."""
     return raw.startswith(settings.API_KEY_PREFIX)
 
 
 def parse_public_id(raw: str) -> str | None:
-    """Return the public id in a raw key; None, without asking anybody, for a typo or garbage."""
+    """Return the public id in a raw key, or None if its form or checksum is wrong; no query."""
     match = _BODY.fullmatch(raw[len(settings.API_KEY_PREFIX) :])
     if match is None or checksum(raw[:-CHECKSUM_LENGTH]) != raw[-CHECKSUM_LENGTH:]:
         return None
@@ -113,7 +111,7 @@ def parse_public_id(raw: str) -> str | None:
 
 
 def revoke_key(key: ApiKey, actor: Account | None = None) -> None:
-    """End a key; it counts everywhere at the next call."""
+    """Revoke a key; the next call with it is refused."""
     with transaction.atomic():
         if ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=clock.now()):
             _report("api_key.revoked", key, actor, before=_shown(key))
@@ -121,7 +119,7 @@ def revoke_key(key: ApiKey, actor: Account | None = None) -> None:
 
 @receiver(profile_read)
 def key_reads_profile(sender: Any, account: Account, sector: str, **kwargs: Any) -> bool:
-    """Tell whether a live key of the person in the project shows their own profile, and so their photo."""
+    """Return whether a live key of the person in the project may read their profile (receiver of `profile_read`)."""
     of_project = ApiKey.objects.filter(owner=account, project__public_id=sector, revoked_at=None)
     live = of_project.filter(project__suspended_at=None, project__deleted_at=None).exclude(expires_at__lte=clock.now())
     return any(READS_PROFILE in permissions.split() for permissions in live.values_list("permissions", flat=True))
@@ -129,19 +127,19 @@ def key_reads_profile(sender: Any, account: Account, sector: str, **kwargs: Any)
 
 @receiver(post_delete, sender=ProjectMember)
 def revoke_keys_of_former_member(sender: Any, instance: ProjectMember, **kwargs: Any) -> None:
-    """A key dies when its owner leaves the project."""
+    """Revoke the keys of a member who leaves or is removed."""
     left = ApiKey.objects.filter(project_id=instance.project_id, owner_id=instance.account_id, revoked_at=None)
     left.update(revoked_at=clock.now())
 
 
 @receiver(access_ended)
 def revoke_keys_of_who_may_not_go_on(sender: Any, account: Account, **kwargs: Any) -> None:
-    """A deactivated person's keys die, and do not come back with the account."""
+    """Revoke the keys of a deactivated person; reactivation does not bring them back."""
     for key in ApiKey.objects.filter(owner=account, revoked_at=None).select_related("project").order_by("pk"):
         revoke_key(key)
 
 
 @receiver(project_ended)
 def revoke_keys_of_project(sender: Any, project: Project, **kwargs: Any) -> None:
-    """A deleted project's keys die with it, and a restored one gets new ones."""
+    """Revoke the keys of a deleted project; restoring it does not bring them back."""
     ApiKey.objects.filter(project=project, revoked_at=None).update(revoked_at=clock.now())

@@ -1,4 +1,4 @@
-"""API keys, and how often what was called."""
+"""API keys, usage counts and the request log."""
 
 from django.conf import settings
 from django.db import models
@@ -7,7 +7,7 @@ from devportal.lib import clock
 
 
 class ApiKey(models.Model):
-    """A key with which its owner's programs read the owner's own account, as one project knows it.
+    """An API key: it reads its owner's account, with the owner's subject in its project.
 
     The raw key is `prefix + public_id + "_" + secret + checksum`; only its SHA-256 is stored.
     """
@@ -31,19 +31,19 @@ class ApiKey(models.Model):
 
     @property
     def state(self) -> str:
-        """Whether the key works: live, expired or revoked."""
+        """The state of the key: live, expired or revoked."""
         if self.revoked_at is not None:
             return "revoked"
         return "expired" if self.expires_at is not None and self.expires_at <= clock.now() else "live"
 
 
-# Upper edges of the latency classes, in milliseconds; what takes longer falls into the last class.
+# Upper edges of the latency classes, in milliseconds; the last class has none.
 LATENCY_EDGES_MS = (5, 10, 25, 50, 100, 250, 1000)
 LATENCY_FIELDS = (*(f"ms_{edge}" for edge in LATENCY_EDGES_MS), "ms_more")
 
 
 class UsageCounts(models.Model):
-    """How many calls of one kind a stretch of time saw, and how long they took."""
+    """Abstract: the number of calls of one kind in one period, and their latency histogram."""
 
     project = models.ForeignKey("oidc.Project", models.CASCADE, related_name="+", db_index=False)
     endpoint = models.CharField(max_length=32)
@@ -64,7 +64,7 @@ class UsageCounts(models.Model):
 
 
 class UsageCountsByCaller(UsageCounts):
-    """The same, parted by who called: a key's public id, or a client's id; the other is ""."""
+    """Abstract: the same, split by caller: the public id of a key, or a client id; the other is ""."""
 
     credential = models.CharField(max_length=16, blank=True)
     client = models.CharField(max_length=255, blank=True)
@@ -84,7 +84,7 @@ def _one_row_each(moment: str, *who: str) -> list[models.BaseConstraint]:
 
 
 class UsageBucket(UsageCountsByCaller):
-    """The calls of a minute."""
+    """Calls per minute and caller."""
 
     minute = models.DateTimeField()
 
@@ -106,7 +106,7 @@ class UsageHour(UsageCountsByCaller):
 
 
 class UsageDay(UsageCountsByCaller):
-    """The calls of a day in UTC."""
+    """Calls per day (UTC) and caller."""
 
     day = models.DateTimeField()
 
@@ -116,7 +116,7 @@ class UsageDay(UsageCountsByCaller):
 
 
 class UsageTotal(UsageCounts):
-    """The calls of an hour, whoever made them."""
+    """Calls per hour, of all callers together."""
 
     hour = models.DateTimeField()
 
@@ -125,7 +125,7 @@ class UsageTotal(UsageCounts):
 
 
 class RequestLog(models.Model):
-    """One call that a credential of a project made: what was asked and answered, never a credential or a person.
+    """One call with a credential of a project: request and answer, without credential or personal data.
 
     Written in batches beside the counts, kept for REQUEST_LOG_DAYS.
     """
@@ -154,7 +154,7 @@ class RequestLog(models.Model):
 
 
 class UsageBatch(models.Model):
-    """A batch of counts that is in the buckets: one that comes again, after a crash, is not counted again."""
+    """The id of a batch of counts that was stored: a batch that is retried after a crash is not counted again."""
 
     batch_id = models.CharField(max_length=64, unique=True)
     written_at = models.DateTimeField(auto_now_add=True)

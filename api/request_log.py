@@ -1,4 +1,4 @@
-"""The request log: one row a call, travelling and written with the counts (api/usage/recording.py)."""
+"""The request log: one row per call, queued and stored with the usage counts (api/usage/recording.py)."""
 
 import re
 from typing import Any
@@ -14,24 +14,24 @@ _VERSION_OR_WORDS = re.compile(r"v\d{1,2}|[A-Za-z][A-Za-z_.-]{0,23}")
 
 
 def mask_subject(sub: str) -> str:
-    """Return as much of a user id as tells one person from another in a log: its ends, if that leaves most of it."""
+    """Return a `sub` masked for the log: its first and last four characters; nothing of a short one."""
     return f"{sub[:4]}…{sub[-4:]}" if len(sub) >= 16 else "…" if sub else ""
 
 
 def plain(path: str) -> str:
-    """Return a path that nobody here made, with only those parts that can be no credential and nobody's number."""
+    """Return an unknown path for the log: parts that could be a credential or an id become `…`."""
     parts = path.split("/", 10)[:10]
     return "/".join(part if not part or _VERSION_OR_WORDS.fullmatch(part) else "…" for part in parts)
 
 
 def record_request(**values: Any) -> None:
-    """Keep one finished call; `values` are RequestLog's fields, `at` apart."""
+    """Queue the entry of one finished call; `values` are the fields of RequestLog except `at`."""
     cut = {name: log_buffer.storable_text(values[name], longest) for name, longest in _LONGEST.items()}
     log_buffer.append(LOG, values | cut | {"at": clock.now().timestamp()})
 
 
 def _write(entries: list[dict[str, Any]]) -> None:
-    """Store entries; those of a project that has gone are dropped."""
+    """Store entries; those of deleted projects are dropped."""
     rows = [row for entry in entries if (row := log_buffer.build_row(RequestLog, entry)) is not None]
     known = set(Project.objects.filter(pk__in={row.project_id for row in rows}).values_list("pk", flat=True))
     RequestLog.objects.bulk_create((row for row in rows if row.project_id in known), batch_size=_ROWS_A_STATEMENT)

@@ -1,4 +1,4 @@
-"""What this API says of itself to OAuth clients: a protected resource, and who issues tokens for it (RFC 9728)."""
+"""Protected resource metadata of the developer API (RFC 9728)."""
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -19,11 +19,11 @@ def metadata(request: HttpRequest, rest: str | None = None) -> HttpResponse:
     if is_preflight(request):
         return preflight_answer(("GET",))
     if request.method not in errors.METHODS:
-        return errors.error_response(errors.wrong_method())
+        return errors.ErrorResponse(errors.wrong_method())
     document = {
         "resource": settings.BASE_URL,  # the `aud` of access tokens
         "authorization_servers": [settings.ISSUER],
-        # What may be asked for to come here; `openid` opens `id`, and every request has to hold it.
+        # The scopes to request for this API; `openid` is required in every authorization request.
         "scopes_supported": [name for name in SCOPES if name != OFFLINE_ACCESS],
         "bearer_methods_supported": ["header"],
         "resource_name": f"{settings.SERVICE_NAME} developer API",

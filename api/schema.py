@@ -1,16 +1,29 @@
-"""What the OpenAPI document says of each endpoint: bodies, headers, examples and every error.
+"""OpenAPI descriptions of each endpoint: bodies, headers, examples and errors.
 
-`not_found` is no endpoint's: it stands in the description of the whole.
+`not_found` belongs to no endpoint: it is in the description of the document.
 """
 
 from typing import Any
 
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, inline_serializer
 from rest_framework import serializers
 
+from api.authentication import BearerAuthentication
 from api.errors import ERRORS
 
 _STATES = ["Trial", "Active", "PastDue", "CancelledPeriodActive", "Cancelled", "Expired", "free"]
+
+
+class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How the document names the credential of every view that has BearerAuthentication."""
+
+    target_class = BearerAuthentication
+    name = "bearer"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer"}
 
 
 class ErrorDetailSerializer(serializers.Serializer):  # type: ignore[type-arg]

@@ -1,24 +1,27 @@
-"""The OpenAPI document, and a page to try it on, from the package's own bundled files."""
+"""The OpenAPI document, and Swagger UI from the files that its package bundles."""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
+from django.http import HttpResponse
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiJsonRenderer
 from drf_spectacular.views import SpectacularSwaggerSplitView
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.views import exception_handler
 
 from api import errors
 from api.views import Endpoint
-from devportal.lib.cors import allow_any_origin
 
 SCHEMA_MAX_AGE = 3600
 
 
 @functools.cache
 def _document() -> bytes:
-    """Return the document; it depends on the code and the settings alone, so it is made once."""
+    """Return the OpenAPI document as JSON; cached, since it depends on code and settings only."""
     generator = SchemaGenerator(urlconf="api.urls")  # type: ignore[no-untyped-call]
     schema = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     rendered: bytes = OpenApiJsonRenderer().render(schema, renderer_context={})
@@ -26,24 +29,32 @@ def _document() -> bytes:
 
 
 class Document(Endpoint):
-    """GET /v1/openapi.json: for everybody, and no query changes it. Another method is refused as everywhere."""
+    """GET /v1/openapi.json: the OpenAPI document, without authentication; other methods are 405."""
 
     name = "openapi.json"
+    permission_classes = (AllowAny,)
+    schema = None  # it does not list itself
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if request.method not in errors.METHODS:
-            return super().dispatch(request, *args, **kwargs)
+    def get_authenticators(self) -> list[BaseAuthentication]:
+        """Ask nobody who reads it for a credential, and so count nothing; a refused method is counted as everywhere."""
+        return [] if self.request.method in errors.METHODS else super().get_authenticators()
+
+    def get(self, request: Request) -> HttpResponse:
+        """Read this document."""
         response = HttpResponse(_document(), content_type="application/json")
-        allow_any_origin(response, errors.EXPOSED_HEADERS)
         response["Cache-Control"] = f"public, max-age={SCHEMA_MAX_AGE}"
         return response
 
 
 class TryItView(SpectacularSwaggerSplitView):
-    """GET /docs/api/: its script comes from an address of its own, because the policy allows none inline."""
+    """GET /docs/api/: Swagger UI, its script at a URL of its own: the Content-Security-Policy forbids inline script."""
 
     template_name = "api/try_it.html"
     template_name_js = "drf_spectacular/swagger_ui.js"
+
+    def get_exception_handler(self) -> Callable[..., Any]:
+        """Return Django REST framework's own: this is a page, and the envelope is for programs."""
+        return exception_handler
 
 
 try_it = TryItView.as_view(url_name="openapi")

@@ -1,7 +1,11 @@
-"""The limits of specification 8, and what every counted answer says about them."""
+"""How often /v1 may be called and credentials be guessed there (docs/limits.md), and what counted answers say of it."""
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from rest_framework.request import Request
+from rest_framework.throttling import BaseThrottle
+from rest_framework.views import APIView
 
 from api.authentication import Caller
 from api.errors import ApiError
@@ -10,34 +14,43 @@ from devportal.lib.ratelimit import limits
 from devportal.lib.ratelimit.counters import Limit, RateLimitResult, counters
 
 
-def count_call(caller: Caller) -> RateLimitResult:
-    """Count a call: per key or app, and per person within an app."""
+class CallThrottle(BaseThrottle):
+    """The limits of one key, or of one app and one person within it: counted together, in one round trip."""
+
+    verdict: RateLimitResult | None = None
+
+    def allow_request(self, request: Request, view: APIView) -> bool:
+        """Count the call of a known caller; any other has no limit of its own."""
+        if not isinstance(request.auth, Caller):
+            return True
+        self.verdict = counters().take(_limits_of(request.auth))
+        return self.verdict.allowed
+
+    def wait(self) -> float | None:
+        """Return the seconds until the minute ends."""
+        return self.verdict.reset if self.verdict else None
+
+    def tell(self, response: HttpResponseBase) -> None:
+        """Tell the tightest limit on an answer that was counted."""
+        if self.verdict:
+            response["RateLimit-Limit"] = str(self.verdict.limit)
+            response["RateLimit-Remaining"] = str(self.verdict.remaining)
+            response["RateLimit-Reset"] = str(self.verdict.reset)
+
+
+def _limits_of(caller: Caller) -> list[Limit]:
     if caller.key:
-        return counters().take([Limit(f"key:{caller.key}", settings.API_CALLS_PER_MINUTE)])
-    return counters().take(
-        [
-            Limit(f"app:{caller.client}", settings.API_CALLS_PER_MINUTE),
-            Limit(f"person:{caller.client}:{caller.subject.sub}", settings.API_CALLS_PER_PERSON_PER_MINUTE),
-        ]
-    )
-
-
-def rate_limited_error(verdict: RateLimitResult) -> ApiError:
-    """Return the refusal of a caller beyond its limits."""
-    return ApiError("rate_limited", "Too many requests. Wait as long as Retry-After says.", retry_after=verdict.reset)
-
-
-def add_limit_headers(response: HttpResponse, verdict: RateLimitResult) -> None:
-    """Tell the tightest limit on an answer that was counted."""
-    response["RateLimit-Limit"] = str(verdict.limit)
-    response["RateLimit-Remaining"] = str(verdict.remaining)
-    response["RateLimit-Reset"] = str(verdict.reset)
+        return [Limit(f"key:{caller.key}", settings.API_CALLS_PER_MINUTE)]
+    return [
+        Limit(f"app:{caller.client}", settings.API_CALLS_PER_MINUTE),
+        Limit(f"person:{caller.client}:{caller.subject.sub}", settings.API_CALLS_PER_PERSON_PER_MINUTE),
+    ]
 
 
 def count_invalid_credential(request: HttpRequest) -> None:
-    """Count a credential that is nobody's, by address. Raises ApiError when there were too many.
+    """Count an unknown credential, by IP address. Raises ApiError beyond API_GUESSES_PER_MINUTE.
 
-    Only such credentials are counted and refused here, so this touches nobody's own budget.
+    Calls with a known credential are neither counted nor refused here.
     """
     try:
         limits.check_rate("guesses", limit_key(request), settings.API_GUESSES_PER_MINUTE)

@@ -1,4 +1,4 @@
-"""Everything under /v1, what describes it, and an error in its own envelope for everything else there."""
+"""URLs of `/v1`, its OpenAPI document and metadata; every other path under `/v1` is a 404 in the API's envelope."""
 
 from django.urls import path, re_path
 

@@ -1,111 +1,158 @@
-"""/v1: parse, ask, answer.
+"""/v1: the endpoints, and the policies that they share.
 
-Real DRF views, so that the schema is read off what is served; their `dispatch` goes the short way, because DRF's own
-costs as much as all the rest of a call.
+Each policy is declared on the view, as Django REST framework has it: who calls (api/authentication.py), how often
+(api/throttling.py), with which scopes (api/permissions.py). What it raises becomes an answer in api/errors.py.
 """
 
 import hashlib
 import json
-import logging
 import time
 from typing import Any
 
-from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import APIException
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
+from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
 from accounts.plans import sources as plan_sources
-from accounts.sources import SourceFailed
 from api import errors, request_log, schema, throttling
-from api.authentication import Caller, RejectedCredential, authenticate
+from api.authentication import BearerAuthentication, Caller, RejectedCredential
 from api.errors import ApiError
-from api.profile import ACCOUNT_READ, accepted_scopes, profile_for
+from api.permissions import HasScope
+from api.profile import ACCOUNT_READ, profile_for
 from api.usage import recording
 from devportal.lib import request_id
 from devportal.lib.cors import allow_any_origin, is_preflight, preflight_answer
-from devportal.lib.ratelimit.counters import RateLimitResult
 
-log = logging.getLogger(__name__)
-
-# What calls of a path that is no endpoint are counted under: one name for all of them, and no endpoint's.
+# The endpoint name under which calls of unknown paths are counted, all together.
 NOWHERE = "(none)"
 
 
+class JsonAlone(BaseContentNegotiation):
+    """JSON, whatever the caller would accept."""
+
+    def select_parser(self, request: Request, parsers: list[BaseParser]) -> BaseParser:
+        return parsers[0]
+
+    def select_renderer(
+        self, request: Request, renderers: list[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        return renderers[0], renderers[0].media_type
+
+
 class Endpoint(APIView):
-    """What every endpoint shares: the order of its refusals, one envelope for errors, limits, usage, CORS."""
+    """What every endpoint shares: its policies, the order of its refusals, usage, CORS."""
 
     name = ""  # what its calls are counted under
+    http_method_names = [method.lower() for method in errors.METHODS]
+    authentication_classes = (BearerAuthentication,)
+    throttle_classes = (throttling.CallThrottle,)
+    permission_classes = (IsAuthenticated,)
+    content_negotiation_class = JsonAlone
+    required_scopes: tuple[str, ...] = ()  # of which HasScope asks an access token for one
+    required_permissions: tuple[str, ...] = ()  # and an API key
+
+    format_kwarg = None  # no path has a suffix
+    started = 0.0
+    whose: recording.CallOwner | None = None  # the call is counted for them; a call of nobody known is not
+    throttles: list[BaseThrottle] = []
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Answer a preflight, which is no call, or a call."""
         if is_preflight(request):
             return preflight_answer(("GET",))
+        self.started = time.perf_counter()
         try:
-            return self._answer(request)
-        except ApiError as error:
-            return errors.error_response(error)
-        except Exception as error:  # noqa: BLE001  (one envelope, whatever failed)
-            return errors.error_response(unexpected_error(error))
+            return super().dispatch(request, *args, **kwargs)
+        finally:
+            self._untie()
 
-    def misfit(self, request: HttpRequest) -> ApiError | None:
-        """Return why nobody at all can be answered: the method, or for `Nowhere` the path."""
-        return None if request.method in errors.METHODS else errors.wrong_method()
+    def _untie(self) -> None:
+        """Undo the circles: Django's from the view to its own `head`, and that of the request through its context.
 
-    def _answer(self, request: HttpRequest) -> HttpResponse:
-        started = time.perf_counter()
-        misfit = self.misfit(request)
-        caller = self._identify(request, misfit, started)
-        verdict = throttling.count_call(caller)
-        failure: ApiError | None = None
+        Without them a call is gone when it is answered; the garbage collector would take longer than the view.
+        """
+        vars(self).pop("head", None)
+        self.request.parser_context.clear()
+
+    @property
+    def default_response_headers(self) -> dict[str, str]:
+        """None: only a 405 says what is allowed."""
+        return {}
+
+    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+        """Keep at hand what every call reads several times: through the wrapper each reading is a failed look-up."""
+        wrapped = super().initialize_request(request, *args, **kwargs)
+        wrapped.META, wrapped.method, wrapped.path = request.META, request.method, request.path
+        return wrapped
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Check in the order that docs/api.md promises: the limits, path and method, credential, scopes."""
+        if self.content_negotiation_class is not JsonAlone:
+            request.accepted_renderer, request.accepted_media_type = self.perform_content_negotiation(request)
+        if self.versioning_class is not None:
+            request.version, request.versioning_scheme = self.determine_version(request, *args, **kwargs)
         try:
-            response = self._read(request, caller, verdict, misfit)
-        except ApiError as error:
-            failure, response = error, errors.error_response(error)
-        except Exception as error:  # noqa: BLE001  (one envelope, whatever failed)
-            failure = unexpected_error(error)
-            response = errors.error_response(failure)
-        throttling.add_limit_headers(response, verdict)
-        whose = recording.CallOwner(caller.project.pk, caller.key, caller.client, caller.subject.sub)
-        self._count(request, whose, failure or response.status_code, started)
-        return response
+            self.perform_authentication(request)
+        except APIException as refusal:
+            if refusal.status_code != 429:
+                self.check_route(request)
+            raise
+        self.check_throttles(request)
+        self.check_route(request)
+        self.check_permissions(request)
 
-    def _identify(self, request: HttpRequest, misfit: ApiError | None, started: float) -> Caller:
-        """Return the caller. Raises ApiError: `misfit`, if there is one, and not what is wrong with the credential."""
+    def perform_authentication(self, request: Request) -> None:
+        """Find out who calls, and for whom the call is counted.
+
+        Credentials that are nobody's are limited at every path: who guesses must not find one where guesses are free.
+        """
         try:
-            return authenticate(request)
+            super().perform_authentication(request)
         except RejectedCredential as refused:
-            error = misfit or refused.error
-            self._count(request, recording.CallOwner(refused.project, refused.key, refused.client), error, started)
-            raise error from refused
-        except ApiError as refusal:
-            # Wherever a credential is looked at: who guesses must not find a place where guesses are free.
-            if refusal.code != "unauthenticated":
+            self.whose = recording.CallOwner(refused.project, refused.key, refused.client)
+            raise
+        except APIException as refusal:
+            if refusal.status_code == 401:
                 throttling.count_invalid_credential(request)
-            if misfit is None:
-                raise
-            raise misfit from refusal
-        except DatabaseError as failure:
-            if misfit is None:
-                raise
-            log.warning("A refused call is counted for nobody: the database is down.", exc_info=failure)
-            raise misfit from failure
+            raise
+        caller = request.auth
+        if isinstance(caller, Caller):
+            self.whose = recording.CallOwner(caller.project.pk, caller.key, caller.client, caller.subject.sub)
 
-    def _read(
-        self, request: HttpRequest, caller: Caller, verdict: RateLimitResult, misfit: ApiError | None
-    ) -> HttpResponse:
-        if not verdict.allowed:
-            raise throttling.rate_limited_error(verdict)
-        if misfit is not None:
-            raise misfit
-        response = self.read(request, caller)
+    def check_route(self, request: Request) -> None:
+        """Refuse what nobody at all can be answered: the method, or for `Nowhere` the path."""
+        if request.method not in errors.METHODS:
+            raise errors.wrong_method()
+
+    def get_throttles(self) -> list[BaseThrottle]:
+        """Keep the throttles of this call: the answer tells what they counted."""
+        self.throttles = super().get_throttles()
+        return self.throttles
+
+    def finalize_response(
+        self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        """Add what every answer carries, and count the call."""
+        response = super().finalize_response(request, response, *args, **kwargs)
         allow_any_origin(response, errors.EXPOSED_HEADERS)
+        for throttle in self.throttles:
+            if isinstance(throttle, throttling.CallThrottle):
+                throttle.tell(response)
+        if self.whose is not None:
+            self._count(request, self.whose, response)
         return response
 
-    def _count(self, request: HttpRequest, whose: recording.CallOwner, outcome: ApiError | int, started: float) -> None:
-        status, code = (outcome.status, outcome.code) if isinstance(outcome, ApiError) else (outcome, "")
-        seconds = time.perf_counter() - started
+    def _count(self, request: Request, whose: recording.CallOwner, response: HttpResponseBase) -> None:
+        status, code = response.status_code, response.code if isinstance(response, errors.ErrorResponse) else ""
+        seconds = time.perf_counter() - self.started
         request_log.record_request(
             project_id=whose.project,
             method=request.method,
@@ -122,44 +169,24 @@ class Endpoint(APIView):
             recording.CallLabels(whose.project, whose.key, whose.client, self.name, status, code), seconds
         )
 
-    def read(self, request: HttpRequest, caller: Caller) -> HttpResponse:
-        """Answer the caller; the endpoint's own part."""
-        raise NotImplementedError
-
 
 def endpoint_names() -> list[str]:
-    """Return the names of the endpoints that have something to read."""
-    return sorted(endpoint.name for endpoint in Endpoint.__subclasses__() if "read" in vars(endpoint))
-
-
-def unexpected_error(error: Exception) -> ApiError:
-    """Return what a caller learns of a failure: that something behind the endpoint is down, or nothing at all."""
-    if isinstance(error, SourceFailed | DatabaseError):
-        log.warning("Something behind /v1 is down.", exc_info=error)
-        return ApiError("upstream_unavailable", "The service behind this endpoint is down. Retry shortly.")
-    log.error("A /v1 call failed.", exc_info=error)
-    return ApiError("internal_error", "The service failed. Try again.")
-
-
-def require_scope(caller: Caller, scopes: tuple[str, ...]) -> None:
-    """Refuse a caller with none of `scopes`, naming them."""
-    if not caller.scopes.intersection(scopes):
-        raise ApiError("insufficient_scope", f"This needs one of the scopes: {', '.join(scopes)}.", scopes)
+    """Return the names of the endpoints that callers read something of theirs at."""
+    return sorted(endpoint.name for endpoint in Endpoint.__subclasses__() if endpoint.required_scopes)
 
 
 class MeView(Endpoint):
     """GET /v1/me: the caller's profile."""
 
     name = "me"
+    permission_classes = (HasScope,)
+    required_scopes = ("profile", "email")
+    required_permissions = (ACCOUNT_READ,)
 
     @extend_schema(**schema.ME_OPERATION)
     def get(self, request: Request) -> HttpResponse:
         """Read the profile of the caller's account."""
-        raise NotImplementedError  # for the schema: dispatch answers
-
-    def read(self, request: HttpRequest, caller: Caller) -> HttpResponse:
-        require_scope(caller, accepted_scopes(caller))
-        response = JsonResponse(profile_for(caller))
+        response = JsonResponse(profile_for(request.auth))
         response["Cache-Control"] = "no-store"
         return response
 
@@ -168,15 +195,14 @@ class PlanView(Endpoint):
     """GET /v1/me/plan: the caller's plan and entitlements."""
 
     name = "me/plan"
+    permission_classes = (HasScope,)
+    required_scopes = (ACCOUNT_READ,)
+    required_permissions = (ACCOUNT_READ,)
 
     @extend_schema(**schema.PLAN_OPERATION)
     def get(self, request: Request) -> HttpResponse:
         """Read the plan of the caller's account."""
-        raise NotImplementedError  # for the schema: dispatch answers
-
-    def read(self, request: HttpRequest, caller: Caller) -> HttpResponse:
-        require_scope(caller, (ACCOUNT_READ,))
-        plan = plan_sources.plan_source().plan(caller.account)
+        plan = plan_sources.plan_source().plan(request.user)
         body = json.dumps(plan)
         etag = f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"'
         given = request.headers.get("If-None-Match", "")
@@ -193,9 +219,10 @@ class PlanView(Endpoint):
 
 
 class Nowhere(Endpoint):
-    """Any path under /v1 that is no endpoint: 404, whatever the method, and counted for whoever called it."""
+    """Any other path under `/v1`: 404 for every method, counted in the caller's usage and limits."""
 
     name = NOWHERE
 
-    def misfit(self, request: HttpRequest) -> ApiError:
-        return ApiError("not_found", "There is no such endpoint.")
+    def check_route(self, request: Request) -> None:
+        """Refuse every call."""
+        raise ApiError("not_found", "There is no such endpoint.")

@@ -4,8 +4,6 @@ from typing import Any
 
 from django.test import Client as Browser
 
-from devportal.lib import log_buffer
-
 ME = "/v1/me"
 PLAN = "/v1/me/plan"
 
@@ -16,13 +14,8 @@ def call(path: str, credential: str | None = None, method: str = "GET", **header
     return Browser(enforce_csrf_checks=True).generic(method, path, headers=given | headers)
 
 
-def counted(fields: dict[str, int]) -> dict[str, int]:
-    """Return the counts in a batch, without the entries of logs that came with them."""
-    return {field: count for field, count in fields.items() if not log_buffer.is_entry(field)}
-
-
 def refusal(response: Any) -> tuple[int, str]:
-    """Return status and code of an error, after a look at its envelope (specification 2.3)."""
+    """Return status and code of an error, after checking its envelope (docs/api.md#errors)."""
     body = response.json()
     assert set(body) == {"error"}, body
     assert set(body["error"]) == {"code", "message"}, body

@@ -1,4 +1,4 @@
-"""What a call may cost (design 7): SQL statements, transaction control apart, and trips to the counters."""
+"""The budgets of `/v1` (docs/architecture.md#budgets): SQL statements and round trips to the counters."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

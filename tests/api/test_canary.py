@@ -120,7 +120,8 @@ def found_in(secrets: dict[str, str], *texts: str) -> list[str]:
 def everything_cached() -> str:
     cache: Any = caches["default"]
     held = counters()
-    return repr(cache._cache) + repr(held.local._counts) + repr(held.local._usage) + repr(held._finished)
+    waiting = [held._finished, held._entries, held.local._usage, held.local._entries]
+    return repr(cache._cache) + repr(held.local._counts) + repr(waiting)
 
 
 def everything_stored() -> str:

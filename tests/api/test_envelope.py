@@ -7,8 +7,8 @@ from django.db import OperationalError
 from django.test import Client as Browser
 
 from accounts.plans.sources import DatabasePlans
-from api import views
-from tests.api.calls import ME, PLAN, call, counted, refusal
+from api import authentication, views
+from tests.api.calls import ME, PLAN, call, refusal
 from tests.api.conftest import Key
 from tests.factories import make_key, make_project
 
@@ -145,14 +145,14 @@ def test_an_unforeseen_failure_leaks_nothing(path: str, key: Key, monkeypatch: p
 
 
 def test_a_failure_before_the_caller_is_known(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    fail(monkeypatch, "authenticate", RuntimeError("secret"))
+    fail(monkeypatch, "_by_token", RuntimeError("secret"), authentication)
     response = call(path, "x")
     assert refusal(response) == (500, "internal_error")
     assert allows_any_origin(response)
 
 
 def test_a_database_that_is_down(path: str, key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
-    fail(monkeypatch, "authenticate", OperationalError("the password is hunter2"))
+    fail(monkeypatch, "_by_key", OperationalError("the password is hunter2"), authentication)
     response = call(path, key.raw)
     assert refusal(response) == (502, "upstream_unavailable")
     assert "hunter2" not in response.content.decode()
@@ -162,7 +162,7 @@ def test_a_database_that_is_down(path: str, key: Key, monkeypatch: pytest.Monkey
 def test_a_failure_while_refusing_is_counted_once(key: Key, monkeypatch: pytest.MonkeyPatch, count: Any) -> None:
     fail(monkeypatch, "profile_for", RuntimeError())
     call(ME, key.raw)
-    ((field, times),) = counted(count.drain()[0][2]).items()
+    ((field, times),) = next(count.drain())[2].counts.items()
     assert "|500|internal_error|" in field
     assert times == 1
 
@@ -240,7 +240,7 @@ def test_a_preflight(path: str) -> None:
 
 def test_a_preflight_is_no_call(key: Key, count: Any) -> None:
     call(ME, key.raw, "OPTIONS", Origin="https://app.example", **{"Access-Control-Request-Method": "GET"})
-    assert count.drain() == []
+    assert [*count.drain()] == []
     assert call(ME, key.raw)["RateLimit-Remaining"] == "599"
 
 

@@ -1,4 +1,4 @@
-"""Each row of the errors (specification 7.1), and the order in which they are found (design 5)."""
+"""Each row of docs/api.md#errors, and the order in which errors are looked for."""
 
 from datetime import timedelta
 from typing import Any

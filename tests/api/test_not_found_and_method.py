@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 
-from api import keys, request_log, views
+from api import authentication, keys, request_log
 from api.models import RequestLog, UsageBucket
 from api.usage import recording
 from devportal.console.logs import request_log as shown
@@ -85,10 +85,10 @@ def test_a_preflight_is_nobodys(key: Key) -> None:
 
 
 def test_a_database_that_is_down_changes_no_answer(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
-    def down(request: Any) -> Any:
+    def down(raw: str) -> Any:
         raise OperationalError("gone")
 
-    monkeypatch.setattr(views, "authenticate", down)
+    monkeypatch.setattr(authentication, "_by_key", down)
     assert refusal(call("/v1/zzz", key.raw)) == NOT_FOUND
     assert refusal(call(ME, key.raw, "POST")) == WRONG_METHOD
     assert refusal(call(ME, key.raw)) == (502, "upstream_unavailable")

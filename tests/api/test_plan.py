@@ -1,4 +1,4 @@
-"""GET /v1/me/plan: the plan object (specification 2.2), and how it may be kept (design 5)."""
+"""GET /v1/me/plan: the plan object and how it may be cached (docs/api.md#get-v1meplan)."""
 
 from collections.abc import Callable
 from typing import Any

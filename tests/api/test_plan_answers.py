@@ -97,7 +97,7 @@ def test_golden(case: Callable[[Account, Plan], None], key: Key, plus: Plan) -> 
     assert response.status_code == 200
     check_shape(response.json())
     golden = (GOLDEN / f"plan_{case.__name__}.json").read_text()
-    # As text too: 200 is not 200.0, and the order of the fields is the specification's.
+    # As text too: 200 is not 200.0, and the order of the fields is fixed (docs/api.md#get-v1meplan).
     assert json.dumps(response.json(), indent=2) + "\n" == golden
 
 

@@ -1,11 +1,14 @@
-"""GET /v1/me: `id` always, and exactly the fields that the scopes open (specification 2.1)."""
+"""GET /v1/me: `id` always, and exactly the fields that the scopes open: docs/api.md."""
 
+from dataclasses import fields as fields_of
 from typing import Any
 
 import pytest
 
 from accounts.models import Account, PairwiseSubject
+from accounts.profile import Profile
 from oidc.models import Client
+from oidc.scopes import CLAIM_SCOPES
 from tests.api.calls import ME, call
 from tests.api.conftest import Key
 from tests.factories import make_access_token, make_account, make_client
@@ -30,6 +33,10 @@ def test_the_scopes_decide_which_fields_are_there(
 ) -> None:
     body = call(ME, make_access_token(approved, person, scopes.split())).json()
     assert set(body) == fields
+
+
+def test_a_scope_opens_each_field_of_a_profile() -> None:
+    assert [field.name for field in fields_of(Profile)] == list(CLAIM_SCOPES)
 
 
 def test_a_key_reads_all_of_its_owners(key: Key) -> None:

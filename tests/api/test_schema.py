@@ -103,7 +103,7 @@ def test_its_examples_are_as_it_says(document: dict[str, Any]) -> None:
     assert count >= 20
 
 
-def test_the_table_of_errors_is_the_specifications() -> None:
+def test_the_table_of_errors_is_the_documented_one() -> None:
     statuses = {code: status for code, (status, _) in ERRORS.items()}
     assert statuses == {
         "unauthenticated": 401,

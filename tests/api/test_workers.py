@@ -101,7 +101,7 @@ def world() -> Iterator[World]:
 def check(world: World, credential: str, change: Callable[[], Any], code: str) -> None:
     """Make a change after every worker has accepted the credential; each refuses it at the next call.
 
-    The specification allows 30 seconds. Every call reads the state, so that none are needed.
+    30 seconds are promised (docs/sign-in.md#apps-that-are-turned-off-or-suspended). Every call reads the state.
     """
     before = world.ask_every_worker(credential)
     assert {(status, told) for _, status, told in before} == {(200, "")}
