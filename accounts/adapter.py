@@ -1,4 +1,4 @@
-"""How this service differs from allauth's defaults, at the hooks that allauth documents."""
+"""django-allauth's adapters: sign-in, sign-up, mail and second factors where the defaults do not fit."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from devportal.lib import clock, encryption
 from devportal.lib.client_ip import client_ip
 from devportal.lib.credentials import random_text
 
-# Mails that somebody else than the addressed can cause; the others tell people what they did themselves.
+# Mails that somebody other than the recipient can trigger; all others confirm what the recipient did.
 CAUSED_BY_ANYBODY = frozenset(
     f"account/email/{name}"
     for name in (
@@ -34,7 +34,7 @@ CAUSED_BY_ANYBODY = frozenset(
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is untyped
-    """Sign-in, sign-up and mail."""
+    """Sign-in, sign-up and mail (setting ACCOUNT_ADAPTER)."""
 
     def get_client_ip(self, request: HttpRequest) -> str:
         return client_ip(request)
@@ -75,7 +75,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             raise ImmediateHttpResponse(page) from reached
 
     def send_account_already_exists_mail(self, email: str) -> None:
-        # A new address costs a password hash; a known one must take as long, or time tells them apart.
+        # Signing up a new address hashes a password; a known one must take as long (timing attack).
         make_password(random_text(16))
         super().send_account_already_exists_mail(email)
 

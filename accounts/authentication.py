@@ -1,4 +1,4 @@
-"""When and how the person of this session signed in: the source of `auth_time` and `amr`.
+"""When and how the person of this session authenticated: the source of `auth_time` and `amr`.
 
 allauth keeps records of each step, but none after a sign-up; so the moment of every sign-in is noted as well.
 """
@@ -15,7 +15,7 @@ from devportal.lib import clock
 
 SESSION_KEY = "authentication"
 
-# RFC 8176 names, by allauth's.
+# allauth's name of each method -> its `amr` values (RFC 8176).
 _AMR = {"password": "pwd", "totp": "otp", "recovery_codes": "otp", "webauthn": "hwk", "code": "otp"}
 
 
@@ -28,7 +28,7 @@ class Authentication:
 
 
 def current_authentication(request: HttpRequest) -> Authentication:
-    """Return the newest authentication of the signed-in person in this session; at 0 if none is known."""
+    """Return the latest authentication in this session; its `at` is 0 if none is known."""
     records = get_authentication_records(request, request.user)
     signed_in = request.session.get(SESSION_KEY, {})
     latest = max([record["at"] for record in records] + [signed_in.get("at", 0.0)])

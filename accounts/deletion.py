@@ -10,7 +10,7 @@ from accounts.signals import blocking_deletion
 
 
 def deletion_blockers(account: Account) -> list[str]:
-    """Return what has to be done before the account can be deleted; empty when nothing is in the way."""
+    """Return what has to be done before the account can be deleted, as sentences; empty if nothing blocks it."""
     answers: list[tuple[Any, Any]] = list(blocking_deletion.send(sender=Account, account=account))
     return [sentence for _, sentences in answers for sentence in sentences]
 
@@ -20,9 +20,9 @@ class DeletionBlocked(Exception):
 
 
 def delete_account(account: Account) -> None:
-    """Delete a person. Everything that was given out in their name ends with them (receivers of pre_delete).
+    """Delete an account and, by receivers of pre_delete, all credentials issued for it.
 
-    Raises DeletionBlocked: what stood in nobody's way when the page was shown may do so now.
+    Raises DeletionBlocked if something blocks the deletion by now (`deletion_blockers` is checked again).
     """
     storage, picture = account.picture.storage, account.picture.name
     with transaction.atomic():

@@ -1,6 +1,6 @@
-"""A person's own data: taking it along, and having it deleted.
+"""Data export and account deletion.
 
-Floors above hold data about people too; they add theirs, and say what stands in the way, by signal.
+Packages on higher floors also hold personal data: by these signals they add it to an export, or block a deletion.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from accounts.signals import exporting
 
 
 def export_account(account: Account) -> dict[str, Any]:
-    """Return everything that the service keeps about a person and that is theirs to have."""
+    """Return the person's data export, by section."""
     document: dict[str, Any] = {
         "profile": {
             "email": account.email,
@@ -42,7 +42,7 @@ def export_account(account: Account) -> dict[str, Any]:
 
 
 def _mails(account: Account) -> list[dict[str, Any]]:
-    """Return what was mailed to the person, as long as it is kept; to whom an unproven address belongs is not known."""
+    """Return the mails in the outbox to the person's verified addresses; an unverified one may be somebody else's."""
     if not account.email_verified:
         return []
     return [
@@ -56,6 +56,6 @@ def _mails(account: Account) -> list[dict[str, Any]]:
 
 
 def addresses_of(account: Account) -> set[str]:
-    """Return every address that the person has here, proven or not."""
+    """Return all e-mail addresses of the account, verified or not."""
     more = EmailAddress.objects.filter(user=account).values_list("email", flat=True)
     return {account.email, *(address.lower() for address in more)}

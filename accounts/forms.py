@@ -1,4 +1,4 @@
-"""Forms of the account pages; allauth brings the others."""
+"""Forms of the account pages that differ from allauth's, or that allauth does not have."""
 
 import contextlib
 from functools import partial
@@ -19,7 +19,7 @@ from accounts.profile import clean_picture
 
 
 class LoginForm(allauth_forms.LoginForm):  # type: ignore[misc]
-    """The sign-in page, with the address that the app hinted at (OpenID Connect Core 3.1.2.1, login_hint)."""
+    """The sign-in form, prefilled with the app's `login_hint` (OpenID Connect Core 3.1.2.1)."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -30,7 +30,7 @@ class LoginForm(allauth_forms.LoginForm):  # type: ignore[misc]
 
 
 class ReauthenticateForm(allauth_forms.ReauthenticateForm):  # type: ignore[misc]  # allauth is untyped
-    """Signs the signed-in person in once more, with the same two fields as the sign-in page."""
+    """Reauthentication by password, with the same two fields as the sign-in form."""
 
     login = forms.EmailField(label="E-mail", widget=forms.EmailInput(attrs={"autocomplete": "username"}))
 
@@ -57,7 +57,7 @@ class SignOutElsewhereForm(ManageUserSessionsForm):  # type: ignore[misc]
 
 
 class CountedCode(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc]
-    """A code of the second step, within the limits of guesses."""
+    """A code of the second factor, rate-limited (accounts/guesses.py)."""
 
     def clean_code(self) -> str:
         guess = guesses.count_code(allauth_context.request, self.user)
@@ -67,11 +67,11 @@ class CountedCode(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc]
 
 
 class SecondStepForm(CountedCode, mfa_forms.AuthenticateForm):  # type: ignore[misc]
-    """The second step of a sign-in."""
+    """The second factor at sign-in."""
 
 
 class SecondStepAgainForm(CountedCode, mfa_forms.ReauthenticateForm):  # type: ignore[misc]
-    """The same for somebody who is signed in."""
+    """The second factor at reauthentication."""
 
 
 class ProfileForm(forms.ModelForm[Account]):
@@ -89,7 +89,7 @@ class ProfileForm(forms.ModelForm[Account]):
         return (self.cleaned_data["family_name"] or "").strip() or None
 
     def save(self, commit: bool = True) -> Account:
-        """Save these fields alone; a photo that was replaced or removed is deleted, file and all."""
+        """Save only these fields; delete the file of a photo that was replaced or removed."""
         account = super().save(commit=False)
         if commit:  # the rest of the row was read before the photo: it may be an operator's by now
             account.save(update_fields=self._meta.fields)
@@ -104,7 +104,7 @@ class ProfileForm(forms.ModelForm[Account]):
 
 
 class InvitationForm(forms.Form):
-    """The address of somebody whom the owner of a family invites."""
+    """The e-mail address that the owner of a family invites."""
 
     email = forms.EmailField(
         label="E-mail address",

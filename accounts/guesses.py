@@ -1,4 +1,4 @@
-"""Limits of guesses at what only an account's owner knows: the password, the code of the second step.
+"""Brute-force limits: wrong passwords and wrong codes of the second factor (docs/limits.md).
 
 By address; by address and account together; and, high, by account over all addresses, so that a guess from many
 addresses is slow. None of these can be met by strangers for a browser that signed in to the account before, or that is
@@ -15,24 +15,24 @@ from accounts.models import Account
 from devportal.lib.ratelimit import Rate, hit, keys, take_back
 
 MINUTE, HOUR = 60, 3600
-# How long a few wrong ones in a row count.
+# Seconds for which wrong guesses at one account from one address count.
 SOME_MINUTES = 5 * MINUTE
 
 
 @dataclass(frozen=True)
 class Guess:
-    """A guess that was counted before it is checked, so that many at once can't slip through."""
+    """A guess, counted before it is checked, so that parallel guesses can't pass the limit."""
 
     counted: tuple[tuple[Rate, tuple[object, ...]], ...]
 
     def was_right(self) -> None:
-        """Count it no longer."""
+        """Take the guess back from the counters: only wrong ones count."""
         for rate, key in self.counted:
             take_back(rate, *key)
 
 
 def count_password(request: HttpRequest, login: str) -> Guess:
-    """Count a password that was typed for `login`. Raises RateLimited, and RedisError while nobody counts."""
+    """Count a password that was typed for `login`. Raises RateLimited; RedisError if the counters are unavailable."""
     account = keys.login(login)
     if request.user.is_authenticated and keys.login(request.user.email) == account:
         known = f"session {request.session.session_key}"
@@ -43,7 +43,7 @@ def count_password(request: HttpRequest, login: str) -> Guess:
 
 
 def count_code(request: HttpRequest, account: Account) -> Guess:
-    """Count a code of the second step, like a password; for sign-in, or for somebody who is signed in."""
+    """Count a code of the second factor, at sign-in or reauthentication. Raises as `count_password` does."""
     signed_in = request.user.is_authenticated and request.user.pk == account.pk
     known = (
         f"session {request.session.session_key}" if signed_in else known_browsers.find_known_browser(request, account)
@@ -52,7 +52,7 @@ def count_code(request: HttpRequest, account: Account) -> Guess:
 
 
 def _count_sign_in(request: HttpRequest, known_account: str) -> None:
-    """Count that a password is checked at all, which takes a processor some time, right ones included."""
+    """Count a password check, right or wrong: hashing takes processor time. Raises RateLimited."""
     rate = Rate("sign-ins", settings.SIGN_INS_PER_MINUTE, MINUTE)
     if known_account:
         hit(rate, "account", known_account)

@@ -1,4 +1,4 @@
-"""Which browsers signed in to an account before: strangers can't lock those out (docs/sign-in.md#limits).
+"""Known browsers: those that signed in to an account before, which strangers can't lock out (docs/sign-in.md#limits).
 
 The cookie holds an entry for each of the last few accounts: when, a random id, and a MAC over both, the account and its
 password's hash. Nothing in it names the account, and a new password makes it worthless.
@@ -36,7 +36,7 @@ class KnownBrowser:
     mac: str
 
     def is_of(self, account: Account) -> bool:
-        """Tell whether it is from a sign-in to this account, with its present password, and not too long ago."""
+        """Return whether this is an unexpired sign-in to `account` with its present password."""
         is_recent = 0 <= clock.timestamp() - self.at <= settings.KNOWN_BROWSER_DAYS * DAY
         return is_recent and hmac.compare_digest(self.mac, _mac(account, self.id, self.at))
 

@@ -1,4 +1,4 @@
-"""A person's picture in one sector: while somebody there may see it, and in bytes that no other sector gets."""
+"""Profile pictures per sector: addresses and encodings that can't be linked (docs/security.md#ids-and-pictures)."""
 
 import functools
 import hashlib
@@ -15,24 +15,24 @@ from devportal.lib.credentials import random_text
 KEY_LENGTH = 32  # 190 random bits
 _KEPT_ENCODED = 128  # of at most about 100 kB, by each process: encoding takes 40 ms
 
-# `account`, `sector`; a receiver tells whether anything in the sector may read the person's profile now. This floor
-# knows no apps and no keys.
+# Sent with `account` and `sector`; a receiver returns whether an app or API key of the sector may read the person's
+# profile now.
 profile_read = Signal()
 
 
 def new_key() -> str:
-    """Return what the person's picture is found by in one sector."""
+    """Return a random key for the address of a picture in one sector."""
     return random_text(KEY_LENGTH)
 
 
 def is_shown(account: Account, sector: str) -> bool:
-    """Tell whether an app or key of the sector may see the person's picture now; its address lives as long."""
+    """Return whether an app or key of the sector may see the picture now; else its address answers 404."""
     answers: list[tuple[Any, Any]] = list(profile_read.send(sender=Account, account=account, sector=sector))
     return any(answer for _, answer in answers)
 
 
 def replace_keys(account: Account) -> None:
-    """Give the person's picture another address in every sector: those that were given out end."""
+    """Give the picture a new address in every sector; the former ones answer 404."""
     for pk in PairwiseSubject.objects.filter(account=account).values_list("pk", flat=True):
         PairwiseSubject.objects.filter(pk=pk).update(picture_key=new_key())
 
@@ -46,7 +46,7 @@ def stored(file_name: str) -> bytes:
 
 @functools.lru_cache(maxsize=_KEPT_ENCODED)
 def encoded_for(file_name: str, picture_key: str) -> bytes:
-    """Return a stored picture as the sector with this key gets it, the same bytes each time.
+    """Return a stored picture, encoded for the sector with this key; deterministic for each key.
 
     Each sector's has other bytes, another length, and pixels that differ by what nobody sees. Raises FileNotFoundError.
     """

@@ -1,4 +1,4 @@
-"""Keeps what allauth knows of a person and what the account says in step, and the catalogue's version."""
+"""Signal receivers: `email_verified` follows allauth, deactivation ends sessions, plan changes bump the catalogue."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from accounts.signals import access_ended
 
 
 def _sync(account_id: int) -> None:
-    """Set `email_verified` to what allauth's record of the account's own address says."""
+    """Set `email_verified` from allauth's record of the account's address."""
     account = Account.objects.filter(pk=account_id).first()
     if account is None:
         return
@@ -39,25 +39,25 @@ def address_proven(sender: Any, **kwargs: Any) -> None:
 
 @receiver(access_ended)
 def end_sessions(sender: Any, account: Account, **kwargs: Any) -> None:
-    """Sign the person out everywhere: a session that only slept would wake with the account."""
+    """End all sessions, so that none is valid again when the account is reactivated."""
     sessions.end_all(account)
 
 
 @receiver(pre_delete, sender=Account)
 def delete_sessions(sender: type[Account], instance: Account, **kwargs: Any) -> None:
-    """Delete the sessions of a person who goes; their list entries go by themselves."""
+    """Delete the sessions of a person who is deleted; allauth's list entries are deleted by cascade."""
     sessions.end_all(instance)
 
 
 @receiver(access_ended)
 def end_picture_addresses(sender: Any, account: Account, **kwargs: Any) -> None:
-    """Take the picture's addresses back: an account that comes back gives out new ones."""
+    """Replace the picture's addresses, so that a reactivated account gets new ones."""
     pictures.replace_keys(account)
 
 
 @receiver([access_ended, roles_changed])
 def end_invitations(sender: Any, account: Account, **kwargs: Any) -> None:
-    """What somebody has promised in a role ends with it."""
+    """End the open invitations that the person has sent."""
     invitations.end_of(account)
 
 
@@ -68,9 +68,9 @@ def end_invitations_of_who_goes(sender: type[Account], instance: Account, **kwar
 
 @receiver(pre_delete, sender=Account)
 def delete_mail_and_invitations(sender: type[Account], instance: Account, **kwargs: Any) -> None:
-    """Take a person who is deleted out of mails and of invitations that are over.
+    """Remove the addresses of a deleted person from mails and from invitations that have ended.
 
-    An open invitation is its sender's, and stands for whoever proves the address next.
+    An open invitation belongs to its sender: it stays, for whoever verifies the address next.
     """
     addresses = export.addresses_of(instance)
     outbox.forget(addresses)

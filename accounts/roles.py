@@ -1,6 +1,6 @@
-"""Who may open the admin, and as what. A role is a group; a superuser has both.
+"""Roles in the admin: reviewer and operator. A role is a Django group; a superuser has both.
 
-What each role may do there is said by the floor that knows all models (devportal/console/permissions.py).
+The permissions of each role are in devportal/console/permissions.py, which knows all models.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from django.dispatch import Signal
 
 from accounts.models import Account
 
-# Sent when the roles of somebody were set anew: `account`.
+# Sent with `account` after its roles were set.
 roles_changed = Signal()
 
 REVIEWER, OPERATOR = "reviewer", "operator"
@@ -19,7 +19,7 @@ ROLES = (REVIEWER, OPERATOR)
 
 
 def roles_of(account: Account) -> frozenset[str]:
-    """Return the roles of somebody who may open the admin; asked once for each instance."""
+    """Return the roles of an account; cached on the instance."""
     if not (account.is_active and account.is_staff):
         return frozenset()
     if account.is_superuser:
@@ -40,9 +40,9 @@ def is_operator(account: Account) -> bool:
 
 
 def may_administer(actor: Account, account: Account) -> bool:
-    """Tell whether `actor` may change, export, close or delete somebody's account: it may do no more than theirs.
+    """Return whether `actor` may change, export, deactivate or delete `account`: only if it has no more permissions.
 
-    A closed account counts as what it would be when it is opened again. Nobody is kept from their own.
+    A deactivated account counts with the permissions that it would have when activated. One's own is always allowed.
     """
     if actor.is_superuser or account.pk == actor.pk:
         return True
@@ -55,7 +55,7 @@ def may_administer(actor: Account, account: Account) -> bool:
 
 @transaction.atomic
 def set_roles(account: Account, roles: Iterable[str]) -> None:
-    """Give exactly these roles, and with them the admin; with none, it is closed."""
+    """Set the account's roles to exactly these; without any it can't enter the admin."""
     wanted = set(roles)
     account.groups.remove(*Group.objects.filter(name__in=ROLES))
     account.groups.add(*(Group.objects.get_or_create(name=role)[0] for role in sorted(wanted)))

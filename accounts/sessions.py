@@ -1,7 +1,7 @@
 """Ending the browser sessions of a person.
 
-A session counts only while it carries the hash of its person's password and `session_stamp`. A new stamp therefore ends
-sessions that no list names: the list (django-allauth's UserSession) is what people look at, and never what decides.
+A session is valid while it holds the HMAC of its person's password hash and `session_stamp`. A new stamp therefore ends
+all sessions, also those that django-allauth's list (UserSession) lacks; that list is only for display.
 """
 
 from allauth.usersessions.models import UserSession
@@ -16,7 +16,7 @@ STAMP_LENGTH = 22
 
 
 def end_all(account: Account) -> None:
-    """Sign a person out everywhere."""
+    """End all sessions of a person."""
     with transaction.atomic():
         _restamp(account)
         for session in UserSession.objects.filter(user=account):
@@ -24,7 +24,7 @@ def end_all(account: Account) -> None:
 
 
 def end_others(request: HttpRequest) -> None:
-    """Sign the person of this session out everywhere else; it goes on under a new key, if its cookie was copied."""
+    """End all other sessions of this person; this one gets a new session key, in case its cookie was copied."""
     assert isinstance(request.user, Account)
     with transaction.atomic():
         before = request.session.session_key

@@ -2,11 +2,11 @@
 
 from django.dispatch import Signal
 
-# `account`; a receiver returns {section name: data that JSON can hold}.
+# Sent with `account`; a receiver returns {section name: JSON-serializable data}.
 exporting = Signal()
-# `account`; a receiver returns sentences that say what has to be done before the account can go.
+# Sent with `account`; a receiver returns sentences that say what has to be done before the account can be deleted.
 blocking_deletion = Signal()
 
-# Sent when a person may no longer use anything: `account` (deactivated, about to be deleted).
-# Floors above end what they gave out.
+# Sent with `account` when a person is deactivated or about to be deleted.
+# Receivers on higher floors revoke the credentials they issued.
 access_ended = Signal()

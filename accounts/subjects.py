@@ -1,4 +1,4 @@
-"""Pairwise ids: made at first use, the same ever after (OpenID Connect Core 8.1)."""
+"""Pairwise subject identifiers (OpenID Connect Core 8.1): created at first use, never changed."""
 
 from django.db import transaction
 
@@ -10,7 +10,7 @@ SUB_LENGTH = 32  # 190 random bits
 
 
 def subject_for(account: Account, sector: str, *, reads_profile: bool = False) -> PairwiseSubject:
-    """Return the subject of `account` in `sector`, making it at the first call.
+    """Return the subject of `account` in `sector`, creating it if there is none.
 
     Safe when two clients ask at once: the unique constraint lets one row in, and both get that row. With
     `reads_profile` the caller is about to let something in the sector read the profile. If nothing there may do so up

@@ -12,13 +12,13 @@ from devportal.lib.sessions import SessionStore
 
 @shared_task
 def advance_subscriptions() -> int:
-    """Write what time has brought to subscriptions; return how many moved. Answers are right without it."""
+    """Store subscription transitions that are due by date; return how many changed. Answers are right without it."""
     return lifecycle.apply_due_transitions()
 
 
 @shared_task
 def clear_sessions() -> int:
-    """Delete expired browser sessions, and the list entries of those that are gone; return how many entries went."""
+    """Delete expired sessions and their entries in allauth's list; return how many entries were deleted."""
     SessionStore.clear_expired()
     alive = Session.objects.filter(session_key=OuterRef("session_key"))
     gone, _ = UserSession.objects.exclude(Exists(alive)).delete()
@@ -27,17 +27,17 @@ def clear_sessions() -> int:
 
 @shared_task
 def send_mail(pk: int) -> bool:
-    """Send one mail that has just been queued; tell whether it went."""
+    """Send one mail that has just been queued; return whether it was sent."""
     return delivery.send_queued(pk)
 
 
 @shared_task
 def send_waiting_mail() -> int:
-    """Send what waits in the outbox: what failed before, and what nobody was told of; return how many mails went."""
+    """Send the mails that are due: retries, and those whose task was lost; return how many were sent."""
     return delivery.send_due()
 
 
 @shared_task
 def clear_outbox() -> int:
-    """Delete old mails and old invitations; return how many went."""
+    """Delete old mails and old invitations; return how many rows were deleted."""
     return delivery.clear_old_mail() + members.clear_expired_invitations()

@@ -1,4 +1,4 @@
-"""The account pages of our own, allauth brings the rest under the same prefix; and what other systems report to."""
+"""URLs of the account pages that are not allauth's, and of the billing webhook."""
 
 from allauth.usersessions.views import ListUserSessionsView
 from django.urls import path

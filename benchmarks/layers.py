@@ -52,14 +52,14 @@ LAYERS = (
     ("limits: Python", "devportal.lib.ratelimit.limits", "check_rate"),
     ("limits: Python", "oidc.limits", "count_client"),
     ("limits: Python", "oidc.limits", "refuse_after_failures"),
-    ("limits: Python", "api.throttling", "count_call"),
+    ("limits: Python", "api.throttling", "CallThrottle.allow_request"),
     ("usage: noting a call", "api.usage.recording", "record_call"),
-    ("view: /v1", "api.authentication", "authenticate"),
+    ("view: /v1", "api.authentication", "BearerAuthentication.authenticate"),
     ("limits: Django's cache", "django.core.cache.backends.redis", "RedisCache.get"),
     ("limits: Django's cache", "django.core.cache.backends.redis", "RedisCache.add"),
     ("limits: Django's cache", "django.core.cache.backends.redis", "RedisCache.incr"),
     ("limits: Redis client, there and back", "redis.client", "Redis.execute_command"),
-    ("signing: jwcrypto and RSA", "oidc.tokens.jwt", "sign"),
+    ("signing: joserfc and RSA", "oidc.tokens.jwt", "sign"),
     ("checking a signature", "oidc.tokens.jwt", "verify"),
 )  # fmt: skip
 

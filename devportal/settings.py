@@ -82,7 +82,7 @@ SIGNING_KEY_REFRESH_SECONDS: int = env.int("SIGNING_KEY_REFRESH_SECONDS", 60)
 # Of the sign-in endpoints that apps use: requests of one client, failed requests from one address.
 CLIENT_REQUESTS_PER_MINUTE: int = env.int("CLIENT_REQUESTS_PER_MINUTE", 600)
 FAILURES_PER_MINUTE: int = env.int("FAILURES_PER_MINUTE", 30)
-# Of the developer API (specification 8): calls of one key or app, of one person within an app; and credentials
+# Of the developer API (docs/api.md#limits): calls of one key or app, of one person within an app; and credentials
 # that are nobody's, from one address.
 API_CALLS_PER_MINUTE: int = env.int("API_CALLS_PER_MINUTE", 600)
 API_CALLS_PER_PERSON_PER_MINUTE: int = env.int("API_CALLS_PER_PERSON_PER_MINUTE", 120)
@@ -477,6 +477,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "api.errors.exception_handler",
     "UNAUTHENTICATED_USER": None,
 }
 SPECTACULAR_SETTINGS: dict[str, Any] = {
@@ -491,8 +492,6 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SERVE_PUBLIC": True,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "APPEND_COMPONENTS": {"securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}}},
-    "SECURITY": [{"bearer": []}],
 }
 
 # Where profiles and plans live, if not here (docs/sources.md, docs/plans.md).

@@ -1,4 +1,4 @@
-"""Operators' view of the sign-in service. No secret, no token and no digest of one is ever rendered."""
+"""Admin pages of clients, consents, tokens and signing keys. No secret, token or digest of one is ever rendered."""
 
 from datetime import datetime
 from typing import Any
@@ -21,7 +21,7 @@ from oidc.signing_keys import rotation
 
 
 class HiddenModelAdmin(admin.ModelAdmin[Any]):
-    """For the library's tables that nobody needs to see: the admin's site shows no page that is none of ours."""
+    """For models of django-oauth-toolkit that the admin does not show: its site registers only subclasses of Page."""
 
 
 def _actor(request: HttpRequest) -> Account:
@@ -45,16 +45,16 @@ def _switch(request: HttpRequest, client: Client, enabled: bool, reason: str = "
 
 def _turn_off(request: HttpRequest, client: Client, form: Any) -> str:
     _switch(request, client, False, form.cleaned_data["reason"])
-    return "The client is off. It counts everywhere within 30 seconds."
+    return "The client is off. This takes effect everywhere within 30 seconds."
 
 
 def _turn_on(request: HttpRequest, client: Client, form: Any) -> str:
     _switch(request, client, True)
-    return "The client is on. It counts everywhere within 30 seconds."
+    return "The client is on. This takes effect everywhere within 30 seconds."
 
 
 class ClientAdmin(ReadOnlyModelAdmin[Client]):
-    """Apps. What they are called and what they look like is reviewed, and not edited here."""
+    """Clients. Their name, logo and URLs can't be edited here: they go through app review."""
 
     list_display = ("name", "client_id", "type", "project", "enabled", "is_verified", "first_party")
     list_select_related = ("project",)
@@ -97,7 +97,7 @@ class ClientAdmin(ReadOnlyModelAdmin[Client]):
     def find(self, term: str) -> Q:
         if term.startswith(settings.CLIENT_ID_PREFIX):
             return Q(client_id=term)
-        # What the name reads as has an index, and finds lookalikes too.
+        # The name's skeleton is indexed, and finds lookalikes too.
         return Q(name_reading__startswith=names.skeleton(term))
 
     def audit_target(self, row: Client) -> str:
@@ -119,7 +119,7 @@ class ClientAdmin(ReadOnlyModelAdmin[Client]):
 
 @admin.register(Connection)
 class ConnectionAdmin(ReadOnlyModelAdmin[Connection]):
-    """Which person allowed which app what."""
+    """Consents: which scopes a person granted to an app."""
 
     list_display = ("account", "client", "scopes", "first_authorized_at", "last_authorized_at", "removed_at")
     list_select_related = ("account", "client")
@@ -128,12 +128,12 @@ class ConnectionAdmin(ReadOnlyModelAdmin[Connection]):
     fields = ("account", "client", "scopes", "first_authorized_at", "last_authorized_at", "removed_at")
 
     def find(self, term: str) -> Q:
-        # The client's key first: the join would read the connections from the newest on.
+        # Look up the client's key first: with a join the database would scan the connections from the newest on.
         return Q(account__email=term.lower()) if "@" in term else Q(client=find_client(term) or 0)
 
 
 class TokenAdmin(ReadOnlyModelAdmin[Any]):
-    """Access and refresh tokens: whose, for what and until when. Never what they are."""
+    """Access and refresh tokens: person, client, scopes and expiry, never the token itself."""
 
     list_display = ("pk", "user", "application", "scope", "expires", "is_ended")
     list_select_related = ("user", "application", "family")
@@ -184,7 +184,7 @@ class SigningKeyAdmin(ReadOnlyModelAdmin[SigningKey]):
         RowAction(
             "publish",
             "Publish a next key",
-            "Makes a key and publishes it, so that apps can know it before it signs. Rotation does this by itself "
+            "Creates a key and publishes it, so that apps can fetch it before it signs. Rotation does this by itself "
             "every 90 days; do it here to rotate sooner. Nothing changes for anybody yet.",
             _publish,
             is_open=lambda request, row: not _next_exists(),
@@ -192,7 +192,7 @@ class SigningKeyAdmin(ReadOnlyModelAdmin[SigningKey]):
         ),
         RowAction(
             "rotate",
-            "Let the next key sign",
+            "Rotate to the next key",
             "The next key signs from now on and the active one is retired; it stays published as long as anything "
             "that it signed may be valid. An app that keeps keys, and read them before the next one was published, "
             "refuses new tokens until it reads them again: wait two hours after publishing, unless the active key "

@@ -1,4 +1,4 @@
-"""System checks: settings that would be wrong or dangerous in production stop the start."""
+"""Django system checks of the settings; an error stops `manage.py serve` (docs/settings.md#checks-at-the-start)."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,7 +12,7 @@ MIN_SECRET_LENGTH = 32
 
 @register(Tags.security)
 def check_addresses(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """`devportal.E001` and `E002`: what holds everywhere."""
+    """`devportal.E001` and `E002`: the public addresses, in every environment."""
     found: list[CheckMessage] = []
     if settings.ENVIRONMENT not in ("embedded", "production"):
         found.append(Error("ENVIRONMENT must be embedded or production.", id="devportal.E001"))
@@ -25,7 +25,7 @@ def check_addresses(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.security)
 def check_production(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """`devportal.E003` to `E009`: what would be dangerous in production; docs/settings.md lists them."""
+    """`devportal.E003` to `E009`: settings that are dangerous in production."""
     if settings.ENVIRONMENT != "production":
         return []
     database, mail = settings.DATABASES["default"]["ENGINE"], settings.EMAIL_BACKEND

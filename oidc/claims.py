@@ -1,4 +1,4 @@
-"""Claims about a person, by scope (specification 2.4)."""
+"""Claims about a person, by scope (docs/sign-in.md#scopes)."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from oidc.scopes import CLAIM_SCOPES
 
 
 def claims_for(account: Account, subject: PairwiseSubject, scopes: list[str]) -> dict[str, Any]:
-    """Return `sub` and the claims that `scopes` open; a claim without a value is left out."""
+    """Return `sub` and the claims of `scopes`; a claim without a value is omitted."""
     profile = profile_of(account, subject.picture_key)
     claims = {
         name: getattr(profile, name)

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 
 from devportal.lib.cors import allow_any_origin, is_preflight, preflight_answer
 
-# Both names, from an issuer that ends in a slash, too; and with the issuer's path after them.
+# Discovery under both names, with one or two leading slashes, and with the issuer's path appended.
 DOCUMENTS = tuple(
     f"{slash}/.well-known/{name}"
     for name in ("openid-configuration", "oauth-authorization-server")
@@ -23,7 +23,7 @@ EXPOSED = ("WWW-Authenticate", "Retry-After", "X-Request-ID")
 
 
 class CorsMiddleware:
-    """Stands before everything that may answer in a view's stead."""
+    """Adds the CORS headers; it is outside of all middleware that may answer in place of a view."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

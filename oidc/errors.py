@@ -1,4 +1,4 @@
-"""The errors of the sign-in service: one table, public text apart from what the log says."""
+"""Errors of the sign-in service: codes with their public descriptions, and exceptions with a reason for the log."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ ERROR_DESCRIPTIONS = {
 
 @dataclass(eq=False)
 class AuthorizationError(Exception):
-    """An authorization request that is refused (RFC 6749 §4.1.2.1, OpenID Connect Core 3.1.2.6).
+    """An authorization error response (RFC 6749 §4.1.2.1, OpenID Connect Core 3.1.2.6).
 
     `description` may be shown to anybody, `reason` to the developer of `client`, once one is found. `may_redirect` is
     False until the redirect URL is trusted: then the person gets a page, and nothing is sent anywhere.
@@ -74,12 +74,12 @@ class MultipleAuthenticationMethods(TokenRefusal):
 
 
 class InvalidToken(Exception):
-    """A token that is worth nothing; the argument says why, for the log."""
+    """An invalid token; the argument is the reason, for the log."""
 
 
 class UserCapExceeded(Exception):
-    """An unverified app has as many people as it may have (specification 5.4)."""
+    """An unverified app has reached its limit of people (docs/sign-in.md#unverified-apps)."""
 
 
 class ConsentMissing(Exception):
-    """The consent that a code would rest on is not there (any more)."""
+    """There is no consent (any more) for the scopes of a code that would be issued."""

@@ -1,8 +1,8 @@
-"""Limits of the endpoints that apps use, keyed on what a caller can't choose.
+"""Rate limits of the authorization, token, userinfo and revocation endpoints (docs/sign-in.md#limits).
 
-A client is counted once it has shown a code or token of its own, so that nobody uses up another's budget with a
-client id that is no secret. What is refused is counted apart, and only what is refused: whoever guesses from an address
-does not shut out the others behind it. A client that proved itself answers for its own failures, wherever it runs.
+The limit of a client counts requests with a valid code or token of that client: a client id is public, so that anybody
+could use up a limit by client id alone. Refused requests have limits of their own, so that somebody who guesses does
+not block others behind the same IP address; those of an authenticated client count against that client.
 """
 
 from django.conf import settings
@@ -27,9 +27,8 @@ def count_authorization(request: HttpRequest, client_id: str) -> None:
 def count_failure(request: HttpRequest, refusal: TokenRefusal | None = None) -> None:
     """Count a request that is refused. Raises Throttled.
 
-    Of a client that proved itself: in its own CLIENT_REQUESTS_PER_MINUTE, so that nobody else behind its address meets
-    a limit. Of a public client: by address and client, as anybody can name one. Else by address. The last two:
-    FAILURES_PER_MINUTE.
+    Of a client authenticated by its secret: within its CLIENT_REQUESTS_PER_MINUTE. Of a public client: by IP address
+    and client id, as anybody can send that id. Otherwise: by IP address. The last two: FAILURES_PER_MINUTE.
     """
     if refusal is not None and refusal.proven:
         check_rate("client", refusal.client_id, settings.CLIENT_REQUESTS_PER_MINUTE)

@@ -1,4 +1,4 @@
-"""RP-initiated logout: what a request proves, and so what it may do without asking."""
+"""RP-initiated logout: validating the request, and whether it needs a confirmation page."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class LogoutRequest:
 
 
 def parse_logout_request(parameters: Parameters) -> LogoutRequest:
-    """Return what the parameters say and prove; whatever is off is as good as not sent."""
+    """Parse and validate the parameters; an invalid one is treated as not sent."""
     hint, client_id = parameters.get("id_token_hint"), parameters.get("client_id")
     if not all(map(parameters.is_clear, ("id_token_hint", "client_id", "post_logout_redirect_uri", "state"))):
         hint = None
@@ -47,9 +47,9 @@ def _claims(hint: str | None) -> dict[str, str] | None:
 
 
 def may_skip_confirmation(request: LogoutRequest, account: Account | None) -> bool:
-    """Tell whether the session may end and the browser go back without a question.
+    """Return whether the session may end, and the browser be redirected, without a confirmation page.
 
-    That takes a hint of ours, a URL registered for its client, and nobody signed in but the hint's own person.
+    That takes a valid id_token_hint, a URL registered for its client, and nobody else signed in than its `sub`.
     """
     if request.return_to is None or request.client is None:
         return False

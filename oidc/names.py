@@ -1,4 +1,4 @@
-"""Names of apps and projects: none may pass for the service's own, or hide what it is made of.
+"""Validation of app and project names: no impersonation of the service, no invisible characters, no mixed scripts.
 
 Both names are reduced to a skeleton (UTS #39 §4), in which everything that only looks different is gone: case, spacing,
 punctuation, compatibility forms, marks, strokes, frames around letters, what is not drawn at all, and lookalikes of
@@ -19,7 +19,7 @@ from django.core.exceptions import ValidationError
 from idna import valid_contextj
 
 MAX_LENGTH = 100
-MAX_SKELETON_LENGTH = 200  # what is beyond tells no names apart
+MAX_SKELETON_LENGTH = 200  # characters of a skeleton that are compared
 _NEVER_DRAWN = regex.compile(r"\p{Default_Ignorable_Code_Point}")
 _BLANK = "\u2800"  # a sign that looks like nothing, though it counts as drawn
 # In `LATIN SMALL LETTER O WITH STROKE`, `NEGATIVE SQUARED LATIN CAPITAL LETTER O` and the like: the letter.
@@ -27,7 +27,7 @@ _LETTER_IN_NAME = re.compile(
     r"\b(?:LATIN|SYMBOL)(?: SMALL| CAPITAL)? LETTER"
     r"(?: SMALL CAPITAL| DOTLESS| TURNED| REVERSED| OPEN| SCRIPT| SIDEWAYS| INSULAR)? ([A-Z])(?: WITH .*)?$"
 )
-# Letters and signs that people read as others, beside those of the table, which has only what looks exactly alike.
+# Lookalikes in addition to Unicode's table, which has only characters that look exactly alike.
 _READ_AS = str.maketrans(dict(zip("013457" + "8@$!|", "oleast" + "basll", strict=True)) | {"m": "rn"})
 # Greek, Cyrillic, and the ideographs of which people make letters.
 _ALSO_READ_AS = {
@@ -48,7 +48,7 @@ _TOGETHER = (("Latn", "Hani", "Hira", "Kana"), ("Latn", "Hani", "Bopo"), ("Latn"
 
 
 def _written_in(scripts: Iterable[str]) -> "regex.Pattern[str]":
-    """Return a pattern of names that hold nothing but these scripts, and what all scripts share."""
+    """Return a pattern for names in these scripts, with the characters that all scripts share."""
     classes = "".join(rf"\p{{Script_Extensions={script}}}" for script in ("Zyyy", "Zinh", *scripts))
     return regex.compile(f"[{classes}]*")
 
@@ -67,7 +67,7 @@ def _ascii_of(text: str) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def _prototype(character: str) -> str:
-    """Return what a character passes for: Latin letters if it does for any, else the one of all that look like it."""
+    """Return the character's prototype (UTS #39 §4): Latin letters if it looks like any, else one of its lookalikes."""
     if character.isascii():
         return character
     if named := _LETTER_IN_NAME.search(unicodedata.name(character, "")):
@@ -93,7 +93,7 @@ def _letters(name: str) -> str:
 
 
 def skeletons(name: str) -> set[str]:
-    """Return what `name` reads as: a capital I may be an i or an l, so there are two readings."""
+    """Return the skeletons of `name`: two, since a capital I may be read as an i or an l."""
     letters = _letters(name)
     # A capital and its small letter may look like letters of two kinds.
     readings = {letters.casefold(), letters.replace("I", "l").casefold(), _letters(name.casefold())}
@@ -103,31 +103,31 @@ def skeletons(name: str) -> set[str]:
 
 
 def skeleton(name: str) -> str:
-    """Return what `name` reads as, in one text: names that people confuse have the same; "" if nothing can be read."""
+    """Return one skeleton of `name`, equal for confusable names; "" if it has no letters or digits."""
     return min(skeleton.replace("i", "l") for skeleton in skeletons(name))[:MAX_SKELETON_LENGTH]
 
 
 def validate_name(name: str) -> None:
-    """Refuse a name that is empty, too long, misleading, or holds the service's own.
+    """Check a name: not empty, not too long, not misleading, without the service's own name.
 
-    Raises ValidationError for its reader.
+    Raises ValidationError with a message for whoever typed it.
     """
     if not name.strip() or len(name) > MAX_LENGTH:
         raise ValidationError(f"A name has 1 to {MAX_LENGTH} characters.")
     if any(unicodedata.category(character) in ("Cc", "Cs", "Co", "Zl", "Zp") for character in name):
-        raise ValidationError("A name holds no control characters.")
+        raise ValidationError("A name can't contain control characters.")
     if not _shows_something(name):
-        raise ValidationError("A name needs something that can be seen.")
+        raise ValidationError("A name needs visible characters.")
     own = skeletons(settings.SERVICE_NAME)
     if any(reserved and reserved in reading for reserved in own for reading in skeletons(name)):
         raise ValidationError(f"A name can't contain “{settings.SERVICE_NAME}”, or anything that looks like it.")
     if hidden := _hidden(name):
-        raise ValidationError(f"A name holds nothing that can't be seen; take out U+{ord(hidden):04X}.")
+        raise ValidationError(f"A name can't contain invisible characters; remove U+{ord(hidden):04X}.")
     _check_scripts(name)
 
 
 def _hidden(name: str) -> str:
-    """Return the first character of `name` that is not drawn and changes nothing that is, "" if there is none.
+    """Return the first invisible (default-ignorable) character of `name`, "" if there is none.
 
     The two joiners change how letters are drawn in some scripts, and may stand where they do (RFC 5892, A.1 and A.2).
     """
@@ -148,9 +148,9 @@ def _joins(name: str, position: int) -> bool:
 def _check_scripts(name: str) -> None:
     if not _ANY_RECOMMENDED.fullmatch(name):
         other = next(character for character in name if not _ANY_RECOMMENDED.fullmatch(character))
-        raise ValidationError(f"A name can't hold “{other}”: it is of no script in which names are written.")
+        raise ValidationError(f"A name can't contain “{other}”: names are not written in its script.")
     if not any(pattern.fullmatch(name) for pattern in _ALLOWED):
-        raise ValidationError("A name keeps to one script; Japanese, Chinese and Korean may hold Latin letters too.")
+        raise ValidationError("A name keeps to one script; Japanese, Chinese and Korean may contain Latin letters.")
 
 
 def _shows_something(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Reading parameters strictly: what is repeated, or is no proper text, is known by name."""
+"""Strict parsing of OAuth parameters: repeated and undecodable ones are reported by name."""
 
 import re
 from dataclasses import dataclass, field
@@ -9,13 +9,13 @@ from django.http import HttpRequest, UnreadablePostError
 
 FORM_CONTENT_TYPE = "application/x-www-form-urlencoded"
 MAX_FIELDS = 100
-# Of a request that a browser brings, all of it, percent-encoded: it is kept while its person signs in.
+# Longest query of a browser's request, percent-encoded: it is stored in the session while the person signs in.
 MAX_QUERY = 4096
 TOO_LONG = f"The request is longer than {MAX_QUERY:,} characters."
 
 
 class UnreadableParameters(Exception):
-    """The parameters can't be read at all; the argument is a public sentence."""
+    """The parameters can't be parsed; the argument is a public error description."""
 
 
 @dataclass(frozen=True)
@@ -30,24 +30,24 @@ class Parameters:
         return self.values.get(name)
 
     def is_clear(self, name: str) -> bool:
-        """Tell whether the parameter, if sent at all, was sent once and as proper text."""
+        """Return whether the parameter was sent at most once, and decodes to valid text."""
         return name not in self.repeated and name not in self.malformed
 
 
 def read_query(request: HttpRequest) -> Parameters:
-    """Return the parameters of the query. Raises UnreadableParameters for more than anybody sends."""
+    """Return the parameters of the query. Raises UnreadableParameters for too many."""
     return parse(within_bounds(request.META.get("QUERY_STRING", "")))
 
 
 def within_bounds(query: str) -> str:
-    """Return the query of a request that a browser brings. Raises UnreadableParameters beyond MAX_QUERY characters."""
+    """Return `query`. Raises UnreadableParameters if it is longer than MAX_QUERY characters."""
     if len(query) > MAX_QUERY:
         raise UnreadableParameters(TOO_LONG)
     return query
 
 
 def read_posted_query(request: HttpRequest) -> str:
-    """Return a form body to be sent again as a query. Raises UnreadableParameters as reading either of them does."""
+    """Return a form body as a query string, for the redirect to GET. Raises UnreadableParameters."""
     return within_bounds(read_encoded_form(request))
 
 
@@ -61,7 +61,7 @@ def read_form(request: HttpRequest) -> Parameters:
 
 
 def read_encoded_form(request: HttpRequest) -> str:
-    """Return a form body as it came. Raises UnreadableParameters for another content type or a broken body."""
+    """Return a form body, still encoded. Raises UnreadableParameters for another content type or a broken body."""
     if request.content_type != FORM_CONTENT_TYPE:
         raise UnreadableParameters(f"The body must be {FORM_CONTENT_TYPE}.")
     try:
@@ -77,7 +77,7 @@ def read_encoded_form(request: HttpRequest) -> str:
 
 
 def parse(encoded: str) -> Parameters:
-    """Return the parameters of `encoded`. Raises UnreadableParameters for more fields than anybody sends."""
+    """Parse form-encoded text. Raises UnreadableParameters for too many fields."""
     try:
         pairs = parse_qsl(encoded, errors="surrogateescape", max_num_fields=MAX_FIELDS, keep_blank_values=True)
     except ValueError as error:

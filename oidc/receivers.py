@@ -1,4 +1,4 @@
-"""What ends when a person's account does: everything that was given out in their name."""
+"""Deactivation and deletion of an account: its tokens, invitations and connections; its data export."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from oidc.projects.invitations import invitations_to_account
 
 @receiver(access_ended)
 def end_authorizations(sender: Any, account: Account, **kwargs: Any) -> None:
-    """End codes, tokens and open invitations of a person who was deactivated or is about to be deleted."""
+    """Revoke the codes and tokens and end the open invitations of a person who is deactivated or deleted."""
     live = TokenFamily.objects.filter(connection__account=account, revoked_at=None)
     live.update(revoked_at=clock.now(), revoked_why="account ended")
     invitations.end_everywhere(account)
@@ -26,7 +26,7 @@ def end_authorizations(sender: Any, account: Account, **kwargs: Any) -> None:
 
 @receiver(exporting)
 def export_connections(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
-    """Return which apps the person connected, for their own export."""
+    """Return the person's connected apps, for the data export."""
     rows = Connection.objects.filter(account=account).select_related("client")
     return {
         "connected_apps": [
@@ -44,7 +44,7 @@ def export_connections(sender: Any, account: Account, **kwargs: Any) -> dict[str
 
 @receiver(exporting)
 def export_projects(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
-    """Return which projects the person works on or did, and which they are invited to, for their own export."""
+    """Return the person's present and former projects, and their invitations, for the data export."""
     rows = ProjectMember.objects.filter(account=account).select_related("project").order_by("pk")
     return {
         "projects": [
@@ -70,7 +70,7 @@ def export_projects(sender: Any, account: Account, **kwargs: Any) -> dict[str, A
 
 @receiver(blocking_deletion)
 def block_deletion_of_last_owner(sender: Any, account: Account, **kwargs: Any) -> list[str]:
-    """A project is never left without an owner who can act; a deleted one needs none.
+    """Block the deletion of an account that is the last active owner of a project; deleted projects do not count.
 
     Inside the transaction that deletes the account, the projects stay locked until its end: whoever leaves one of them
     at the same moment comes after.
@@ -89,7 +89,7 @@ def block_deletion_of_last_owner(sender: Any, account: Account, **kwargs: Any) -
 
 @receiver(pre_delete, sender=Account)
 def anonymize_connections(sender: Any, instance: Account, **kwargs: Any) -> None:
-    """Before an account goes: nothing stays alive, and the connections that the cap counts name nobody."""
+    """Before an account is deleted: revoke everything, and anonymize the connections that the cap counts."""
     with transaction.atomic():
         end_authorizations(sender, instance)
         Connection.objects.filter(account=instance).update(scopes="", removed_at=clock.now())

@@ -1,4 +1,4 @@
-"""Scopes: what each means to people, which claims it opens, and who may ask for it."""
+"""Scopes: their consent texts, their claims, and which clients may request them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,13 +9,13 @@ from oidc.models import Client
 
 OPENID = "openid"
 OFFLINE_ACCESS = "offline_access"
-# RFC 6749 §3.3 has one space between two of them, and none around; a second one would name a scope without a name.
+# RFC 6749 §3.3: scopes are separated by exactly one space, with none around; two would make an empty scope.
 SPACES = "scope must be names with one space between each two, and none before or after."
 
 
 @dataclass(frozen=True)
 class Scope:
-    """One scope. `title` is the sentence people read on the consent page."""
+    """One scope. `title` is its sentence on the consent page."""
 
     name: str
     title: str
@@ -43,7 +43,7 @@ CLAIM_SCOPES = {
     "picture": "profile",
 }
 
-# With one of these an app sees the photo: in claims, or at `/v1/me`.
+# Scopes with which an app gets the picture, in claims or from `/v1/me`.
 PICTURE_SCOPES = frozenset({"profile", "account.read"})
 
 
@@ -59,13 +59,13 @@ def format_scope(scopes: Any) -> str:
 
 
 def allowed_scopes(client: Client) -> frozenset[str]:
-    """Return what `client` may ask for: the basic scopes, and those that review has approved."""
+    """Return the scopes that `client` may request: the basic ones, and those approved in review."""
     approved = set(client.approved_scopes.split())
     return frozenset(name for name, scope in SCOPES.items() if not scope.needs_approval or name in approved)
 
 
 class ScopesBackend(BaseScopes):  # type: ignore[misc]
-    """Answers the library's questions about scopes."""
+    """django-oauth-toolkit's scopes backend (SCOPES_BACKEND_CLASS)."""
 
     def get_all_scopes(self) -> dict[str, str]:
         return {name: scope.title for name, scope in SCOPES.items()}

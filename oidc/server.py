@@ -1,7 +1,7 @@
-"""The library's server and backend, with what they leave open closed. Knows oauthlib's request object.
+"""oauthlib's server and django-oauth-toolkit's backend, with stricter checks. Knows oauthlib's request object.
 
 oauthlib checks a request for each of its many grant types; this service has two, and its own checks
-(oidc/authorization/checks.py) run before oauthlib sees an authorization request. What stands here holds on the way in.
+(oidc/authorization/checks.py) run before oauthlib sees an authorization request.
 """
 
 import json
@@ -24,9 +24,9 @@ CODE_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 CODE_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
-# Where a client need not show its secret; tests/oidc/tokens/test_revocation.py holds it to the URL's name.
+# The revocation endpoint, where the secret is optional; tests/oidc/tokens/test_revocation.py compares it with the URL.
 REVOKE_PATH = "/connect/revoke"
-# What oauthlib may see of a form: more would steer it (a `response_type` beside a code drops the ID token).
+# The form fields that oauthlib gets: others would change what it does (`response_type` drops the ID token).
 _FORM_FIELDS = {
     "token": {"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret"}
     | {"refresh_token", "scope"},
@@ -35,7 +35,7 @@ _FORM_FIELDS = {
 
 
 class Backend(OAuthLibCore):  # type: ignore[misc]
-    """Hands oauthlib what oidc/parameters.py has read, instead of Django's forgiving QueryDict.
+    """Gives oauthlib the parameters as parsed by oidc/parameters.py, instead of Django's lenient QueryDict.
 
     The query stays out of it: the authorization endpoint passes on what it has checked, as credentials, and the
     other endpoints read nothing from there.
@@ -105,7 +105,7 @@ class Server(OpenIDServer):  # type: ignore[misc]
 
 
 def require_challenge(request: Any) -> dict[str, Any]:
-    """Refuse an authorization without a proper S256 challenge (RFC 7636 §4.3; RFC 9700 §2.1.1)."""
+    """Raise an error unless the request has a valid S256 code_challenge (RFC 7636 §4.3; RFC 9700 §2.1.1)."""
     if request.code_challenge_method != "S256" or not CODE_CHALLENGE.fullmatch(request.code_challenge or ""):
         raise errors.InvalidRequestError(request=request, description="An S256 code_challenge is required.")
     return {}
@@ -125,6 +125,6 @@ def verify_code_challenge(verifier: str, challenge: str) -> bool:
 
 
 def keep_openid(request: Any) -> None:
-    """Leave `openid` in what a refresh narrows to: every token answer holds an ID token, and userinfo needs it."""
+    """Keep `openid` when a refresh narrows the scope: every token response has an ID token, and userinfo needs it."""
     if OPENID not in request.scopes:
         request.scopes = [OPENID, *request.scopes]

@@ -1,6 +1,6 @@
-"""What the sign-in log is told: every step of a sign-in, and the exact reason when one is refused.
+"""Reports to the sign-in log: every step of a sign-in, with the exact reason if it is refused.
 
-The app gets the standard's error code; the reason is for its developer, who reads it in the console.
+The app gets the error code of the standard; the reason is for its developer, in the console.
 """
 
 from typing import Any
@@ -19,5 +19,5 @@ def record(outcome: str, client: Client, endpoint: str, **details: Any) -> None:
 def record_for_client_id(
     client_id: str, outcome: str, endpoint: str, project: str | None = None, **details: Any
 ) -> None:
-    """Report one step of a client that only its id is known of."""
+    """Report one step by client id; of an unknown client it is dropped when the log is written."""
     report(Event(f"sign_in.{outcome}", None, project, client_id, {"endpoint": endpoint} | details))

@@ -2,6 +2,6 @@
 
 from django.dispatch import Signal
 
-# Sent when a project is deleted, and once more before it is restored: `project`. Floors above end what they gave out
-# for it.
+# Sent with `project` when one is deleted, and again before it is restored. Receivers on higher floors revoke the
+# credentials they issued for it.
 project_ended = Signal()

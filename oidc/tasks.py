@@ -1,4 +1,4 @@
-"""Periodic work: keys that are due, and rows that can't matter any more."""
+"""Periodic tasks of the sign-in service: key rotation, and deleting expired rows."""
 
 import logging
 from datetime import timedelta
@@ -15,20 +15,20 @@ from oidc.signing_keys import rotation
 log = logging.getLogger(__name__)
 
 BATCH = 1000
-# How long a used or expired code is kept, so that a late replay is still noticed.
+# How long a used or expired code is kept, to detect replay.
 KEEP_CODES = timedelta(days=1)
 KEEP_FAMILIES = timedelta(days=7)
 
 
 @shared_task
 def rotate_keys() -> str:
-    """Take the step of key rotation that is due, if one is."""
+    """Perform the step of key rotation that is due, if any."""
     return rotation.rotate()
 
 
 @shared_task
 def clear_expired() -> int:
-    """Delete expired codes and tokens, then families that nothing hangs on; return how many rows went.
+    """Delete expired codes and tokens, then families without any; return how many rows were deleted.
 
     Never from the top down: deleting a code takes nothing with it, so what is alive stays. Ours instead of the
     library's, which would delete superseded refresh tokens whose reuse has to be noticed.
@@ -47,7 +47,7 @@ def clear_expired() -> int:
 
 @shared_task
 def remove_deleted_projects() -> int:
-    """Delete for good the projects whose time to be restored is over; return how many went."""
+    """Delete projects for good that can't be restored any more; return how many were deleted."""
     over = clock.now() - timedelta(days=settings.PROJECT_RESTORE_DAYS)
     rows = list(Project.objects.filter(deleted_at__lt=over).order_by("deleted_at"))
     return sum(lifecycle.purge_project(project) for project in rows)
@@ -55,7 +55,7 @@ def remove_deleted_projects() -> int:
 
 @shared_task
 def clear_invitations() -> int:
-    """Delete invitations to projects that were answered or ran out some time ago; return how many went."""
+    """Delete invitations to projects that were answered or expired some time ago; return how many were deleted."""
     return invitations.clear_ended_invitations()
 
 

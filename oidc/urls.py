@@ -1,4 +1,4 @@
-"""The seven endpoints of the sign-in service, and the pages around them. Nothing else of the library is mounted."""
+"""URLs of the OAuth and OpenID Connect endpoints and their pages. The library's own URLs are not included."""
 
 from django.urls import path, re_path
 
@@ -7,7 +7,7 @@ from oidc.views.authorize import AuthorizeView, resume
 from oidc.views.token import RevokeEndpoint, TokenEndpoint, UserInfoEndpoint
 
 urlpatterns = [
-    # Two leading slashes too: widely used clients build them from an issuer that ends in one.
+    # Two leading slashes too: widely used clients append the path to the issuer, which ends in a slash.
     re_path(r"^/?\.well-known/openid-configuration(?P<rest>/.*)?$", discovery.configuration, name="discovery"),
     re_path(r"^/?\.well-known/oauth-authorization-server(?P<rest>/.*)?$", discovery.configuration, name="server"),
     path(".well-known/jwks", discovery.jwks, name="jwks"),

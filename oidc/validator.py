@@ -1,4 +1,4 @@
-"""The library's validator: each of its questions, answered from our own modules.
+"""The request validator of oauthlib (OAUTH2_VALIDATOR_CLASS): adapts its methods to the modules of this package.
 
 Knows oauthlib's request object. Beside oauthlib's own attributes (`client`, `user`, `scopes`, `access_token`) that has
 two of ours: `presented`, the PresentedCredentials that authenticate_client has read, at the token and the revocation
@@ -26,7 +26,7 @@ from oidc.tokens import access_tokens, codes, families, jwt, refresh_tokens, sto
 
 
 class Validator(OAuth2Validator):  # type: ignore[misc]
-    """See the table in docs/library.md for what each override mends."""
+    """docs/library.md#django-oauth-toolkit-and-oauthlib says why each method is overridden."""
 
     # --- Clients ---
 
@@ -46,7 +46,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
             request.client_secret,
             code=request.code,
             refresh_token=request.refresh_token if request.code is None else None,
-            # A refresh token and the id of its client suffice to revoke it (specification 4.2).
+            # A refresh token and its client id suffice to revoke it (docs/sign-in.md#revocation).
             secret_optional=request.uri == REVOKE_PATH,
         )
         request.presented, request.client = presented, presented.client
@@ -103,7 +103,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         return request.presented.family.nonce or None
 
     def invalidate_authorization_code(self, client_id: str, code: str, request: Any, *args: Any, **kwargs: Any) -> None:
-        pass  # consumed in _save_bearer_token, in the transaction that stores what it gave
+        pass  # consumed in _save_bearer_token, in the transaction that stores the tokens
 
     # --- Refresh ---
 
@@ -118,7 +118,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
     def is_within_original_scope(
         self, request_scopes: list[str], refresh_token: str, request: Any, *args: Any, **kwargs: Any
     ) -> bool:
-        # Asked only where a scope is not one of those that were granted.
+        # Called only if a requested scope was not granted.
         if "" in request_scopes:
             raise errors.InvalidScopeError(description=scopes.SPACES, request=request)
         return False

@@ -31,8 +31,8 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         "What Django compiled from a queryset; values are parameters.",
     ),
     ("devportal/lib/ratelimit/redis_counters.py", "eval"): (
-        1,
-        "A Lua script of ours, written out beside it, run by Redis.",
+        3,
+        "Lua scripts of ours, written out beside them, run by Redis.",
     ),
     ("devportal/lib/ratelimit/redis_counters.py", "execute"): (1, "Sends a pipeline of commands to Redis."),
     #

@@ -1,4 +1,4 @@
-"""Operators' pages; Django finds them here."""
+"""Admin pages of people, plans and mail; Django's autodiscovery imports this module."""
 
 from accounts.admin.groups import FamilyAdmin, InvitationAdmin, OrganizationAdmin, OrganizationMemberAdmin
 from accounts.admin.mail import OutboxAdmin

@@ -1,4 +1,4 @@
-"""Operators' pages of families and organizations."""
+"""Admin pages of families, organizations, their members and invitations."""
 
 from typing import Any
 
@@ -78,7 +78,7 @@ class OrganizationAdmin(ServiceModelAdmin[Organization]):
             "invite",
             "Invite",
             "The address gets a mail that says where to look. Whoever proves the address and accepts gets a seat. "
-            "The mail does not say who invited. The invitation ends when you are an operator no more.",
+            "The mail does not say who invited. The invitation ends when you are no longer an operator.",
             _invite,
             form=AddressForm,
             icon="mail",
@@ -94,7 +94,7 @@ class OrganizationAdmin(ServiceModelAdmin[Organization]):
 
 @admin.register(OrganizationMember)
 class OrganizationMemberAdmin(ServiceModelAdmin[OrganizationMember]):
-    """Seats: a list of their own, for an organization may have very many."""
+    """Members of organizations, in a list of their own: an organization may have very many."""
 
     list_display = ("account", "organization", "joined_at")
     list_select_related = ("account", "organization")
@@ -123,7 +123,7 @@ def _withdraw(request: HttpRequest, row: Invitation, form: Any) -> str:
 
 @admin.register(Invitation)
 class InvitationAdmin(ReadOnlyModelAdmin[Invitation]):
-    """Who is invited to which organization or family, and what came of it."""
+    """Invitations to organizations and families, with their state."""
 
     list_display = ("email", "to", "created_at", "expires_at", "accepted_at", "declined_at", "withdrawn_at")
     list_select_related = ("family__owner", "organization")
@@ -138,7 +138,7 @@ class InvitationAdmin(ReadOnlyModelAdmin[Invitation]):
         RowAction(
             "withdraw",
             "Withdraw",
-            "It can't be accepted any more, at once. Nobody is mailed.",
+            "It can't be accepted from now on. No mail is sent.",
             _withdraw,
             is_open=lambda request, row: row.is_open,
             icon="undo",

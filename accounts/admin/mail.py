@@ -1,4 +1,4 @@
-"""Operators' view of the mail that waits to be sent, and of what became of it."""
+"""Admin page of the outbox: mails that wait, were sent, or failed."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from devportal.lib.audit import Event, report
 
 def _try_again(request: HttpRequest, mail: Outbox, form: Any) -> str:
     if not mail.try_again():
-        raise ActionRefused("It was sent meanwhile, or is being sent now.")
+        raise ActionRefused("It has been sent meanwhile, or is being sent now.")
     report(Event("mail.tried_again", request.user.pk, target=f"mail:{mail.pk}"))
     return "The mail is sent within some seconds, if the mail server takes it."
 

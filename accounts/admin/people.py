@@ -1,4 +1,4 @@
-"""Operators' view of people. Passwords and second factors are never shown, and never set by anybody else."""
+"""Admin page of people. It neither shows nor sets passwords and second factors."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ SHORTEST_SUB = 20
 
 
 def target_of(account: Account) -> str:
-    """Return under which name the audit knows a person: no address, so that a deletion leaves none behind."""
+    """Return the audit target of a person: their key, not the address, so that deletion leaves no address behind."""
     return f"account:{account.pk}"
 
 
@@ -31,12 +31,12 @@ def _note(action: str, request: HttpRequest, account: Account, **fields: Any) ->
 
 
 def _ask_anew(request: HttpRequest, account: Account) -> None:
-    """Lock both people by their key, and look whether this may still be done. Raises ActionRefused."""
+    """Lock operator and account, in the order of their keys, and check permission again. Raises ActionRefused."""
     people = Account.objects.select_for_update(no_key=True).filter(pk__in={request.user.pk, account.pk})
     now = {row.pk: row for row in people.order_by("pk")}
     actor, row = now.get(request.user.pk or 0), now.get(account.pk)
     if actor is None or row is None or not actor.is_active or not actor.is_staff or not may_administer(actor, row):
-        raise ActionRefused("That changed in the meantime: this page shows how things are.")
+        raise ActionRefused("This changed in the meantime; the page shows the current state.")
 
 
 def _set_active(request: HttpRequest, account: Account, is_active: bool, **details: Any) -> None:
@@ -98,7 +98,7 @@ def _give_roles(request: HttpRequest, account: Account, form: Any) -> str:
 
 
 def _is_for_me(request: HttpRequest, account: Account) -> bool:
-    """Nobody locks themselves out."""
+    """Whether the account is the operator's own: nobody may lock themselves out."""
     return account.pk != request.user.pk
 
 
@@ -121,7 +121,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
         ("Connections", "oidc_connection", "account"),
         ("API keys", "api_apikey", "owner"),
         ("Access tokens", "oidc_accesstoken", "user"),
-        ("What they did", "console_auditevent", "actor"),
+        ("Audit trail", "console_auditevent", "actor"),
     )
     acts = (
         RowAction(
@@ -148,7 +148,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
             "export",
             "Export",
             "Downloads everything that the service keeps about this person and that is theirs to have, as JSON. "
-            "That somebody did so stands in the audit.",
+            "The export is recorded in the audit trail.",
             _export,
             icon="download",
         ),
@@ -185,7 +185,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
         return target_of(row)
 
     def has_change_permission(self, request: HttpRequest, obj: Account | None = None) -> bool:
-        """Who may do more in the admin than somebody is only looked at by them; so it is for every act."""
+        """Accounts with more permissions than one's own are read-only, for every act too."""
         allowed: bool = super().has_change_permission(request, obj)
         assert isinstance(request.user, Account)
         return allowed and (obj is None or may_administer(request.user, obj))

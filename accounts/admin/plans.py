@@ -1,4 +1,4 @@
-"""Operators' pages of what is sold."""
+"""Admin pages of plans, features and entitlements."""
 
 from django.contrib import admin
 from django.db.models import Q
@@ -9,7 +9,7 @@ from devportal.lib.admin.model_admin import ServiceModelAdmin, ServiceTabularInl
 
 
 class EntitlementInline(ServiceTabularInline[PlanEntitlement, Plan]):
-    """What the plan says of each feature; one that is not listed is denied."""
+    """The plan's entitlements; a feature that is not listed is denied."""
 
     model = PlanEntitlement
     autocomplete_fields = ("feature",)
@@ -21,7 +21,7 @@ class EntitlementInline(ServiceTabularInline[PlanEntitlement, Plan]):
 
 @admin.register(Plan)
 class PlanAdmin(ServiceModelAdmin[Plan]):
-    """Plans. The id stays: apps know the plan by it."""
+    """Plans. The id can't be changed: apps identify the plan by it."""
 
     is_long = False
     list_display = ("plan_id", "display_name", "rank", "cache_max_age")

@@ -1,7 +1,7 @@
-"""Sends what waits in the outbox.
+"""Sends the mails that wait in the outbox (accounts/mail/outbox.py).
 
-Each mail goes out once, whoever tries and however many do. One case is left: a process that dies after the mail
-server took a mail and before that is written down. The mail is then sent once more, with the same Message-ID.
+Each mail is sent once, however many workers try at the same time. One exception: if a process dies after the mail
+server accepted a mail and before the row says so, the mail is sent again, with the same Message-ID.
 """
 
 import contextlib
@@ -20,17 +20,17 @@ from devportal.lib import clock
 log = logging.getLogger(__name__)
 
 BATCH = 100
-# What a mail server says of one mail; it takes others.
+# SMTP errors that concern one mail only; the server accepts others.
 _REFUSALS = (SMTPRecipientsRefused, SMTPSenderRefused, SMTPDataError)
 
 
 class MailServerUnavailable(Exception):
-    """The mail server can't be reached: no other mail would go either."""
+    """The mail server can't be reached, so that no other mail could be sent either."""
 
 
 @contextlib.contextmanager
 def _mail_server() -> Iterator[Any]:
-    """The connection for one run, opened by the first mail. How it ends says nothing about what was sent."""
+    """Yield the connection to the mail server for one run, opened by the first mail; errors at closing are ignored."""
     server = get_connection()
     try:
         yield server
@@ -40,7 +40,7 @@ def _mail_server() -> Iterator[Any]:
 
 
 def send_queued(pk: int) -> bool:
-    """Send one mail if it still waits, and tell whether it went. Call it outside of a transaction."""
+    """Send one mail if it still waits; return whether it was sent. Call it outside of a transaction."""
     row = Outbox.objects.due().filter(pk=pk).first()
     if row is None:
         return False
@@ -50,7 +50,7 @@ def send_queued(pk: int) -> bool:
 
 
 def send_due(limit: int = BATCH) -> int:
-    """Send what is due, at most `limit` mails; return how many went. Safe when run twice at once.
+    """Send the mails that are due, at most `limit`; return how many were sent. Safe to run concurrently.
 
     A mail server that is down is asked once a run: the mail that found out waits for longer, the others stay due.
     """
@@ -65,7 +65,7 @@ def send_due(limit: int = BATCH) -> int:
 
 
 def _send(row: Outbox, server: Any) -> bool:
-    """Send one mail unless somebody else does. Raises MailServerUnavailable."""
+    """Send one mail unless another worker has claimed it. Raises MailServerUnavailable."""
     if not row.claim():
         return False
     try:
@@ -93,7 +93,7 @@ def _failed(row: Outbox, error: Exception) -> None:
 
 
 def clear_old_mail() -> int:
-    """Delete mails that were sent or given up, OUTBOX_DAYS after they were queued; return how many went."""
+    """Delete mails that were sent or given up, OUTBOX_DAYS after they were queued; return how many were deleted."""
     old = Outbox.objects.filter(created_at__lt=clock.now() - timedelta(days=settings.OUTBOX_DAYS))
     gone = 0
     while batch := list(old.exclude(sent_at=None, given_up_at=None).values_list("pk", flat=True)[:1000]):

@@ -24,7 +24,7 @@ from devportal.lib.mail import validate_mail_address
 log = logging.getLogger(__name__)
 
 SUBJECT_LENGTH = 200
-SOMEBODY = "[deleted account]"  # stands in a mail where the address of somebody stood whose account is gone
+SOMEBODY = "[deleted account]"  # replaces the address of a deleted account in mails to others
 
 
 def queue_mail(to: str, template: str, context: dict[str, Any]) -> Outbox:
@@ -90,13 +90,13 @@ def forget(addresses: Collection[str]) -> None:
 
 
 def _standing_alone(address: str) -> "re.Pattern[str]":
-    """Return a pattern of an address that is not the end or the beginning of another one."""
+    """Return a pattern that matches the address, but not as part of a longer one."""
     before, after = r"(?<!\w)(?<!\w[.+_%-])", r"(?![\w-])(?!\.\w)"
     return re.compile(before + re.escape(address) + after, re.IGNORECASE)
 
 
 def _announce(pk: int) -> None:
-    """Have a worker send it now. Without a broker it waits for the periodic task; the request is done either way."""
+    """Queue the task that sends the mail. Without a broker the periodic task sends it; the request never fails."""
     try:
         send_mail.apply_async((pk,), retry=False)
     except OperationalError:

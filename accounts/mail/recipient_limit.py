@@ -1,4 +1,4 @@
-"""How many mails that anybody can cause go to one mailbox in a day: codes, answers to sign-ups, invitations.
+"""The daily limit of mails to one mailbox that strangers can trigger: codes, answers to sign-ups, invitations.
 
 What is beyond is not sent, and the page says so, in the same words whether the address has an account or not. A browser
 that signed in to the account before has a budget of its own, so that strangers can't keep its owner from a code.
@@ -14,7 +14,7 @@ DAY = 24 * 3600
 
 
 class RecipientLimitReached(Exception):
-    """No more mails of this kind go to that address today; `wait` is for how many seconds."""
+    """The mailbox's limit is reached; `wait` is the number of seconds until mail is sent there again."""
 
     def __init__(self, wait: int) -> None:
         super().__init__("Several mails went to this address today. Please try again tomorrow.")
@@ -22,7 +22,10 @@ class RecipientLimitReached(Exception):
 
 
 def count_mail(recipient: str, known: str = "") -> None:
-    """Count a mail to `recipient`, caused by the browser of that id if it is known. Raises RecipientLimitReached."""
+    """Count a mail to `recipient`; `known` is the id of a known browser that triggered it.
+
+    Raises RecipientLimitReached.
+    """
     rate = Rate("mail, known" if known else "mail", settings.MAILS_PER_RECIPIENT_PER_DAY, DAY)
     try:
         hit(rate, keys.mailbox(recipient), known)
@@ -31,10 +34,7 @@ def count_mail(recipient: str, known: str = "") -> None:
 
 
 def count_mail_once(request: HttpRequest, recipient: str) -> None:
-    """Count the mail that a request causes to `recipient`, once however often it is called.
-
-    Raises RecipientLimitReached.
-    """
+    """Count a request's mail to `recipient` once, however often this is called for it. Raises RecipientLimitReached."""
     counted: set[str] = request.__dict__.setdefault("mails_counted", set())
     if recipient not in counted:
         counted.add(recipient)

@@ -1,4 +1,4 @@
-"""Who shares a plan: families and organizations, their members, and those who are invited."""
+"""Groups that share a plan: families and organizations, their members and invitations."""
 
 from django.conf import settings
 from django.db import models
@@ -58,14 +58,14 @@ class OrganizationMember(models.Model):
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def open(self) -> "InvitationQuerySet":
-        """Those that can still be accepted."""
+        """Return the invitations that can still be accepted."""
         return self.filter(accepted_at=None, declined_at=None, withdrawn_at=None, expires_at__gt=clock.now())
 
 
 class Invitation(models.Model):
     """An address that may join one family or organization.
 
-    It holds no secret: whoever signs in with the address, once that is proven, may answer. There is one row a group
+    It holds no secret: whoever signs in with that address, once verified, may answer. There is one row per group
     and address; inviting again opens it anew.
     """
 

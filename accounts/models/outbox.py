@@ -1,4 +1,4 @@
-"""Mail that waits to be sent, and what became of it."""
+"""The outbox: mails that wait to be sent, were sent, or were given up."""
 
 from datetime import timedelta
 
@@ -18,11 +18,11 @@ KEEP_TRYING = timedelta(days=3)
 
 class OutboxQuerySet(models.QuerySet["Outbox"]):
     def waiting(self) -> "OutboxQuerySet":
-        """Those that are neither sent nor given up."""
+        """Return the mails that are neither sent nor given up."""
         return self.filter(sent_at=None, given_up_at=None)
 
     def due(self) -> "OutboxQuerySet":
-        """Those that may be sent now. A fresh one always may: its web server's clock may be ahead of ours."""
+        """Return the mails that may be sent now. A new one always may: its web server's clock may be ahead of ours."""
         return self.waiting().filter(Q(attempts=0) | Q(not_before__lte=clock.now())).order_by("not_before", "pk")
 
 
@@ -35,7 +35,7 @@ class Outbox(models.Model):
     # Fixed here, so that a mail which is sent twice after a crash can be told to be one.
     message_id = models.CharField(max_length=300, unique=True)
     created_at = models.DateTimeField()
-    # Nobody else sends it before then: it is being sent, or has just failed.
+    # No worker sends it before then: another one is sending it, or it has just failed.
     not_before = models.DateTimeField()
     attempts = models.PositiveIntegerField(default=0)
     sent_at = models.DateTimeField(null=True, blank=True)
@@ -61,10 +61,10 @@ class Outbox(models.Model):
         return f"{self.subject} to {self.to}"
 
     def claim(self) -> bool:
-        """Take the mail for sending; False when somebody else has it, or has sent it.
+        """Claim the mail for this worker; return False if another one has claimed or sent it.
 
-        Who counts the attempt has it: of two who read the same row, one finds its count changed. That holds whatever
-        their clocks say.
+        The claim is a conditional update of the number of attempts, so that of two workers that read the same row only
+        one succeeds, whatever their clocks say.
         """
         mine = Outbox.objects.waiting().filter(pk=self.pk, attempts=self.attempts)
         self.attempts += 1
@@ -78,11 +78,11 @@ class Outbox(models.Model):
         return EmailMessage(self.subject, self.body, to=[self.to], headers=headers)
 
     def note_sent(self) -> None:
-        """Write down that the mail server took it."""
+        """Mark the mail as sent."""
         Outbox.objects.filter(pk=self.pk).update(sent_at=clock.now(), last_error="")
 
     def note_failure(self, error: Exception) -> None:
-        """Write down why it was not sent, and when it is tried again: later each time; after three days never."""
+        """Store the error and when to try again, with exponential backoff; after three days the mail is given up."""
         now = clock.now()
         pause = min(FIRST_PAUSE * 2 ** min(self.attempts - 1, 20), LONGEST_PAUSE)
         given_up_at = now if now - self.created_at >= KEEP_TRYING else None
@@ -91,6 +91,6 @@ class Outbox(models.Model):
         mine.update(not_before=now + pause, last_error=reason[:500], given_up_at=given_up_at)
 
     def try_again(self) -> bool:
-        """Let a mail that failed be sent at once, given up or not; False when it was sent, or is being sent."""
+        """Make a failed mail due now, given up or not; return False if it was sent or is being sent."""
         failed = Outbox.objects.filter(pk=self.pk, sent_at=None).exclude(last_error="")
         return bool(failed.update(not_before=clock.now(), given_up_at=None))

@@ -1,4 +1,4 @@
-"""People and the pairwise ids under which projects know them."""
+"""Accounts, and their pairwise subject identifiers."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ from devportal.lib.credentials import digest
 
 
 class AccountManager(BaseUserManager["Account"]):
-    """Creates accounts; addresses are kept in lower case, so that one address is one account."""
+    """Creates accounts. Addresses are stored in lower case, so that there is one account per address."""
 
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> "Account":
         account = self.model(email=email.strip().lower(), **fields)
@@ -20,7 +20,7 @@ class AccountManager(BaseUserManager["Account"]):
         return account
 
     def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "Account":
-        """Create an operator; `manage.py createsuperuser` calls this."""
+        """Create a superuser; `manage.py createsuperuser` calls this."""
         return self.create_user(email, password, is_staff=True, is_superuser=True, email_verified=True, **fields)
 
     def get_by_natural_key(self, username: str | None) -> "Account":
@@ -39,7 +39,7 @@ class Account(AbstractBaseUser, PermissionsMixin):
     is_active = models.BooleanField(default=True)
     is_staff = models.BooleanField("may open the admin", default=False)
     created_at = models.DateTimeField(auto_now_add=True)
-    # Every session holds a hash of this: another value ends them all (accounts/sessions.py). Empty until first needed.
+    # Part of the session auth hash: a new value ends all sessions (accounts/sessions.py). Empty until first needed.
     # The database's own default lets processes of the version before, which know no stamp, still add people.
     session_stamp = models.CharField(max_length=22, blank=True, editable=False, default="", db_default="")
 
@@ -61,11 +61,11 @@ class Account(AbstractBaseUser, PermissionsMixin):
         return f"{self.given_name} {self.family_name or ''}".strip()
 
     def get_full_name(self) -> str:
-        """What Django's admin calls the person by."""
+        """The name that Django's admin shows."""
         return self.full_name
 
     def get_session_auth_hash(self) -> str:
-        """What a session of this person has to hold: a keyed hash of the password, and the stamp."""
+        """Return the session auth hash: an HMAC of the password's hash and `session_stamp`."""
         return self._with_stamp(super().get_session_auth_hash())
 
     def get_session_auth_fallback_hash(self) -> Iterator[str]:
@@ -77,9 +77,9 @@ class Account(AbstractBaseUser, PermissionsMixin):
 
 
 class PairwiseSubject(models.Model):
-    """The id by which one sector knows one person (OpenID Connect Core 8.1).
+    """A pairwise subject identifier: the `sub` of one person in one sector (OpenID Connect Core 8.1).
 
-    Random, so neither the account nor another sector's id can be derived from it. A sector is a project's
+    Random, so neither the account nor another sector's `sub` can be derived from it. A sector is a project's
     public id; this floor knows no projects.
     """
 

@@ -1,4 +1,4 @@
-"""What is sold: plans, the features that are known, and what each plan grants of them."""
+"""Plans, features, and the entitlements that a plan grants."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ MAX_CACHE_SECONDS = 24 * 3600
 
 
 def validate_apps(value: Any) -> None:
-    """Refuse anything but a list of different slugs."""
+    """Raise ValidationError unless `value` is a list of different slugs."""
     if not isinstance(value, list) or not all(isinstance(slug, str) and slug and is_storable(slug) for slug in value):
         raise ValidationError("must be a list of texts")
     if len(set(value)) != len(value):
@@ -22,11 +22,11 @@ def validate_apps(value: Any) -> None:
 
 
 class Plan(models.Model):
-    """A plan. `free` is the one of people who have no other; a row of that name redeclares the built-in one."""
+    """A plan. `free` is for people without a subscription; a row with that id overrides the built-in one."""
 
     plan_id = models.SlugField("id", max_length=64, unique=True)
     display_name = models.CharField(max_length=100)
-    # Of several plans that a person has, the one of the highest rank counts.
+    # Of several plans that a person has, the one with the highest rank counts.
     rank = models.IntegerField(default=0)
     apps = models.JSONField(default=list, blank=True, validators=[validate_apps])
     cache_max_age = models.PositiveIntegerField(
@@ -41,7 +41,7 @@ class Feature(models.Model):
     """A feature that plans may grant; every answer lists all of them."""
 
     name = models.CharField(max_length=100, unique=True)
-    # What an operator's entitlement is counted in unless it says otherwise.
+    # The default unit of this feature's limits.
     unit = models.CharField(max_length=50, null=True, blank=True)  # noqa: DJ001  (null in the answer)
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ class Feature(models.Model):
 
 
 class PlanEntitlement(models.Model):
-    """What one plan says of one feature; of what it does not mention, it grants nothing."""
+    """The entitlement of one plan to one feature. A feature without a row is denied."""
 
     class Status(models.TextChoices):
         GRANTED = "granted"
@@ -74,15 +74,15 @@ class PlanEntitlement(models.Model):
         return f"{self.feature}: {self.status}"
 
     def clean(self) -> None:
-        """Give a limit the unit of its feature, unless it has one of its own."""
+        """Default the unit of a limit to the unit of its feature."""
         if self.limit is not None and not self.unit and self.feature_id:
             self.unit = self.feature.unit
 
 
 class Catalogue(models.Model):
-    """One row, whose version is drawn anew whenever a plan, a feature or an entitlement changes.
+    """The version of the catalogue, in one row: a new random value whenever a plan, feature or entitlement changes.
 
-    Random and no count: what a transaction that was rolled back had as its version never comes again.
+    Random rather than counted up, so that the version of a transaction that was rolled back never comes again.
     """
 
     version = models.CharField(max_length=32)

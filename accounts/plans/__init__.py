@@ -1,1 +1,1 @@
-"""Plans and entitlements: what is sold, who has what, and how that changes with time (specification 2.2 and 3)."""
+"""Plans, subscriptions and entitlements, and the states a subscription goes through (docs/plans.md)."""

@@ -1,4 +1,4 @@
-"""What is sold, parsed once and kept in the process until it changes.
+"""The catalogue (plans, features, entitlements), cached in the process until its version changes.
 
 The read of a person's subscriptions brings the catalogue's version along; only when that is another than the kept
 one is the catalogue read again.
@@ -20,7 +20,7 @@ Entitlement = dict[str, Any]
 
 @dataclass(frozen=True)
 class PlanSnapshot:
-    """One plan, as answers show it: every known feature is among its entitlements."""
+    """One plan as `/v1/me/plan` shows it: with an entitlement for every feature."""
 
     plan_id: str
     display_name: str
@@ -32,7 +32,7 @@ class PlanSnapshot:
 
 @dataclass(frozen=True)
 class CatalogueSnapshot:
-    """All plans by primary key, and the one of people who have no other."""
+    """The cached catalogue: all plans by primary key, and the plan `free`."""
 
     version: str
     plans: dict[int, PlanSnapshot]
@@ -43,7 +43,7 @@ _kept: CatalogueSnapshot | None = None
 
 
 def snapshot_at(version: str) -> CatalogueSnapshot | None:
-    """Return the catalogue of this version, or None if the newest one is another by now."""
+    """Return the catalogue of this version, or None if it has changed since."""
     global _kept
     known = _kept
     if known is None or known.version != version:
@@ -52,18 +52,18 @@ def snapshot_at(version: str) -> CatalogueSnapshot | None:
 
 
 def clear_snapshot() -> None:
-    """Read the catalogue again at the next question."""
+    """Empty the cache."""
     global _kept
     _kept = None
 
 
 def current_version() -> str:
-    """Return the version of what is stored; "" as long as nothing ever was."""
+    """Return the version in the database; "" if there is none yet."""
     return Catalogue.objects.filter(pk=ONLY_ROW).values_list("version", flat=True).first() or ""
 
 
 def bump_version() -> None:
-    """Say to all processes that the catalogue is another than before; also after a queryset's `update()`."""
+    """Change the version, which invalidates the cache of every process. Call it after a queryset's `update()` too."""
     Catalogue.objects.update_or_create(pk=ONLY_ROW, defaults={"version": random_text(16)})
 
 

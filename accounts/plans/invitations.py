@@ -3,7 +3,7 @@
 The mail says who invites and where to look, and nothing in it acts by being opened. Who signs in with the invited
 address, once that is proven, sees the invitation on the plan page and answers there.
 
-Whatever decides something first locks the group: of many answers and invitations at once each sees what the others did.
+Every change locks the group first, so that concurrent invitations and answers see each other's results.
 
 An invitation ends with its sender's right to send it: an operator's when they are one no more, anybody's when they are
 deactivated or deleted. Whether they may still invite is asked once more when it is accepted.
@@ -29,11 +29,11 @@ MAIL_INTERVAL = timedelta(hours=1)
 
 
 class InvitationNotFound(Exception):
-    """There is none of that number, or it is somebody else's."""
+    """There is no such invitation, or it is somebody else's."""
 
 
 class InvitationRefused(Exception):
-    """It can't be done; the argument says why, for people."""
+    """The request is refused; the argument is the message for the person."""
 
 
 class TooManyInvitations(InvitationRefused):
@@ -41,14 +41,14 @@ class TooManyInvitations(InvitationRefused):
 
 
 def _lock(group: Group) -> None:
-    """Make everybody else who decides about the group's people wait. Raises InvitationNotFound if it is gone."""
+    """Lock the group's row. Raises InvitationNotFound if the group was deleted."""
     rows = type(group)._default_manager.select_for_update(no_key=True).filter(pk=group.pk)
     if not rows.values_list("pk"):
         raise InvitationNotFound
 
 
 def _may_invite(group: Group, inviter: int | None) -> bool:
-    """Tell whether somebody may invite to a group, as they are now: the owner of a family, operators to the others."""
+    """Return whether the account may invite to the group now: a family's owner, or an operator to an organization."""
     account = Account.objects.filter(pk=inviter, is_active=True).first() if inviter else None
     if account is None:
         return False
@@ -105,7 +105,7 @@ def _mailable(email: str) -> str:
 
 
 def _check_seats(family: Family) -> None:
-    """Count each open invitation as a person: nobody is invited to a family that is full."""
+    """Raise Refused if the family is full; each open invitation counts as a member."""
     if family.members.count() + family.invitations.open().count() >= settings.FAMILY_MEMBERS:
         raise InvitationRefused(
             f"A family has up to {settings.FAMILY_MEMBERS} people, those who are invited included. "
@@ -115,7 +115,7 @@ def _check_seats(family: Family) -> None:
 
 def _check_pace(family: Family) -> None:
     if family.invitations.filter(mailed_at__gt=clock.now() - MAIL_INTERVAL).count() >= settings.INVITATIONS_PER_HOUR:
-        raise TooManyInvitations("These are many invitations within one hour. Please go on later.")
+        raise TooManyInvitations("Too many invitations within one hour. Try again later.")
 
 
 def _count_mail(address: str) -> None:
@@ -160,7 +160,7 @@ def _is_member(group: Group, account: Account) -> bool:
 def accept(pk: int, account: Account) -> Group:
     """Make the person a member of the group that invites them, and return it.
 
-    An impatient second click finds the first one's work done. Raises InvitationNotFound, InvitationRefused.
+    Idempotent: accepting twice (a double click) makes one membership.
     """
     row = _answerable(pk, account)
     group = row.group
@@ -182,7 +182,7 @@ def accept(pk: int, account: Account) -> Group:
 
 @transaction.atomic
 def decline(pk: int, account: Account) -> None:
-    """Turn an invitation down; one that is not open any more stays as it is. Raises InvitationNotFound."""
+    """Decline an invitation; one that is no longer open stays as it is. Raises InvitationNotFound."""
     row = _answerable(pk, account)
     if row.is_open:
         row.declined_at = clock.now()
@@ -192,7 +192,7 @@ def decline(pk: int, account: Account) -> None:
 
 @transaction.atomic
 def withdraw(group: Group, pk: int, by: Account) -> Invitation:
-    """Take an open invitation back. Raises InvitationNotFound; Refused when it has been answered."""
+    """Withdraw an open invitation. Raises InvitationNotFound; Refused if it has been answered."""
     _lock(group)
     row = Invitation.objects.filter(**_to(group), pk=pk).first()
     if row is None:

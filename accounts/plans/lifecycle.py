@@ -1,7 +1,7 @@
-"""The life of a subscription (specification 3): which step leads where, who took it, and what time brings.
+"""State transitions of a subscription (docs/plans.md#states): which are legal, who made them, which are due by date.
 
-`due_transitions` says what time has brought until a moment. The reader (`effective_state`) and the periodic task
-(`apply_due_transitions`) both ask it, so an answer never disagrees with what the task will write.
+`due_transitions` returns the transitions that are due by a moment. The reader (`effective_state`) and the periodic task
+(`apply_due_transitions`) both use it, so that an answer never disagrees with what the task will store.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ INITIAL_STATES = frozenset({State.TRIAL, State.ACTIVE})
 LIVE_STATES = frozenset({State.TRIAL, State.ACTIVE, State.PAST_DUE, State.CANCELLED_PERIOD_ACTIVE})
 LAPSED_STATES = frozenset({State.CANCELLED, State.EXPIRED})
 DETAIL_FIELDS = frozenset({"plan", "trial_end", "period_end", "read_only_until", "addons"})
-# The end of what is limited by time: state -> (field with its end, state after it).
+# States that end at a date: state -> (field with that date, state after it).
 _ENDS = {
     State.TRIAL.value: ("trial_end", State.EXPIRED),
     State.CANCELLED_PERIOD_ACTIVE.value: ("period_end", State.CANCELLED),
@@ -40,12 +40,12 @@ Holder = Account | Family | Organization
 
 
 class IllegalTransition(Exception):
-    """No such step leads from this state; the argument says which, for people."""
+    """The transition is not allowed from this state; the argument is a message that says which ones are."""
 
 
 @dataclass(frozen=True)
 class Actor:
-    """Who or what takes a step: a short name for the history, and the person, if it is one."""
+    """Who or what makes a transition: a short name for the history, and the account, if it is a person."""
 
     name: str
     actor: Account | None = None
@@ -57,7 +57,7 @@ BY_TIME = Actor("time")
 
 @dataclass(frozen=True)
 class Transition:
-    """A step that time takes, and the moment of it."""
+    """A transition that is due by date, and when."""
 
     to: str
     at: datetime
@@ -65,7 +65,7 @@ class Transition:
 
 @dataclass(frozen=True)
 class EffectiveState:
-    """What a subscription is at a moment, and when time will next change that (None: never by itself)."""
+    """The state of a subscription at a moment, and when it next changes by date (None: never by itself)."""
 
     state: str
     read_only: bool
@@ -73,7 +73,7 @@ class EffectiveState:
 
 
 def due_transitions(subscription: Subscription, moment: datetime) -> list[Transition]:
-    """Return the steps that time has brought since the subscription was last written, in order."""
+    """Return the transitions that are due by `moment` and not stored yet, in order."""
     steps: list[Transition] = []
     state: str = subscription.state
     if state in _ENDS:
@@ -92,7 +92,7 @@ def due_transitions(subscription: Subscription, moment: datetime) -> list[Transi
 
 
 def effective_state(subscription: Subscription, moment: datetime) -> EffectiveState:
-    """Return what `subscription` is at `moment`. Reads only what is on the row, and writes nothing."""
+    """Return the state of `subscription` at `moment`. Reads only the row it is given, and stores nothing."""
     steps = due_transitions(subscription, moment)
     state: str = steps[-1].to if steps else subscription.state
     if state in LAPSED_STATES:  # only inside the window; beyond it the state is free
@@ -118,7 +118,7 @@ def _record(subscription: Subscription, from_state: str, by: Actor, moment: date
 
 
 def _catch_up(subscription: Subscription, moment: datetime) -> bool:
-    """Write what time has brought to a locked row; tell whether there was anything."""
+    """Store the due transitions of a locked row; return whether there were any."""
     steps = due_transitions(subscription, moment)
     for step in steps:
         before, subscription.state = subscription.state, step.to
@@ -129,7 +129,7 @@ def _catch_up(subscription: Subscription, moment: datetime) -> bool:
 
 
 def _apply(subscription: Subscription, details: dict[str, Any]) -> bool:
-    """Set dates, plan and add-ons; tell whether any of them changed."""
+    """Set dates, plan and add-ons; return whether any of them changed."""
     unknown = set(details) - DETAIL_FIELDS
     if unknown:
         raise TypeError(f"no details of a subscription: {', '.join(sorted(unknown))}")
@@ -143,7 +143,7 @@ def _apply(subscription: Subscription, details: dict[str, Any]) -> bool:
 
 
 def check_transition(state: str, to: str) -> None:
-    """Raise IllegalTransition unless a step leads from `state` to `to`."""
+    """Raise IllegalTransition unless the transition from `state` to `to` is allowed."""
     if to not in TRANSITIONS[state]:
         allowed = ", ".join(sorted(TRANSITIONS[state])) or "nothing but a new beginning"
         raise IllegalTransition(f"No step leads from {state} to {to}; from {state} comes {allowed}.")
@@ -151,9 +151,10 @@ def check_transition(state: str, to: str) -> None:
 
 @transaction.atomic
 def transition(subscription: Subscription, to: str, by: Actor, **details: Any) -> Subscription:
-    """Take one step, with new dates, plan or add-ons if given (DETAIL_FIELDS), and return the row as it is then.
+    """Make a transition, with new dates, plan or add-ons if given (DETAIL_FIELDS), and return the updated row.
 
-    The step has to be legal from what time has made of the row. Raises IllegalTransition, and then nothing is changed.
+    It has to be legal after the transitions that are due by date. Raises IllegalTransition, and then nothing is
+    changed.
     """
     moment = clock.now()
     row = lock_subscription(subscription.holder)
@@ -174,7 +175,7 @@ def transition(subscription: Subscription, to: str, by: Actor, **details: Any) -
 
 @transaction.atomic
 def change_details(subscription: Subscription, by: Actor, **details: Any) -> Subscription:
-    """Change dates, plan or add-ons (DETAIL_FIELDS) without a step: a renewal, an extended trial, another plan."""
+    """Change dates, plan or add-ons (DETAIL_FIELDS) without a transition, as for a renewal or another plan."""
     moment = clock.now()
     row = lock_subscription(subscription.holder)
     assert row is not None
@@ -196,7 +197,7 @@ def _held_by(holder: Holder) -> dict[str, Holder]:
 
 
 def lock_subscription(holder: Holder) -> Subscription | None:
-    """Return the holder's subscription, locked; the lock on the holder keeps two from beginning at once.
+    """Return the holder's subscription, locked. The holder is locked too, so that two can't be created at once.
 
     Inside a transaction, and before whoever needs it decides anything by what the row says.
     """
@@ -206,7 +207,7 @@ def lock_subscription(holder: Holder) -> Subscription | None:
 
 @transaction.atomic
 def start_subscription(holder: Holder, state: str, by: Actor, *, plan: Plan, **details: Any) -> Subscription:
-    """Give a holder who has no subscription, or one that has come to its end, a new one: Trial or Active.
+    """Start a subscription (Trial or Active) for a holder who has none, or whose last one has ended (`free`).
 
     Dates and add-ons of an earlier one are forgotten. Raises IllegalTransition.
     """
@@ -229,7 +230,7 @@ def start_subscription(holder: Holder, state: str, by: Actor, *, plan: Plan, **d
 
 @transaction.atomic
 def declare_subscription(holder: Holder, state: str, by: Actor, *, plan: Plan, **details: Any) -> Subscription:
-    """Put a subscription into any state, whatever it was: for declared state (`manage.py provision`)."""
+    """Set a subscription to any state, whatever it was: for `manage.py provision`."""
     row = lock_subscription(holder) or Subscription(**_held_by(holder))
     before, row.state = row.state, state
     if _apply(row, details | {"plan": plan}) or before != state or row.pk is None:
@@ -246,9 +247,9 @@ def _due(moment: datetime) -> Q:
 
 
 def apply_due_transitions() -> int:
-    """Write what time has brought, in batches; return how many subscriptions moved.
+    """Store all transitions that are due by date, in batches; return how many subscriptions changed.
 
-    Safe when run twice at once: a row is moved under its lock, and one that somebody else holds is left to them.
+    Safe to run concurrently: each row is changed under its lock, and rows that are locked already are skipped.
     """
     moment = clock.now()
     moved, after = 0, 0

@@ -1,4 +1,4 @@
-"""Who shares a plan: the members of families and organizations."""
+"""Members of families and organizations: adding, removing, leaving."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -14,12 +14,12 @@ Group = Family | Organization
 
 
 class MemberNotFound(Exception):
-    """There is no such member, or none who may go this way."""
+    """There is no such member, or they can't be removed this way (the owner of a family)."""
 
 
 @transaction.atomic
 def get_or_create_family(owner: Account) -> Family:
-    """Return the family of `owner`, making it at the first call; its owner is a member."""
+    """Return the family of `owner`, creating it with the owner as a member if there is none."""
     family, _ = Family.objects.get_or_create(owner=owner)
     add_member(family, owner)
     return family
@@ -35,7 +35,7 @@ def add_member(group: Group, account: Account) -> None:
 
 @transaction.atomic
 def set_members(group: Group, accounts: Iterable[Account]) -> None:
-    """Let exactly these people be members; the owner of a family stays one in any case."""
+    """Replace the members by these people; the owner of a family always stays a member."""
     wanted = {account.pk: account for account in accounts}
     if isinstance(group, Family):
         wanted[group.owner.pk] = group.owner
@@ -45,13 +45,13 @@ def set_members(group: Group, accounts: Iterable[Account]) -> None:
 
 
 def audit_target(group: Group) -> str:
-    """Return how the audit calls a group: by a key, which stays when an address or a name changes."""
+    """Return the audit's name of a group: by its key, which stays when an address or a name changes."""
     return f"{'family' if isinstance(group, Family) else 'organization'}:{group.pk}"
 
 
 @transaction.atomic
 def remove_member(member: FamilyMember, by: Account) -> None:
-    """Let the owner of a family put a member out of it: the plan is lost to them at once. Raises MemberNotFound."""
+    """Remove a member from a family; they lose its plan at once. Raises MemberNotFound."""
     if member.account_id == member.family.owner_id or by.pk != member.family.owner_id:
         raise MemberNotFound
     member.delete()
@@ -60,7 +60,10 @@ def remove_member(member: FamilyMember, by: Account) -> None:
 
 @transaction.atomic
 def leave_group(group: Group, account: Account) -> None:
-    """Let a member go; its plan is lost to them at once. Raises MemberNotFound, the owner of a family included."""
+    """Leave a family or an organization; its plan is lost at once.
+
+    Raises MemberNotFound, also for the owner of a family.
+    """
     owns = isinstance(group, Family) and group.owner_id == account.pk
     gone, _ = (0, {}) if owns else group.members.filter(account=account).delete()
     if not gone:
@@ -69,6 +72,6 @@ def leave_group(group: Group, account: Account) -> None:
 
 
 def clear_expired_invitations() -> int:
-    """Delete invitations that nobody can accept any more, OUTBOX_DAYS after their time; return how many went."""
+    """Delete invitations that ended more than OUTBOX_DAYS ago; return how many were deleted."""
     old = clock.now() - timedelta(days=settings.OUTBOX_DAYS)
     return Invitation.objects.filter(expires_at__lt=old).delete()[0]

@@ -1,4 +1,4 @@
-"""A person's plan as their own pages say it: what they have, through whom, and when that changes."""
+"""The plan as a person's own page shows it: which one, through whom, and when it changes."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,7 +20,7 @@ STATE_LABELS = {
     State.EXPIRED.value: "Expired",
     State.FREE.value: "No paid plan",
 }
-# What happens at the next change, by the state before it.
+# What the page says of the next change by date, by the present state.
 NEXT_LABELS = {
     State.TRIAL.value: "The trial ends",
     State.CANCELLED_PERIOD_ACTIVE.value: "The paid period ends",
@@ -99,7 +99,7 @@ def _words(entitlement: dict[str, Any]) -> str:
 
 
 def export_plans(account: Account) -> dict[str, Any]:
-    """Return what is kept about the person's plans, as they may take it along."""
+    """Return the plans, groups and invitations of a person for their data export."""
     own = Subscription.objects.select_related("plan").filter(account=account).first()
     return {
         "subscription": None if own is None else _subscription(own),
@@ -133,7 +133,7 @@ def _received(account: Account) -> list[dict[str, Any]]:
 
 
 def _course(row: Invitation) -> dict[str, str | None]:
-    """What became of an invitation."""
+    """Return when an invitation was sent, answered or withdrawn."""
     moments = ("created_at", "expires_at", "accepted_at", "declined_at", "withdrawn_at")
     return {name: at.isoformat() if (at := getattr(row, name)) else None for name in moments}
 
@@ -153,5 +153,5 @@ def _subscription(row: Subscription) -> dict[str, Any]:
 
 
 def _who(by: str) -> str:
-    # An operator's address is not the person's to have.
+    # An operator's address is not part of the person's data.
     return "operator" if by.startswith("operator") else by

@@ -1,4 +1,4 @@
-"""Which plan a person has, of all that they may have one through, and the answer of specification 2.2."""
+"""Resolve the one plan that counts for a person (docs/plans.md#which-plan-counts), as `/v1/me/plan` answers it."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from devportal.lib import clock
 from devportal.lib.prepared_queries import PreparedQuery, RowMapper
 
 _FIELDS = ("plan_id", "state", "trial_end", "period_end", "read_only_until", "addons")
-# In the order that counts between plans of one rank.
+# Sources of a plan, in the order that decides between plans of one rank.
 PATHS = {
     "own": "subscription",
     "family": "family_memberships__family__subscription",
@@ -49,7 +49,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class ResolvedPlan:
-    """The answer, and for the person's own page: through which subscription (None: none), and what it is now."""
+    """The plan object, the subscription that it comes from (None for `free`), and its state now."""
 
     answer: dict[str, Any]
     subscription: int | None = None
@@ -57,7 +57,7 @@ class ResolvedPlan:
 
 
 def resolve_plan(account: Account, moment: datetime | None = None) -> ResolvedPlan:
-    """Return what plan `account` has at `moment` (now), in one statement while the catalogue stays as it is.
+    """Return the plan of `account` at `moment` (default: now), in one SQL statement if the catalogue is cached.
 
     Raises SourceFailed.
     """
@@ -86,7 +86,7 @@ def _read(email: str) -> tuple[list[Candidate], CatalogueSnapshot]:
 
 
 def choose_plan(candidates: list[Candidate], known: CatalogueSnapshot, moment: datetime) -> ResolvedPlan:
-    """Return the answer for a person with these candidates. Reads nothing and writes nothing.
+    """Return the plan that counts among these subscriptions. A pure function.
 
     Live before lapsed, then the higher rank, then own before family before organization, then the older row.
     """
@@ -113,7 +113,7 @@ def choose_plan(candidates: list[Candidate], known: CatalogueSnapshot, moment: d
 
 
 def _seconds(plan: PlanSnapshot, until: datetime | None, moment: datetime) -> int:
-    """Return how long an answer may be kept: never past the moment at which it would change by itself."""
+    """Return `cache_max_age` in seconds: never past the moment at which the answer changes by date."""
     if until is None:
         return plan.cache_max_age
     return max(0, min(plan.cache_max_age, math.floor((until - moment).total_seconds())))

@@ -1,4 +1,4 @@
-"""With whom a person shares plans, as their plan page shows it."""
+"""Families, organizations and invitations of a person, as their plan page shows them."""
 
 from dataclasses import dataclass
 
@@ -6,14 +6,14 @@ from django.conf import settings
 
 from accounts.models import Account, Family, FamilyMember, Invitation, OrganizationMember
 
-# Nobody has to read on: what is beyond comes up as the others are answered.
+# The page has no paging: more invitations appear as these are answered.
 MOST_INVITATIONS = 20
 MOST_GROUPS = 50
 
 
 @dataclass(frozen=True)
 class OwnFamily:
-    """The person's own family: who is in it, who is invited, and how many more there may be."""
+    """The person's own family: members, open invitations, and how many places are left."""
 
     members: list[FamilyMember]
     invited: list[Invitation]
@@ -30,7 +30,7 @@ class OwnFamily:
 
 @dataclass(frozen=True)
 class Sharing:
-    """Who invites the person, their own family, and the groups of others that they belong to."""
+    """Invitations to the person, their own family, and the groups of others that they belong to."""
 
     invitations: list[Invitation]
     own_family: OwnFamily | None
@@ -39,7 +39,7 @@ class Sharing:
 
 
 def sharing(account: Account) -> Sharing | None:
-    """Return what the plan page shows of groups; None where plans live elsewhere, and groups here mean nothing."""
+    """Return what the plan page shows of groups; None with PLAN_SOURCE_URL, since plans are kept elsewhere then."""
     if settings.PLAN_SOURCE_URL:
         return None
     families = list(account.family_memberships.select_related("family__owner").order_by("pk")[:MOST_GROUPS])

@@ -1,4 +1,4 @@
-"""The account's own pages, and pictures at their per-sector addresses."""
+"""Account pages (profile, export, deletion), and profile pictures at their per-sector URLs."""
 
 import hmac
 
@@ -55,7 +55,7 @@ def export(request: HttpRequest) -> HttpResponse:
 @reauthentication_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest) -> HttpResponse:
-    """/account/delete: says what deleting does, and does it, for somebody who has just signed in again."""
+    """/account/delete: a confirmation page, then the deletion; requires a recent reauthentication."""
     assert isinstance(request.user, Account)
     blockers = deletion.deletion_blockers(request.user)
     if request.method == "POST" and not blockers:
@@ -70,7 +70,7 @@ def delete(request: HttpRequest) -> HttpResponse:
 
 
 def _image(content: bytes) -> HttpResponse:
-    """Answer with a picture and nothing that tells where it is stored."""
+    """Return a response with the picture, without headers that tell the stored file."""
     return HttpResponse(content, content_type="image/webp")
 
 
@@ -89,7 +89,7 @@ def own_picture(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def picture(request: HttpRequest, picture_key: str, version: str) -> HttpResponse:
-    """GET /pictures/<key>/<version>.webp: one person's photo, as one sector knows it, while it may see it."""
+    """GET /pictures/<key>/<version>.webp: a person's picture in one sector; 404 once the sector may not see it."""
     subject = PairwiseSubject.objects.select_related("account").filter(picture_key=picture_key).first()
     if subject is None or not subject.account.is_active or not subject.account.picture:
         raise Http404

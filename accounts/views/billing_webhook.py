@@ -1,4 +1,4 @@
-"""Where other systems report: POST /hooks/billing (docs/plans.md). Programs call it; nobody is signed in."""
+"""The billing webhook, POST /hooks/billing (docs/plans.md#a-billing-system-reports)."""
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
@@ -15,7 +15,7 @@ MAX_BODY_BYTES = 64 * 1024
 
 @csrf_exempt
 def billing_webhook(request: HttpRequest) -> HttpResponse:
-    """Take what the billing system reports about one subscription; the signature is what authenticates it."""
+    """Apply a billing system's report about one subscription; its signature authenticates it."""
     try:
         response = JsonResponse({"applied": _take(request)})
     except WebhookError as refused:
@@ -46,7 +46,7 @@ def _take(request: HttpRequest) -> bool:
 
 
 def _count_failure(request: HttpRequest) -> None:
-    """Count a report with a signature that is none, by address. Raises WebhookError beyond FAILURES_PER_MINUTE."""
+    """Count a report with an invalid signature, by IP address. Raises WebhookError beyond FAILURES_PER_MINUTE."""
     try:
         check_rate("billing failures", limit_key(request), settings.FAILURES_PER_MINUTE)
     except Throttled as limited:

@@ -1,4 +1,4 @@
-"""The plan page, and what its buttons do: answer invitations, invite, and go."""
+"""The plan page and its actions: answering invitations, inviting, removing members, leaving groups."""
 
 import functools
 from collections.abc import Callable
@@ -28,7 +28,7 @@ RETRY_SECONDS = 60
 @login_required
 @require_safe
 def plan(request: HttpRequest) -> HttpResponse:
-    """GET /account/plan: what the person has and through whom, when it changes, and with whom they share it."""
+    """GET /account/plan: the plan, its source and next change, and the groups that share it."""
     assert isinstance(request.user, Account)
     return _page(request, request.user)
 
@@ -45,10 +45,10 @@ def _page(
 
 
 def _step(*, asks: bool = False) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
-    """Decorate what a button of the plan page does, by POST.
+    """Decorate the view of an action of the plan page, which is done by POST.
 
-    Whoever comes by GET, from signing in anew or with an old address, is sent to the page itself, or is asked first
-    where the step has a page that does. What is refused is said on the plan page; what is nobody's business is 404.
+    A GET (after reauthentication, or by an old link) is redirected to the plan page, or shows the confirmation page if
+    `asks`. Refused becomes a message on the plan page; InvitationNotFound and MemberNotFound become 404.
     """
 
     def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -126,7 +126,7 @@ def withdraw(request: HttpRequest, account: Account, pk: int) -> HttpResponse:
 
 @_step(asks=True)
 def remove_member(request: HttpRequest, account: Account, pk: int) -> HttpResponse:
-    """/account/plan/family/members/<pk>/remove: the owner of a family puts a member out of it, once asked."""
+    """/account/plan/family/members/<pk>/remove: the owner of a family removes a member, after a confirmation page."""
     others = FamilyMember.objects.filter(family__owner=account).exclude(account=account)
     member = get_object_or_404(others.select_related("family", "account"), pk=pk)
     if request.method != "POST":
@@ -137,14 +137,14 @@ def remove_member(request: HttpRequest, account: Account, pk: int) -> HttpRespon
 
 @_step(asks=True)
 def leave_family(request: HttpRequest, account: Account, pk: int) -> HttpResponse:
-    """/account/plan/families/<pk>/leave: a member leaves a family, once asked; its owner can't."""
+    """/account/plan/families/<pk>/leave: a member leaves a family, after a confirmation page; its owner can't."""
     of_others = Family.objects.filter(members__account=account).exclude(owner=account)
     return _leave(request, account, get_object_or_404(of_others.select_related("owner"), pk=pk))
 
 
 @_step(asks=True)
 def leave_organization(request: HttpRequest, account: Account, pk: int) -> HttpResponse:
-    """/account/plan/organizations/<pk>/leave: a member gives their seat back, once asked."""
+    """/account/plan/organizations/<pk>/leave: a member leaves an organization, after a confirmation page."""
     return _leave(request, account, get_object_or_404(Organization, members__account=account, pk=pk))
 
 

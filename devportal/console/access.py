@@ -1,7 +1,7 @@
-"""Who may see and do what in the console: every object is looked up through the person's own memberships.
+"""Access control of the console: every object is looked up through the person's own memberships.
 
-An outsider gets 404, whether the thing exists or not (security rule 14); a member whose role is too low gets 403. What
-a page was shown by is asked anew when something is changed: `oidc.projects.roles.lock_for_change`.
+An outsider gets 404, whether the object exists or not (docs/security.md#the-console); a member whose role is too low
+gets 403. A change checks the role again, with the project locked: `oidc.projects.roles.lock_for_change`.
 """
 
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from oidc.projects.roles import Role, is_at_least
 
 @dataclass(frozen=True)
 class Membership:
-    """One person's place in one project."""
+    """A project and the signed-in person's membership in it."""
 
     project: Project
     account: Account
     role: str
 
     def is_at_least(self, role: str) -> bool:
-        """Tell whether this role may do what `role` may."""
+        """Return whether the member's role is `role` or higher."""
         return is_at_least(self.role, role)
 
     @property
@@ -32,7 +32,7 @@ class Membership:
 
     @property
     def may_edit(self) -> bool:
-        """Developers and owners change clients and keys; viewers look."""
+        """Whether the member may change clients and keys: developers and owners, not viewers."""
         return self.is_at_least(Role.DEVELOPER)
 
 

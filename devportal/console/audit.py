@@ -1,4 +1,4 @@
-"""Recording: what the floors below report becomes the audit trail and the sign-in log."""
+"""Receiver of audit events: stores them in the audit trail or the sign-in log."""
 
 from typing import Any
 
@@ -12,15 +12,16 @@ from devportal.console.models import AuditEvent
 from devportal.lib import client_ip, clock, request_id
 from devportal.lib.audit import Event, happened
 
-# What apps and their people bring about all day is in the sign-in log and on Connected apps, not in the trail.
+# Events of apps and their users are in the sign-in log and under Connected apps, not in the audit trail.
 NOT_AUDITED = frozenset({"consent.given", "consent.removed", "family.ended"})
 
 
 @receiver(happened)
 def record_event(sender: Any, event: Event, **kwargs: Any) -> None:
-    """Write down what happened.
+    """Store an audit event.
 
-    What can't be written into the trail does not happen; a sign-in costs no statement and never fails for its log.
+    It is stored in the transaction of the change, so that the change fails if it can't be stored. Sign-ins are queued
+    for the sign-in log without SQL, and never fail because of it.
     """
     if event.action.startswith(sign_in_writer.PREFIX):
         sign_in_writer.record_sign_in(event)
@@ -49,7 +50,7 @@ def _add_to_trail(event: Event) -> None:
 
 @receiver(pre_delete, sender=Account)
 def anonymize_audit_events(sender: Any, instance: Account, **kwargs: Any) -> None:
-    """Before an account goes: the trail keeps what was done, and names nobody who did it or to whom it was done."""
+    """Before an account is deleted: remove its address from the audit trail; the events stay."""
     AuditEvent.objects.filter(actor=instance).update(actor_email="", ip=None)
     AuditEvent.objects.filter(person=instance).update(target="")
     # Invitations name an address, whoever has it.

@@ -1,7 +1,7 @@
-"""Forms that make something do it once, however often they are sent: a double click, a reload, the back button.
+"""Idempotency of forms that create something: a double click, a reload or the back button creates nothing twice.
 
-A page draws a token (`new_token`) into its form as the hidden field `once`. What answers the form spends the token in
-the transaction that makes the thing, so that of two requests at once the second waits, and is told what the first made.
+The form has an idempotency token (`new_token`) in its hidden field `once`. The view spends the token in the transaction
+that creates the object, so that of two concurrent requests the second waits, and learns what the first has created.
 """
 
 import re
@@ -20,7 +20,7 @@ _TOKEN = re.compile(rf"[A-Za-z0-9]{{{TOKEN_LENGTH}}}")
 
 
 class AlreadyProcessed(Exception):
-    """The form did its work before; `made` is what came of it (""), a public id."""
+    """The token was spent before; `made` is the public id of the created object, or ""."""
 
     def __init__(self, made: str = "") -> None:
         super().__init__("sent before")
@@ -28,26 +28,26 @@ class AlreadyProcessed(Exception):
 
 
 class MissingToken(Exception):
-    """The form came without a token of ours: it is shown once more, with a fresh one."""
+    """The form has no valid token: show it again with a new one."""
 
 
 def new_token() -> str:
-    """Return a token for one rendering of one form."""
+    """Return a new idempotency token for one rendering of a form."""
     return random_text(TOKEN_LENGTH)
 
 
 def consume_token(request: HttpRequest) -> IdempotencyToken:
-    """Spend the token of the form that was sent. Raises AlreadyProcessed if it was spent, Unmarked without one.
+    """Spend the submitted form's token. Raises AlreadyProcessed if it was spent before, Unmarked without one.
 
-    Call it inside the transaction that does the work, and tell `record_result` what came of it: work that fails leaves
-    the token unspent.
+    Call it inside the transaction that creates the object, then call `record_result`: a rollback leaves the token
+    unspent.
     """
     assert isinstance(request.user, Account)
     assert transaction.get_connection().in_atomic_block
     token = request.POST.get(FIELD, "")
     if not _TOKEN.fullmatch(token):
         raise MissingToken
-    # Two at once: the second waits here for the first one's transaction to end.
+    # Of two concurrent requests the second waits here until the first one's transaction ends.
     row, is_first = IdempotencyToken.objects.get_or_create(
         token=token, defaults={"account_id": request.user.pk, "at": clock.now()}
     )
@@ -57,6 +57,6 @@ def consume_token(request: HttpRequest) -> IdempotencyToken:
 
 
 def record_result(row: IdempotencyToken, public_id: str) -> None:
-    """Keep the public id of what the form made, for whoever sends it again."""
+    """Store the public id of the created object, for repeated submissions."""
     row.made = public_id
     row.save(update_fields=["made"])

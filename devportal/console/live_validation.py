@@ -1,4 +1,4 @@
-"""What forms ask while somebody types: the same rules as when the form is sent, answered as JSON."""
+"""Live validation for forms, as JSON, with the same rules as the forms."""
 
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -10,7 +10,7 @@ from oidc.clients import redirect_uris
 
 @console_page("POST")
 def check_name(request: HttpRequest) -> HttpResponse:
-    """POST name: what is wrong with it, "" for nothing."""
+    """POST `name`: its error, "" if it is valid."""
     try:
         names.validate_name(request.POST.get("name", "").strip())
     except ValidationError as error:
@@ -20,6 +20,6 @@ def check_name(request: HttpRequest) -> HttpResponse:
 
 @console_page("POST")
 def check_addresses(request: HttpRequest) -> HttpResponse:
-    """POST address, repeated: for each what is wrong with it, and what to know of it."""
+    """POST `address` (repeated): the error and notes for each."""
     entries = redirect_uris.check_each(request.POST.getlist("address"))
     return JsonResponse({"entries": [{"error": entry.error, "notes": entry.notes} for entry in entries]})

@@ -1,4 +1,4 @@
-"""Lists paged by key: every page costs the same, however many rows come before it."""
+"""Keyset pagination: every page costs the same, however many rows come before it."""
 
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -22,7 +22,7 @@ class KeysetPage(Generic[T]):
 
 
 def paginate(queryset: "QuerySet[T]", request: HttpRequest, size: int = PAGE_SIZE) -> "KeysetPage[T]":
-    """Return the page of `queryset` that the address asks for with `before` or `after`, a row's key."""
+    """Return the page of `queryset` given by the query parameters `before` or `after` (a row's key)."""
     before, after = _key(request, "before"), _key(request, "after")
     if after is not None:
         rows = list(queryset.filter(pk__gt=after).order_by("pk")[: size + 1])
@@ -45,7 +45,7 @@ def _key(request: HttpRequest, name: str) -> int | None:
 
 
 def _address(request: HttpRequest, **keys: Any) -> str:
-    """Return the query string with the filters of this page and another place in the list."""
+    """Return the query string of another page, with the same filters."""
     query = request.GET.copy()
     for name in ("before", "after"):
         query.pop(name, None)

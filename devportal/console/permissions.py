@@ -1,6 +1,6 @@
-"""What each role may do in the admin, as Django's permissions.
+"""Permissions of each admin role, and the authentication backend that grants them.
 
-They are written here and not in the database, so that an upgrade brings what is new, and no row is left behind.
+They are in code instead of the database, so that upgrades change them without data migrations.
 """
 
 from typing import Any
@@ -52,7 +52,7 @@ PERMISSIONS = {role: _permissions(models) for role, models in _MAY.items()}
 
 
 class RoleBackend(BaseBackend):
-    """Answers what a person's roles allow; it signs nobody in."""
+    """Authentication backend for permissions only; it authenticates nobody."""
 
     def get_all_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
         if not isinstance(user_obj, Account):

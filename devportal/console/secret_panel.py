@@ -1,4 +1,4 @@
-"""The panel that shows a secret, once: what it says, and the file that the browser makes of it."""
+"""The page that shows a new secret once, with a `.env` file to download."""
 
 import shlex
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from oidc.models import Client
 
 @dataclass(frozen=True)
 class SecretPanel:
-    """A secret with what its page says; it is never stored, logged, or sent a second time."""
+    """A new secret and the texts of its page; it is never stored, logged or shown again."""
 
     title: str
     what: str  # "client secret", as the page calls it
     raw: str
     env: str  # the lines of a .env file
-    file_name: str  # under which a browser keeps them; one that begins with a dot would be changed
+    file_name: str  # of the download; browsers change names that begin with a dot
     done_url: str
-    command: str = ""  # that tries it in a terminal
+    command: str = ""  # a shell command that tries it
 
 
 def show_client_secret(request: HttpRequest, seat: Membership, client: Client, raw: str, title: str) -> HttpResponse:
@@ -46,10 +46,10 @@ def show_api_key(request: HttpRequest, seat: Membership, key: ApiKey, raw: str) 
     command = (
         f"""export API_KEY='{raw}'\ncurl -sS -H "Authorization: Bearer $API_KEY" {settings.BASE_URL}/v1/me; echo"""
     )
-    panel = SecretPanel(f"{key.name} is made", "API key", raw, _env({"API_KEY": raw}), "api-key.env", done, command)
+    panel = SecretPanel(f"{key.name} is created", "API key", raw, _env({"API_KEY": raw}), "api-key.env", done, command)
     return render_secret_page(request, "console/secret_once.html", seat, panel=panel)
 
 
 def _env(lines: dict[str, str]) -> str:
-    # Quoted only where a shell would read something else: not every reader of such files takes the quotes away.
+    # Quoted only if a shell needs it, because not every parser of .env files removes quotes.
     return "".join(f"{name}={shlex.quote(value)}\n" for name, value in lines.items())

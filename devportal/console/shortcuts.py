@@ -1,4 +1,4 @@
-"""What every page of the console shares: who may come in, and what its frame shows."""
+"""The decorator of the console's views, and rendering with its frame."""
 
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -23,7 +23,7 @@ View = Callable[..., HttpResponseBase]
 
 
 def console_page(*methods: str) -> Callable[[View], View]:
-    """Decorate a view of the console: `methods` only, for people who are signed in and have proven their address."""
+    """Decorate a view of the console: only these methods, and only for signed-in people with a verified address."""
 
     def decorate(view: View) -> View:
         @wraps(view)
@@ -32,7 +32,7 @@ def console_page(*methods: str) -> Callable[[View], View]:
                 return HttpResponseRedirect(reverse("account_email"))
             try:
                 return view(request, *args, **kwargs)
-            # Somebody else was faster: as if the person had come a moment later.
+            # The object or the role was lost meanwhile: 404, as for a later request.
             except InsufficientRole as demoted:
                 raise PermissionDenied from demoted
             except Gone as gone:
@@ -52,13 +52,13 @@ def render_page(
     status: int = 200,
     **context: Any,
 ) -> HttpResponse:
-    """Render a page of the console, with the project and client that its frame leads around in."""
+    """Render a page of the console, with the project and client of its navigation."""
     frame = {"seat": seat, "project": seat.project if seat else None, "client": client}
     return render(request, template, frame | context, status=status)
 
 
 def render_secret_page(request: HttpRequest, template: str, *args: Any, **context: Any) -> HttpResponse:
-    """Render a page that shows a secret once: nobody stores it (security rule 14)."""
+    """Render a page that shows a secret once; `no-store` keeps it out of caches (docs/security.md#the-console)."""
     response = render_page(request, template, *args, **context)
     response["Cache-Control"] = "no-store"
     return response

@@ -1,4 +1,4 @@
-"""Periodic work of the console."""
+"""Periodic tasks of the console."""
 
 from datetime import timedelta
 
@@ -11,13 +11,13 @@ from devportal.lib import clock
 
 @shared_task
 def clear_sign_in_log() -> int:
-    """Delete steps of sign-ins older than SIGN_IN_LOG_DAYS; return how many went."""
+    """Delete entries of the sign-in log older than SIGN_IN_LOG_DAYS; return how many were deleted."""
     gone, _ = SignInEvent.objects.filter(at__lt=clock.now() - timedelta(days=settings.SIGN_IN_LOG_DAYS)).delete()
     return gone
 
 
 @shared_task
 def forget_sent_forms() -> int:
-    """Delete the tokens of forms that nobody sends again; return how many went."""
+    """Delete idempotency tokens of forms older than a day; return how many were deleted."""
     gone, _ = IdempotencyToken.objects.filter(at__lt=clock.now() - timedelta(days=1)).delete()
     return gone

@@ -1,4 +1,4 @@
-"""One signal with which every floor reports what happened; the console records it (floor 4)."""
+"""Audit events: every package reports them with one signal, and devportal/console/audit.py stores them."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +10,7 @@ happened = Signal()
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened: never with a secret in it.
+    """An audit event. Never put a secret into it.
 
     `actor` is an account's primary key, or None when the service itself or an app acted; `project` and `target` are
     public ids. `before` and `after` hold the fields that changed, by name. Where `target` is somebody's address,
@@ -28,11 +28,11 @@ class Event:
 
 
 def report(event: Event) -> None:
-    """Tell whoever listens that `event` happened."""
+    """Send `event` to the receivers of `happened`."""
     happened.send(sender=Event, event=event)
 
 
 def changes(before: dict[str, Any], after: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the two cut down to the fields in which they differ: an event's `before` and `after`."""
+    """Return `before` and `after` reduced to the fields that differ, for an Event."""
     differing = [name for name in after if before.get(name) != after[name]]
     return {name: before.get(name) for name in differing}, {name: after[name] for name in differing}

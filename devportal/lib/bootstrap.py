@@ -1,4 +1,4 @@
-"""What settings need before Django is set up: the embedded environment's folder, and the secrets made there."""
+"""DATA_DIR of the embedded environment, its file modes and generated secrets; used by the settings."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ OF_OTHERS = 0o077
 
 
 def private_folder(data_dir: Path) -> None:
-    """Make `data_dir` its owner's alone, and whatever this process creates from now on.
+    """Create `data_dir` with mode 700, and set the umask so that all files created later are private too.
 
     The database, its write-ahead log, mails and pictures are files that libraries create: a umask reaches them all.
     """
@@ -21,7 +21,7 @@ def private_folder(data_dir: Path) -> None:
 
 
 def close_what_is_open(data_dir: Path) -> None:
-    """Take from others what they may do with files in `data_dir` that were there before."""
+    """Remove the permissions of group and others from existing files in `data_dir`."""
     for folder, _, names in os.walk(data_dir):
         for path in (Path(folder), *(Path(folder, name) for name in names)):
             _close(path)

@@ -1,4 +1,4 @@
-"""Pages of a person are stored by no cache, whatever view they come from."""
+"""Cache-Control of pages: personal pages are `no-store` (docs/security.md#caching)."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from django.utils.cache import add_never_cache_headers
 
 
 def _is_public(response: HttpResponseBase) -> bool:
-    """Tell whether a view says that this answer is the same for everybody: pictures of apps, the schema."""
+    """Return whether a view has marked its response `public`: logos, pictures, the OpenAPI schema."""
     directives = response.get("Cache-Control", "").replace(" ", "").lower().split(",")
     return "public" in directives and not response.cookies
 

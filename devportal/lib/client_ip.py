@@ -1,4 +1,4 @@
-"""The address of the caller: taken only from proxies that the operator named."""
+"""The client's IP address: from X-Forwarded-For only behind TRUSTED_PROXIES."""
 
 import ipaddress
 from contextvars import ContextVar
@@ -22,13 +22,13 @@ def _is_trusted(address: _Address) -> bool:
 
 
 def comes_from_proxy(request: HttpRequest) -> bool:
-    """Tell whether the peer is a proxy that the operator named: what its headers say is believed."""
+    """Return whether the peer is one of TRUSTED_PROXIES, whose headers are trusted."""
     peer = _parse(request.META.get("REMOTE_ADDR", ""))
     return peer is not None and _is_trusted(peer)
 
 
 def client_ip(request: HttpRequest) -> str:
-    """Return the caller's address: the nearest one that is not a trusted proxy, "0.0.0.0" if there is none.
+    """Return the client's IP address: the nearest one that is not a trusted proxy, "0.0.0.0" if there is none.
 
     X-Forwarded-For is read from the right and only behind a trusted peer, so a caller can't choose its own.
     """
@@ -43,23 +43,23 @@ def client_ip(request: HttpRequest) -> str:
 
 
 def remember(request: HttpRequest) -> None:
-    """Let `current` know the request that is being answered."""
+    """Set the request for `current`."""
     _request.set(request)
 
 
 def forget() -> None:
-    """Forget the request: what follows on this thread is outside of one."""
+    """Reset the request for `current` at its end."""
     _request.set(None)
 
 
 def current() -> str:
-    """Return the address that the request being answered came from, "" outside of one."""
+    """Return the IP address of the current request, "" outside of one."""
     request = _request.get()
     return "" if request is None else client_ip(request)
 
 
 def limit_key(request: HttpRequest) -> str:
-    """Return what limits by address count on: the address, for IPv6 its /64 (one household, one counter)."""
+    """Return the key of rate limits by address: the IP address, for IPv6 its /64."""
     address = ipaddress.ip_address(client_ip(request))
     if isinstance(address, ipaddress.IPv6Address):
         return str(ipaddress.ip_network(f"{address}/64", strict=False))

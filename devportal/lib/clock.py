@@ -1,4 +1,4 @@
-"""The one source of time, so that tests can move it."""
+"""The current time. All code reads it here, so that tests can change it."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -14,12 +14,12 @@ def timestamp() -> int:
 
 
 def from_now(seconds: int) -> datetime:
-    """Return the moment `seconds` ahead of now (behind it, when negative)."""
+    """Return the moment `seconds` from now (negative: in the past)."""
     return now() + timedelta(seconds=seconds)
 
 
 def in_words(seconds: int) -> str:
-    """Return a wait for people, rounded up: "45 seconds", "5 minutes", "3 hours"."""
+    """Return a duration in words, rounded up: "45 seconds", "5 minutes", "3 hours"."""
     for unit, size in (("hour", 3600), ("minute", 60)):
         if seconds > 1.5 * size:
             return f"{-(-seconds // size)} {unit}s"

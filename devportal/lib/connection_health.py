@@ -1,4 +1,4 @@
-"""Checking a persistent database connection only after it has rested.
+"""Health checks of persistent database connections: only after they were idle for a while.
 
 Django asks `SELECT 1` in every request; a connection that answered a moment ago is taken at its word, and the request
 that meets a broken one answers as for any lost database, after which Django opens another.

@@ -1,9 +1,9 @@
-"""What every page shows of the service itself."""
+"""Context processor of all pages."""
 
 from django.conf import settings
 from django.http import HttpRequest
 
 
 def service_name(request: HttpRequest) -> dict[str, str]:
-    """Context processor: the service's name."""
+    """Return the service's name for templates."""
     return {"service_name": settings.SERVICE_NAME}

@@ -1,4 +1,4 @@
-"""High-entropy identifiers and secrets: how they are made, stored and compared.
+"""Random identifiers and secrets: generating, hashing and comparing them.
 
 What is made here carries at least 128 random bits, so a fast hash is enough to store it; password hashers are
 for passwords, and a third of a second a call would tell which clients exist.

@@ -1,7 +1,6 @@
-"""The short way for endpoints that programs call: no session, no cookies, no forms.
+"""Middleware that skips the rest of the stack (session, CSRF, …) for endpoints that programs call.
 
-What stands behind this middleware is for pages. A token request or a /v1 call would pass through eight layers that do
-nothing for it, at a fifth of a millisecond.
+A token request or a `/v1` call would pass through eight middleware classes that are for pages only, which takes 0.2 ms.
 """
 
 import functools
@@ -11,13 +10,13 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import ResolverMatch, resolve
 
-# Probes ask by whatever name or address they know; the answers say nothing that depends on it.
+# Health checks may use any Host: their answers do not depend on it.
 HEALTH = ("/health/live", "/health/ready")
 PATHS = ("/connect/token", "/connect/userinfo", "/connect/revoke", "/.well-known/", "//.well-known/", "/v1/", *HEALTH)
 
 
 def is_for_apps(path: str) -> bool:
-    """Tell whether a program calls this path."""
+    """Return whether this path is an endpoint for programs."""
     return path.startswith(PATHS) or path == "/v1"
 
 
@@ -27,7 +26,7 @@ def _match(path: str) -> ResolverMatch:
 
 
 class DirectDispatchMiddleware:
-    """Calls the view of such an endpoint at once."""
+    """Calls the view of such an endpoint directly, without the middleware after this one."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

@@ -1,4 +1,4 @@
-"""Pages for what went wrong outside of any view's own answers."""
+"""Error pages: handlers for 400, 403, 404, 429, 500, 503 and CSRF failures."""
 
 import sys
 
@@ -18,7 +18,7 @@ LONGEST_RETRY_AFTER = 60
 
 
 def _page(request: HttpRequest, status: int, template: str = "", **context: object) -> HttpResponse:
-    """Return a page that no cache keeps: a 404 may be kept by any, and what is not there may be there tomorrow."""
+    """Return an error page with `no-store`: caches may store a 404 otherwise."""
     shown = {"request_id": request_id.current()} | context
     response = render(request, template or f"{status}.html", shown, status=status)
     add_never_cache_headers(response)
@@ -31,7 +31,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def foreign_host(request: HttpRequest) -> HttpResponse:
-    """400: what was sent to a host, or a port of one, that is not this service's."""
+    """400: the Host header does not belong to this service."""
     if not is_for_apps(request.path_info):
         return _page(request, 400, "400_host.html", auth_url=settings.AUTH_URL)
     message = "This service does not answer under the host that the request names."

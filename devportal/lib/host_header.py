@@ -1,4 +1,4 @@
-"""Which Host headers are answered: the names in ALLOWED_HOSTS, at the ports that the service is reached by."""
+"""Validation of the Host header: names in ALLOWED_HOSTS, at the ports of the service."""
 
 import functools
 import logging
@@ -34,7 +34,7 @@ def _ports(addresses: tuple[str, ...]) -> dict[str, set[str]]:
 
 
 def own_host(request: HttpRequest) -> str:
-    """Return the request's Host in its one spelling: lower case, no dot at its end, no port that goes without saying.
+    """Return the normalized Host of a request: lower case, without trailing dot and default port.
 
     Raises DisallowedHost for a name that is not in ALLOWED_HOSTS, and at the names of AUTH_URL and BASE_URL for a port
     that is not theirs; any other allowed name is answered at these ports and at PORT. A Host without a port passes:
@@ -50,7 +50,7 @@ def own_host(request: HttpRequest) -> str:
 
 
 class HostMiddleware:
-    """Refuses what was sent to another service, before anything reads the Host: 400 and one line in the log."""
+    """Answers 400 to a foreign Host, before other code reads it, with one line in the log."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -66,6 +66,6 @@ class HostMiddleware:
             log_response("Refused a request for host %s", given, response=response, request=request, logger=log)
             return response
         if "HTTP_HOST" in request.META:
-            # Whatever counts or links by host further in sees one name for one host.
+            # Code after this middleware sees the normalized host.
             request.META["HTTP_HOST"] = host
         return self.get_response(request)

@@ -1,4 +1,4 @@
-"""Hosts and ports of addresses that people register: each may be written in one way only, and fits into a header."""
+"""Validation of host and port in registered URLs: one spelling for each host, and safe in a CSP header."""
 
 import ipaddress
 import re
@@ -19,7 +19,7 @@ _ORIGIN = re.compile(r"https?://[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(:[0-9]{1,5})?"
 
 
 def authority_of(url: str) -> str:
-    """Return what stands between `//` and the path of an address, as it is written."""
+    """Return the authority of a URL (between `//` and the path), unchanged."""
     return re.split(r"[/?#\\]", url.partition("://")[2], maxsplit=1)[0]
 
 
@@ -48,7 +48,7 @@ def _is_label(label: str) -> bool:
 
 
 def _is_name_of_idna(label: str) -> bool:
-    """Tell whether an `xn--` label is what IDNA 2008 makes of a name (RFC 5891 §5.4)."""
+    """Return whether an `xn--` label is valid IDNA 2008 (RFC 5891 §5.4)."""
     try:
         return bool(idna.alabel(idna.ulabel(label)) == label.encode())
     except (idna.IDNAError, UnicodeError):
@@ -59,7 +59,7 @@ def _labels(authority: str) -> list[str]:
     return _host(authority).split(".")
 
 
-# What can be wrong with an authority, in the sentences for whoever typed it; the first that holds is what they read.
+# Checks of an authority, with their messages; the first one that holds is shown.
 FAULTS: tuple[tuple[Callable[[str], object], str], ...] = (
     (lambda authority: "[" in authority, "Give a host name; IPv6 addresses are not accepted."),
     (
@@ -88,7 +88,7 @@ FAULTS: tuple[tuple[Callable[[str], object], str], ...] = (
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host means the machine itself, in any spelling that a browser or a system understands."""
+    """Return whether a host is a loopback host, in any spelling that browsers or systems understand."""
     bare = host.lower().rstrip(".").strip("[]")
     if bare == "localhost" or bare.endswith(".localhost"):
         return True
@@ -104,12 +104,12 @@ def is_loopback(host: str) -> bool:
 
 
 def place_of(url: str, default_port: int | None) -> tuple[str, int | None]:
-    """Return where an address leads: its host, "localhost" for every spelling of that, and its port."""
+    """Return host and port of a URL; every spelling of a loopback host becomes "localhost"."""
     parts = urlsplit(url)
     host = (parts.hostname or "").rstrip(".")
     return "localhost" if is_loopback(host) else host, parts.port or default_port
 
 
 def is_origin(text: str) -> bool:
-    """Tell whether a text is scheme, host and port, and nothing else, so that a header can hold it."""
+    """Return whether a text is exactly an origin (scheme, host, port), and so safe in a header."""
     return _ORIGIN.fullmatch(text) is not None

@@ -1,4 +1,4 @@
-"""Uploaded pictures: read as pixels, within limits, and nothing else kept of the file."""
+"""Uploaded images: decoding within limits, and re-encoding without metadata."""
 
 import io
 import struct
@@ -9,7 +9,7 @@ from PIL import Image, ImageChops, ImageOps
 
 # Raster only: nothing that could hold a script, a link or a program.
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF")
-# What readers of broken files raise, one and all.
+# Exceptions that Pillow raises for broken files.
 _UNREADABLE = (
     ArithmeticError,
     EOFError,
@@ -25,9 +25,9 @@ _UNREADABLE = (
 
 
 def read(upload: io.BufferedIOBase, *, what: str, max_bytes: int, max_pixels: int) -> Image.Image:
-    """Return an uploaded picture as pixels, upright, in mode RGB or RGBA; of an animation the first frame.
+    """Decode an uploaded image: rotated by its EXIF data, in mode RGB or RGBA, of an animation the first frame.
 
-    Size and pixels are checked before anything is unpacked. `what` is what messages call it. Raises ValidationError
+    File size and pixels are checked before decoding. `what` names the image in messages. Raises ValidationError
     for anything but a JPEG, PNG, WebP or GIF within the limits.
     """
     data = upload.read(max_bytes + 1)
@@ -59,7 +59,7 @@ _PADDING = 4096  # bytes at most: more than two encodings of a picture differ in
 
 
 def varied_webp(stored: bytes, random: Callable[[int], bytes]) -> bytes:
-    """Return a WebP encoded anew, so that two that are made of the same picture share neither bytes nor length.
+    """Re-encode a WebP so that two results for the same picture share neither bytes nor length.
 
     `random(n)` returns the first n bytes of one random sequence; the same sequence makes the same file. Quality and
     pixels vary by it, too little to be seen, and a part of random length is added, which readers of WebP skip.

@@ -1,4 +1,4 @@
-"""Log lines: the request id on each, and a second line of defence against secrets in them."""
+"""Logging filters: request id, redaction of credentials, and a limit for refused requests."""
 
 import logging
 import re
@@ -22,7 +22,7 @@ _BASIC = re.compile(r"(?i)\b(basic|bearer)\s+[A-Za-z0-9._~+/=-]{6,}")
 
 
 def redact(text: str) -> str:
-    """Return `text` with everything that looks like a credential replaced."""
+    """Return `text` with everything that looks like a credential replaced (defence in depth)."""
     text = _JWT.sub("[token]", text)
     text = _BASIC.sub(r"\1 [credential]", text)
     text = _SPOKEN.sub(r"\1 [redacted]", text)
@@ -43,9 +43,9 @@ class RedactingFilter(logging.Filter):
 
 
 class Refusals(logging.Filter):
-    """Keeps what says that a request was refused (4xx) to one short line, and a flood of them to so many a minute.
+    """Shortens records of refused requests (4xx) to one line, and drops those beyond a maximum per minute.
 
-    Django adds the traceback of the exception by which a view refuses; that shows nothing, and strangers cause it.
+    Django adds the traceback of the exception, which is of no use here and can be triggered by anybody.
     """
 
     def __init__(self, per_minute: int) -> None:
@@ -73,7 +73,7 @@ class Refusals(logging.Filter):
 
 
 class RequestIdFilter(logging.Filter):
-    """Puts the id of the request being answered on the record."""
+    """Adds the current request id to the record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.request_id = request_id.current()

@@ -1,4 +1,4 @@
-"""Which addresses can be mailed; and mail of the embedded environment: printed, and kept as files."""
+"""Validation of e-mail addresses, and the mail backend of the embedded environment."""
 
 import sys
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ MAX_ADDRESS_LENGTH = 254  # RFC 5321 4.5.3.1.3, without the angle brackets
 
 
 def validate_mail_address(address: str) -> None:
-    """Raise ValidationError unless a mail can be put together for `address`.
+    """Raise ValidationError unless a mail can be sent to `address`.
 
     Django's own check lets pass what no mail server takes: a domain with signs that have no place in one (RFC 5891
     5.4), signs in one that nobody sees, and the few letters beyond ASCII that fold into one.
@@ -26,7 +26,7 @@ def validate_mail_address(address: str) -> None:
         raise ValidationError(f"An address has at most {MAX_ADDRESS_LENGTH} characters.")
     local, _, domain = address.rpartition("@")
     try:
-        # What folds into another domain would be mailed there, and never be the address that somebody proves.
+        # A domain that is normalized to another one would get the mail there, and could never be verified.
         if domain.encode("idna").decode("idna").lower() != domain.lower():
             domain = ""
     except UnicodeError:

@@ -1,4 +1,4 @@
-"""Input that no parser further in should meet: NUL bytes and broken percent-encoding."""
+"""Middleware against malformed input: NUL bytes, and percent-encoding that is not UTF-8."""
 
 from collections.abc import Callable
 from urllib.parse import unquote_to_bytes
@@ -13,7 +13,7 @@ EXEMPT_PATHS = ("/connect/", "/v1/")
 
 
 def has_malformed_bytes(encoded: str) -> bool:
-    """Tell whether percent-encoded text decodes to a NUL or to something that is not UTF-8."""
+    """Return whether percent-encoded text decodes to a NUL or to invalid UTF-8."""
     decoded = unquote_to_bytes(encoded.replace("+", " "))
     if b"\x00" in decoded:
         return True

@@ -1,4 +1,4 @@
-"""Statements of the hot paths: compiled once from a queryset, run many times.
+"""Prepared reads: SQL compiled once from a queryset and run many times (docs/architecture.md#prepared-reads).
 
 Compiling is most of what an ORM query costs (1.8 ms of a joined read on SQLite, 5.5 on PostgreSQL, against 0.09 and
 0.3 for running it). The queryset stays the source: names of tables and columns, joins and conversions are Django's.
@@ -16,7 +16,7 @@ ALIAS = "default"
 
 
 class Placeholder(str):
-    """Where an argument goes: passed to `build` in place of a value, and found again among the parameters."""
+    """A placeholder for a text argument: passed to `build` as a value, and found again among the SQL parameters."""
 
     __slots__ = ()
 

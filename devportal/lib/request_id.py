@@ -1,4 +1,4 @@
-"""A request id on every answer, every error page and every log line."""
+"""Request ids: on every response (X-Request-ID), error page and log line."""
 
 import re
 from collections.abc import Callable
@@ -16,21 +16,21 @@ _current: ContextVar[str] = ContextVar("request_id", default="-")
 
 
 def current() -> str:
-    """Return the id of the request being answered, or "-" outside of one."""
+    """Return the id of the current request, "-" outside of one."""
     return _current.get()
 
 
 def is_acceptable(given: str) -> bool:
-    """Tell whether an id that came along may be used: it goes into logs, so it is no credential that strayed."""
+    """Return whether a received id may be used: short, plain, and not like a credential, since it is logged."""
     if any(prefix in given for prefix in (settings.API_KEY_PREFIX, settings.CLIENT_SECRET_PREFIX, "eyJ")):
         return False
     return _WELL_FORMED.fullmatch(given) is not None
 
 
 class RequestIdMiddleware:
-    """Takes over a well-formed id from a trusted proxy in front, else makes one; answers with it.
+    """Uses the well-formed id of a trusted proxy, otherwise generates one; sets it on the response.
 
-    Anybody else could give their requests the ids of other people's, or one id to all of them.
+    From anybody else an id is not accepted: they could copy other people's, or use one for all requests.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

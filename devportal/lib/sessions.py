@@ -1,4 +1,4 @@
-"""Browser sessions: the cookie holds a random key, the database its hash alone.
+"""Session engine and middleware: the cookie holds a random key, the database only its hash.
 
 What Django and its libraries call `session_key` is the hash here, in both tables that keep one. So nobody is signed in
 by a copy of the database: what stands in it is not what a cookie has to hold.
@@ -28,7 +28,7 @@ HASH_LENGTH = 40
 
 
 def hash_of(key: str) -> str:
-    """Return the form in which the database knows a cookie's key: its SHA-256 in base64url, cut to 40 characters."""
+    """Return the hash of a cookie's key as stored: SHA-256 in base64url, cut to 40 characters."""
     return base64.urlsafe_b64encode(hashlib.sha256(key.encode()).digest()).decode()[:HASH_LENGTH]
 
 
@@ -43,7 +43,7 @@ class SessionStore(db.SessionStore):
 
     @classmethod
     def from_cookie(cls, value: str | None) -> "SessionStore":
-        """Return the session of a cookie; what has not the form of a key (a hash has not) belongs to none."""
+        """Return the session of a cookie; a new one for a value without the form of a key, such as a hash."""
         if value is None or _KEY.fullmatch(value) is None:
             return cls()
         session = cls(hash_of(value))
@@ -52,7 +52,7 @@ class SessionStore(db.SessionStore):
 
     @property
     def cookie(self) -> str | None:
-        """The key as the browser's cookie holds it; None where this process never had it."""
+        """The key for the browser's cookie; None if the session was loaded by its hash."""
         if self._made is None or hash_of(self._made) != self.session_key:
             return None
         return self._made
@@ -73,7 +73,7 @@ class SessionStore(db.SessionStore):
 
 
 class SessionMiddleware(DjangoSessionMiddleware):
-    """Reads and sends the cookie's key, where Django's own would send what the database knows."""
+    """Django's SessionMiddleware, but the cookie holds the key instead of the stored hash."""
 
     def process_request(self, request: HttpRequest) -> None:
         request.session = SessionStore.from_cookie(request.COOKIES.get(settings.SESSION_COOKIE_NAME))

@@ -1,25 +1,25 @@
-"""What a database takes of what somebody sends: texts it can hold, JSON of some depth, moments inside its calendar."""
+"""Validation of values that the database can't store: texts with NUL, deep JSON, dates out of range."""
 
 from datetime import UTC, datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
 
-# A number that a key of a table can be.
+# The range of primary keys.
 LARGEST_KEY = 2**63 - 1
-# Of objects and lists in each other, far more than anything here needs.
+# Most levels of nested JSON.
 DEEPEST_JSON = 20
 # Inside of these every moment can be stored, and told in every time zone, with room to calculate.
 FIRST_MOMENT, LAST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC)
 
 
 def is_storable(text: str) -> bool:
-    """Tell whether a text has no NUL and no half of a surrogate pair, which JSON may hold and no database takes."""
+    """Return whether a text can be stored: without NUL and lone surrogates, which JSON may hold."""
     return "\x00" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def without_surrogates(value: Any) -> Any:
-    """Return a value of JSON with U+FFFD in place of each half of a surrogate pair, keys included."""
+    """Return a JSON value with U+FFFD in place of lone surrogates, keys included."""
     if isinstance(value, str):
         return "".join("\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in value)
     if isinstance(value, list):
@@ -30,7 +30,7 @@ def without_surrogates(value: Any) -> Any:
 
 
 def check_json(value: Any, deepest: int = DEEPEST_JSON) -> None:
-    """Refuse JSON that can't be stored, or that nobody can read for its depth. Raises ValidationError."""
+    """Raise ValidationError for JSON that can't be stored or is nested too deeply."""
     if isinstance(value, str) and not is_storable(value):
         raise ValidationError("holds a character that can't be stored")
     if isinstance(value, float) and not -float("inf") < value < float("inf"):
@@ -44,7 +44,7 @@ def check_json(value: Any, deepest: int = DEEPEST_JSON) -> None:
 
 
 def check_moment(moment: datetime) -> None:
-    """Refuse a moment at the ends of the calendar, which is another year elsewhere. Raises ValidationError."""
+    """Raise ValidationError for a datetime so near the ends of the calendar that time zones would overflow."""
     try:
         is_inside = FIRST_MOMENT <= moment < LAST_MOMENT
     except OverflowError:

@@ -1,4 +1,4 @@
-"""A bound for forms with files: nobody fills the disk with what a form would refuse once it is all there."""
+"""Upload handler that limits the size of multipart requests, before files are written to disk."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from django.core.files.uploadhandler import FileUploadHandler
 
 
 def largest_upload() -> int:
-    """Return how much a form with files may hold, in bytes."""
+    """Return the size in bytes beyond which no form with files is read: twice the largest permitted file."""
     return 2 * max(settings.PICTURE_MAX_BYTES, settings.LOGO_MAX_BYTES)
 
 
 class SizeLimitUploadHandler(FileUploadHandler):
-    """Stands before the handlers that keep files, and ends a request that holds more than two of the largest.
+    """First upload handler: aborts a request that is larger than `largest_upload`.
 
     A form names the limit of its own field; this is for what was never meant to be one. Raises RequestDataTooBig,
     which is answered with 400.
@@ -25,7 +25,7 @@ class SizeLimitUploadHandler(FileUploadHandler):
         self.received = 0
 
     def handle_raw_input(self, input_data: Any, META: Any, content_length: int, *rest: Any) -> None:  # noqa: N803  (Django's name)
-        # What a request says of itself is believed only where it is too much.
+        # A Content-Length is trusted only if it is too large.
         if content_length > self.most:
             raise RequestDataTooBig("The form holds too much.")
 

@@ -1,4 +1,4 @@
-"""What runs inside a server's worker process, beside the application."""
+"""Loading the application in a granian worker process, with its background threads."""
 
 import logging
 import os
@@ -53,7 +53,7 @@ def load_application(target: str) -> Callable[..., Any]:
 
 
 def load_bounded_application(target: str) -> Callable[..., Any]:
-    """Return the same with bounds around it, for a server that has THREADS threads for it."""
+    """Return `load_application(target)` wrapped in BoundedApplication, for a server with THREADS threads."""
     application = load_application(target)
     bodies = Bodies(
         seconds=settings.BODY_TIMEOUT_SECONDS,
@@ -67,7 +67,7 @@ def load_bounded_application(target: str) -> Callable[..., Any]:
 
 
 def _stop_without_parent(parent: int) -> None:
-    """End this process when the one that made it is gone (killed hard): no orphan keeps the port."""
+    """End this process when its parent has died, so that no orphan keeps the port."""
     while os.getppid() == parent:
         time.sleep(PARENT_CHECK_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
@@ -76,7 +76,7 @@ def _stop_without_parent(parent: int) -> None:
 
 
 def _run_periodic_tasks() -> None:
-    """Run what Celery beat would run in production, on the same schedule."""
+    """Run the periodic tasks on Celery beat's schedule, for ever (embedded environment)."""
     due = {name: time.monotonic() + entry["schedule"] for name, entry in settings.CELERY_BEAT_SCHEDULE.items()}
     while True:
         time.sleep(TIMER_TICK_SECONDS)

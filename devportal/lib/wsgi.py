@@ -1,4 +1,4 @@
-"""Requests that can be made of whatever arrives.
+"""WSGI handler whose requests do not fail on a malformed Content-Type.
 
 Django reads the Content-Type before any of its error handling begins: a charset that is no encoding of text (`hex`),
 one that can't be read leniently (`idna`), or an RFC 2231 parameter in an unknown one is a 500 on every address, without
@@ -29,6 +29,6 @@ class UTF8Request(WSGIRequest):
 
 
 class UTF8Handler(WSGIHandler):
-    """The application that makes them."""
+    """The WSGI handler that uses Request."""
 
     request_class = UTF8Request

@@ -1,6 +1,6 @@
-"""The authorization endpoint's decision: ordered checks, the first that says something decides.
+"""Validation of an authorization request: ordered checks, the first that returns an outcome or raises decides.
 
-The order is that of docs/sign-in.md. Until the redirect URL is trusted a refusal is a page; after it, a redirect.
+In the order of docs/sign-in.md#the-order-of-the-checks; errors before the redirect URI is trusted are pages.
 """
 
 import re
@@ -25,7 +25,7 @@ from oidc.parameters import MAX_QUERY, TOO_LONG, printable_name
 from oidc.server import CODE_CHALLENGE
 from oidc.tokens import jwt
 
-# Characters of what an app makes up; it is kept while the person signs in, and `nonce` with the authorization.
+# Longest `state` and `nonce`, in characters: they are stored while the person signs in, `nonce` with the family too.
 LONGEST = {"state": 2048, "nonce": 1024}
 MAX_AGE_PATTERN = re.compile(r"\d{1,10}")
 

@@ -1,4 +1,4 @@
-"""Consent: remembered per connection, asked again only for what is new, taken back at any time."""
+"""Consent: stored per person and client (Connection), asked again only for new scopes, revocable at any time."""
 
 from typing import Any
 
@@ -17,19 +17,19 @@ from oidc.models import Client, Connection, ProjectMember, TokenFamily
 
 
 def find_connection(account: Account, client: Client) -> Connection | None:
-    """Return the person's connection to the app, removed or not."""
+    """Return the Connection of a person and a client, also a removed one; None if there is none."""
     return Connection.objects.filter(account=account, client=client).first()
 
 
 def granted_scopes(connection: Connection | None) -> set[str]:
-    """Return the scopes that the person allows now."""
+    """Return the scopes that the person has granted and not revoked."""
     if connection is None or connection.removed_at is not None:
         return set()
     return set(connection.scopes.split())
 
 
 def is_user_cap_reached(account: Account, client: Client) -> bool:
-    """Tell whether `account` would be one person too many for an unverified app."""
+    """Return whether the client is unverified, has reached its limit of people, and does not know `account` yet."""
     if client.is_verified or client.first_party:
         return False
     if Connection.objects.filter(account=account, client=client).exists() or _is_owner(account, client):
@@ -43,7 +43,7 @@ def _is_owner(account: Account, client: Client) -> bool:
 
 
 def _people_besides_owners(client: Client) -> int:
-    """Count everybody who ever authorized the app, deleted accounts included, owners left out."""
+    """Count the people who ever authorized the app: deleted accounts included, the project's owners not."""
     owners = ProjectMember.objects.filter(project_id=client.project_id, role=ProjectMember.Role.OWNER)
     everybody = Connection.objects.filter(client=client).count()
     return everybody - Connection.objects.filter(client=client, account__in=owners.values("account")).count()
@@ -51,7 +51,7 @@ def _people_besides_owners(client: Client) -> int:
 
 @transaction.atomic
 def record_consent(account: Account, client: Client, scopes: list[str]) -> Connection:
-    """Remember that the person allowed `scopes`, beside what they allowed before. Raises UserCapExceeded.
+    """Store the person's consent to `scopes`, in addition to earlier ones. Raises UserCapExceeded.
 
     Exact when many arrive at once: whoever would add a person waits for the client's row first. `no_key`: the rows that
     others insert below this client and this connection check that they exist, and that must not wait for us.
@@ -90,9 +90,9 @@ def record_consent(account: Account, client: Client, scopes: list[str]) -> Conne
 
 
 def require_consent(account: Account, client: Client, scopes: list[str]) -> Connection:
-    """Return the locked connection on whose remembered consent a code may rest. Raises ConsentMissing.
+    """Return the connection, locked, if its consent covers `scopes`. Raises ConsentMissing.
 
-    Call it inside a transaction: a removal at the same moment then comes before or after, never in between.
+    Call it inside the transaction that issues the code, so that a concurrent removal comes before or after it.
     """
     connection = Connection.objects.select_for_update(no_key=True).filter(account=account, client=client).first()
     if connection is None or not set(scopes) <= granted_scopes(connection):
@@ -104,7 +104,7 @@ def require_consent(account: Account, client: Client, scopes: list[str]) -> Conn
 
 @receiver(profile_read)
 def app_reads_profile(sender: Any, account: Account, sector: str, **kwargs: Any) -> bool:
-    """Tell whether the person allows an app of the project, which is in use, to see their photo."""
+    """Return whether an enabled client of the project may read the person's profile (receiver of `profile_read`)."""
     usable = Client.objects.filter(project__public_id=sector, enabled=True)
     usable = usable.filter(project__suspended_at=None, project__deleted_at=None)
     live = Connection.objects.filter(account=account, client__in=usable, removed_at=None).select_related("client")
@@ -115,7 +115,7 @@ def app_reads_profile(sender: Any, account: Account, sector: str, **kwargs: Any)
 
 @transaction.atomic
 def remove_consent(connection: Connection) -> None:
-    """Take the person's consent back: it, and every code and token that rests on it, end now."""
+    """Remove an app: revoke the person's consent with every code and token that is based on it."""
     moment = clock.now()
     Connection.objects.filter(pk=connection.pk).update(scopes="", removed_at=moment)
     live = TokenFamily.objects.filter(connection=connection, revoked_at=None)

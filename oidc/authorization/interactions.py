@@ -1,7 +1,8 @@
-"""The authorization requests that wait for their person, kept in the session until they are answered.
+"""Pending authorization requests: kept in the session while the person signs in, until they are answered.
 
-Each is kept under a key made from its own text, so that it survives sign-up, codes, second factors, a reset, the
-back button and other tabs; and so that an authentication can be told to be newer than the request.
+Each is stored under a hash of its query string, so that it survives sign-up, verification codes, second factors,
+password reset, the back button and other tabs. Its time of arrival tells whether an authentication is newer (`prompt`,
+`max_age`).
 """
 
 import hashlib
@@ -45,7 +46,7 @@ def interaction_key(query: str) -> str:
 
 
 def _stored(session: SessionBase) -> dict[str, dict[str, Any]]:
-    """Return what the session keeps, after it has forgotten what is too old."""
+    """Return the session's pending requests, after dropping expired ones."""
     oldest = clock.now().timestamp() - settings.PENDING_REQUEST_SECONDS
     stored: dict[str, dict[str, Any]] = session.get(SESSION_KEY, {})
     kept = {key: entry for key, entry in stored.items() if entry["at"] >= oldest}
@@ -57,7 +58,7 @@ def _stored(session: SessionBase) -> dict[str, dict[str, Any]]:
 
 
 def save_interaction(session: SessionBase, query: str) -> Interaction:
-    """Keep a request; one that is kept already keeps the moment at which it first came."""
+    """Store a request and return it; one that is pending already keeps its time of arrival."""
     stored = _stored(session)
     key = interaction_key(query)
     if key not in stored or stored[key].get("answered"):
@@ -68,7 +69,7 @@ def save_interaction(session: SessionBase, query: str) -> Interaction:
 
 
 def find_interaction(session: SessionBase, key: str, *, answered_too: bool = False) -> Interaction | None:
-    """Return the request kept under `key` that waits for an answer (or got it a moment ago)."""
+    """Return the pending request with this key, None if there is none; with `answered_too` also an answered one."""
     entry = _stored(session).get(key)
     if entry is None or (entry.get("answered") and not answered_too):
         return None
@@ -76,7 +77,7 @@ def find_interaction(session: SessionBase, key: str, *, answered_too: bool = Fal
 
 
 def pending_interactions(session: SessionBase) -> list[Interaction]:
-    """Return the requests that wait for an answer, the newest last."""
+    """Return the unanswered requests, the newest last."""
     return [
         Interaction(key, entry["query"], entry["at"])
         for key, entry in _stored(session).items()
@@ -85,7 +86,7 @@ def pending_interactions(session: SessionBase) -> list[Interaction]:
 
 
 def mark_answered(session: SessionBase, key: str) -> None:
-    """Note that the request has its answer; its form may still be sent once more by an impatient click."""
+    """Mark a request as answered. It is kept, because the consent form may be submitted twice."""
     stored = _stored(session)
     if key in stored:
         stored[key]["answered"] = True

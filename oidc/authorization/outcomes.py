@@ -16,14 +16,14 @@ class ClientUnavailable:
 
 @dataclass(frozen=True)
 class UserCapReached:
-    """One person too many for an unverified app: a page with a way back."""
+    """The unverified app has reached its limit of people: a page, from which access_denied goes back to the app."""
 
     client: Client
 
 
 @dataclass(frozen=True)
 class PromptLogin:
-    """The person has to sign in: at all, `again`, or with a `new` account."""
+    """The person has to sign in; `again`: reauthenticate; `new`: start at the sign-up page."""
 
     hint: str = ""
     again: bool = False
@@ -32,7 +32,7 @@ class PromptLogin:
 
 @dataclass(frozen=True)
 class PromptConsent:
-    """The person has to be asked; `missing` is what they have not allowed yet."""
+    """The consent page has to be shown; `missing` are the scopes that the person has not granted yet."""
 
     client: Client
     scopes: list[str]
@@ -41,7 +41,7 @@ class PromptConsent:
 
 @dataclass(frozen=True)
 class RedirectError:
-    """The app is told why not."""
+    """An error goes back to the app's redirect URI."""
 
     error: AuthorizationError
 

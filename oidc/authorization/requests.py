@@ -14,7 +14,7 @@ RESPONSE_MODES = ("query", "form_post")
 
 @dataclass
 class AuthorizationRequest:
-    """One look at an authorization request: what was sent, who is there, and what the checks found."""
+    """An authorization request being validated: its parameters, the signed-in person, and results of earlier checks."""
 
     parameters: Parameters
     interaction: Interaction

@@ -1,6 +1,6 @@
-"""Trying an authorization request without a person: what would become of it, check by check.
+"""The console's tester: a dry run of an authorization request, check by check.
 
-The checks are the authorization endpoint's own, in its order, up to the one that asks who is signed in. Nothing is
+It runs the checks of the authorization endpoint, in order, up to the one for a signed-in person. Nothing is
 fetched, kept or reported.
 """
 
@@ -38,12 +38,12 @@ class CheckResult:
 
 
 class _NotARequest(Exception):
-    """What was pasted would not come to sign-in as a request of the client."""
+    """The pasted text is not an authorization request of this client."""
 
 
 @dataclass
 class RequestUnderTest:
-    """What was pasted, whose client it is tried for, and what the checks have made of it so far."""
+    """A dry run: the pasted text, the client, and the results of the checks so far."""
 
     text: str
     client: Client
@@ -51,7 +51,7 @@ class RequestUnderTest:
 
 
 def check_request(client: Client, text: str) -> list[CheckResult]:
-    """Return how each check goes for `text`: an authorization URL of this service, or the query of one."""
+    """Return the result of each check for `text`: an authorization URL of this service, or its query string."""
     nobody = AuthorizationRequest(Parameters(), Interaction("", "", 0.0), None, Authentication(0.0, ()))
     trial = RequestUnderTest(text, client, nobody)
     steps: list[CheckResult] = []
@@ -71,7 +71,7 @@ def check_request(client: Client, text: str) -> list[CheckResult]:
     return steps
 
 
-# --- What only a pasted text has to be asked ---
+# --- Checks of the pasted text ---
 
 
 def _at_the_right_address(trial: RequestUnderTest) -> None:
@@ -97,7 +97,7 @@ def _of_this_client(trial: RequestUnderTest) -> None:
 
 
 def _cut(text: str) -> tuple[str, str]:
-    """Return the address ("" if a query alone was pasted) and the query."""
+    """Split the text into the URL ("" if only a query string was pasted) and the query string."""
     # As browsers read an address: line breaks and tabs in it do not count, and what follows # is not sent.
     joined = text.strip().translate({ord(character): None for character in "\t\r\n"}).partition("#")[0]
     before, mark, query = joined.partition("?")
@@ -111,7 +111,7 @@ def _cut(text: str) -> tuple[str, str]:
 
 
 def _as_endpoint(check: checks.Check) -> Callable[[RequestUnderTest], None]:
-    """Return a check of the authorization endpoint as a check of a trial."""
+    """Wrap a check of the authorization endpoint as a check of the dry run."""
 
     def run(trial: RequestUnderTest) -> None:
         if isinstance(check(trial.auth_request), ClientUnavailable):

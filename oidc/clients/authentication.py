@@ -1,4 +1,4 @@
-"""Clients: finding them, authenticating them, giving them secrets."""
+"""Client authentication (RFC 6749 §2.3), client secrets, and look-up of clients."""
 
 import base64
 import binascii
@@ -14,7 +14,7 @@ from oidc.models import ClientSecret
 from oidc.tokens.lookup import PresentedCredentials, look_up_by_refresh_token, look_up_credentials
 
 LAST_USED_INTERVAL = timedelta(hours=1)
-# What a secret is compared with when there is none: unknown clients take as long as known ones.
+# Compared with if a client is unknown or has no secret, so that timing does not tell which clients exist.
 _NO_DIGEST = digest(random_text(SECRET_LENGTH))
 
 
@@ -44,7 +44,7 @@ def authenticate_client(
     refresh_token: str | None = None,
     secret_optional: bool = False,
 ) -> PresentedCredentials:
-    """Return the client that a request to the token or revocation endpoint comes from, and what it shows.
+    """Authenticate the client of a token or revocation request; return it with its code or refresh token.
 
     `header` is the Authorization header, the rest are form fields. One method a request (RFC 6749 §2.3): raises
     MultipleAuthenticationMethods for two, InvalidClient for none, a wrong one, or a secret of a client without. With
@@ -66,7 +66,7 @@ def authenticate_client(
 
 
 def _check_secret(presented: PresentedCredentials, secret: str | None, secret_optional: bool) -> bool:
-    """Check what a client sent as its secret, and tell whether it proves the client. Raises InvalidClient.
+    """Verify a client's secret; return whether a valid one was sent. Raises InvalidClient.
 
     Known and unknown clients do the same work: one statement, and at least one comparison.
     """
@@ -86,7 +86,7 @@ def _check_secret(presented: PresentedCredentials, secret: str | None, secret_op
 
 
 def _note_use(row: ClientSecret) -> None:
-    # At most once an hour: it is for the console, and a write a request would cost more than the rest.
+    # `last_used` is written at most once an hour: a write per request would cost more than the rest of it.
     moment = clock.now()
     if row.last_used_at is None or row.last_used_at < moment - LAST_USED_INTERVAL:
         ClientSecret.objects.filter(pk=row.pk).update(last_used_at=moment)

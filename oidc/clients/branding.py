@@ -1,4 +1,4 @@
-"""What an app says of itself to people: its name and its addresses. The sentences are for its developer to read."""
+"""Branding of an app: validation of its name, home page, privacy policy, terms and support address."""
 
 import ipaddress
 from collections.abc import Callable, Mapping
@@ -12,19 +12,19 @@ from oidc.clients.redirect_uris import HOST_FAULTS, LOOPBACK_HOSTS, is_own_addre
 from oidc.names import validate_name
 
 MAX_URL_LENGTH = 500  # characters
-# Under these, everybody registers: two names with the same last two labels are not one owner's.
+# Public suffixes of two labels: below them, hosts with the same last two labels may have different owners.
 _SHARED_SECOND_LABELS = frozenset({"ac", "co", "com", "edu", "gob", "gov", "gv", "ne", "net", "or", "org"})
 
 
 def validate_page_url(url: str) -> None:
-    """Refuse an address that no page for people can have. Raises ValidationError; nothing is ever fetched."""
+    """Raise ValidationError unless `url` may be a public https page. It is never fetched."""
     for is_wrong, reason in PAGE_URL_RULES:
         if is_wrong(url):
             raise ValidationError(reason)
 
 
 def _host(url: str) -> str:
-    """Return the host of a web address, "" for anything else."""
+    """Return the host of an http(s) URL, "" for anything else."""
     try:
         parts = urlsplit(url)
         return (parts.hostname or "") if parts.port != 0 and is_absolute_uri(url) else ""
@@ -33,7 +33,7 @@ def _host(url: str) -> str:
 
 
 def _is_public_name(host: str) -> bool:
-    """Tell whether this may be a name that anybody can look up: no IP address, no name without a dot."""
+    """Return whether `host` may be a public domain name: no IP address, and at least one dot."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -42,7 +42,7 @@ def _is_public_name(host: str) -> bool:
     return False
 
 
-# The first that holds is what the developer reads.
+# In order: the message of the first condition that holds is shown to the developer.
 PAGE_URL_RULES: tuple[tuple[Callable[[str], object], str], ...] = (
     (lambda url: len(url) > MAX_URL_LENGTH, f"An address may have at most {MAX_URL_LENGTH} characters."),
     (
@@ -61,18 +61,18 @@ PAGE_URL_RULES: tuple[tuple[Callable[[str], object], str], ...] = (
 
 
 def validate_support_address(address: str) -> None:
-    """Refuse what is no mail address. Raises ValidationError."""
+    """Raise ValidationError unless `address` is an e-mail address."""
     try:
         validate_email(address)
     except ValidationError as error:
-        raise ValidationError("This is not a mail address.") from error
+        raise ValidationError("This is not an e-mail address.") from error
 
 
 def _if_given(check: Callable[[str], None]) -> Callable[[str], None]:
     return lambda value: check(value) if value else None
 
 
-# Every text of an app that people see, and who checks it. Only the name must be there from the start.
+# Every text of an app that people see, with its validator. Only the name is required.
 FIELD_VALIDATORS: Mapping[str, Callable[[str], None]] = {
     "name": validate_name,
     "home_page_url": _if_given(validate_page_url),
@@ -83,7 +83,7 @@ FIELD_VALIDATORS: Mapping[str, Callable[[str], None]] = {
 
 
 def clean_branding(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the values without the space around them. Raises ValidationError by field, KeyError for another field."""
+    """Return the validated, stripped values. Raises ValidationError by field, KeyError for an unknown field."""
     kept = {field: value.strip() for field, value in values.items()}
     errors: dict[str, list[str]] = {}
     for field, value in kept.items():
@@ -97,9 +97,9 @@ def clean_branding(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_same_site(one: str, other: str) -> bool:
-    """Tell whether two hosts look like one owner's: the same, one below the other, or side by side.
+    """Return whether two hosts seem to have one owner: equal, one a subdomain of the other, or with a common parent.
 
-    A hint for developers and reviewers, not a proof: there is no list of public suffixes here, only the commonest.
+    A hint for developers and reviewers, not a proof: it knows only the commonest public suffixes.
     """
     if one == other or one.endswith(f".{other}") or other.endswith(f".{one}"):
         return True
@@ -111,7 +111,7 @@ def is_same_site(one: str, other: str) -> bool:
 
 
 def foreign_hosts(home_page_url: str, redirect_urls: list[str]) -> list[str]:
-    """Return the hosts of redirect URLs that don't look like the home page's owner's; loopback is nobody's."""
+    """Return the hosts of redirect URIs that do not fit the home page's host; loopback hosts are left out."""
     home = _host(home_page_url)
     hosts = dict.fromkeys(_host(url) for url in redirect_urls)
     return [host for host in hosts if host and host not in LOOPBACK_HOSTS and not (home and is_same_site(host, home))]

@@ -1,4 +1,4 @@
-"""Logos of apps: what is kept of an upload, and where people find it: after review only (specification 5.4)."""
+"""Logos of apps: re-encoding an upload, and its public address once the app is reviewed (docs/review.md#logos)."""
 
 import hashlib
 import io
@@ -16,11 +16,11 @@ from oidc.models import Client
 LOGO_PIXELS = 512
 MIN_PIXELS = 64  # of the shorter side; less is a blur
 MAX_ASPECT_RATIO = 3  # times as long as it is wide
-MAX_PIXELS = 16_000_000  # what an upload may unpack to
+MAX_PIXELS = 16_000_000  # of an upload, when decoded
 
 
 def clean_logo(upload: io.BufferedIOBase) -> ContentFile[bytes]:
-    """Return an uploaded logo decoded and encoded anew: square, at most 512 pixels, nothing but pixels in it.
+    """Return an uploaded logo, re-encoded: square, at most 512 pixels a side, without metadata.
 
     What is not square gets a transparent margin: a logo is never cut. Raises ValidationError for its developer to read.
     """
@@ -38,12 +38,12 @@ def clean_logo(upload: io.BufferedIOBase) -> ContentFile[bytes]:
 
 
 def logo_version(file_name: str) -> str:
-    """Return a short text that changes with the logo."""
+    """Return a short hash that changes with the logo."""
     return hashlib.sha256(file_name.encode()).hexdigest()[:20]
 
 
 def public_logo_path(client: Client) -> str | None:
-    """Return the path at which anybody finds an app's logo, None until it is reviewed."""
+    """Return the public path of an app's logo, None while the app is unverified or without a logo."""
     if not client.shows_logo:
         return None
     return reverse("logo", args=[client.client_id, logo_version(client.logo.name or "")])

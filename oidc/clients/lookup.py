@@ -6,7 +6,7 @@ from oidc.models import (
 
 
 def find_client(client_id: str | None) -> Client | None:
-    """Return the client with this id, its project loaded, or None; an impossible id asks no database."""
+    """Return the client with this id and its project, or None; no query for a malformed id."""
     if not is_possible_client_id(client_id):
         return None
     return Client.objects.select_related("project").filter(client_id=client_id).first()
@@ -16,5 +16,5 @@ MAX_CLIENT_ID_LENGTH = 255
 
 
 def is_possible_client_id(client_id: str | None) -> bool:
-    """Tell whether this may be a client id at all; what is not is never looked up."""
+    """Return whether this has the form of a client id; anything else is never looked up."""
     return bool(client_id) and len(client_id or "") <= MAX_CLIENT_ID_LENGTH and "\x00" not in (client_id or "")

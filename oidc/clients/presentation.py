@@ -7,7 +7,7 @@ from oidc.models import Client
 
 
 def client_context(client: Client) -> dict[str, Any]:
-    """Return what pages show of an app: a logo only once it is verified (specification 5.4)."""
+    """Return the template context of an app's card: its logo only once it is verified (docs/review.md#logos)."""
     return {
         "name": client.name,
         "letter": client.letter,

@@ -19,14 +19,14 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")  # what stands before it in `
 
 
 def validate_redirect_uri(uri: str) -> None:
-    """Refuse an address that a client may not register. Raises ValidationError with the exact reason."""
+    """Raise ValidationError, with the exact reason, unless a client may register `uri`."""
     for is_wrong, reason in RULES:
         if is_wrong(uri):
             raise ValidationError(reason)
 
 
 def _parts(uri: str) -> SplitResult | None:
-    """Return the parts of a web address, None for anything else."""
+    """Return the parts of an http(s) URL, None for anything else."""
     try:
         parts = urlsplit(uri)
         return parts if parts.hostname and parts.port != 0 and is_absolute_uri(uri) else None
@@ -44,15 +44,15 @@ def _is_plain_http_elsewhere(uri: str) -> bool:
 
 
 def playground_redirect_uri() -> str:
-    """Return the one address of the service itself that a client may register, with exactly these characters.
+    """Return the playground's redirect URI, the only URL of this service that a client may register.
 
-    What arrives there is read only by whoever asked for it, in the same session (devportal/console/playground/).
+    An answer there counts only in the session that began the run (docs/security.md#the-playground).
     """
     return f"{settings.AUTH_URL}{PLAYGROUND_PATH}"
 
 
 def is_own_address(uri: str) -> bool:
-    """Tell whether an address is one of this service, in whatever spelling of its hosts."""
+    """Return whether a URL leads to this service, in any spelling of its hosts."""
     return _place(uri) in {_place(settings.AUTH_URL), _place(settings.BASE_URL)}
 
 
@@ -64,10 +64,10 @@ def _of_authority(is_wrong: Callable[[str], object]) -> Callable[[str], object]:
     return lambda uri: is_wrong(hosts.authority_of(uri))
 
 
-# What can be wrong with the host and port of an address.
+# Checks of host and port, with their messages.
 HOST_FAULTS = tuple((_of_authority(is_wrong), reason) for is_wrong, reason in hosts.FAULTS)
 
-# The first that holds is what the developer reads.
+# In order: the message of the first condition that holds is shown to the developer.
 RULES: tuple[tuple[Callable[[str], object], str], ...] = (
     (lambda uri: len(uri) > MAX_LENGTH, f"An address may have at most {MAX_LENGTH} characters."),
     (
@@ -93,7 +93,7 @@ RULES: tuple[tuple[Callable[[str], object], str], ...] = (
 
 
 def notes_for(uri: str, others: Collection[str]) -> list[str]:
-    """Return what the developer should know of an address that may be registered, beside the `others` of its list."""
+    """Return hints for the developer about a valid URL, compared with the `others` of its list."""
     notes = []
     if any(uri.rstrip("/") == other.rstrip("/") for other in others if other != uri):
         notes.append("Differs from another entry only by a trailing slash; both are kept.")
@@ -106,7 +106,7 @@ def notes_for(uri: str, others: Collection[str]) -> list[str]:
 
 
 def explain_mismatch(sent: str, registered: Sequence[str]) -> str:
-    """Return, for its developer, why `sent` is none of the registered addresses; "" when it is one.
+    """Return the reason, for the developer, why `sent` matches no registered URL; "" if it matches.
 
     They are compared as whole strings; the nearest registered one is named with the first part that differs.
     """
@@ -137,7 +137,7 @@ _PARTS = ("the scheme", "the host", "the port", "the path", "the query", "the pa
 
 
 def _cut(uri: str) -> tuple[str, ...]:
-    """Return the parts of an address as they stand there, none of them normalised."""
+    """Split a URL into its parts, without normalising any."""
     scheme, _, rest = uri.partition("://")
     rest, _, fragment = rest.partition("#")
     rest, _, query = rest.partition("?")
@@ -157,7 +157,7 @@ MAX_POST_LOGOUT_REDIRECT_URIS = 20
 
 @dataclass(frozen=True)
 class RedirectURIEntry:
-    """One address of a list: what is wrong with it ("" for nothing), and what its developer should know of it."""
+    """One URL of a list, its error ("" if it is valid), and notes for its developer."""
 
     address: str
     error: str = ""
@@ -166,7 +166,7 @@ class RedirectURIEntry:
 
 
 def check_each(texts: Iterable[str]) -> list[RedirectURIEntry]:
-    """Return an entry for each text, in their order; blanks around a text do not count, an empty one is no fault."""
+    """Return an entry for each text, in order. Surrounding white space is stripped; an empty text is no error."""
     addresses = [text.strip() for text in texts]
     errors = [_fault(address) for address in addresses]
     good = {address for address, error in zip(addresses, errors, strict=True) if address and not error}
@@ -185,9 +185,9 @@ def check_each(texts: Iterable[str]) -> list[RedirectURIEntry]:
 
 
 def clean_redirect_uris(texts: Sequence[str], most: int, *, required: bool = False) -> list[str]:
-    """Return the addresses to keep: each once, none empty. Raises ValidationError, a sentence for the developer.
+    """Return the valid URLs without duplicates and empty ones. Raises ValidationError with a message for the developer.
 
-    What is wrong with one address is said with it, so that it is found in a long list.
+    The message names the URL that is wrong, so that it is found in a long list.
     """
     entries = [entry for entry in check_each(texts) if entry.address]
     faulty = [entry for entry in entries if entry.error]
@@ -202,7 +202,7 @@ def clean_redirect_uris(texts: Sequence[str], most: int, *, required: bool = Fal
 
 
 def _fault(address: str) -> str:
-    """Return what is wrong with an address, "" for nothing."""
+    """Return the error of a URL, "" if it may be registered."""
     if not address:
         return ""
     try:

@@ -1,6 +1,6 @@
-"""Clients, as their developers change them: making, setting, turning off and on, deleting.
+"""Managing clients: creating, changing settings, turning off and on, deleting.
 
-Every function takes who acts, and reports it with what was there before and after.
+Every function takes the acting account, and reports an audit event with the values before and after.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from oidc.projects.quotas import QuotaExceeded
 
 
 def _shown(client: Client) -> dict[str, Any]:
-    """Return the settings of a client as the trail keeps them."""
+    """Return the settings of a client as the audit trail stores them."""
     return {
         "name": client.name,
         "type": client.type,
@@ -44,7 +44,7 @@ def _report(
 
 
 def _locked(client: Client) -> Client:
-    """Lock a client, so that two changes at once are made one after the other and both are told rightly.
+    """Lock a client's row, so that concurrent changes are serialized and their audit events are right.
 
     Raises Gone.
     """
@@ -63,9 +63,9 @@ def create_client(
     redirect_uris: Sequence[str],
     post_logout_redirect_uris: Sequence[str] = (),
 ) -> Client:
-    """Return a new client of `project`. Raises ValidationError for what it is given, QuotaExceeded, Gone.
+    """Create a client in `project` and return it. Raises ValidationError, QuotaExceeded, Gone.
 
-    Names need not differ within a project: people read them on the consent page, and the web site and the mobile
+    Names need not be unique in a project: people read them on the consent page, and the web site and the mobile
     app of one product may well have the same.
     """
     validate_name(name)
@@ -76,9 +76,7 @@ def create_client(
     with transaction.atomic():
         lock_project(project.pk)
         if project.clients.count() >= settings.CLIENTS_PER_PROJECT:
-            raise QuotaExceeded(
-                f"This project has {settings.CLIENTS_PER_PROJECT} clients, which is as many as it may have."
-            )
+            raise QuotaExceeded(f"This project has {settings.CLIENTS_PER_PROJECT} clients, which is the maximum.")
         client = Client.objects.create(
             project=project,
             client_id=new_client_id(),
@@ -98,9 +96,9 @@ def update_client(
     post_logout_redirect_uris: Sequence[str],
     name: str | None = None,
 ) -> Client:
-    """Set a client's addresses, and its name if one is given; return it as it now is. Raises ValidationError, Gone.
+    """Set a client's redirect and sign-out URLs, and its name if given; return it. Raises ValidationError, Gone.
 
-    The name of a verified client is what review has seen, so it changes through review alone.
+    The name of a verified client was reviewed, so that it can only be changed by another review.
     """
     redirects = client_redirect_uris.clean_redirect_uris(redirect_uris, MAX_REDIRECT_URIS, required=True)
     sign_outs = client_redirect_uris.clean_redirect_uris(post_logout_redirect_uris, MAX_POST_LOGOUT_REDIRECT_URIS)
@@ -122,9 +120,9 @@ def update_client(
 
 
 def set_client_enabled(client: Client, actor: Account, enabled: bool, reason: str = "") -> None:
-    """Turn a client off or on; it counts everywhere within 30 seconds (specification 3). Raises Gone.
+    """Turn a client off or on (docs/sign-in.md#apps-that-are-turned-off-or-suspended). Raises Gone.
 
-    Nothing of it ends: its tokens are refused while it is off. An operator gives a `reason`.
+    Its tokens are not revoked, only refused while it is off. An operator gives a `reason`, for the audit trail.
     """
     with transaction.atomic():
         row = _locked(client)
@@ -138,7 +136,7 @@ def set_client_enabled(client: Client, actor: Account, enabled: bool, reason: st
 
 
 def delete_client(client: Client, actor: Account) -> None:
-    """Delete a client with every credential that hangs on it (security rule 17); its id is never given out again."""
+    """Delete a client with all its credentials (docs/security.md#deletion); its id is never given out again."""
     with transaction.atomic():
         # The whole row is locked, so that no authorization is added meanwhile.
         row = Client.objects.select_for_update().filter(pk=client.pk).first()
@@ -146,7 +144,7 @@ def delete_client(client: Client, actor: Account) -> None:
             return
         row.project = client.project
         _report("client.deleted", row, actor, _shown(row), {})
-        # From the leaves up, a statement for each kind: collecting a million tokens first would take minutes.
+        # Children first, one statement per table: Django's collector would load a million tokens first.
         of_client = {"family__connection__client": row.pk}
         RefreshToken.objects.filter(**of_client).update(access_token=None)
         AccessToken.objects.filter(**of_client).update(source_refresh_token=None)

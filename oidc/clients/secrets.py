@@ -21,9 +21,9 @@ class TooManySecrets(Exception):
 
 
 def create_secret(client: Client, created_by: Account | None = None) -> tuple[ClientSecret, str]:
-    """Return a fresh secret of a web client: its row, and the raw value, which is shown once.
+    """Create a client secret for a web client; return its row and the raw secret, which is shown once.
 
-    Raises TooManySecrets beyond two live ones, ValueError for a client that has none by its type, Gone.
+    Raises TooManySecrets beyond two live ones, ValueError for a public client, Gone.
     """
     raw = f"{settings.CLIENT_SECRET_PREFIX}{random_text(SECRET_LENGTH)}"
     with transaction.atomic():
@@ -37,14 +37,14 @@ def create_secret(client: Client, created_by: Account | None = None) -> tuple[Cl
 
 
 def end_secret(secret: ClientSecret, actor: Account | None = None) -> None:
-    """End a secret: the next request that shows it is refused. One that has ended already stays as it is."""
+    """Revoke a client secret: the next request with it is refused. Idempotent."""
     with transaction.atomic():
         if ClientSecret.objects.filter(pk=secret.pk, ended_at=None).update(ended_at=clock.now()):
             _report("client_secret.ended", secret.client, actor, before={"last_four": secret.last_four})
 
 
 def _locked(client: Client) -> Client:
-    """Return a client as it is now, with its row locked. Raises Gone."""
+    """Read a client anew, with its row locked. Raises Gone."""
     row = Client.objects.select_for_update(no_key=True).filter(pk=client.pk).first()
     if row is None:
         raise Gone
@@ -56,7 +56,7 @@ def _report(action: str, client: Client, actor: Account | None, **fields: Any) -
 
 
 def change_type(client: Client, kind: str, actor: Account | None = None) -> None:
-    """Make `client` another type; what it had as the old type ends: its secrets, and every authorization.
+    """Change a client's type. Its secrets and all its families (authorizations) are revoked.
 
     Raises Gone.
     """

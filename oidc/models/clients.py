@@ -43,9 +43,9 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
     home_page_url = models.URLField(max_length=500, blank=True)
     privacy_policy_url = models.URLField(max_length=500, blank=True)
     terms_url = models.URLField(max_length=500, blank=True)
-    # `db_default`: while one version follows another, the one before inserts rows without these two.
+    # `db_default`: during a rolling deploy the previous version inserts rows without these two columns.
     support_address = models.EmailField(blank=True, default="", db_default="")
-    # What the name reads as, so that names which read alike are found by an index.
+    # The name's skeleton (oidc/names.py), indexed, to find names that read alike.
     name_reading = models.CharField(
         max_length=MAX_SKELETON_LENGTH, blank=True, default="", db_default="", db_index=True, editable=False
     )
@@ -61,7 +61,7 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
         ]
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        # What the library reads is derived, so that it can't disagree with what we say.
+        # The library's own columns are derived from ours, so that they can't disagree.
         self.client_type = self.CLIENT_CONFIDENTIAL if self.has_secret else self.CLIENT_PUBLIC
         self.authorization_grant_type = self.GRANT_AUTHORIZATION_CODE
         self.algorithm = self.RS256_ALGORITHM
@@ -74,7 +74,7 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
 
     @property
     def has_secret(self) -> bool:
-        """Whether clients of this type authenticate with a secret (specification 2.7)."""
+        """Whether clients of this type authenticate with a client secret (docs/sign-in.md#clients)."""
         return self.type == self.Type.WEB
 
     @property
@@ -95,12 +95,12 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
 
     @property
     def shows_logo(self) -> bool:
-        """Whether people see the logo: after review only (specification 5.4)."""
+        """Whether people see the logo: only once the app is verified (docs/review.md#logos)."""
         return self.is_verified and bool(self.logo)
 
     @property
     def letter(self) -> str:
-        """The first letter of the name: the tile of an app without a verified logo."""
+        """The first letter of the name, shown in place of a logo while the app is unverified."""
         return self.name[:1].upper() or "?"
 
     @property
@@ -118,10 +118,10 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
     def registered_post_logout_redirect_uris(self) -> tuple[str, ...]:
         return tuple(self.post_logout_redirect_uris.split())
 
-    # --- The library's questions ---
+    # --- Overrides of the library's Application ---
 
     def redirect_uri_allowed(self, uri: str) -> bool:
-        # Character for character (security rule 1); the library's own match normalises.
+        # Character for character (docs/security.md#redirects); the library's own match normalises.
         return uri in self.registered_redirect_uris
 
     def post_logout_redirect_uri_allowed(self, uri: str) -> bool:
@@ -129,7 +129,7 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
 
     @property
     def default_redirect_uri(self) -> str:
-        # RFC 6749 §3.1.2.3 lets a client with one URL leave it out; the specification does not.
+        # RFC 6749 §3.1.2.3 lets a client with one URL leave it out; here it is required.
         raise MissingRedirectURIError
 
     def get_allowed_schemes(self) -> list[str]:
@@ -141,7 +141,7 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
 
 
 class ClientSecret(models.Model):
-    """A secret of a web client; up to two are live, so that one can follow the other without a gap."""
+    """A secret of a web client. Two may be live at a time, for rotation without downtime."""
 
     client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="secrets")
     digest = models.CharField(max_length=64)

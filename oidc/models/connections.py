@@ -1,4 +1,4 @@
-"""What a person allowed an app: the consent, and each authorization made under it."""
+"""Consents (Connection), and the token families issued under them (Family)."""
 
 from django.conf import settings
 from django.db import models
@@ -16,7 +16,7 @@ class Connection(models.Model):
     )
     client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="connections")
     subject = models.ForeignKey("accounts.PairwiseSubject", models.SET_NULL, null=True, blank=True)
-    # Space-separated: everything the person has consented to and not taken back.
+    # Space-separated: the scopes that the person has granted and not revoked.
     scopes = models.TextField(blank=True, default="")
     first_authorized_at = models.DateTimeField()
     last_authorized_at = models.DateTimeField()

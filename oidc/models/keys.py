@@ -6,7 +6,7 @@ from django.db import models
 
 
 class SigningKey(models.Model):
-    """A key that signs tokens now (active), soon (next), or once did (retired). States only move forward."""
+    """A signing key: next (published, not signing yet), active (signing) or retired. States only move forward."""
 
     class State(models.TextChoices):
         NEXT = "next"

@@ -1,4 +1,4 @@
-"""Projects: groups of clients that know a person by one pairwise id."""
+"""Projects: groups of clients that share pairwise subject identifiers; members and invitations."""
 
 from django.conf import settings
 from django.db import models
@@ -8,7 +8,7 @@ from devportal.lib.credentials import random_text
 
 
 def new_public_id() -> str:
-    """Return a fresh public id of a project; also the sector of its people's ids."""
+    """Return a random public id for a project; it is also the sector of pairwise subject identifiers."""
     return f"prj_{random_text(22)}"
 
 
@@ -39,7 +39,7 @@ class Project(models.Model):
 
 
 class ProjectMember(models.Model):
-    """What one person may do in one project."""
+    """A person's membership and role in a project."""
 
     class Role(models.TextChoices):
         OWNER = "owner"
@@ -59,9 +59,9 @@ class ProjectMember(models.Model):
 
 
 class FormerMember(models.Model):
-    """That somebody worked on a project until then; the membership itself is deleted.
+    """A former membership, with its end; the ProjectMember row is deleted.
 
-    Whoever did so lately does not decide on its apps as a reviewer.
+    A former member may not review the project's apps (docs/review.md#for-reviewers).
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="former_members")
@@ -78,7 +78,7 @@ class FormerMember(models.Model):
 
 
 class ProjectInvitation(models.Model):
-    """An address that may join a project; whoever proves the address sees the invitation and answers it."""
+    """An invitation of an e-mail address to a project; whoever verifies the address may answer it."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
     email = models.EmailField(db_index=True)
@@ -87,7 +87,7 @@ class ProjectInvitation(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
     mailed_at = models.DateTimeField()
-    # Accepted, declined or withdrawn. The row stays for a while: mails are counted by it, and a second click finds it.
+    # Accepted, declined or withdrawn. The row is kept for a while: for rate limits, and so that answers are idempotent.
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -14,7 +14,7 @@ from oidc.models.connections import Connection
 
 
 class TokenFamily(models.Model):
-    """One authorization: everything that came from one code. Ending it is one update, and every check reads it."""
+    """A token family: one authorization, with all tokens issued from its code. Revoking it is one update."""
 
     connection = models.ForeignKey(Connection, models.CASCADE, related_name="families")
     scope = models.TextField()
@@ -35,13 +35,13 @@ class TokenFamily(models.Model):
 
 
 class AuthorizationCode(AbstractGrant):  # type: ignore[misc]
-    """A code, hashed (in `code`), consumed at most once, and kept after that so that a replay is noticed."""
+    """An authorization code, hashed (in `code`), consumed at most once; kept afterwards to detect replay."""
 
     family = models.OneToOneField(TokenFamily, models.CASCADE, related_name="code")
-    # Which pending request it answers: a form sent twice leaves one live code.
+    # The pending request that it answers: submitting the consent form twice leaves one live code.
     request_key = models.CharField(max_length=64, db_index=True)
     consumed_at = models.DateTimeField(null=True, blank=True)
-    # The library allows 255 characters; clients may send longer ones, and ours is on the family.
+    # The library's column has 255 characters; clients may send longer ones, which the family stores.
     nonce = models.TextField(blank=True, default="")
 
     objects: ClassVar["models.Manager[AuthorizationCode]"] = models.Manager()
@@ -67,7 +67,7 @@ class AccessToken(AbstractAccessToken):  # type: ignore[misc]
 class RefreshToken(AbstractRefreshToken):  # type: ignore[misc]
     """A refresh token's checksum. `revoked` is the moment it was superseded by the next of its family."""
 
-    # The library's bare family id gives way to the family's row.
+    # In place of the library's family id: a foreign key to Family.
     token_family = None
     family = models.ForeignKey(TokenFamily, models.CASCADE, related_name="refresh_tokens")
     expires = models.DateTimeField()

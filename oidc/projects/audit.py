@@ -8,5 +8,5 @@ from oidc.models import Project
 
 
 def report_project_event(action: str, project: Project, actor: Account | None, target: str = "", **fields: Any) -> None:
-    """Report what happened to a project; `fields` are those of Event."""
+    """Report an audit event of a project; `fields` are those of Event."""
     report(Event(action, actor.pk if actor else None, project.public_id, target, **fields))

@@ -28,12 +28,12 @@ from oidc.projects.roles import Role, lock_for_change
 MAIL_INTERVAL = timedelta(hours=1)
 MAX_SHOWN = 50
 KEEP_ENDED = timedelta(days=1)
-# One that ran out can be seen and renewed for so long.
+# For so long an expired invitation is listed and can be renewed.
 KEEP_EXPIRED = timedelta(days=30)
 
 
 class InvitationNotFound(Exception):
-    """The invitation is not there (any more), or is for another address."""
+    """There is no such invitation (any more), or it is for another address."""
 
 
 class AlreadyMember(Exception):
@@ -41,7 +41,7 @@ class AlreadyMember(Exception):
 
 
 def invite(project: Project, email: str, role: str, actor: Account) -> ProjectInvitation:
-    """Invite an address, or renew its invitation, and mail it.
+    """Invite an e-mail address, or renew its invitation, and send the mail.
 
     One project mails one address once an hour; between mails a renewal still counts. Raises AlreadyMember,
     QuotaExceeded, Gone; ValidationError for an address that can't be mailed.
@@ -79,7 +79,7 @@ def _open() -> Q:
 
 
 def _check_places(project: Project) -> None:
-    """Count each open invitation as a member: nobody is invited to what is full. Raises QuotaExceeded."""
+    """Check MEMBERS_PER_PROJECT; each open invitation counts as a member. Raises QuotaExceeded."""
     invited = ProjectInvitation.objects.filter(_open(), project=project).count()
     if project.members.count() + invited >= settings.MEMBERS_PER_PROJECT:
         raise QuotaExceeded(
@@ -89,11 +89,12 @@ def _check_places(project: Project) -> None:
 
 
 def _check_pace(project: Project, actor: Account) -> None:
-    """Keep the mails within bounds, of one project and of one person in all of theirs. Raises QuotaExceeded."""
-    # The actor's row is locked (oidc.projects.roles.lock_for_change): of several at once each sees the others' mails.
+    """Rate-limit the mails: per project, and per person over all their projects. Raises QuotaExceeded."""
+    # The actor's row is locked (oidc.projects.roles.lock_for_change), so that concurrent invitations see each
+    # other's mails.
     lately = ProjectInvitation.objects.filter(mailed_at__gt=clock.now() - MAIL_INTERVAL)
     if lately.filter(Q(project=project) | Q(invited_by=actor)).count() >= settings.INVITATIONS_PER_HOUR:
-        raise QuotaExceeded("These are many invitations within one hour. Please go on later.")
+        raise QuotaExceeded("Too many invitations within one hour. Try again later.")
 
 
 def _count_mail(address: str) -> None:
@@ -111,7 +112,7 @@ def _mail(invitation: ProjectInvitation, actor: Account) -> None:
 
 
 def withdraw(invitation: ProjectInvitation, actor: Account) -> None:
-    """Take an invitation back, open or run out. Raises InvitationNotFound when it was answered, Gone."""
+    """Withdraw an invitation, open or expired. Raises InvitationNotFound if it was answered, Gone."""
     with lock_for_change(invitation.project_id, actor, Role.OWNER) as me:
         rows = ProjectInvitation.objects.filter(pk=invitation.pk, project=me.project, ended_at=None)
         if not rows.update(ended_at=clock.now()):
@@ -120,7 +121,7 @@ def withdraw(invitation: ProjectInvitation, actor: Account) -> None:
 
 
 def end_of(project: Project, inviter: Account, actor: Account | None) -> None:
-    """End what `inviter` has sent for a locked project and nobody has answered: they may not invite any more."""
+    """End the unanswered invitations that `inviter` has sent for a locked project."""
     rows = ProjectInvitation.objects.filter(project=project, invited_by=inviter, ended_at=None)
     now = clock.now()
     for row in rows.order_by("pk"):
@@ -132,7 +133,7 @@ def end_of(project: Project, inviter: Account, actor: Account | None) -> None:
 
 @transaction.atomic
 def end_everywhere(inviter: Account) -> None:
-    """End what somebody has sent for any project, when their account is closed.
+    """End the unanswered invitations that somebody has sent for any project, when their account is deactivated.
 
     The projects are not locked: whoever accepts at this moment did so before, or finds the invitation ended.
     """
@@ -143,7 +144,7 @@ def end_everywhere(inviter: Account) -> None:
 
 
 def invitations_to_account(account: Account) -> list[ProjectInvitation]:
-    """Return the invitations that a person may answer: open ones to the address that they have proven."""
+    """Return the invitations that a person may answer: the open ones to their verified address."""
     if not account.email_verified:
         return []
     rows = ProjectInvitation.objects.filter(_open(), email=account.email, project__deleted_at=None)
@@ -151,7 +152,7 @@ def invitations_to_account(account: Account) -> list[ProjectInvitation]:
 
 
 def invitations_to_project(project: Project) -> list[ProjectInvitation]:
-    """Return the invitations of a project that nobody has answered, those that have run out included."""
+    """Return the unanswered invitations of a project, expired ones included."""
     rows = ProjectInvitation.objects.filter(project=project, ended_at=None)
     return list(rows.select_related("invited_by").order_by("pk")[: settings.MEMBERS_PER_PROJECT])
 
@@ -174,7 +175,7 @@ def _answerable(pk: int, account: Account) -> tuple[Project, ProjectInvitation]:
 def accept(pk: int, account: Account) -> ProjectMember:
     """Make the invited person a member. Raises InvitationNotFound, QuotaExceeded.
 
-    Who is a member already keeps their role; an impatient second click finds the first one's work done.
+    Idempotent: somebody who is a member already keeps their role.
     """
     project, row = _answerable(pk, account)
     member = ProjectMember.objects.filter(project=project, account=account).first()
@@ -196,14 +197,14 @@ def accept(pk: int, account: Account) -> ProjectMember:
 
 
 def _may_still_invite(row: ProjectInvitation) -> bool:
-    """Tell whether whoever sent an invitation is an owner of its project, whom nobody has deactivated."""
+    """Return whether the sender of an invitation is still an active owner of the project."""
     owners = ProjectMember.objects.filter(project=row.project_id, role=Role.OWNER, account__is_active=True)
     return owners.filter(account=row.invited_by_id).exists()
 
 
 @transaction.atomic
 def decline(pk: int, account: Account) -> None:
-    """Refuse an invitation; one that is not open any more stays as it is. Raises InvitationNotFound."""
+    """Decline an invitation; one that is no longer open stays as it is. Raises InvitationNotFound."""
     project, row = _answerable(pk, account)
     if row.is_open:
         _end(row)
@@ -216,7 +217,7 @@ def _end(row: ProjectInvitation) -> None:
 
 
 def clear_ended_invitations() -> int:
-    """Delete invitations that were answered or ran out some time ago; return how many went."""
+    """Delete invitations that were answered or expired some time ago; return how many were deleted."""
     now = clock.now()
     old = Q(ended_at__lt=now - KEEP_ENDED) | Q(expires_at__lt=now - KEEP_EXPIRED)
     gone, _ = ProjectInvitation.objects.filter(old).delete()

@@ -1,4 +1,4 @@
-"""Projects: making, renaming, deleting, restoring and removing them. Who works on one: oidc/projects/members.py."""
+"""Projects: creating, renaming, deleting, restoring, and removing them for good. Members: oidc/projects/members.py."""
 
 from datetime import datetime, timedelta
 
@@ -18,7 +18,7 @@ from oidc.signals import project_ended
 
 @transaction.atomic
 def create_project(owner: Account, name: str) -> Project:
-    """Return a new project of `owner`. Raises ValidationError for the name, QuotaExceeded."""
+    """Create a project of `owner` and return it. Raises ValidationError for the name, QuotaExceeded."""
     validate_name(name)
     check_project_quota(owner)
     _check_deleted(owner)
@@ -52,9 +52,9 @@ def _end_credentials(project: Project, moment: datetime) -> None:
 
 
 def delete_project(project: Project, actor: Account) -> None:
-    """End every credential of a project now (security rule 17); what it was can be restored for a while.
+    """Delete a project: all its credentials end now (docs/security.md#deletion); it can be restored for a while.
 
-    Raises Gone when it is deleted already, or not the actor's any more.
+    Raises Gone when it is deleted already, or the actor no longer owns it.
     """
     with lock_for_change(project, actor, Role.OWNER) as me:
         moment = clock.now()
@@ -65,16 +65,16 @@ def delete_project(project: Project, actor: Account) -> None:
 
 
 def restore_project(project: Project, actor: Account) -> None:
-    """Bring a deleted project back: clients, members, logs and its people's ids, but no secret and no key.
+    """Restore a deleted project with its clients, members, logs and subjects, but without secrets, keys and tokens.
 
-    Raises Gone when that is not possible any more, or it is there already; QuotaExceeded.
+    Raises Gone if it can't be restored any more or is not deleted; QuotaExceeded.
     """
     with lock_for_change(project, actor, Role.OWNER, deleted=True) as me:
         until = restorable_until(me.project)
         if until is None or until <= clock.now():
             raise Gone
         check_project_quota(actor)
-        # Once more: what was under way when the project was deleted may have been written since.
+        # Again: requests that ran while the project was deleted may have stored credentials since.
         _end_credentials(me.project, clock.now())
         Project.objects.filter(pk=me.project_id).update(deleted_at=None)
         project.deleted_at = None
@@ -83,9 +83,9 @@ def restore_project(project: Project, actor: Account) -> None:
 
 @transaction.atomic
 def purge_project(project: Project) -> bool:
-    """Delete a project and everything that hangs on it; tell whether it went, for its owner may just have restored it.
+    """Delete a project and all its rows; return False if its owner has restored it meanwhile.
 
-    Its ids are random, so none is ever given out again.
+    Its ids are random, so that none is ever issued again.
     """
     over = clock.now() - timedelta(days=settings.PROJECT_RESTORE_DAYS)
     row = Project.objects.select_for_update().filter(pk=project.pk, deleted_at__lt=over).first()

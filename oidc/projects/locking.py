@@ -16,4 +16,4 @@ def lock_project(project_pk: int) -> Project:
 
 
 class Gone(Exception):
-    """What was to be changed is not there any more, or not the actor's to change any more."""
+    """The object was deleted, or the actor has no access to it any more."""

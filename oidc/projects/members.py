@@ -1,7 +1,7 @@
-"""Who works on a project: changing roles, removing people, leaving, handing over.
+"""Members of a project: changing roles, removing, leaving, transferring ownership.
 
-Each of these begins with `oidc.projects.roles.lock_for_change`, which locks the project and looks whether who does it
-still may.
+Each function starts with `oidc.projects.roles.lock_for_change`, which locks the project and checks the actor's role
+again.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ class LastOwner(Exception):
 
 
 def _current(member: ProjectMember) -> ProjectMember:
-    """Return a member as they are now that nobody else decides. Raises Gone."""
+    """Read a member anew, under the project's lock. Raises Gone."""
     row = ProjectMember.objects.select_related("account").filter(pk=member.pk, project=member.project_id).first()
     if row is None:
         raise Gone
@@ -33,7 +33,7 @@ def _current(member: ProjectMember) -> ProjectMember:
 
 
 def _require_another_owner(member: ProjectMember) -> None:
-    """An owner whose account is closed can't act, and does not count. Raises LastOwner."""
+    """Raise LastOwner unless the project has another owner whose account is active."""
     owners = ProjectMember.objects.filter(project=member.project_id, role=Role.OWNER, account__is_active=True)
     if member.role == Role.OWNER and not owners.exclude(pk=member.pk).exists():
         raise LastOwner
@@ -65,13 +65,13 @@ def _set_role(project: Project, member: ProjectMember, role: Role, actor: Accoun
 
 
 def remove_member(member: ProjectMember, actor: Account) -> None:
-    """Take somebody out of a project; their API keys there end with it. Raises LastOwner, Gone."""
+    """Remove a member from a project; their API keys there are revoked. Raises LastOwner, Gone."""
     with lock_for_change(member.project_id, actor, Role.OWNER, member.account_id) as me:
         _take_out(me.project, _current(member), actor, "member.removed")
 
 
 def leave_project(project: Project, account: Account) -> None:
-    """Leave a project; one's API keys there end with it. Raises LastOwner, Gone."""
+    """Leave a project; the member's API keys there are revoked. Raises LastOwner, Gone."""
     with lock_for_change(project, account, Role.VIEWER) as me:
         _take_out(me.project, me, account, "member.left")
 
@@ -86,7 +86,7 @@ def _take_out(project: Project, member: ProjectMember, actor: Account, action: s
 
 
 def transfer_ownership(project: Project, to: ProjectMember, actor: Account) -> None:
-    """Make another member an owner; whoever hands the project over stays as a developer. Raises TooMany, Gone."""
+    """Transfer ownership to another member; the former owner becomes a developer. Raises TooMany, Gone."""
     with lock_for_change(project, actor, Role.OWNER, to.account_id) as me:
         member = _current(to)
         if member.account_id == actor.pk or member.project_id != me.project_id or not member.account.is_active:
@@ -102,7 +102,7 @@ def transfer_ownership(project: Project, to: ProjectMember, actor: Account) -> N
 def remember_who_left(
     sender: Any, instance: ProjectMember, origin: "Model | QuerySet[Any] | None" = None, **kwargs: Any
 ) -> None:
-    """Keep that somebody worked on a project, unless the project or their account is what was deleted."""
+    """Store a former member, unless the project or the account itself is being deleted (receiver of post_delete)."""
     if (origin.model if isinstance(origin, QuerySet) else type(origin)) is ProjectMember:
         left = {"left_at": clock.now()}
         FormerMember.objects.update_or_create(

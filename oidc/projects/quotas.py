@@ -8,7 +8,7 @@ from oidc.projects.roles import Role
 
 
 class QuotaExceeded(Exception):
-    """There are as many of these as there may be; the argument is a sentence for the person."""
+    """A maximum number (of projects, clients, keys, …) is reached; the argument is a message for the person."""
 
 
 def check_project_quota(account: Account, whose: str = "You own") -> None:
@@ -19,13 +19,13 @@ def check_project_quota(account: Account, whose: str = "You own") -> None:
     Account.objects.select_for_update(no_key=True).get(pk=account.pk)
     owned = ProjectMember.objects.filter(account=account, role=Role.OWNER)
     if owned.filter(project__deleted_at=None).count() >= settings.PROJECTS_PER_PERSON:
-        raise QuotaExceeded(f"{whose} {settings.PROJECTS_PER_PERSON} projects, which is as many as one person may own.")
+        raise QuotaExceeded(f"{whose} {settings.PROJECTS_PER_PERSON} projects, which is the maximum for one person.")
 
 
 def _check_deleted(account: Account) -> None:
-    """Making and deleting in turns must not fill the database: what can be restored is kept, and counts."""
+    """Limit the deleted projects that can still be restored, so that creating and deleting can't fill the database."""
     owned = ProjectMember.objects.filter(account=account, role=Role.OWNER, project__deleted_at__isnull=False)
     if owned.count() >= settings.PROJECTS_PER_PERSON:
         raise QuotaExceeded(
-            "You have deleted many projects. You can make new ones when the oldest of those is removed."
+            "You have deleted many projects. You can create new ones when the oldest of them is removed."
         )

@@ -1,8 +1,8 @@
-"""What a role in a project allows, and the one place where a change of a project begins.
+"""Project roles: their order, and the check of the actor's role that every change of a project starts with.
 
-A page reads a role to know what it may show. A change asks anew, with the project locked: of somebody who was demoted,
-removed or deactivated in between, nothing is taken any more. Locks are taken in one order: the project, the people of
-the change by their key, then clients, and what hangs on them.
+A change checks the role again, with the project locked: nothing is accepted from somebody who was demoted, removed or
+deactivated since the page was shown. Locks are taken in one order: the project, the accounts by their key, then clients
+and their rows.
 """
 
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ _RANKS = {Role.VIEWER: 0, Role.DEVELOPER: 1, Role.OWNER: 2}
 
 
 class InsufficientRole(Gone):
-    """The actor is a member, whose role does not allow the change (any more)."""
+    """The actor is a member, but the role does not allow the change (any more)."""
 
 
 def is_at_least(role: str, least: str) -> bool:
-    """Tell whether `role` may do what `least` may."""
+    """Return whether `role` is `least` or higher."""
     return _RANKS[Role(role)] >= _RANKS[Role(least)]
 
 
@@ -31,11 +31,11 @@ def is_at_least(role: str, least: str) -> bool:
 def lock_for_change(
     project: Project | int, actor: Account, at_least: str, *others: int, deleted: bool = False
 ) -> Iterator[ProjectMember]:
-    """Begin a change of a project by one of its members, in a transaction, and yield them as they are now.
+    """Open a transaction for a change of a project, check the actor's role in it, and yield their membership.
 
-    Their `project` is locked until the transaction ends, and so is their account: who deactivates them meanwhile comes
-    after, and ends what they have made. `others` are the accounts of members whom the change locks as well. With
-    `deleted` it is about a project that is deleted, and else about one that is not. Raises Gone, InsufficientRole.
+    The project and the actor's account are locked until the transaction ends: a concurrent deactivation waits, and then
+    revokes what the change has created. `others` are further accounts to lock. With `deleted` the project has to be
+    deleted, otherwise it must not be. Raises Gone, InsufficientRole.
     """
     pk = project if isinstance(project, int) else project.pk
     with transaction.atomic():

@@ -20,7 +20,7 @@ def generate_access_token(request: Any, refresh_token: bool = False) -> str:
 
 
 def create_access_token(family: TokenFamily, scopes: list[str]) -> str:
-    """Return an access token as RFC 9068 §2.2 has it: nothing personal in it."""
+    """Return a signed JWT access token (RFC 9068 §2.2), without personal data."""
     moment = clock.timestamp()
     subject = family.connection.subject
     assert subject is not None
@@ -38,9 +38,9 @@ def create_access_token(family: TokenFamily, scopes: list[str]) -> str:
 
 
 def find_access_token(raw: str) -> AccessToken:
-    """Return the row of an access token that is worth something now. Raises InvalidToken.
+    """Return the row of a valid access token. Raises InvalidToken.
 
-    A valid signature alone is worth nothing: the row, its family, consent, person and client are all asked.
+    A valid signature is not enough: the row, its family, consent, person and client are checked too.
     """
     jwt.verify_access_token(raw)
     row = look_up_access_token(raw)

@@ -25,7 +25,7 @@ def create_code(
     authentication: Authentication,
     request_key: str,
 ) -> AuthorizationCode:
-    """Store a fresh code and the family that begins with it. Call it with the connection's row locked.
+    """Create an authorization code and its family. Call it with the connection's row locked.
 
     A code that the same pending request got before and that nobody has used ends: a consent form that is sent
     twice leaves one live code.
@@ -60,7 +60,7 @@ def create_code(
 def check_code(row: Any) -> AuthorizationCode:
     """Return the client's own code if it may be redeemed now. Raises TokenRefusal.
 
-    A code that comes back after it was used was seen by somebody else: what it gave ends (RFC 6749 §4.1.2).
+    The replay of a used code revokes its family (RFC 6749 §4.1.2).
     """
     if not isinstance(row, AuthorizationCode):
         raise TokenRefusal("invalid_grant", "The code is unknown, or was given to another client.")

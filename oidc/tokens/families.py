@@ -8,7 +8,7 @@ from oidc.models import AccessToken, RefreshToken, TokenFamily
 
 
 def inactive_reason(family: TokenFamily) -> str:
-    """Return, for the client's developer, why nothing of this family may be used."""
+    """Return the reason, for the client's developer, why the family is not valid."""
     client = family.connection.client
     if not client.is_on:
         return "The client is turned off, or its project is suspended."
@@ -18,7 +18,7 @@ def inactive_reason(family: TokenFamily) -> str:
 
 
 def is_granted(family: TokenFamily) -> bool:
-    """Tell whether the person still gives what this family stands for: it, its consent and the person themselves."""
+    """Return whether the family and its consent are not revoked, and the person is active."""
     connection = family.connection
     return bool(
         family.revoked_at is None
@@ -30,12 +30,12 @@ def is_granted(family: TokenFamily) -> bool:
 
 
 def is_active(family: TokenFamily) -> bool:
-    """Tell whether anything of this family may be used now: given by its person, to a client that is on."""
+    """Return whether the tokens of this family are valid: `is_granted`, and the client is enabled."""
     return is_granted(family) and family.connection.client.is_on
 
 
 def revoke_family(family: TokenFamily, why: str) -> None:
-    """End everything that came from one authorization; the consent stays."""
+    """Revoke a family: its code and all its tokens. The consent stays."""
     ended = TokenFamily.objects.filter(pk=family.pk, revoked_at=None).update(revoked_at=clock.now(), revoked_why=why)
     if ended:
         client = family.connection.client
@@ -43,7 +43,7 @@ def revoke_family(family: TokenFamily, why: str) -> None:
 
 
 def effective_scopes(family: TokenFamily) -> list[str]:
-    """Return what a family may have now: what was granted, less what consent or approval has since withdrawn."""
+    """Return the scopes of a family: those granted, less those whose consent or approval was withdrawn since."""
     connection = family.connection
     still = set(connection.scopes.split()) & scope_rules.allowed_scopes(connection.client)
     return [scope for scope in scope_rules.parse_scope(family.scope) if scope in still]

@@ -1,7 +1,7 @@
-"""What a request to the token or revocation endpoint shows, read in one statement.
+"""Look-up for the token and revocation endpoints: everything they need, in one SQL statement.
 
-Client, live secrets, and the code or refresh token that came along, with the family, consent, person and subject it
-hangs on: all of it is needed to answer, and a statement each would cost more than everything else together.
+That is the client with its live secrets, and the code or refresh token with its family, consent, person and subject. A
+statement for each would cost more than the rest of the request.
 """
 
 from dataclasses import dataclass, field
@@ -52,7 +52,7 @@ _CLIENT_PARTS: dict[str, Any] = {
 
 
 def family_parts(path: str) -> dict[str, Any]:
-    """Return the parts of a Joined for a family and what it hangs on (its client apart)."""
+    """Return the parts of a Joined for a family with its connection, account and subject (not its client)."""
     return {
         path: (TokenFamily, _FAMILY_FIELDS),
         f"{path}__connection": (Connection, _CONNECTION_FIELDS),
@@ -120,7 +120,7 @@ _READ_BY_REFRESH_TOKEN = PreparedQuery(["digest"], _client_of_refresh_token)
 class PresentedCredentials:
     """A client as a request names it (None: unknown), its live secrets, and its code or refresh token.
 
-    `proven` tells that one of the secrets came along.
+    `proven` is true if the request held one of the secrets.
     """
 
     client: Client | None = None
@@ -137,7 +137,7 @@ class PresentedCredentials:
 
 
 def look_up_access_token(raw: str) -> AccessToken | None:
-    """Return the row of an access token with all that it hangs on, or None."""
+    """Return the row of an access token with its family, connection, account and client, or None."""
     rows = _READ_ACCESS_TOKEN.rows(digest(raw))
     row: AccessToken | None = _TOKEN.build(rows[0])[""] if rows else None
     return row
@@ -146,7 +146,7 @@ def look_up_access_token(raw: str) -> AccessToken | None:
 def look_up_credentials(
     client_id: str | None, *, code: str | None = None, refresh_token: str | None = None
 ) -> PresentedCredentials:
-    """Return what the database knows of a client and of one raw code or refresh token of that client."""
+    """Look up a client together with one raw code or refresh token of that client."""
     if not is_possible_client_id(client_id):
         client_id = settings.CLIENT_ID_PREFIX  # nobody's: an impossible id takes as long as any other
     if code is not None:
@@ -159,7 +159,7 @@ def look_up_credentials(
 
 
 def look_up_by_refresh_token(raw: str) -> PresentedCredentials:
-    """Return the client that a raw refresh token was given to, and the token."""
+    """Look up a raw refresh token together with the client that it was issued to."""
     return _presented(_WITH_REFRESH_TOKEN, _READ_BY_REFRESH_TOKEN.rows(digest(raw)))
 
 

@@ -20,8 +20,8 @@ REFRESH_TOKEN_LENGTH = 43  # 256 random bits
 def check_refresh_token(row: Any) -> RefreshToken:
     """Return the client's own refresh token if it may be used now. Raises TokenRefusal (RFC 9700 §4.14.2).
 
-    A superseded one is refused. Within REFRESH_REUSE_SECONDS that is all (parallel tabs, a repeated send);
-    later, somebody else has it, and the family ends. REFRESH_GRACE_SECONDS may forgive lost replies.
+    A rotated token is refused. Reuse within REFRESH_REUSE_SECONDS (parallel tabs, a repeated request) does no more;
+    later reuse revokes the family. Within REFRESH_GRACE_SECONDS it is accepted, for responses that were lost.
     """
     if not isinstance(row, RefreshToken):
         raise TokenRefusal("invalid_grant", "The refresh token is unknown, or was given to another client.")
@@ -48,5 +48,5 @@ def _check_reuse(row: RefreshToken, superseded_at: datetime) -> None:
 
 
 def generate_refresh_token(request: Any, refresh_token: bool = False) -> str:
-    """Return a fresh refresh token (the library's REFRESH_TOKEN_GENERATOR)."""
+    """Return a random refresh token (the library's REFRESH_TOKEN_GENERATOR)."""
     return random_text(REFRESH_TOKEN_LENGTH)

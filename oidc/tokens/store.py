@@ -1,7 +1,7 @@
-"""Consuming a code or refresh token and storing what was made from it: all of it or nothing, and at most once.
+"""Atomically consumes a code or refresh token and stores the tokens issued for it, at most once.
 
 On PostgreSQL this is one statement, so that a refresh makes two trips in all; elsewhere three in a transaction. The
-row that is consumed is the lock: whoever finds it consumed stores nothing (security rules 3 and 5).
+row that is consumed is the lock: whoever finds it consumed stores nothing (docs/security.md#the-code-flow).
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ _REFRESH = InsertSpec(RefreshToken, _BOTH)
 
 @dataclass(frozen=True)
 class TokenRecord:
-    """What is stored of a token: never the token."""
+    """The stored columns of a new token: its checksum, never the token."""
 
     checksum: str
     expires: datetime
@@ -43,7 +43,7 @@ class TokenRecord:
 def store_tokens(
     consumed: AuthorizationCode | RefreshToken, moment: datetime, access: TokenRecord, refresh: TokenRecord | None
 ) -> bool:
-    """Consume the row and store the tokens; False, and nothing stored, if it was consumed before."""
+    """Consume the row and store the tokens; return False, storing nothing, if it was consumed before."""
     shared = {
         "user_id": consumed.user_id,
         "application_id": consumed.application_id,
@@ -99,7 +99,7 @@ def _in_a_transaction(consume: str, parameters: list[Any], rows: list[tuple[Inse
 
 
 def consume_and_store(consumed: AuthorizationCode | RefreshToken, access: str, refresh: str | None, scope: str) -> bool:
-    """Store what was made from a code or refresh token, consuming it; False if another request was first."""
+    """Consume a code or refresh token and store the tokens issued for it; return False if another request was first."""
     access_token = TokenRecord(digest(access), clock.from_now(settings.ACCESS_TOKEN_SECONDS), scope)
     refresh_token = None
     if refresh is not None:

@@ -1,4 +1,4 @@
-"""GET /connect/authorize: parse, decide (oidc/authorization/checks.py), answer."""
+"""The authorization endpoint: parses the request, has oidc/authorization/checks.py decide, and answers."""
 
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -49,7 +49,7 @@ def build_auth_request(
 
 
 class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
-    """Turns an outcome into an answer; the library makes the code."""
+    """Mixin that turns an outcome into a response; the library creates the authorization code."""
 
     def answer(self, request: HttpRequest, auth_request: AuthorizationRequest, outcome: Outcome) -> HttpResponse:
         log_outcome(auth_request, outcome)
@@ -175,7 +175,7 @@ class AuthorizeView(AuthorizationResponseMixin, View):
         return self.answer(request, auth_request, outcome)
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        # Cross-site, so without cookies: the browser comes back with them.
+        # A cross-site POST comes without cookies (SameSite=Lax); the browser sends them with the redirected GET.
         try:
             query = read_posted_query(request)
         except UnreadableParameters as error:
@@ -183,14 +183,14 @@ class AuthorizeView(AuthorizationResponseMixin, View):
         return see_other(f"{reverse('authorize')}?{query}")
 
     def turn_away(self, request: HttpRequest, problem: AuthorizationError) -> HttpResponse:
-        """Say on a page why not, within the limit of failures. Raises Throttled."""
+        """Return the error page, and count the failure. Raises Throttled."""
         limits.count_failure(request)
         return pages.error_page(request, problem)
 
 
 @never_cache
 def resume(request: HttpRequest) -> HttpResponse:
-    """GET /connect/resume: back to the request that waits in this session, or to the profile."""
+    """GET /connect/resume: redirect to the pending authorization request of this session, or to the profile page."""
     found = interactions.find_interaction(request.session, request.GET.get("request", ""))
     pending = interactions.pending_interactions(request.session)
     if found or pending:

@@ -1,4 +1,4 @@
-"""/account/apps/: what the person allowed, and the way to take it back."""
+"""Connected apps, /account/apps/: the apps that a person has authorized, and removing them."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def connected_apps(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def remove(request: HttpRequest, connection_id: int) -> HttpResponse:
-    """/account/apps/<id>/remove: says what removing does, and does it."""
+    """/account/apps/<id>/remove: a confirmation page, then the removal."""
     connection = get_object_or_404(_connections_of(request), pk=connection_id)
     if request.method == "POST":
         consent.remove_consent(connection)

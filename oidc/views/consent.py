@@ -1,4 +1,4 @@
-"""POST /connect/consent: the person's answer."""
+"""POST /connect/consent: the consent form."""
 
 from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
@@ -18,7 +18,7 @@ from oidc.views.authorize import AuthorizationResponseMixin, build_auth_request,
 
 @method_decorator([never_cache, login_required], name="dispatch")
 class ConsentView(AuthorizationResponseMixin, View):
-    """Decides anew on the pending request, with the person's yes or no; the form itself decides nothing else."""
+    """Runs all checks again on the pending request; the form contributes nothing but the person's decision."""
 
     http_method_names = ["get", "head", "post"]
 
@@ -45,7 +45,7 @@ class ConsentView(AuthorizationResponseMixin, View):
 @never_cache
 @require_POST
 def switch_account(request: HttpRequest) -> HttpResponse:
-    """POST /account/switch: sign out, and in again as somebody else, with the pending request kept."""
+    """POST /account/switch: sign out to use another account; the pending request is kept."""
     kept = request.session.get(interactions.SESSION_KEY)
     logout(request)
     if not kept:

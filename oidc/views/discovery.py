@@ -1,4 +1,4 @@
-"""Discovery and JWKS: answered from settings and memory, without a database."""
+"""Discovery document and JWKS, answered without a database."""
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -10,7 +10,7 @@ from oidc.scopes import CLAIM_SCOPES, SCOPES
 from oidc.signing_keys import keyring
 
 DISCOVERY_MAX_AGE = 3600
-# Short beside the two hours for which a new key is published before it signs.
+# Shorter than the two hours for which a new key is published before it signs.
 JWKS_MAX_AGE = 600
 
 
@@ -61,7 +61,7 @@ def configuration(request: HttpRequest, rest: str | None = None) -> HttpResponse
 
 @require_safe
 def jwks(request: HttpRequest) -> HttpResponse:
-    """GET /.well-known/jwks: every key whose signatures may still be valid, or soon will be (RFC 7517 §5)."""
+    """GET /.well-known/jwks: all published keys, next, active and retired (RFC 7517 §5)."""
     published = keyring.current_keyring().published.values()
     response = JsonResponse({"keys": [key.public_jwk for key in published]})
     response["Cache-Control"] = f"public, max-age={JWKS_MAX_AGE}"

@@ -1,4 +1,4 @@
-"""For load balancers and operators: is the process alive, and may it get traffic."""
+"""Health checks for load balancers: liveness and readiness."""
 
 from django.conf import settings
 from django.core.cache import cache
@@ -23,7 +23,7 @@ def live(request: HttpRequest) -> HttpResponse:
 def ready(request: HttpRequest) -> HttpResponse:
     """GET /health/ready: 200, or 503 without a database or a signing key.
 
-    A lost counter store is told, but no reason to get no traffic: the service goes on without it.
+    An unreachable counter store (Redis) is reported, but does not make the service unready.
     """
     missing = [name for name, is_there in (("database", _database), ("signing_key", _key)) if not is_there()]
     degraded = ["counters"] if settings.REDIS_URL and not _counters() else []

@@ -10,11 +10,11 @@ from django.views.decorators.http import require_safe
 from oidc.clients import logos
 from oidc.clients.lookup import find_client
 
-MAX_AGE = 3600  # seconds; an approval that is withdrawn ends the address at once, copies of it after this
+MAX_AGE = 3600  # seconds; after a withdrawn approval the URL is 404 at once, cached copies expire after this
 
 
 def send_logo(name: str) -> FileResponse:
-    """Answer with a stored logo. Raises Http404 for one that is not there."""
+    """Return a response with a stored logo. Raises Http404 if the file is missing."""
     try:
         file: File[bytes] = default_storage.open(name, "rb")
     except FileNotFoundError as error:  # a backup without its files
@@ -24,7 +24,7 @@ def send_logo(name: str) -> FileResponse:
 
 @require_safe
 def logo(request: HttpRequest, client_id: str, version: str) -> FileResponse:
-    """Serve a logo to anybody once its app is reviewed; until then there is nothing here (security rule 13)."""
+    """Serve an app's logo to anybody once the app is verified; 404 until then (docs/review.md#logos)."""
     client = find_client(client_id)
     if client is None or not client.shows_logo or client.project.is_deleted:
         raise Http404

@@ -1,4 +1,4 @@
-"""GET /connect/logout (OpenID Connect RP-Initiated Logout 1.0), its question and its last page."""
+"""The end session endpoint, /connect/logout (OpenID Connect RP-Initiated Logout 1.0), and its pages."""
 
 from urllib.parse import urlencode
 
@@ -22,9 +22,9 @@ from oidc.views.responses import see_other
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 def logout(request: HttpRequest) -> HttpResponse:
-    """End this browser's session for every app; no token ends. Asks first unless the request proves itself."""
+    """End this browser's session; no token is revoked. Shows a confirmation page unless the hint proves the request."""
     if request.method == "POST":
-        # Cross-site, so without cookies: the browser comes back with them.
+        # A cross-site POST comes without cookies (SameSite=Lax); the browser sends them with the redirected GET.
         try:
             return see_other(f"{reverse('logout')}?{read_posted_query(request)}")
         except UnreadableParameters:
@@ -52,7 +52,7 @@ def logout(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_POST
 def confirm(request: HttpRequest) -> HttpResponse:
-    """POST /connect/logout/confirm: the person's answer. Never a redirect to an app: nothing proved the request."""
+    """POST /connect/logout/confirm: the confirmation form. It never redirects to an app: the request was unproven."""
     if request.POST.get("decision") != "sign-out":
         return HttpResponseRedirect(reverse("account_profile"))
     end_session(request)

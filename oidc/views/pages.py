@@ -1,4 +1,4 @@
-"""The pages that people see on their way to an app."""
+"""Pages of the authorization endpoint: errors, unavailable app, full app, consent."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -20,7 +20,7 @@ from oidc.models import Client
 
 
 def error_page(request: HttpRequest, problem: AuthorizationError, status: int = 400) -> HttpResponse:
-    """A refusal that must not redirect: what happened, who can mend it, the request id."""
+    """The error page for a request that must not be redirected: what happened, who can fix it, the request id."""
     context = {
         "title": "This sign-in cannot go on",
         "message": problem.public_description,
@@ -32,7 +32,7 @@ def error_page(request: HttpRequest, problem: AuthorizationError, status: int = 
 
 
 def unavailable_page(request: HttpRequest, client: Client) -> HttpResponse:
-    """The client is off or its project suspended (specification 3)."""
+    """The app is unavailable (docs/sign-in.md#apps-that-are-turned-off-or-suspended)."""
     context = {"client": client_context(client), "request_id": request_id.current()}
     return render(request, "oidc/unavailable.html", context, status=403)
 
@@ -64,7 +64,7 @@ def consent_page(
 def consent_context(
     app: dict[str, Any], account: Account, asked: Iterable[str], new: Collection[str], redirect_uri: str | None
 ) -> dict[str, Any]:
-    """Return what oidc/partials/consent_question.html shows: an app, by its card, asks a person for scopes."""
+    """Return the context of oidc/partials/consent_question.html."""
     return {
         "client": app,
         "account": account,
@@ -82,7 +82,7 @@ def consent_context(
 
 
 def scope_value(scope: str, account: Account) -> str:
-    """Return what the app would read under `scope`, for the person to see."""
+    """Return the person's values that the app would get with `scope`, as the consent page shows them."""
     values: dict[str, Any] = {
         "email": account.email,
         "profile": account.full_name,

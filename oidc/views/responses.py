@@ -1,4 +1,4 @@
-"""Answers that go back to the app: by redirect or by form, with `state` and `iss` (RFC 9207)."""
+"""Authorization responses, by redirect or form_post, with `state` and `iss` (RFC 9207)."""
 
 from urllib.parse import urlencode
 
@@ -13,7 +13,7 @@ from oidc.errors import AuthorizationError
 
 
 def see_other(url: str) -> HttpResponse:
-    """Have the browser come back with a GET, and so with its cookies, after a form from another site."""
+    """Return a 303 to the same endpoint as a GET, so that a cross-site POST comes back with cookies."""
     response = HttpResponseRedirect(url)
     response.status_code = 303
     return response
@@ -22,7 +22,7 @@ def see_other(url: str) -> HttpResponse:
 def authorization_error_response(
     request: HttpRequest, auth_request: AuthorizationRequest, error: AuthorizationError
 ) -> HttpResponse:
-    """Tell the app why it gets no code (RFC 6749 §4.1.2.1). The redirect URL was checked before."""
+    """Return the authorization error response (RFC 6749 §4.1.2.1). The redirect URI was validated before."""
     return authorization_response(
         request, auth_request, {"error": error.code, "error_description": error.public_description}
     )

@@ -1,4 +1,4 @@
-"""The endpoints that apps call: token, revocation, userinfo. Errors are JSON (RFC 6749 §5.2, RFC 6750 §3.1)."""
+"""Token, revocation and userinfo endpoints. Errors are JSON (RFC 6749 §5.2, RFC 6750 §3.1)."""
 
 import json
 import logging
@@ -25,13 +25,13 @@ RETRY_SECONDS = 5
 
 
 def error_response(code: str, description: str = "", status: int = 400) -> HttpResponse:
-    """Return an error of the token endpoint's shape."""
+    """Return an error response of the token endpoint (RFC 6749 §5.2)."""
     body = {"error": code} | ({"error_description": description} if description else {})
     return add_response_headers(JsonResponse(body, status=status))
 
 
 def add_response_headers(response: HttpResponse) -> HttpResponse:
-    """Add what every answer here carries: nothing is stored, and a 401 says how clients authenticate."""
+    """Add the common headers: `no-store`, and on a 401 `WWW-Authenticate: Basic`."""
     response["Cache-Control"] = "no-store"
     response["Pragma"] = "no-cache"
     if response.status_code == 401:
@@ -40,7 +40,7 @@ def add_response_headers(response: HttpResponse) -> HttpResponse:
 
 
 def retry_later_response(description: str, status: int, seconds: int) -> HttpResponse:
-    """Return an error that passes by itself."""
+    """Return a `temporarily_unavailable` error with Retry-After."""
     response = error_response("temporarily_unavailable", description, status)
     response["Retry-After"] = str(seconds)
     return response
@@ -68,7 +68,7 @@ def answer_within_limits(request: HttpRequest, answer: Callable[[], HttpResponse
 def refuse(request: HttpRequest, endpoint: str, refusal: TokenRefusal) -> HttpResponse:
     """Return the answer to a request that is refused, and have the client's sign-in log say why.
 
-    A client that is not known takes the same way, so that nobody can tell by the time; its entry is dropped later.
+    Unknown clients take the same path, so that timing does not tell them apart; their entries are dropped later.
     """
     sent = read_form(request).get("redirect_uri") if endpoint == sign_in_log.TOKEN else None
     sign_in_log.record_for_client_id(
@@ -83,7 +83,7 @@ def refuse(request: HttpRequest, endpoint: str, refusal: TokenRefusal) -> HttpRe
 
 
 class FormEndpoint:
-    """What token and revocation endpoint share: a strict form body, and the documented answers under faults."""
+    """Mixin of token and revocation endpoint: strict form parsing, limits, and answers under faults."""
 
     http_method_names = ["post"]
     endpoint = ""  # its name in the sign-in log
@@ -147,7 +147,7 @@ class UserInfoEndpoint(UserInfoView):  # type: ignore[misc]
             response["Allow"] = "GET, HEAD, POST"
             return response
         if parse_bearer_token(request.META.get("HTTP_AUTHORIZATION")) is None:
-            # RFC 6750 §3.1: neither an error code nor other news of one for a request without credentials.
+            # RFC 6750 §3.1: no error code for a request without credentials.
             answer = partial(self._challenge, JsonResponse({}, status=401))
         else:
             answer = partial(super().dispatch, request, *args, **kwargs)

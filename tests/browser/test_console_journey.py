@@ -51,20 +51,20 @@ class Developer:
     def makes_a_project(self) -> None:
         self.page.get_by_role("link", name="Create the first project").click()
         self.page.fill("input[name=name]", "Tide Tables")
-        self.page.get_by_role("button", name="Make the project").click()
+        self.page.get_by_role("button", name="Create project").click()
         expect(self.page.get_by_role("heading", level=1)).to_have_text("Tide Tables")
         self.overview = self.page.url
 
     def makes_a_web_client(self) -> str:
         """Return the secret, which is shown once."""
         self.page.get_by_role("link", name="New client").or_(
-            self.page.get_by_role("link", name="Make a client")
+            self.page.get_by_role("link", name="Create a client")
         ).first.click()
         self.page.fill("input[name=name]", "Tide Tables Web")
         self.page.check("input[name=type][value=web]")
         port = keeper.free_port()
         self.page.fill("input[name=redirect_uris] >> nth=0", f"http://localhost:{port}/callback")
-        self.page.get_by_role("button", name="Make the client").click()
+        self.page.get_by_role("button", name="Create client").click()
         secret = self.page.inner_text("#secret").strip()
         assert secret
         self.page.get_by_role("link", name="I have stored it").click()
@@ -87,10 +87,10 @@ class Developer:
     def makes_a_key_and_calls(self) -> str:
         """Return the lines for a terminal that the page shows with the key."""
         self.page.get_by_role("link", name="API keys").click()
-        self.page.get_by_role("link", name="Make the first key").click()
+        self.page.get_by_role("link", name="Create the first key").click()
         self.page.fill("input[name=name]", "Nightly script")
         self.page.check("input[name=permissions][value='account.read']")
-        self.page.get_by_role("button", name="Make the key").click()
+        self.page.get_by_role("button", name="Create key").click()
         command = self.page.inner_text("#command")
         self.page.get_by_role("link", name="I have stored it").click()
         answer = self.calls(command)
@@ -158,7 +158,7 @@ def go(developer: Developer) -> None:
     developer.finds("Usage", "invalid_api_key")
     developer.page.goto(developer.overview)
     page: Page = developer.page
-    for step in ("Make a client", "Sign the first person in", "Call the API"):
+    for step in ("Create a client", "Sign the first person in", "Call the API"):
         expect(page.locator("li", has_text=step).get_by_text("Done")).to_be_visible()
 
 

@@ -1,4 +1,4 @@
-"""Projects in the console: made, shared, handed over, deleted and restored in two browsers; every page is looked at."""
+"""Projects in the console: made, shared, transferred, deleted and restored in two browsers; every page is looked at."""
 
 import re
 
@@ -67,12 +67,12 @@ def make(page: Page, camera: Camera) -> None:
     page.fill("input[name=name]", "0penport Notes")
     # Said while it is typed, before anything is sent.
     expect(page.get_by_text("can't contain")).to_be_visible()
-    page.get_by_role("button", name="Make the project").click()
+    page.get_by_role("button", name="Create project").click()
     expect(page.get_by_text("can't contain")).to_be_visible()
     camera.take("project-new-refused")
     page.fill("input[name=name]", NAME)
     expect(page.get_by_text("can't contain")).to_have_count(0)
-    page.get_by_role("button", name="Make the project").click()
+    page.get_by_role("button", name="Create project").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(NAME)
     camera.take("project-empty")
 
@@ -97,7 +97,7 @@ def look(page: Page, camera: Camera) -> None:
     page.get_by_role("link", name=f"Change {INES}").click()
     camera.take("member")
     page.get_by_label("Developer").check()
-    page.get_by_role("button", name="Save the role").click()
+    page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status")).to_contain_text("is now a developer")
     go(page, "Activity")
     page.locator("summary").first.click()
@@ -110,9 +110,9 @@ def look(page: Page, camera: Camera) -> None:
     camera.take("people-without-a-client")
     go(page, "Settings")
     camera.take("project-settings")
-    page.get_by_role("link", name="Hand over…").click()
+    page.get_by_role("link", name="Transfer…").click()
     camera.take("project-transfer")
-    page.get_by_role("button", name="Hand it over now").click()
+    page.get_by_role("button", name="Transfer now").click()
     expect(page.get_by_text("Choose a member.")).to_be_visible()
     go(page, "Settings")
     page.get_by_role("link", name="Leave…").click()
@@ -132,7 +132,7 @@ def end(page: Page, camera: Camera) -> None:
     expect(page.get_by_role("status")).to_contain_text("is deleted")
     camera.take("console-with-a-deleted-project")
     page.get_by_role("button", name=f"Restore {NAME}").click()
-    expect(page.get_by_role("status")).to_contain_text("is back")
+    expect(page.get_by_role("status")).to_contain_text("is restored")
     page.get_by_role("link", name="Console", exact=True).first.click()
     page.get_by_role("link", name="Kept").click()
     camera.take("project")
@@ -158,6 +158,6 @@ def test_without_scripts_and_mouse(service: Service, browser: Chromium) -> None:
         page.fill("input[name=typed]", "By hand")
         page.locator("input[name=typed]").press("Enter")
         page.get_by_role("button", name="Restore By hand").press("Enter")
-        expect(page.get_by_role("status")).to_contain_text("is back")
+        expect(page.get_by_role("status")).to_contain_text("is restored")
 
     browser.visit(steps, java_script_enabled=False)

@@ -130,7 +130,7 @@ def test_an_app_and_its_review(tern: App, browser: Chromium, tmp_path: Path) -> 
             assert "Which things?" in mail
             assert any("Which things?" in text for text in tern.service.mails(DEVELOPER))
             maker.goto(review)
-            expect(maker.get_by_role("region", name="Where it stands")).to_contain_text("Which things?")
+            expect(maker.get_by_role("region", name="Status", exact=True)).to_contain_text("Which things?")
 
             # The developer says more, and a reviewer approves.
             maker.fill("[name=why_account_read]", "The page called Plan shows which plan you have.")

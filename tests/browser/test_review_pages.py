@@ -98,7 +98,7 @@ def test_a_review_as_its_developer_sees_it(address: str, browser: Chromium, axe:
             page.get_by_role("button", name="Save and send").click()
             expect(page.get_by_role("status")).to_contain_text("Sent to the reviewers")
             page.fill("textarea[name=text]", "And the plan is on the second page.")
-            page.get_by_role("button", name="Send this answer").click()
+            page.get_by_role("button", name="Send answer").click()
             expect(page.get_by_role("listitem").filter(has_text="second page")).to_be_visible()
             camera.take("review-sent")
 
@@ -106,7 +106,7 @@ def test_a_review_as_its_developer_sees_it(address: str, browser: Chromium, axe:
             expect(other.get_by_role("button")).to_have_count(0)
             others.take("review-for-a-viewer")
 
-            page.get_by_role("button", name="Withdraw it").click()
+            page.get_by_role("button", name="Withdraw").click()
             expect(page.get_by_role("status")).to_contain_text("Withdrawn")
             expect(page.locator("textarea[name=why_account_read]")).to_have_value(WHY)
             camera.take("review-withdrawn")
@@ -128,7 +128,7 @@ def test_without_scripts_and_mouse(address: str, browser: Chromium, tmp_path: Pa
         expect(page.get_by_role("status")).to_contain_text("Saved")
         page.get_by_role("button", name="Save and send").press("Enter")
         expect(page.get_by_role("status")).to_contain_text(re.compile("Sent to the reviewers"))
-        page.get_by_role("button", name="Withdraw it").press("Enter")
+        page.get_by_role("button", name="Withdraw").press("Enter")
         expect(page.get_by_role("status")).to_contain_text("Withdrawn")
 
     browser.visit(steps, java_script_enabled=False)

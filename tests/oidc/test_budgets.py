@@ -1,4 +1,4 @@
-"""Budgets of the hot paths: SQL statements, transaction control apart (docs/design.md, speed)."""
+"""The budgets of the token endpoint, discovery and JWKS (docs/architecture.md#budgets)."""
 
 from typing import Any
 

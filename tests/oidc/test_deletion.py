@@ -1,4 +1,4 @@
-"""Deletion ends every credential that hangs on what goes, and gives no identifier out again (security rule 17)."""
+"""Deletion ends every credential of what is deleted, and no identifier comes back (docs/security.md#deletion)."""
 
 from typing import Any
 

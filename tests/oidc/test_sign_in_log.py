@@ -425,7 +425,9 @@ def test_no_secret_and_no_person(web_app: RelyingParty, person: Account, setting
         app.refresh(secret)
         app.post("/connect/revoke", {"token": secret, **app.credentials(), "client_secret": "x"})
     app.authorize(scope=f"openid {person.email}")
-    waiting = json.dumps(list(counters()._finished) + list(counters().local._usage))
+    held = counters()
+    waiting = json.dumps([*held._finished, *held._entries, *held.local._usage, *held.local._entries])
+    assert "app.example.com" in waiting
     recording.flush_usage()
     assert SignInEvent.objects.count() > 100
     stored = json.dumps(list(SignInEvent.objects.values("error", "reason", "redirect_uri", "outcome", "endpoint")))
@@ -514,7 +516,7 @@ def test_a_flood_is_not_even_sent_on(app: RelyingParty, settings: Any, later: Mo
     later(60 - clock.now().timestamp() % 60)
     for _ in range(20):
         app.authorize(redirect_uri="https://elsewhere.example.com/")
-    waiting = [field for _, _, fields in counters().drain() for field in fields if log_buffer.is_entry(field)]
+    waiting = [entry for _, _, finished in counters().drain() for entry in finished.entries]
     assert len(waiting) == 5
     later(60)
     app.authorize(redirect_uri="https://elsewhere.example.com/")

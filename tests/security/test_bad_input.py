@@ -5,11 +5,11 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from django.test import Client as Browser
 from hypothesis import given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
+from joserfc.jwk import RSAKey
 
 from oidc.clients.authentication import parse_basic_header
 from oidc.errors import InvalidClient, InvalidToken
@@ -345,7 +345,7 @@ def test_what_a_client_encodes_is_what_is_read(client_id: str, secret: str) -> N
         assert parse_basic_header(header) == (client_id, secret)
 
 
-def no_key(kid: str) -> RSAPublicKey | None:
+def no_key(kid: str) -> RSAKey | None:
     assert isinstance(kid, str)
     return None
 

@@ -56,7 +56,7 @@ def test_a_thing_of_another_project_is_not_there(name: str, method: str, place: 
 
 
 def test_what_no_form_may_say_is_not_read(place: Place) -> None:
-    """Fields that forms do not have, by the names of the columns (security rule 14)."""
+    """Fields that forms do not have, by the names of the columns (docs/security.md#the-console)."""
     other = make_place()
     forbidden: dict[str, Any] = {
         "verified_at": "2026-01-01",
@@ -123,7 +123,7 @@ def _outcome(place: Place, name: str, form: dict[str, Any]) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("name", READ)
 def test_no_page_tells_who_the_people_of_an_app_are(name: str, place: Place) -> None:
-    """Neither the account, nor the id that another app knows, nor another project's id (security rule 7)."""
+    """Neither the account, nor the `sub` in another project, nor its id (docs/security.md#ids-and-pictures)."""
     person = make_account("somebody@people.example", given_name="Zwentibold", family_name="Quux")
     other = make_place()
     for project in (place.project, other.project):

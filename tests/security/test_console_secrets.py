@@ -1,4 +1,4 @@
-"""Secrets that the console makes are in the one answer that shows them, and nowhere else (security rule 10)."""
+"""The console's secrets are in the one answer that shows them, and nowhere else (docs/security.md#the-console)."""
 
 import base64
 import io

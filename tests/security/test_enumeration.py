@@ -1,4 +1,4 @@
-"""Security rule 15: known and unknown addresses look alike, take the same work, and mail goes to their owner."""
+"""No account enumeration (docs/security.md#people): known and unknown addresses get the same answer and work."""
 
 import re
 from collections.abc import Callable

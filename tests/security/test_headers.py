@@ -1,4 +1,4 @@
-"""Security rule 16: headers of every page and answer."""
+"""Security headers of every page and answer (docs/security.md#headers)."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Security rule 2: PKCE with S256, checked before anything is shown and again at the exchange (RFC 7636)."""
+"""PKCE with S256 (RFC 7636), checked before anything is shown and again at the exchange."""
 
 import pytest
 from django.test import Client as Browser

@@ -1,4 +1,4 @@
-"""Security rule 1: nothing redirects to an address that is not, character for character, registered."""
+"""No redirect to an address that is not, character for character, registered (docs/security.md#redirects)."""
 
 from typing import Any
 from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit

@@ -1,4 +1,4 @@
-"""Security rule 15: sessions and cookies."""
+"""Sessions and cookies (docs/security.md#cookies)."""
 
 from http.cookies import Morsel
 from typing import Any

@@ -1,8 +1,7 @@
-"""The trail of a project, told in sentences: who did what, and what was before and after.
+"""The activity page: the audit trail of a project as sentences, with the values before and after.
 
-Never anything of the people who use its apps: what they do is not in the trail. Of whoever reviews apps or runs the
-service a project learns the deed and not the name. The address that a deed came from is shown to owners alone: it is
-theirs to look into what is not as it should be, and nobody else's business where a colleague works.
+What the people who use its apps do is not part of the trail. Reviewers and operators appear without names. The IP
+address of an action is shown to owners only (docs/console.md#activity-what-is-recorded-and-what-never).
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,13 +17,13 @@ from devportal.console.access import Membership
 from devportal.console.models import AuditEvent
 from oidc.models import Client, Project, ProjectMember
 
-# What follows "who"; {target} is what it was done to. An action that is not here is told by its name.
+# Predicate of each action's sentence; {target} is its object. An action without one is shown by its name.
 SENTENCES: Mapping[str, str] = {
     "project.created": "made the project",
     "project.renamed": "renamed the project",
     "project.deleted": "deleted the project",
     "project.restored": "restored the project",
-    "project.transferred": "handed the project over to {target}",
+    "project.transferred": "transferred the project to {target}",
     "project.suspended": "suspended the project",
     "project.suspension_lifted": "lifted the suspension of the project",
     "member.role_changed": "changed the role of {target}",
@@ -35,30 +34,30 @@ SENTENCES: Mapping[str, str] = {
     "invitation.ended": "ended the invitation of {target}: whoever sent it may not invite any more",
     "invitation.accepted": "accepted the invitation",
     "invitation.declined": "declined the invitation",
-    "client.created": "made the client {target}",
+    "client.created": "created the client {target}",
     "client.changed": "changed the client {target}",
     "client.type_changed": "changed the type of the client {target}",
     "client.turned_on": "turned the client {target} on",
     "client.turned_off": "turned the client {target} off",
     "client.deleted": "deleted the client {target}",
-    "client_secret.created": "made a secret of {target}",
-    "client_secret.ended": "ended a secret of {target}",
-    "api_key.created": "made the API key {target}",
+    "client_secret.created": "created a secret of {target}",
+    "client_secret.ended": "revoked a secret of {target}",
+    "api_key.created": "created the API key {target}",
     "api_key.revoked": "revoked the API key {target}",
-    "review.edited": "edited what {target} asks review for",
-    "review.submitted": "sent {target} to review",
-    "review.resubmitted": "sent {target} to review again",
+    "review.edited": "edited the review of {target}",
+    "review.submitted": "submitted {target} for review",
+    "review.resubmitted": "resubmitted {target} for review",
     "review.withdrawn": "withdrew {target} from review",
     "review.comment": "wrote about the review of {target}",
     "review.assigned": "took the review of {target}",
     "review.started": "began to review {target}",
-    "review.changes_requested": "asked for changes of {target}",
+    "review.changes_requested": "requested changes of {target}",
     "review.approved": "approved {target}",
     "review.rejected": "rejected {target}",
     "review.approval_withdrawn": "withdrew the approval of {target}",
 }
 
-# What the page lets people choose: a word in the address, its label, and how the actions begin.
+# Filters of the page: query parameter, label, and prefixes of the actions.
 CATEGORIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("project", "The project", ("project.",)),
     ("members", "Members and invitations", ("member.", "invitation.")),
@@ -66,12 +65,12 @@ CATEGORIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("keys", "API keys", ("api_key.",)),
     ("review", "Review", ("review.",)),
 )
-_LABELS = {"post_logout_redirect_uris": "Sign-out URLs", "redirect_uris": "Redirect URLs", "enabled": "On"}
+_LABELS = {"post_logout_redirect_uris": "Sign-out URLs", "redirect_uris": "Redirect URLs", "enabled": "Turned on"}
 
 
 @dataclass(frozen=True)
 class Change:
-    """One field that a deed changed; None: it was not there."""
+    """One changed field; None for a value that did not exist."""
 
     label: str
     before: str | None
@@ -80,23 +79,23 @@ class Change:
 
 @dataclass(frozen=True)
 class ActivityEntry:
-    """One deed as the page tells it."""
+    """One audit event as the page shows it."""
 
     at: datetime
     who: str
-    said: tuple[str, str, str]  # before the target, the target, after it
+    said: tuple[str, str, str]  # the sentence in three parts: before the target, the target, after it
     changes: list[Change]
     ip: str
     request_id: str
 
 
 def events_of(project: Project) -> "QuerySet[AuditEvent]":
-    """Return what happened to a project, newest first."""
+    """Return the audit events of a project, newest first."""
     return AuditEvent.objects.filter(project=project.public_id).order_by("-pk")
 
 
 def filter_by_category(rows: "QuerySet[AuditEvent]", kind: str) -> "QuerySet[AuditEvent]":
-    """Narrow the trail to one of CATEGORIES; anything else narrows nothing."""
+    """Filter by one of CATEGORIES; any other value is ignored."""
     for name, _, prefixes in CATEGORIES:
         if name == kind:
             wanted = Q()
@@ -109,7 +108,7 @@ def filter_by_category(rows: "QuerySet[AuditEvent]", kind: str) -> "QuerySet[Aud
 def filter_by_person(
     rows: "QuerySet[AuditEvent]", who: str, members: Iterable[ProjectMember]
 ) -> "QuerySet[AuditEvent]":
-    """Narrow the trail to one member, by their number, or to the "others"; anything else narrows nothing."""
+    """Filter by one member's key, or by "others"; any other value is ignored."""
     accounts = {str(member.pk): member.account_id for member in members}
     if who == "others":
         return rows.filter(~Q(actor__in=accounts.values()) | Q(actor=None))
@@ -117,7 +116,7 @@ def filter_by_person(
 
 
 def activity_entries(seat: Membership, events: Iterable[AuditEvent]) -> list[ActivityEntry]:
-    """Return deeds as the holder of `seat` may read them; in two statements, for the people and names in them."""
+    """Return audit events as this member may read them; two SQL statements, for people and names."""
     rows = list(events)
     names, insiders = _names(seat.project, rows), _insiders(seat.project, rows)
     return [_line(seat, row, names, insiders) for row in rows]
@@ -136,7 +135,7 @@ def _line(seat: Membership, row: AuditEvent, names: dict[str, str], insiders: se
 
 
 def _insiders(project: Project, rows: Iterable[AuditEvent]) -> set[int]:
-    """Return those who acted and are, or once were, members: all others ran the service when they acted."""
+    """Return the keys of acting accounts that are or were members; all others are reviewers or operators."""
     actors = {row.actor_id for row in rows if row.actor_id}
     if not actors:
         return set()
@@ -148,7 +147,7 @@ def _insiders(project: Project, rows: Iterable[AuditEvent]) -> set[int]:
 
 
 def _is_by_service(row: AuditEvent, insiders: set[int]) -> bool:
-    """Tell whether a reviewer or an operator acted: their names are not the project's to know."""
+    """Return whether a reviewer or an operator acted, whose name is not shown."""
     if row.action.startswith("review.") and "side" in row.details:
         return bool(row.details["side"] == "reviewer")
     return row.actor_id is not None and row.actor_id not in insiders
@@ -159,7 +158,7 @@ def _who(row: AuditEvent, by_service: bool) -> str:
         return f"A reviewer of {settings.SERVICE_NAME}" if row.action.startswith("review.") else settings.SERVICE_NAME
     if row.actor_email:
         return row.actor_email
-    # The address is emptied with the account; without an actor the service itself did it.
+    # `actor_email` is emptied when the account is deleted; without an actor the service itself acted.
     return "Somebody whose account is deleted" if row.request_id or row.actor_id else settings.SERVICE_NAME
 
 
@@ -178,7 +177,7 @@ def _former_name(row: AuditEvent) -> str:
 
 
 def _names(project: Project, rows: Iterable[AuditEvent]) -> dict[str, str]:
-    """Return the names of the clients and keys that the rows tell of; those of deleted ones from the rows."""
+    """Return the names of clients and keys that are targets, by public id; those of deleted ones from the events."""
     names: dict[str, str] = {}
     clients, keys = set(), set()
     for row in rows:
@@ -205,7 +204,7 @@ def _label(name: str) -> str:
 
 
 def _text(value: Any) -> str | None:
-    """Return a stored value as people read it; None for what was not there."""
+    """Format a stored value for people; None for a value that did not exist."""
     if value is None or value in ("", [], {}):
         return None
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The trail of a project."""
+"""The activity page of a project."""
 
 from django.http import HttpRequest, HttpResponse
 

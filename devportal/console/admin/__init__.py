@@ -1,4 +1,4 @@
-"""The admin's pages of what the console knows; Django finds them here."""
+"""Admin pages of reviews, projects, audit trail and sign-in log; Django's autodiscovery imports this module."""
 
 from devportal.console.admin.log_admin import AuditEventAdmin, SignInEventAdmin
 from devportal.console.admin.project_admin import ProjectAdmin

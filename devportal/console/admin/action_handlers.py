@@ -1,4 +1,4 @@
-"""What a reviewer's forms do: each asks the engine for one step, and says what it refuses in its words."""
+"""Handlers of reviewers' forms: each takes one step of devportal/console/reviews/."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,7 @@ def reviewer_of(request: HttpRequest) -> Account:
 
 
 def report_refusals(do: ActionHandler) -> ActionHandler:
-    """Let `do` tell the person what the engine refuses, in the engine's words."""
+    """Decorate a handler: exceptions of the review steps become Refused, with their message."""
 
     def doing(request: HttpRequest, row: Any, form: Any) -> str:
         try:
@@ -89,10 +89,10 @@ def project_of(row: AppReview | Project) -> Project:
 @report_refusals
 def suspend(request: HttpRequest, row: Any, form: Any) -> str:
     reviews.suspend_project(project_of(row), reviewer_of(request), **form.cleaned_data)
-    return "The project is suspended. It counts everywhere within 30 seconds."
+    return "The project is suspended. This takes effect everywhere within 30 seconds."
 
 
 @report_refusals
 def lift(request: HttpRequest, row: Any, form: Any) -> str:
     reviews.lift_suspension(project_of(row), reviewer_of(request), text=form.cleaned_data["text"])
-    return "The suspension is lifted. It counts everywhere within 30 seconds."
+    return "The suspension is lifted. This takes effect everywhere within 30 seconds."

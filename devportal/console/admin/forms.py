@@ -1,4 +1,4 @@
-"""The forms of a reviewer's decisions: catalogue reasons, scope by scope, and a note to the developers."""
+"""Forms of reviewers' decisions: reasons from the catalogue, a decision for each scope, a note to the developers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -44,7 +44,7 @@ class OptionalNoteForm(NoteForm):
 
 
 class RevisionForm(OptionalNoteForm):
-    """A form that decides on a submission: on what was on the page, and not on what came since."""
+    """Base form of decisions; its hidden field holds the revision that the reviewer saw."""
 
     revision = forms.IntegerField(widget=forms.HiddenInput)
 
@@ -90,7 +90,7 @@ class SuspensionForm(_NeedsReasons):
 class WithdrawalForm(SuspensionForm):
     """Which approval is taken back, and why."""
 
-    what = forms.MultipleChoiceField(widget=UnfoldAdminCheckboxSelectMultipleWidget, label="What is withdrawn")
+    what = forms.MultipleChoiceField(widget=UnfoldAdminCheckboxSelectMultipleWidget, label="Approvals to withdraw")
     field_order = ("what", "reasons", "text")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -102,13 +102,13 @@ class WithdrawalForm(SuspensionForm):
 
     @property
     def scopes(self) -> list[str] | None:
-        """The scopes that are withdrawn; None stands for everything."""
+        """The scopes to withdraw; None for the whole approval."""
         what: list[str] = self.cleaned_data["what"]
         return None if EVERYTHING in what else what
 
 
 class ApprovalForm(RevisionForm):
-    """A decision on each scope that is asked for; none is made beforehand."""
+    """A decision on each requested scope; none is preselected."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -123,13 +123,13 @@ class ApprovalForm(RevisionForm):
 
     @property
     def scopes(self) -> dict[str, bool]:
-        """Each scope that was asked for on the page, and whether it is approved."""
+        """Each requested scope, and whether it is approved."""
         decided = {name: value for name, value in self.cleaned_data.items() if name.startswith("scope_")}
         return {name.removeprefix("scope_"): value == APPROVE for name, value in decided.items()}
 
 
 class AssigneeForm(ActionForm):
-    """To whom a review is given: any reviewer, or nobody."""
+    """The assignee of a review: any reviewer, or nobody."""
 
     assignee = forms.ModelChoiceField(
         queryset=Account.objects.none(), required=False, empty_label="Nobody", widget=UnfoldAdminSelectWidget
@@ -143,5 +143,5 @@ class AssigneeForm(ActionForm):
 
 
 def scope_title(scope: str) -> str:
-    """Return what people read of a scope; one that is gone has no words left."""
+    """Return the title of a scope; its id if the scope does not exist any more."""
     return SCOPES[scope].title if scope in SCOPES else scope

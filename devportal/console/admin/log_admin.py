@@ -1,4 +1,4 @@
-"""The audit trail and the sign-in log: rows that are added, read, and never changed by anybody."""
+"""Admin pages of the audit trail and the sign-in log, both read-only."""
 
 from django.conf import settings
 from django.contrib import admin
@@ -12,7 +12,7 @@ from oidc.clients.lookup import find_client
 
 @admin.register(AuditEvent)
 class AuditEventAdmin(ReadOnlyModelAdmin[AuditEvent]):
-    """Who did what, from where, what was there before and after."""
+    """Audit events: actor, IP address, action, values before and after."""
 
     list_display = ("at", "action", "actor_email", "project", "target", "address", "request_id")
     search_help_text = "A whole e-mail address, project, client id, account:…, or request id"
@@ -32,7 +32,7 @@ class AuditEventAdmin(ReadOnlyModelAdmin[AuditEvent]):
 
 @admin.register(SignInEvent)
 class SignInEventAdmin(ReadOnlyModelAdmin[SignInEvent]):
-    """What came of each visit to a client."""
+    """Steps of sign-ins to clients, with their outcomes."""
 
     list_display = ("at", "client", "endpoint", "outcome", "error", "reason", "request_id")
     list_select_related = ("client",)

@@ -1,4 +1,4 @@
-"""The mails that a reviewer's steps would send, as they would be queued: shown before anything is done."""
+"""Previews of the mails that a reviewer's steps send, for their confirmation pages."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Operators' pages of projects: here and not beside their models, because a suspension tells the developers."""
+"""Admin page of projects. It is on this floor because suspending one sends review mails."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ RENAME = RowAction(
 
 @admin.register(Project)
 class ProjectAdmin(ReadOnlyModelAdmin[Project]):
-    """Projects: what they are called, who works on them, and whether they may go on."""
+    """Projects: name, members, suspension."""
 
     list_display = ("name", "public_id", "suspended_at", "deleted_at", "created_at")
     search_help_text = "Beginning of the name, or a whole public id"

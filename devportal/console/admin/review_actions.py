@@ -1,4 +1,4 @@
-"""Everything that a reviewer can do on the desk, with what it leads to."""
+"""Admin actions of app review, with their consequences."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ Kind = ReviewEntry.Kind
 
 
 def _from(step: str) -> Any:
-    """Return whether a step starts from where a review is; for whom it is, the engine says."""
+    """Return a check whether a step is possible in a review's state; `reviews.machine` checks the person."""
     return lambda request, review: review.status in reviews.REVIEW_STEPS[step].starts
 
 
@@ -24,16 +24,16 @@ def _is_approved(request: HttpRequest, review: Any) -> bool:
 
 TAKE = RowAction(
     "take",
-    "Take it",
-    "The review is with you from now on, and the others see that. Nobody is mailed.",
+    "Assign to me",
+    "You become the assignee, which other reviewers see. No mail is sent.",
     action_handlers.take,
     is_open=lambda request, review: _from("assign")(request, review) and review.assignee_id != request.user.pk,
     icon="back_hand",
 )
 ASSIGN = RowAction(
     "assign",
-    "Give it to …",
-    "The reviewer who gets it is mailed. The developers are not.",
+    "Assign to …",
+    "The new assignee gets a mail. The developers do not.",
     action_handlers.assign,
     form=forms.AssigneeForm,
     is_open=_from("assign"),
@@ -42,7 +42,7 @@ ASSIGN = RowAction(
 START = RowAction(
     "start",
     "Start the review",
-    "From now on the submission can be decided on. The developers are told that somebody looks at it.",
+    "From now on the submission can be decided on. The developers get a mail that the review has started.",
     action_handlers.start,
     is_open=_from("start"),
     preview=mail_previews.decision_preview(Kind.STARTED),
@@ -51,7 +51,7 @@ START = RowAction(
 COMMENT = RowAction(
     "answer",
     "Write to the developers",
-    "Your note stands in the timeline, and the developers get it by mail. It decides nothing.",
+    "Your note is added to the timeline, and the developers get it by mail. It is not a decision.",
     action_handlers.answer,
     form=forms.NoteForm,
     is_open=_from("answer"),
@@ -61,7 +61,7 @@ COMMENT = RowAction(
 REQUEST_CHANGES = RowAction(
     "request-changes",
     "Request changes",
-    "The developers can edit the submission again and send it once more. What was approved goes on meanwhile.",
+    "The developers can edit the submission and resubmit it. What was approved before stays in force.",
     action_handlers.refusal_handler(reviews.request_changes, "The developers know what to change."),
     form=forms.RefusalForm,
     is_open=_from("request_changes"),
@@ -72,7 +72,7 @@ APPROVE = RowAction(
     "approve",
     "Approve",
     "At once people see the name, the logo and the domain as reviewed, any number of them can use the app, and it "
-    "may ask for the scopes that you approve. A scope that was approved and is not asked for any more ends.",
+    "may ask for the scopes that you approve. A scope that was approved and is no longer requested loses its approval.",
     action_handlers.approve,
     form=forms.ApprovalForm,
     is_open=_from("approve"),
@@ -82,7 +82,7 @@ APPROVE = RowAction(
 REJECT = RowAction(
     "reject",
     "Reject",
-    "This review ends. What was approved before goes on; the developers can begin a new one.",
+    "This review ends. What was approved before stays in force; the developers can begin a new one.",
     action_handlers.refusal_handler(reviews.reject, "The submission is rejected, and the developers know why."),
     form=forms.RefusalForm,
     is_open=_from("reject"),
@@ -108,7 +108,7 @@ SUSPEND = RowAction(
     "Suspend the project",
     "Within 30 seconds nobody can sign in to any of the project's apps: people see a page that says so, tokens can't "
     "be had or renewed, and API calls are refused with project_suspended. Nothing is deleted; lifting the suspension "
-    "brings everything back. The reasons stand in the project's timeline, for its members to read.",
+    "brings everything back. Its members can read the reasons in the project's timeline.",
     action_handlers.suspend,
     form=forms.SuspensionForm,
     is_open=lambda request, row: not project_of(row).is_suspended,

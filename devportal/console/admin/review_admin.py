@@ -1,4 +1,4 @@
-"""The reviewers' desk: a queue by age, and a page that holds what a decision needs."""
+"""Admin pages of app review: the queue, oldest first, and the page of one review."""
 
 from typing import Any
 
@@ -20,9 +20,9 @@ from oidc.models import Client, FormerMember, ProjectMember
 from oidc.names import skeleton
 from oidc.views.logos import send_logo
 
-# Apps whose reviews a search by name looks through.
+# Most apps that a search by name considers.
 MAX_SIMILAR = 500
-# What a colour of the theme says of each label and status.
+# The theme's colour for each label and status.
 LABEL_COLOURS = {"new": "info", "changed": "warning", "resubmitted": "primary"}
 STATUS_COLOURS = {"In review": "primary", "Approved": "success", "Rejected": "danger", "Changes requested": "warning"}
 OWN_PROJECT_MESSAGE = "You are a member of this project: others decide on it."
@@ -31,7 +31,7 @@ PART = "You were a member of this project since this was drafted, or sent it or 
 
 @admin.register(AppReview)
 class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
-    """Reviews, drafts left out: those are their developers' own."""
+    """Reviews without drafts, which only their developers see."""
 
     list_display = ("app", "project", "kind", "age", "assignee", "status_now")
     list_select_related = ("client__project", "assignee")
@@ -41,7 +41,7 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
     list_before_template = "admin/console/lists.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AppReview]:
-        # As devportal.console.reviews.workflow.is_involved has it, of many rows at once.
+        # The same as devportal.console.reviews.workflow.is_involved, for many rows at once.
         here = {"project": OuterRef("client__project"), "account": request.user.pk}
         left = FormerMember.objects.filter(**here, left_at__gte=OuterRef("created_at"))
         said = ReviewEntry.objects.filter(author=request.user.pk, side=ReviewEntry.Side.DEVELOPER)
@@ -101,7 +101,7 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """GET: everything that a decision needs. Nothing is posted here: each step has a page of its own."""
+        """GET: the page of one review. Each step has a confirmation page of its own, so there is no POST."""
         review: Any = self.get_object(request, object_id)
         if review is None:
             raise Http404
@@ -119,7 +119,7 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
         return TemplateResponse(request, "admin/console/review.html", context)
 
     def logo_view(self, request: HttpRequest, pk: int, which: str) -> FileResponse:
-        """GET: a logo that was sent for review, for reviewers alone (security rule 13)."""
+        """GET: a logo that was submitted for review, for reviewers only (docs/review.md#logos)."""
         review = self.get_object(request, str(pk))
         if review is None or which not in ("asked", "before"):
             raise Http404

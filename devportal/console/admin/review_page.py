@@ -1,4 +1,4 @@
-"""What the page of one review shows: what changed, what is known of the app, what was said and decided."""
+"""Context of the page of one review: differences, evidence, thread and decisions."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -14,7 +14,7 @@ _PAGES = ("home_page_url", "privacy_policy_url", "terms_url")
 
 
 def context(review: AppReview) -> dict[str, Any]:
-    """Return what the template `admin/console/review.html` sees of a review."""
+    """Return the context of the template `admin/console/review.html`."""
     client = review.client
     earlier = client.reviews.exclude(pk=review.pk).exclude(status=AppReview.Status.DRAFT)
     return {
@@ -33,7 +33,7 @@ def context(review: AppReview) -> dict[str, Any]:
 
 
 def logo_name(review: AppReview, which: str) -> str:
-    """Return the stored logo of what is asked for ("asked") or of what was in force ("before"); "" for none."""
+    """Return the stored logo of the submission (`asked`) or of the approved values (`before`); "" for none."""
     snapshot = review.baseline if which == "before" else review.snapshot
     return str(snapshot.get("logo") or "")
 
@@ -43,7 +43,7 @@ def _logo_url(review: AppReview, which: str) -> str:
 
 
 def _lines(value: Any) -> list[str]:
-    """Return a value of a snapshot as the lines that a reviewer compares."""
+    """Return a value of a snapshot as lines of text, for comparison."""
     if isinstance(value, dict):
         return [f"{scope}: {justification}" for scope, justification in value.items()]
     return [str(line) for line in value] if isinstance(value, list) else [str(value)] if value else []
@@ -58,7 +58,7 @@ def _difference(review: AppReview, row: reviews.Difference) -> dict[str, Any]:
 
 def _asked(review: AppReview, field: str, label: str) -> dict[str, Any]:
     value = review.snapshot.get(field)
-    # The addresses were checked when they were written down; a link is made of nothing else than the web's.
+    # The URLs were validated when they were saved; only http(s) URLs become links.
     is_link = field in _PAGES and str(value).startswith(("https://", "http://"))
     logo = _logo_url(review, "asked") if field == "logo" else ""
     return {
@@ -95,7 +95,7 @@ def _evidence(found: reviews.Evidence) -> dict[str, Any]:
 
 
 def _titled(rows: Iterable[Any]) -> list[Any]:
-    """Give each row the titles of its reasons, for reviewers to read."""
+    """Add the titles of its reasons to each row."""
     known = {**reviews.SUSPENSION_REASONS, **reviews.REASONS}
     listed = list(rows)
     for row in listed:

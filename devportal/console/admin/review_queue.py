@@ -1,4 +1,4 @@
-"""The desk's lists: what waits, the oldest first; and everything else, the newest first."""
+"""Lists of reviews: the waiting ones, oldest first; the others, newest first."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from devportal.console.models import AppReview
 from devportal.lib.admin.changelists import KeysetChangeList
 
 Status = AppReview.Status
-# What waits beyond these comes up as they are answered.
+# The queue has no paging: more reviews appear as these are decided.
 MAX_WAITING = 50
 LISTS = (
     ("waiting", "Waiting"),
@@ -49,5 +49,5 @@ class QueueChangeList(KeysetChangeList):
         return list(self.queryset[:MAX_WAITING]) if self.which in _BY_AGE else super()._page()
 
     def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
-        """Links to older and newer rows stay in the list."""
+        """Keep the chosen list in the links to older and newer rows."""
         return str(super().get_query_string({"which": self.which} | (new_params or {}), remove))

@@ -14,12 +14,12 @@ PERMISSION_TITLES = {name: SCOPES[name].title for name in PERMISSIONS}
 
 
 class NewKeyForm(forms.Form):
-    """A key that is about to be made."""
+    """Form of a new API key."""
 
     name = forms.CharField(
         label="Name",
         max_length=100,
-        error_messages={"required": "Give the key a name, so that you will know it again."},
+        error_messages={"required": "Enter a name."},
         help_text="What it is for, for example “nightly report”. Only members of your project read it.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
@@ -28,10 +28,10 @@ class NewKeyForm(forms.Form):
         required=False,
         choices=[(name, name) for name in PERMISSIONS],
         initial=list(PERMISSIONS),
-        error_messages={"invalid_choice": "This is no permission of a key.", "invalid_list": "Tick what it may do."},
+        error_messages={"invalid_choice": "This is not a permission of a key.", "invalid_list": "Tick what it may do."},
     )
     expires_on = forms.DateField(
-        label="Last day",
+        label="Expires",
         required=False,
         input_formats=["%Y-%m-%d"],
         error_messages={"invalid": "Write the day as 2031-12-24, or leave this empty."},
@@ -45,19 +45,19 @@ class NewKeyForm(forms.Form):
             return None
         today = clock.now().astimezone(UTC).date()
         if day < today:
-            raise forms.ValidationError("This day is over: choose today or a later one.")
+            raise forms.ValidationError("This day is in the past: choose today or a later day.")
         if day > today + timedelta(days=FURTHEST_DAYS):
             raise forms.ValidationError("Choose a day within the next ten years, or leave this empty.")
         return day
 
     @property
     def expires_at(self) -> datetime | None:
-        """The moment at which the key ends: that at which its last day does, in UTC."""
+        """The moment at which the key expires: the end of the chosen day in UTC; None for no expiry."""
         day: date | None = self.cleaned_data["expires_on"]
         return datetime.combine(day + timedelta(days=1), time.min, UTC) if day else None
 
     @property
     def permission_rows(self) -> list[dict[str, Any]]:
-        """The permissions to draw: name, what it opens, whether it is ticked."""
+        """The permissions to render: name, description, whether it is checked."""
         ticked = self["permissions"].value() or []
         return [{"name": name, "title": title, "on": name in ticked} for name, title in PERMISSION_TITLES.items()]

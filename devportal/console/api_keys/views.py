@@ -1,4 +1,4 @@
-"""A project's API keys: the list, making one, revoking one."""
+"""A project's API keys: the list, creating one, revoking one."""
 
 from django.conf import settings
 from django.contrib import messages
@@ -19,7 +19,7 @@ from oidc.projects.roles import Role, lock_for_change
 
 @console_page()
 def keys(request: HttpRequest, project_id: str) -> HttpResponse:
-    """GET …/keys: all of them, the dead ones included, never what they are."""
+    """GET …/keys: all keys, revoked and expired ones included, never their values."""
     seat = get_membership(request, project_id)
     page = paginate(ApiKey.objects.filter(project=seat.project).select_related("owner"), request)
     rows = [{"key": key, "may_revoke": key.state != "revoked" and _may_revoke(seat, key)} for key in page.rows]
@@ -28,18 +28,18 @@ def keys(request: HttpRequest, project_id: str) -> HttpResponse:
 
 @console_page("GET", "HEAD", "POST")
 def key_new(request: HttpRequest, project_id: str) -> HttpResponse:
-    """…/keys/new: the form; the key is shown in answer to it, once."""
+    """…/keys/new: the form; the response shows the new key, once."""
     seat = get_membership(request, project_id, Role.DEVELOPER)
     form = NewKeyForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         try:
             return _make(request, seat, form)
         except idempotency.AlreadyProcessed:
-            text = "This form was sent before, and made a key then; it was shown once, and no second one was made."
+            text = "This form was sent before, and created a key then. It was shown once; no second one was created."
             messages.info(request, text)
             return HttpResponseRedirect(reverse("console:keys", args=[project_id]))
         except idempotency.MissingToken:
-            form.add_error(None, "No key is made yet: send the form once more.")
+            form.add_error(None, "No key was created: send the form once more.")
         except QuotaExceeded as too_many:
             form.add_error(None, str(too_many))
     return render_page(request, "console/key_new.html", seat, form=form, once=idempotency.new_token())
@@ -58,7 +58,7 @@ def _make(request: HttpRequest, seat: Membership, form: NewKeyForm) -> HttpRespo
 
 @console_page("GET", "HEAD", "POST")
 def key_revoke(request: HttpRequest, project_id: str, key_id: str) -> HttpResponse:
-    """…/keys/<id>/revoke: what it does, and the end of the key: one's own, or as an owner anybody's."""
+    """…/keys/<id>/revoke: confirmation, then revocation: of one's own key, or as an owner of anybody's."""
     seat = get_membership(request, project_id)
     key = ApiKey.objects.filter(project=seat.project, public_id=key_id).select_related("owner").first()
     if key is None:
@@ -77,5 +77,5 @@ def key_revoke(request: HttpRequest, project_id: str, key_id: str) -> HttpRespon
 
 
 def _may_revoke(seat: Membership, key: ApiKey) -> bool:
-    """Whoever a key acts for may end it, whatever their role; owners may end any."""
+    """Return whether the member may revoke the key: its owner whatever their role, and project owners."""
     return seat.is_owner or key.owner_id == seat.account.pk

@@ -1,4 +1,4 @@
-"""Charts, drawn on the server: numbers in, SVG out, with everything they say in a table behind them.
+"""Stacked bar charts as SVG, drawn on the server, with all values in a table below.
 
 Each chart is drawn for three widths, of which the stylesheet shows the one that fits, so that its text keeps its size.
 Colours are classes (static/css/console.css); every kind has a pattern of its own, so that no colour is needed to tell
@@ -15,13 +15,13 @@ from django.utils.safestring import SafeString
 
 from devportal.console.charts.scales import nice_scale, short_number, time_ticks
 
-# What a stylesheet and a pattern exist for.
+# Kinds of bands: each has a colour in the stylesheet, and a pattern.
 KINDS = ("good", "client-error", "limited", "server-error", "plain")
 
 
 @dataclass(frozen=True)
 class Series:
-    """One layer of the bars: what it counts, how it looks (one of KINDS), and its value in each bar."""
+    """One layer of the stacked bars: label, look (one of KINDS), and its value in each bar."""
 
     name: str
     kind: str
@@ -38,7 +38,7 @@ class LimitLine:
 
 @dataclass(frozen=True)
 class Bar:
-    """What the table says of one bar; `values` are in the order of the bands."""
+    """One bar as a row of the table; `values` are in the order of the bands."""
 
     start: datetime
     values: Sequence[int]
@@ -92,7 +92,7 @@ class BarChart:
 
     @property
     def summary(self) -> str:
-        """What a person who does not see the chart is told; the table has the rest."""
+        """The text alternative of the chart; the table has the details."""
         totals = [f"{band.name} {sum(band.values):,}" for band in self.bands]
         text = f"{len(self.starts)} bars from {self.label(0)} to {self.label(-1)}. In all: {', '.join(totals)}."
         text += f" The highest bar is {self.peak:,}."
@@ -106,7 +106,7 @@ class BarChart:
 
 @dataclass(frozen=True)
 class Size:
-    """A drawing's measures, in the units of its view box; `ticks` is how many times there is room for."""
+    """The size of a drawing, in units of its view box; `ticks` is the maximum number of time ticks."""
 
     name: str
     width: int
@@ -123,7 +123,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 14, 26
 
 @dataclass(frozen=True)
 class _Frame:
-    """Where things go in one drawing."""
+    """The coordinates of one drawing."""
 
     size: Size
     count: int
@@ -222,7 +222,7 @@ def _limit_line(svg: Element, frame: _Frame, limit: LimitLine) -> None:
 
 
 def _hover(svg: Element, frame: _Frame, chart: BarChart) -> None:
-    """Add what a pointer resting on a bar shows; the table says the same."""
+    """Add a tooltip to each bar; the table holds the same."""
     for place, bar in enumerate(chart.bars):
         if not bar.total:
             continue
@@ -233,7 +233,7 @@ def _hover(svg: Element, frame: _Frame, chart: BarChart) -> None:
 
 
 def _pattern(parent: Element, key: str, kind: str) -> None:
-    """Add the look of a kind: a ground with marks that differ from kind to kind, coloured by its classes."""
+    """Add the fill pattern of a kind, coloured by its CSS classes."""
     pattern = _element(parent, "pattern", id=key, width=8, height=8, patternUnits="userSpaceOnUse")
     _element(pattern, "rect", width=8, height=8, class_=f"chart__ground chart__ground--{kind}")
     marks = {

@@ -1,10 +1,10 @@
-"""The marks of a chart's axes: round numbers, and times that people count in."""
+"""Axis ticks of charts: round numbers, and round times."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# How far apart times may be marked: minutes, hours, days.
+# Distances of time ticks: minutes, hours, days.
 _DISTANCES = (
     *(timedelta(minutes=count) for count in (1, 2, 5, 10, 15, 20, 30)),
     *(timedelta(hours=count) for count in (1, 2, 3, 4, 6, 12)),
@@ -13,7 +13,7 @@ _DISTANCES = (
 
 
 def nice_scale(peak: int) -> tuple[int, int]:
-    """Return the end of an axis that holds `peak`, and the distance of its marks: 1, 2 or 5 times a power of ten."""
+    """Return the maximum of an axis for `peak`, and the distance of its ticks: 1, 2 or 5 times a power of ten."""
     power = 1
     while True:
         for factor in (1, 2, 5):
@@ -24,7 +24,7 @@ def nice_scale(peak: int) -> tuple[int, int]:
 
 
 def short_number(number: int) -> str:
-    """Return a number as an axis has room for it: 950, 2,000, 15k, 1.5M."""
+    """Format a number briefly, for an axis: 950, 2,000, 15k, 1.5M."""
     for size, letter, least in ((10**9, "G", 10**9), (10**6, "M", 10**6), (1000, "k", 10_000)):
         if number >= least:
             return f"{round(number / size, 1):,g}{letter}"
@@ -32,7 +32,7 @@ def short_number(number: int) -> str:
 
 
 def time_ticks(starts: Sequence[datetime], step: timedelta, most: int) -> tuple[timedelta, list[int]]:
-    """Return how far apart times are marked, and the places of those that are: at most about `most` of them.
+    """Return the distance of time ticks, and the indexes of the bars that have one: at most about `most`.
 
     Full hours and midnights are marked, whatever the first time is; several days count from the first.
     """

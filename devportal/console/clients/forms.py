@@ -12,11 +12,11 @@ from oidc.authorization import tester
 from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS
 from oidc.models import Client
 
-MORE = "more"  # a button of this name asks for empty rows in the field of its value, and saves nothing
+MORE = "more"  # name of the button that adds empty rows to the field in its value, without saving
 
 
 class ClientTypeChoice(NamedTuple):
-    """A type of client in plain words."""
+    """A client type with its description."""
 
     value: str
     title: str
@@ -44,7 +44,7 @@ class _WithAddresses(forms.Form):
 
     @classmethod
     def with_more_rows(cls, data: QueryDict, **kwargs: Any) -> Self:
-        """Return the form as it was typed, nothing of it checked but its addresses, with more empty rows."""
+        """Return the form with the submitted values and more empty rows; only the URLs are validated."""
         initial: dict[str, Any] = {name: data.get(name, "") for name in cls.base_fields}
         for name, field in cls.base_fields.items():
             if isinstance(field, URIListField):
@@ -67,7 +67,7 @@ def _name_field() -> forms.CharField:
 
 
 class NewClientForm(_WithAddresses):
-    """A client that is about to be made."""
+    """Form of a new client."""
 
     name = _name_field()
     type = forms.ChoiceField(
@@ -79,7 +79,7 @@ class NewClientForm(_WithAddresses):
 
 
 class ClientSettingsForm(_WithAddresses):
-    """A client's settings; the name only while nobody has reviewed it."""
+    """A client's settings; the name can be changed only while the client is unverified."""
 
     name = _name_field()
     field_order = ("name",)
@@ -102,7 +102,7 @@ class ClientSettingsForm(_WithAddresses):
 
 
 class TesterForm(forms.Form):
-    """An authorization URL to try."""
+    """The tester: an authorization URL to check."""
 
     url = forms.CharField(
         label="Authorization URL",
@@ -114,7 +114,7 @@ class TesterForm(forms.Form):
 
 
 class ChangeTypeForm(forms.Form):
-    """Another type, and that its consequences were read."""
+    """Change of a client's type, with a checkbox to confirm the consequences."""
 
     type = forms.ChoiceField(label="New type", error_messages={"required": "Choose the new type."})
     understood = forms.BooleanField(label="I have read what ends", error_messages={"required": "Tick this to go on."})
@@ -128,7 +128,7 @@ class ChangeTypeForm(forms.Form):
 
 
 class DeleteForm(forms.Form):
-    """The name typed, so that nothing is deleted by a slip."""
+    """Confirmation of a deletion by typing the name."""
 
     typed = forms.CharField(
         label="Type its name to confirm",
@@ -142,6 +142,6 @@ class DeleteForm(forms.Form):
 
     def clean_typed(self) -> str:
         typed: str = self.cleaned_data["typed"]
-        if typed.split() != self.name.split():  # a page shows several spaces as one
+        if typed.split() != self.name.split():  # HTML collapses white space
             raise forms.ValidationError("This is not the name: type it as it is written above.")
         return typed

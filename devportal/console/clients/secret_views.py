@@ -1,4 +1,4 @@
-"""A web client's secrets: what there is, adding one, ending one."""
+"""A web client's secrets: list, adding one, revoking one."""
 
 from datetime import timedelta
 
@@ -15,7 +15,7 @@ from oidc.models import Client, ClientSecret
 from oidc.projects.roles import Role, lock_for_change
 
 RECENTLY = timedelta(hours=24)
-MOST_ENDED = 20  # that the page still tells of
+MOST_ENDED = 20  # revoked secrets on the page
 
 
 def _back(client: Client) -> HttpResponse:
@@ -24,7 +24,7 @@ def _back(client: Client) -> HttpResponse:
 
 @console_page()
 def client_secrets(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """GET …/secrets: the live ones and the last that ended, never what they are; or why there is none."""
+    """GET …/secrets: live and recently revoked ones, never their values; for public clients why there are none."""
     seat, client = get_client(request, project_id, client_id)
     rows = client.secrets.select_related("created_by").order_by("-pk")
     live = list(rows.filter(ended_at=None)[:MAX_LIVE_SECRETS])
@@ -42,7 +42,7 @@ def client_secrets(request: HttpRequest, project_id: str, client_id: str) -> Htt
 
 @console_page("POST")
 def client_secret_new(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """POST …/secrets/new: the answer shows the new secret, once; sent again it makes no other."""
+    """POST …/secrets/new: shows the new secret, once; idempotent."""
     seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     if not client.has_secret:
         return _back(client)
@@ -53,12 +53,12 @@ def client_secret_new(request: HttpRequest, project_id: str, client_id: str) -> 
             idempotency.record_result(sent, row.last_four)
     except idempotency.AlreadyProcessed as repeated:
         shown = f"the secret that ends in {repeated.made}" if repeated.made else "a secret"
-        text = f"This form was sent before, and made {shown} then; it was shown once, and no second one was made."
+        text = f"This form was sent before, and created {shown} then. It was shown once; no second one was created."
         messages.info(request, text)
     except idempotency.MissingToken:
-        messages.error(request, "No secret was made: press the button once more.")
+        messages.error(request, "No secret was created: press the button once more.")
     except TooManySecrets:
-        messages.error(request, "Two secrets are live, which is as many as there may be. End one first.")
+        messages.error(request, "Two secrets are live, which is the maximum. Revoke one first.")
     except ValueError:  # the type was changed a moment ago
         pass
     else:
@@ -68,7 +68,7 @@ def client_secret_new(request: HttpRequest, project_id: str, client_id: str) -> 
 
 @console_page("GET", "HEAD", "POST")
 def client_secret_end(request: HttpRequest, project_id: str, client_id: str, secret_id: int) -> HttpResponse:
-    """…/secrets/<id>/end: what ending it does, and the end; one that was used lately wants a tick as well."""
+    """…/secrets/<id>/end: confirmation, then revocation; a recently used one needs a checkbox as well."""
     seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     live = list(client.secrets.filter(ended_at=None))
     secret = next((row for row in live if row.pk == secret_id), None)
@@ -83,7 +83,7 @@ def client_secret_end(request: HttpRequest, project_id: str, client_id: str, sec
         if not is_unticked:
             with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
                 end_secret(secret, seat.account)
-            messages.success(request, f"The secret that ended in {secret.last_four} is refused from now on.")
+            messages.success(request, f"The secret …{secret.last_four} is revoked.")
             return _back(client)
     return render_page(
         request,

@@ -1,4 +1,4 @@
-"""A client's settings: name, addresses, the tester, off and on, another type, deletion."""
+"""A client's settings: name, URLs, tester, turning off and on, change of type, deletion."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def _back(client: Client, page: str = "client_settings") -> HttpResponse:
 
 @console_page("GET", "HEAD", "POST")
 def client_settings(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """…/clients/<id>/: what is set, and a form to change it; `?add=` proposes an address, and saves nothing."""
+    """…/clients/<id>/: the settings form; `?add=` prefills a redirect URL without saving it."""
     at_least = Role.DEVELOPER if request.method == "POST" else Role.VIEWER
     seat, client = get_client(request, project_id, client_id, at_least)
     if request.method != "POST":
@@ -60,7 +60,7 @@ def _settings(request: HttpRequest, seat: Membership, client: Client, form: Clie
 
 @console_page("GET", "HEAD", "POST")
 def client_tester(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """…/tester: what would become of a pasted authorization request, check by check. It changes nothing."""
+    """…/tester: a dry run of a pasted authorization request, check by check."""
     seat, client = get_client(request, project_id, client_id)
     form = TesterForm(request.POST) if request.method == "POST" else TesterForm()
     steps = check_request(client, form.cleaned_data["url"]) if form.is_bound and form.is_valid() else []
@@ -76,13 +76,13 @@ def client_switch(request: HttpRequest, project_id: str, client_id: str) -> Http
     if wanted in ("on", "off"):
         with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
             settings_of.set_client_enabled(client, seat.account, wanted == "on")
-        messages.success(request, f"{client.name} is turned {wanted}. It counts everywhere within 30 seconds.")
+        messages.success(request, f"{client.name} is turned {wanted}. This takes effect everywhere within 30 seconds.")
     return _back(client)
 
 
 @console_page("GET", "HEAD", "POST")
 def client_type(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """…/type: what another type ends, and the change."""
+    """…/type: confirmation of the consequences, then the change of type."""
     seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     form = ChangeTypeForm(request.POST if request.method == "POST" else None, client=client)
     if form.is_bound and form.is_valid():
@@ -105,7 +105,7 @@ def client_type(request: HttpRequest, project_id: str, client_id: str) -> HttpRe
 
 @console_page("GET", "HEAD", "POST")
 def client_delete(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """…/delete: what ends, and the deletion, once the name is typed."""
+    """…/delete: confirmation by typing the name, then the deletion."""
     seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     form = DeleteForm(request.POST if request.method == "POST" else None, name=client.name)
     if form.is_bound and form.is_valid():

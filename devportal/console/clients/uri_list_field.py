@@ -1,4 +1,4 @@
-"""A field of addresses, one a row, each with what is wrong with it beside it."""
+"""A form field for a list of URLs, one per row, each row with its own error."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from django.core.exceptions import ValidationError
 from oidc.clients import redirect_uris
 from oidc.clients.redirect_uris import RedirectURIEntry
 
-EMPTY_ROWS = 2  # to fill in, below those that are filled
+EMPTY_ROWS = 2  # shown below the filled ones
 MORE_ROWS = 5
 _MOST_CHARACTERS = 10_000  # in a row that is drawn again; what is longer was no address
 
 
 @dataclass(frozen=True)
 class URIRow:
-    """One row as it is drawn: `is_unsaved` marks an address that the client does not have yet."""
+    """One row to render; `is_unsaved` marks a URL that the client does not have yet."""
 
     number: int
     entry: RedirectURIEntry
@@ -37,7 +37,7 @@ class BoundURIList(forms.BoundField):
 
     @property
     def rows(self) -> list[URIRow]:
-        """The rows to draw: what was typed, or what is saved, and some empty ones."""
+        """The rows to render: the submitted or the saved URLs, and some empty rows."""
         texts = [text.strip()[:_MOST_CHARACTERS] for text in self.value() or [] if text.strip()]
         saved = self.field.saved
         entries = [*redirect_uris.check_each(texts), *[RedirectURIEntry("")] * self.field.empty_rows]
@@ -48,7 +48,7 @@ class BoundURIList(forms.BoundField):
 
 
 class URIListField(forms.Field):
-    """Takes the rows of one name; the empty ones do not count, and what is entered twice is kept once."""
+    """A list of URLs from repeated inputs of one name; empty rows and duplicates are dropped."""
 
     widget = _Rows
 

@@ -1,4 +1,4 @@
-"""A project's clients: the list, and making one."""
+"""A project's clients: the list, and creating one."""
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
@@ -33,7 +33,7 @@ def clients(request: HttpRequest, project_id: str) -> HttpResponse:
 
 @console_page("GET", "HEAD", "POST")
 def client_new(request: HttpRequest, project_id: str) -> HttpResponse:
-    """…/clients/new: the form; a web client's secret is shown in answer to it, once."""
+    """…/clients/new: the form; the response shows a web client's secret, once."""
     seat = get_membership(request, project_id, Role.DEVELOPER)
     if request.method != "POST":
         return _form(request, seat, NewClientForm())
@@ -46,7 +46,7 @@ def client_new(request: HttpRequest, project_id: str) -> HttpResponse:
         except idempotency.AlreadyProcessed as repeated:
             return _made_before(request, seat, repeated.made)
         except idempotency.MissingToken:
-            form.add_error(None, "Nothing is made yet: send the form once more.")
+            form.add_error(None, "Nothing was created: send the form once more.")
         except QuotaExceeded as too_many:
             form.add_error(None, str(too_many))
         except ValidationError as error:
@@ -75,17 +75,17 @@ def _make(request: HttpRequest, seat: Membership, form: NewClientForm) -> HttpRe
         raw = create_secret(client, seat.account)[1] if client.has_secret else None
         idempotency.record_result(sent, client.client_id)
     if raw is not None:
-        return secret_panel.show_client_secret(request, seat, client, raw, f"{client.name} is made")
-    messages.success(request, f"{client.name} is made. It has no secret: this is how it signs people in.")
+        return secret_panel.show_client_secret(request, seat, client, raw, f"{client.name} is created")
+    messages.success(request, f"{client.name} is created. It has no secret: this is how it signs people in.")
     return HttpResponseRedirect(reverse("console:quick_start", args=[project_id_of(seat), client.client_id]))
 
 
 def _made_before(request: HttpRequest, seat: Membership, client_id: str) -> HttpResponse:
-    """Lead to the client that the form made when it came first; its secret is not shown again."""
+    """Redirect to the client that the first submission created; its secret is not shown again."""
     client = Client.objects.filter(project=seat.project, client_id=client_id).first()
     if client is None:
         return HttpResponseRedirect(reverse("console:clients", args=[project_id_of(seat)]))
-    text = "This form was sent before, and made this client then; no second one was made."
+    text = "This form was sent before, and created this client then; no second one was created."
     if client.has_secret:
         text += " Its secret was shown once. If you did not keep it, end it and add another."
     messages.info(request, text)

@@ -1,4 +1,4 @@
-"""What each claim of our tokens means, for the docs and the playground."""
+"""Descriptions of the claims in access and ID tokens, for the docs and the playground."""
 
 ID_TOKEN = {
     "iss": "the issuer, with its slash: this service",

@@ -1,4 +1,4 @@
-"""What the docs name of this service: addresses, prefixes, lifetimes and limits, from the settings and the code."""
+"""Values for the docs pages, from settings and code: URLs, prefixes, lifetimes, limits."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from oidc.clients.secrets import MAX_LIVE_SECRETS
 from oidc.parameters import MAX_QUERY
 from oidc.scopes import CLAIM_SCOPES, OFFLINE_ACCESS, OPENID, SCOPES
 
-# What apps notice, the newest first. Operators read CHANGELOG.md.
+# The changelog for developers of apps, newest first. CHANGELOG.md is for operators.
 CHANGES: dict[str, tuple[str, ...]] = {
     "First version": (
         "Sign-in with OpenID Connect: authorization code flow with PKCE, refresh, userinfo, revocation, sign-out.",
@@ -42,7 +42,7 @@ _OPENS = {
 
 
 def format_duration(seconds: int) -> str:
-    """Return a time in words, in the largest unit that it is whole in; up to two minutes in seconds."""
+    """Return a duration in words, in the largest unit that gives a whole number; up to two minutes in seconds."""
     for name, size in (("day", 24 * 3600), ("hour", 3600), ("minute", 60)):
         count, rest = divmod(seconds, size)
         if seconds > 120 and count and not rest:
@@ -51,7 +51,7 @@ def format_duration(seconds: int) -> str:
 
 
 def service_context() -> dict[str, Any]:
-    """Return what any page may name."""
+    """Return the values that every page may use."""
     return {
         "issuer": settings.ISSUER,
         "auth_url": settings.AUTH_URL,
@@ -89,7 +89,7 @@ def _limits() -> dict[str, Any]:
 
 
 def scope_rows() -> list[dict[str, Any]]:
-    """Return each scope with what it opens."""
+    """Return each scope with its claims."""
     return [{"scope": scope, "opens": _OPENS.get(name) or _claims_of(name)} for name, scope in SCOPES.items()]
 
 
@@ -98,7 +98,7 @@ def _claims_of(scope: str) -> str:
 
 
 def plan_states() -> list[dict[str, Any]]:
-    """Return each state of a plan: what it means, and what may follow."""
+    """Return each state of a subscription: its meaning, and the possible next states."""
     return [
         {
             "state": state.value,

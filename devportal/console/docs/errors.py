@@ -1,4 +1,4 @@
-"""Every error that an app may meet: why it comes, and what its developer does about it.
+"""Descriptions of all errors for the docs: cause and fix of each code.
 
 The codes themselves stand in the error tables of the sign-in service and of the API; a test fails when one of them
 has no entry here.
@@ -12,7 +12,7 @@ from oidc.errors import ERROR_DESCRIPTIONS
 
 @dataclass(frozen=True)
 class ErrorHelp:
-    """Why an error comes, and what its reader does about it."""
+    """Cause and fix of an error."""
 
     cause: str
     fix: str

@@ -1,1 +1,1 @@
-"""The request log and the sign-in log: what an address narrows them to, and what each line says."""
+"""The request log and the sign-in log: their filters and lines."""

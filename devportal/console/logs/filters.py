@@ -1,4 +1,4 @@
-"""Filters in the address of a log, which a person or a link wrote: what is no filter narrows nothing, and says so."""
+"""Filters of the logs, from the query string: an invalid filter is ignored, with an error beside its field."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ MAX_LENGTH = 255  # characters
 
 @dataclass
 class LogFilters:
-    """What a log is narrowed to: `given` as it stands in the form, `where` for the database, `errors` by field."""
+    """Parsed filters: `given` for the form, `where` for the queryset, `errors` by field."""
 
     given: dict[str, str] = field(default_factory=dict)
     where: Q = field(default_factory=Q)
@@ -21,12 +21,12 @@ class LogFilters:
 
     @property
     def is_any(self) -> bool:
-        """Whether the log is narrowed at all."""
+        """Whether any filter is set."""
         return any(self.given.values())
 
 
 def parse_filters(request: HttpRequest, conditions: Mapping[str, Callable[[str], Q]]) -> LogFilters:
-    """Return what the address asks for. A condition raises ValueError, with a sentence, for what it can't read."""
+    """Parse the filters. A condition raises ValueError, with a message, for an invalid value."""
     found = LogFilters()
     for name, condition in conditions.items():
         text = request.GET.get(name, "").strip()
@@ -43,7 +43,7 @@ def parse_filters(request: HttpRequest, conditions: Mapping[str, Callable[[str],
 
 
 def choice_filter(choices: Mapping[str, Q]) -> Callable[[str], Q]:
-    """Return a condition for a field with these choices."""
+    """Return a condition for a filter with these choices."""
 
     def condition(text: str) -> Q:
         if text not in choices:
@@ -54,12 +54,12 @@ def choice_filter(choices: Mapping[str, Q]) -> Callable[[str], Q]:
 
 
 def exact_filter(column: str) -> Callable[[str], Q]:
-    """Return a condition for a column that holds just this text."""
+    """Return a condition that a column equals the text."""
     return lambda text: Q(**{column: text})
 
 
 def time_filter(lookup: str) -> Callable[[str], Q]:
-    """Return a condition for a time, which is in UTC unless it says otherwise."""
+    """Return a condition for a datetime, in UTC unless it has an offset."""
 
     def condition(text: str) -> Q:
         return Q(**{lookup: parse_time(text)})
@@ -68,7 +68,7 @@ def time_filter(lookup: str) -> Callable[[str], Q]:
 
 
 def parse_time(text: str) -> datetime:
-    """Return a time as a form or a program writes it. Raises ValueError with a sentence."""
+    """Parse a datetime (ISO 8601, or as forms send it). Raises ValueError with a message."""
     try:
         found = datetime.fromisoformat(text)
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
@@ -77,5 +77,5 @@ def parse_time(text: str) -> datetime:
 
 
 def select_options(choices: Mapping[str, Any], chosen: str) -> list[tuple[str, str, bool]]:
-    """Return value, label and whether it is chosen, for a select."""
+    """Return the options of a select: value, label, whether it is selected."""
     return [(value, str(label), value == chosen) for value, label in choices.items()]

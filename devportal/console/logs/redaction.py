@@ -1,4 +1,4 @@
-"""What may stand in a log that a project's members read: no credential, and nothing that tells who a person is.
+"""Redaction of redirect URLs for the sign-in log: removes credentials and personal data.
 
 A redirect URL is kept as it was received, because it is compared character for character with the registered ones;
 but it comes from anybody, and apps put into their addresses what does not belong there.
@@ -9,9 +9,9 @@ import re
 from devportal.lib.logs import redact
 
 REMOVED = "[removed]"
-# How to see that something was left out; the others are those of devportal/lib/logs.py.
+# Replaces what was removed; the patterns of devportal/lib/logs.py apply too.
 MARKS = (REMOVED, "[redacted]", "[token]", "[credential]")
-# Parameters whose values are kept from the log, wherever in their name such a word stands.
+# The values of parameters whose name contains one of these words are removed.
 _SECRET_WORDS = (
     "api[_-]?key|assertion|auth|code|cookie|credential|e?-?mail|hint|jwt|login|name|nonce|otp|passw|phone|pin|pwd|saml|"
     "secret|sess|sid|sig|state|sub|ticket|token|user"
@@ -24,5 +24,5 @@ _BEFORE_AT = re.compile(r"(?i)(?:^|(?<=[/?&;#=,\s“\"']))(?:(?:(?!%40)[^/?&;#=,
 
 
 def redact_secrets(text: str) -> str:
-    """Return a text with what looks like a credential, or like a person, replaced by `[removed]`."""
+    """Return a text with credentials and personal data replaced by `[removed]`."""
     return redact(_BEFORE_AT.sub(f"{REMOVED}@", _PARAMETER.sub(rf"\1{REMOVED}", text)))

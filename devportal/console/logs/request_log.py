@@ -1,4 +1,4 @@
-"""The request log of a project, as its members read it."""
+"""The request log of a project: filters and lines."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from api.views import endpoint_names
 from devportal.console.logs.filters import LogFilters, choice_filter, exact_filter, parse_filters, time_filter
 from oidc.models import Client, Project
 
-# What a status can be narrowed to, with its label.
+# Filters by status, with their labels.
 STATUSES = {"2xx": "2xx and 3xx", "4xx": "4xx, 429 apart", "429": "429", "5xx": "5xx"}
 _STATUS_IS = {
     "2xx": Q(status__lt=400),
@@ -22,14 +22,14 @@ _STATUS_IS = {
     "429": Q(status=429),
     "5xx": Q(status__gte=500),
 }
-# What a known caller can be answered with; what is nobody's request is in nobody's log.
+# Error codes that known callers can get; requests without a known credential are in no log.
 CODES = {code: code for code in ERRORS if code != "unauthenticated"}
 ENDPOINTS = {path: path for path in (f"/v1/{name}" for name in endpoint_names())}
 
 
 @dataclass(frozen=True)
 class RequestLogEntry:
-    """One request, and who made it: `page` is the id of a client that has a page of its own."""
+    """One request and its caller; `page` is the client id if the client still exists."""
 
     row: RequestLog
     name: str
@@ -38,18 +38,18 @@ class RequestLogEntry:
 
     @property
     def badge(self) -> str:
-        """How the status looks."""
+        """The CSS class of the status."""
         return "good" if self.row.status < 400 else "bad" if self.row.status >= 500 else "warn"
 
 
 def _by_whom(text: str) -> Q:
-    """Narrow to a client by its id, or to a key by its public id or by as much as a page shows of it."""
+    """Filter by client id, or by the public id of a key, or by a key as pages show it."""
     key = text.removeprefix(settings.API_KEY_PREFIX)[:PUBLIC_ID_LENGTH]
     return Q(client=text) | Q(credential=key)
 
 
 def read_filters(request: HttpRequest) -> LogFilters:
-    """Return what the address narrows the log to."""
+    """Parse the filters of the query string."""
     conditions = {
         "status": choice_filter(_STATUS_IS),
         "code": choice_filter({code: Q(code=code) for code in CODES}),
@@ -63,7 +63,7 @@ def read_filters(request: HttpRequest) -> LogFilters:
 
 
 def request_log_entries(project: Project, rows: Sequence[RequestLog]) -> list[RequestLogEntry]:
-    """Return rows with the names of who made them."""
+    """Return the rows with the names of their callers."""
     clients = Client.objects.filter(project=project, client_id__in={row.client for row in rows if row.client})
     names = dict(clients.values_list("client_id", "name"))
     keys = ApiKey.objects.filter(project=project, public_id__in={row.credential for row in rows if row.credential})

@@ -1,4 +1,4 @@
-"""Each request that a project's keys and apps made."""
+"""The request log page of a project."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse

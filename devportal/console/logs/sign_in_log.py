@@ -1,4 +1,4 @@
-"""The sign-in log of a client, as the members of its project read it."""
+"""The sign-in log of a client: filters and lines."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from oidc.models import Client
 
 Outcome = SignInEvent.Outcome
 OUTCOMES: dict[str, str] = {outcome.value: str(outcome.label) for outcome in Outcome}
-# Where an app or a browser sent its request; the words are those of the docs.
+# The endpoints, with their labels.
 ENDPOINTS = {
     sign_in_log.AUTHORIZE: "Authorization",
     sign_in_log.TOKEN: "Token",
@@ -30,7 +30,7 @@ _BADGES = {Outcome.SIGNED_IN.value: "good", Outcome.REFUSED.value: "bad"}
 
 @dataclass(frozen=True)
 class SignInLogEntry:
-    """One step of a sign-in. `can_add` says that the redirect URL received could be registered as it is."""
+    """One step of a sign-in. `can_add`: the received redirect URL could be registered as it is."""
 
     row: SignInEvent
     can_add: bool = False
@@ -38,7 +38,7 @@ class SignInLogEntry:
 
     @property
     def badge(self) -> str:
-        """How the outcome looks."""
+        """The CSS class of the outcome."""
         return _BADGES.get(self.row.outcome, "plain")
 
     @property
@@ -47,7 +47,7 @@ class SignInLogEntry:
 
 
 def read_filters(request: HttpRequest) -> LogFilters:
-    """Return what the address narrows the log to."""
+    """Parse the filters of the query string."""
     conditions = {
         "outcome": choice_filter({outcome: Q(outcome=outcome) for outcome in OUTCOMES}),
         "endpoint": choice_filter({endpoint: Q(endpoint=endpoint) for endpoint in ENDPOINTS}),
@@ -60,7 +60,7 @@ def read_filters(request: HttpRequest) -> LogFilters:
 
 
 def sign_in_log_entries(client: Client, rows: Sequence[SignInEvent]) -> list[SignInLogEntry]:
-    """Return rows, and for each address that is not registered whether it could be."""
+    """Return the rows, and for each unregistered redirect URL whether it could be registered."""
     return [_line(client, row) for row in rows]
 
 

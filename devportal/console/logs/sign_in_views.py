@@ -1,4 +1,4 @@
-"""What came of every sign-in to a client."""
+"""The sign-in log page of a client."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse

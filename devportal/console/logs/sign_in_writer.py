@@ -1,4 +1,4 @@
-"""The sign-in log of each client: written in batches, bounded, and cleared by age."""
+"""Writing the sign-in log: queued, stored in batches, rate-limited per client, deleted by age."""
 
 import threading
 from collections import Counter
@@ -21,7 +21,7 @@ _ROWS_A_STATEMENT = 500
 
 
 class EntryBudget:
-    """How many entries of each kind this minute has had in this process: a flood is not even sent on."""
+    """The number of entries per client and outcome in the current minute in this process, to limit floods early."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -29,7 +29,7 @@ class EntryBudget:
         self._had: Counter[tuple[str, str]] = Counter()
 
     def is_left(self, client_id: str, outcome: str) -> bool:
-        """Count an entry; tell whether it is within SIGN_IN_LOG_PER_MINUTE."""
+        """Count an entry; return whether it is within SIGN_IN_LOG_PER_MINUTE."""
         minute = clock.timestamp() // 60
         with self._lock:
             if minute != self._minute:
@@ -42,9 +42,9 @@ entry_budget = EntryBudget()
 
 
 def record_sign_in(event: Event) -> None:
-    """Keep one step of a sign-in; without a statement, so that known and unknown clients take the same time.
+    """Queue an entry, without SQL, so that known and unknown clients take the same time.
 
-    Of a client that is not known the entry is dropped when the others are written.
+    Entries of unknown clients are dropped when the batch is stored.
     """
     details = event.details
     outcome = event.action.removeprefix(PREFIX)
@@ -54,7 +54,7 @@ def record_sign_in(event: Event) -> None:
         "endpoint": details["endpoint"],
         "outcome": outcome,
         "error": details.get("error", "")[:40],
-        # Cut before and after: what is long costs time, and what was taken out may make it longer.
+        # Cut before redaction, which takes time for long texts, and again afterwards, since it may lengthen the text.
         **{name: _text(details.get(name, "")) for name in ("reason", "redirect_uri")},
         "request_id": request_id.current(),
     }
@@ -68,9 +68,9 @@ def _text(text: str) -> str:
 
 
 def _write(entries: list[dict[str, Any]]) -> None:
-    """Store entries, of each client and outcome at most SIGN_IN_LOG_PER_MINUTE a minute.
+    """Store entries: per client, outcome and minute at most SIGN_IN_LOG_PER_MINUTE.
 
-    Successes have a budget of their own: whoever floods a client with refusals does not crowd them out.
+    Successes have a limit of their own, so that a flood of refusals does not displace them.
     """
     wanted = {str(entry.get("client")) for entry in entries}
     clients = dict(Client.objects.filter(client_id__in=wanted).values_list("client_id", "pk"))
@@ -91,7 +91,7 @@ def _write(entries: list[dict[str, Any]]) -> None:
 
 
 def _written_since(since: datetime, clients: set[int]) -> Counter[tuple[int, str, datetime]]:
-    """Return how many entries of each client, outcome and minute are there already."""
+    """Return the number of stored entries by client, outcome and minute."""
     rows = SignInEvent.objects.filter(at__gte=since.replace(second=0, microsecond=0), client__in=clients)
     minutes = rows.annotate(minute=TruncMinute("at", tzinfo=UTC)).values_list("client", "outcome", "minute")
     return Counter({(client, outcome, minute): n for client, outcome, minute, n in minutes.annotate(n=Count("pk"))})

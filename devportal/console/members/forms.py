@@ -7,13 +7,13 @@ from devportal.lib.mail import validate_mail_address
 
 ROLE_CHOICES = (
     (Role.VIEWER, "Viewer", "Reads everything. There are no secrets to read."),
-    (Role.DEVELOPER, "Developer", "Also changes clients, makes secrets and keys, and sends apps to review."),
-    (Role.OWNER, "Owner", "Also decides about members, and may hand the project over or delete it."),
+    (Role.DEVELOPER, "Developer", "Also changes clients, creates secrets and keys, and submits apps for review."),
+    (Role.OWNER, "Owner", "Also manages members, and may transfer or delete the project."),
 )
 
 
 class RoleForm(forms.Form):
-    """What a member may do."""
+    """A member's role."""
 
     role = forms.ChoiceField(
         label="Role",
@@ -23,11 +23,11 @@ class RoleForm(forms.Form):
 
 
 class InviteForm(RoleForm):
-    """Somebody to invite."""
+    """Invitation of an e-mail address, with a role."""
 
     email = forms.EmailField(
         label="E-mail address",
-        error_messages={"required": "Type an address.", "invalid": "This is no e-mail address."},
+        error_messages={"required": "Enter an e-mail address.", "invalid": "This is not an e-mail address."},
         widget=forms.EmailInput(attrs={"autocomplete": "off"}),
     )
     field_order = ("email", "role")
@@ -37,5 +37,5 @@ class InviteForm(RoleForm):
         try:
             validate_mail_address(address)
         except forms.ValidationError as error:
-            raise forms.ValidationError("This address can't be mailed.") from error
+            raise forms.ValidationError("Mail can't be sent to this address.") from error
         return address

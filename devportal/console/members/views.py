@@ -1,4 +1,4 @@
-"""Who works on a project: the list, invitations, roles."""
+"""Members of a project: the list, invitations, roles, removal."""
 
 from collections.abc import Callable
 
@@ -17,12 +17,12 @@ from oidc.projects.members import LastOwner
 from oidc.projects.quotas import QuotaExceeded
 from oidc.projects.roles import Role
 
-CHANGED = "That changed in the meantime: look at it as it is now."
+CHANGED = "This changed in the meantime; the page shows the current state."
 LAST_OWNER = "A project needs an owner. Make somebody else an owner first."
 
 
 def back(seat: Membership) -> HttpResponse:
-    """Lead back to the list; who lost the right to see it is told so there."""
+    """Redirect to the list of members."""
     return HttpResponseRedirect(reverse("console:members", args=[seat.project.public_id]))
 
 
@@ -50,7 +50,7 @@ def members(request: HttpRequest, project_id: str) -> HttpResponse:
 
 
 def _invite(request: HttpRequest, seat: Membership, form: InviteForm) -> bool:
-    """Invite whom the form names; False, with the reason in the form, if that can't be."""
+    """Send the invitation; return False, with an error in the form, if it is refused."""
     email, role = form.cleaned_data["email"], form.cleaned_data["role"]
     try:
         invite(seat.project, email, role, seat.account)
@@ -90,7 +90,7 @@ def _member(seat: Membership, member_id: int) -> ProjectMember:
 
 
 def _do(request: HttpRequest, act: Callable[[], object], done: str) -> bool:
-    """Act, and say what came of it; False when the person may try something else on the same page."""
+    """Call `act` and add a message; return False if it was refused."""
     try:
         act()
     except LastOwner:
@@ -108,12 +108,12 @@ def _do(request: HttpRequest, act: Callable[[], object], done: str) -> bool:
 
 @console_page("POST")
 def member_remove(request: HttpRequest, project_id: str, member_id: int) -> HttpResponse:
-    """POST …/members/<id>/remove: take somebody out."""
+    """POST …/members/<id>/remove: remove a member."""
     seat = get_membership(request, project_id, Role.OWNER)
     row = _member(seat, member_id)
     done = f"{row.account.email} is removed, and their API keys here have ended. They may know secrets of web clients."
     is_gone = _do(request, lambda: membership.remove_member(row, seat.account), done)
-    # Who removes themselves sees the list no more.
+    # After removing oneself the list is not accessible any more.
     return HttpResponseRedirect(reverse("console:home")) if is_gone and row.account == seat.account else back(seat)
 
 
@@ -132,14 +132,14 @@ def invitation_renew(request: HttpRequest, project_id: str, invitation_id: int) 
     if row.ended_at is not None:
         messages.error(request, CHANGED)
         return back(seat)
-    done = f"The invitation of {row.email} is open anew."
+    done = f"The invitation of {row.email} is renewed."
     _do(request, lambda: invite(seat.project, row.email, row.role, seat.account), done)
     return back(seat)
 
 
 @console_page("POST")
 def invitation_withdraw(request: HttpRequest, project_id: str, invitation_id: int) -> HttpResponse:
-    """POST …/invitations/<id>/withdraw: take it back."""
+    """POST …/invitations/<id>/withdraw: withdraw an invitation."""
     seat = get_membership(request, project_id, Role.OWNER)
     row = _invitation(seat, invitation_id)
     _do(request, lambda: withdraw(row, seat.account), f"The invitation of {row.email} is withdrawn.")

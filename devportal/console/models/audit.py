@@ -1,4 +1,4 @@
-"""The audit trail: who did what, from where, what was there before and after. Never a secret."""
+"""The audit trail: actor, action, target, IP address, values before and after. It holds no secrets."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ from django.db import models
 
 
 class AuditEvent(models.Model):
-    """One thing that somebody, or the service itself, did. Rows are added and never changed.
+    """An audit event: an action of a person or of the service. Rows are added and never changed.
 
-    `actor_email` says who it was under the address of that day. Deleting a person empties it, and `target` where that
+    `actor_email` is the actor's address at that time. Deleting the account empties it, and `target` where that
     is their address.
     """
 
@@ -19,10 +19,10 @@ class AuditEvent(models.Model):
     actor_email = models.CharField(max_length=254, blank=True)
     ip = models.GenericIPAddressField(null=True)
     request_id = models.CharField(max_length=64, blank=True)
-    # A public id, not a key: the trail outlives what it tells of.
+    # A public id, not a foreign key: events outlive projects.
     project = models.CharField(max_length=32, blank=True)
     target = models.CharField(max_length=255, blank=True)
-    # Whose address `target` is, where it is one and somebody's.
+    # The account whose e-mail address `target` is, if it is one.
     person = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     before: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
     after: "models.JSONField[Any, Any]" = models.JSONField(default=dict)

@@ -1,16 +1,16 @@
-"""Tokens in forms, so that each form does its work once."""
+"""Idempotency tokens of submitted forms (devportal/console/idempotency.py)."""
 
 from django.conf import settings
 from django.db import models
 
 
 class IdempotencyToken(models.Model):
-    """A form that did its work, known by the token in it; kept for a day, so that a repeat is noticed."""
+    """The idempotency token of a form that was processed; kept for a day."""
 
     token = models.CharField(max_length=32, unique=True)
     account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     at = models.DateTimeField(db_index=True)
-    # The public id of what it made: a repeat leads there. Never a secret.
+    # The public id of the created object, to which a repeated submission redirects. Never a secret.
     made = models.CharField(max_length=255, blank=True, default="")
 
     class Meta:

@@ -1,4 +1,4 @@
-"""App review: what a developer asks for, what came of it, and what was said on the way."""
+"""App reviews, and their timeline entries."""
 
 from typing import Any, ClassVar
 
@@ -9,10 +9,10 @@ from oidc.models import Project
 
 
 class AppReviewManager(models.Manager["AppReview"]):
-    """Finds reviews for the desk."""
+    """Querysets of reviews."""
 
     def waiting(self) -> "models.QuerySet[AppReview]":
-        """Return what waits for a reviewer, the oldest first; deleted projects ask for nothing."""
+        """Return the reviews that wait for a reviewer, oldest first, without those of deleted projects."""
         rows = self.filter(status__in=AppReview.FROZEN, client__project__deleted_at=None)
         return rows.select_related("client__project", "assignee").order_by("submitted_at", "pk")
 
@@ -34,16 +34,16 @@ class AppReview(models.Model):
         REJECTED = "rejected", "Rejected"
         WITHDRAWN = "withdrawn", "Withdrawn"
 
-    # Sent and not answered yet: nobody edits what a reviewer may be looking at.
+    # Statuses in which the submission can't be edited, because reviewers have it.
     FROZEN = (Status.SUBMITTED, Status.IN_REVIEW)
     OPEN = (Status.DRAFT, *FROZEN, Status.CHANGES_REQUESTED)
 
     client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="reviews")
     number = models.PositiveIntegerField()  # 1, 2, … of its client
     status = models.CharField(max_length=20, choices=Status.choices, default=Status.DRAFT)
-    # How often it was sent. A decision names the revision that it is about.
+    # The number of submissions. A decision names the revision that it is about.
     revision = models.PositiveIntegerField(default=0)
-    # Whether the app was verified when this was sent: a change, not a first review.
+    # Whether the app was verified at submission: then this is a change, not a first review.
     is_change = models.BooleanField(default=False)
     snapshot: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
     baseline: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
@@ -55,9 +55,9 @@ class AppReview(models.Model):
     )
     decided_at = models.DateTimeField(null=True, blank=True)
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
-    # Of each scope that was asked for: whether it is approved.
+    # Requested scope -> whether it was approved.
     decisions: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
-    # Codes of reviews.REASONS, and what the reviewer added.
+    # Codes of reviews.REASONS, and the reviewer's note.
     reasons: "models.JSONField[Any, Any]" = models.JSONField(default=list)
     reason_text = models.TextField(blank=True)
 
@@ -83,19 +83,19 @@ class AppReview(models.Model):
 
     @property
     def is_frozen(self) -> bool:
-        """Whether it is with the reviewers."""
+        """Whether the submission is with the reviewers, and can't be edited."""
         return self.status in self.FROZEN
 
     @property
     def label(self) -> str:
-        """What kind of work it is for the desk: "new", "changed" or "resubmitted"."""
+        """Label in the queue: "new", "changed" or "resubmitted"."""
         if self.revision > 1:
             return "resubmitted"
         return "changed" if self.is_change else "new"
 
 
 class ReviewEntry(models.Model):
-    """One line of the timeline of an app, or of a whole project (`client` is null): a step, or something said."""
+    """An entry in the timeline of an app, or of a project (`client` is null): a step or a message."""
 
     class Kind(models.TextChoices):
         SUBMITTED = "submitted", "Submitted"

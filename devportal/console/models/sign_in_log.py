@@ -1,11 +1,11 @@
-"""The sign-in log of each client: what came of every visit, and why."""
+"""The sign-in log."""
 
 from django.conf import settings
 from django.db import models
 
 
 class SignInEvent(models.Model):
-    """One step of a sign-in, as a developer may see it: no credential and no personal data in it (signins.py)."""
+    """One step of a sign-in to a client, without credentials and personal data."""
 
     class Outcome(models.TextChoices):
         SIGNED_IN = "signed_in", "Signed in"

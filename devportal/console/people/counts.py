@@ -1,4 +1,4 @@
-"""How many people use an app, and whether it is full: numbers alone, nobody is named."""
+"""Numbers of people per app, and the cap of unverified apps; no personal data."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ def clients_with_people(clients: "QuerySet[Client]") -> "QuerySet[Client]":
     owners = ProjectMember.objects.filter(project=OuterRef("client__project"), role=ProjectMember.Role.OWNER)
     now = everybody.filter(removed_at=None, account__isnull=False)
     with_people: QuerySet[Client] = clients.annotate(
-        # Everybody less the owners, not everybody who is no owner: that would be a question for each person.
+        # All people minus the owners: filtering out owners would need a subquery per person.
         people=_number_of(everybody) - _number_of(everybody.filter(account__in=owners.values("account"))),
         people_now=_number_of(now),
     )
@@ -49,7 +49,7 @@ class CapUsage:
 
     @property
     def share(self) -> int:
-        """How much of the cap is taken, in per cent."""
+        """The share of the cap that is used, in percent."""
         return min(100, self.people * 100 // self.cap) if self.cap else 0
 
     @property
@@ -62,21 +62,21 @@ class CapUsage:
 
 
 def cap_usage(client: Client) -> CapUsage:
-    """Return how full one of `clients_with_people` is."""
+    """Return the Fullness of one client of `clients_with_people`."""
     has_cap = not (client.is_verified or client.first_party)
     people, now = getattr(client, "people", 0), getattr(client, "people_now", 0)
     return CapUsage(client, people, now, settings.UNVERIFIED_APP_PEOPLE if has_cap else None)
 
 
 def near_cap(projects: Iterable[int]) -> list[CapUsage]:
-    """Return the apps of these projects, by key, that are full or near it."""
+    """Return the apps of these projects (primary keys) that are at their cap or near it."""
     capped = Client.objects.filter(project__in=list(projects), verified_at=None, first_party=False)
     near = clients_with_people(capped).filter(people__gte=settings.UNVERIFIED_APP_PEOPLE * WARNING_SHARE)
     return [cap_usage(client) for client in near.order_by("-people", "pk")]
 
 
 def trend_chart(project: Project) -> BarChart:
-    """Return how many people each of the last 30 days brought, today included: first authorizations of any app."""
+    """Return a chart of first authorizations per day, over the last 30 days including today."""
     today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     starts = list(_days(today - timedelta(days=TREND_DAYS - 1)))
     new = Connection.objects.filter(client__project=project, first_authorized_at__gte=starts[0])

@@ -1,4 +1,4 @@
-"""What the playground does, step by step: its address, the request, the exchange, the calls, the end."""
+"""The playground's steps: registering its redirect URI, the code exchange, the API calls."""
 
 from dataclasses import dataclass, field
 
@@ -21,7 +21,7 @@ PROMPTS = {
     "login": "login: sign in again",
     "none": "none: no page, ever",
 }
-# What the request's parameters are for.
+# Descriptions of the request's parameters.
 PARAMETERS = {
     "response_type": "you want a code",
     "client_id": "this client",
@@ -37,7 +37,7 @@ PARAMETERS = {
 
 @dataclass(frozen=True)
 class ExchangeResult:
-    """What came of an exchange: its request and answer, and if it was good, what the tokens say and open."""
+    """The result of a code exchange: request and response, and on success decoded tokens and API calls."""
 
     exchange: Exchange
     tokens: list[DecodedToken] = field(default_factory=list)
@@ -47,12 +47,12 @@ class ExchangeResult:
 
 
 def is_registered(client: Client) -> bool:
-    """Tell whether the playground's address is registered on a client."""
+    """Return whether the playground's redirect URI is registered on the client."""
     return client.redirect_uri_allowed(playground_redirect_uri())
 
 
 def set_registered(client: Client, actor: Account, wanted: bool) -> None:
-    """Register the playground's address on a client, or take it away. Raises ValidationError, Gone."""
+    """Register the playground's redirect URI on a client, or remove it. Raises ValidationError, Gone."""
     address = playground_redirect_uri()
     with transaction.atomic():
         row = Client.objects.select_for_update(no_key=True).filter(pk=client.pk).first()
@@ -60,19 +60,19 @@ def set_registered(client: Client, actor: Account, wanted: bool) -> None:
             raise Gone
         row.project = client.project
         others = [uri for uri in row.registered_redirect_uris if uri != address]
-        # At the end: the first address stands for the app on the consent page.
+        # Last in the list: the first redirect URI is the app's domain on the consent page.
         redirects = [*others, address] if wanted else others
         update_client(row, actor, redirects, row.registered_post_logout_redirect_uris)
 
 
 def choose_scopes(client: Client, asked: list[str]) -> list[str]:
-    """Return what of `asked` the client may ask for, with openid, in the usual order."""
+    """Return the scopes of `asked` that the client may request, with `openid`, in the order of SCOPES."""
     allowed = scopes.allowed_scopes(client)
     return scopes.format_scope({scopes.OPENID, *(name for name in asked if name in allowed)}).split()
 
 
 def exchange_code(session: Session, run: PlaygroundRun, client: Client, secret: str) -> ExchangeResult:
-    """Exchange the run's code, take the tokens apart, and call the API with them. Nothing of them is kept."""
+    """Exchange the run's code, decode the tokens, and call the API with them. No token is stored."""
     sent = internal_client.exchange_code(run.form(), client.client_id, secret if client.has_secret else "")
     if not sent.is_good:
         return ExchangeResult(sent)
@@ -92,7 +92,7 @@ def exchange_code(session: Session, run: PlaygroundRun, client: Client, secret: 
 
 
 def accessible_paths(granted: list[str]) -> list[str]:
-    """Return the endpoints that a token with these scopes opens."""
+    """Return the API endpoints that a token with these scopes may call."""
     opened = set(granted)
     me = ["/v1/me"] if opened & {"email", "profile"} else []
     return [*me, "/v1/me/plan"] if "account.read" in opened else me

@@ -1,4 +1,4 @@
-"""Calls that the playground makes of the service itself: real requests through the whole stack, within the process.
+"""The playground's requests to this service: through the whole middleware stack, but within the process.
 
 Over the network a service of a few threads could wait for itself, and an address that reaches it from outside need not
 from inside. No address that anybody typed is ever called.
@@ -20,7 +20,7 @@ from django.http import HttpResponse
 from devportal.lib import client_ip
 
 HIDDEN = "(not shown)"
-# Of an answer's headers, those that say something about it.
+# The response headers to show.
 SHOWN_HEADERS = (
     "content-type",
     "cache-control",
@@ -36,7 +36,7 @@ SHOWN_HEADERS = (
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request as it may be shown, and its answer."""
+    """A request, without secrets, and its response."""
 
     method: str
     url: str
@@ -67,7 +67,7 @@ class Exchange:
 
     @property
     def error(self) -> str:
-        """The error's code, of either face; "" for an answer that is none."""
+        """The error code, of an OAuth or an API error; "" for a success."""
         error = self.answer.get("error", "")
         return str(error.get("code", "")) if isinstance(error, dict) else str(error)
 
@@ -78,7 +78,7 @@ def _handler() -> WSGIHandler:
 
 
 def _application(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
-    """Answer a request within another one: all the middleware, but not the signals of a request.
+    """Handle a request inside another one: with all middleware, but without Django's request signals.
 
     With these Django looks after database connections, which belong to the request outside.
     """
@@ -93,7 +93,7 @@ def _send(request: httpx.Request) -> httpx.Response:
     peer = client_ip.current() or "127.0.0.1"
     transport = httpx.WSGITransport(app=_application, raise_app_exceptions=False, remote_addr=peer)
     with httpx.Client(transport=transport) as client:
-        # What belongs to the request being answered (its id, its address) stays as it is.
+        # A copied context: request id and IP address of the outer request stay unchanged.
         return copy_context().run(client.send, request)
 
 

@@ -1,9 +1,9 @@
-"""One run of the playground: a real sign-in whose request, answer and tokens its developer looks at.
+"""A run of the playground, kept in the developer's session: a real sign-in to one of their clients.
 
-What makes it safe: the playground's address is registered on the client like any other, so nothing redirects to an
-address that is not registered (security rule 1). An answer that arrives there counts for the one run in the session of
-whoever began it, by its `state`; any other is turned away unread. The code is worth nothing without the verifier, which
-never leaves that session, and is kept encrypted until it is exchanged. Tokens and secrets are kept nowhere.
+Its safety (docs/security.md#the-playground): the playground's redirect URI is registered on the client like any other.
+An answer that arrives there counts only for the run in the session of whoever began it, by its `state`; any other is
+turned away unread. The code is worth nothing without the code verifier, which never leaves that session, and is kept
+encrypted until it is exchanged. Tokens and secrets are not stored.
 """
 
 import base64
@@ -26,7 +26,7 @@ from oidc.tokens import families
 
 SESSION_KEY = "playground"
 BEGUN, ANSWERED, EXCHANGED = "begun", "answered", "exchanged"
-# What an answer may hold (RFC 6749 §4.1.2, RFC 9207).
+# Parameters of an authorization response (RFC 6749 §4.1.2, RFC 9207).
 ANSWER = ("code", "state", "iss", "error", "error_description")
 LONGEST_SHOWN = 500  # characters of an answer's field
 
@@ -34,12 +34,12 @@ Session = MutableMapping[str, Any]
 
 
 class ForeignAnswer(Exception):
-    """An answer that belongs to no run of this session; the argument says why, for the log."""
+    """An authorization response that fits no run of this session; the argument is the reason, for the log."""
 
 
 @dataclass
 class PlaygroundRun:
-    """What a session keeps of its run: everything but tokens and secrets."""
+    """A run as the session stores it, without tokens and secrets."""
 
     account: int
     project: str
@@ -76,11 +76,11 @@ class PlaygroundRun:
         return request | ({"prompt": self.prompt} if self.prompt else {})
 
     def url(self) -> str:
-        """Return where the developer's browser goes."""
+        """Return the URL of the authorization request."""
         return f"{settings.AUTH_URL}/connect/authorize?{urlencode(self.parameters())}"
 
     def form(self) -> dict[str, str]:
-        """Return the fields of the code's exchange, the client's own aside."""
+        """Return the form fields of the token request, without client authentication."""
         return {
             "grant_type": "authorization_code",
             "code": encryption.decrypt(self.code),
@@ -95,7 +95,7 @@ def _challenge_of(verifier: str) -> str:
 
 
 def _read(kept: Any) -> PlaygroundRun | None:
-    """Return the run that a session kept; None for none, or for one of another version of this service."""
+    """Parse a stored run; None if there is none, or if another version of this service stored it."""
     try:
         return PlaygroundRun(**kept)
     except TypeError:
@@ -103,7 +103,7 @@ def _read(kept: Any) -> PlaygroundRun | None:
 
 
 def find_run(session: Session, account: Account, client: Client | None = None) -> PlaygroundRun | None:
-    """Return the run of this session, if it is this person's (and of `client`), and not over yet."""
+    """Return the unexpired run of this session, if it is this person's (and of `client`, if given)."""
     run = _read(session.get(SESSION_KEY))
     if run is None or run.account != account.pk or (run.is_over and run.stage != EXCHANGED):
         return None
@@ -115,7 +115,7 @@ def _keep(session: Session, run: PlaygroundRun) -> None:
 
 
 def begin_run(session: Session, account: Account, client: Client, scope: str, prompt: str) -> PlaygroundRun:
-    """Begin a run; the one before it ends, with its tokens."""
+    """Begin a run; the previous one ends, and its tokens are revoked."""
     end_run(session, account)
     run = PlaygroundRun(
         account=account.pk,
@@ -133,9 +133,9 @@ def begin_run(session: Session, account: Account, client: Client, scope: str, pr
 
 
 def store_answer(session: Session, account: Account, answer: Parameters) -> PlaygroundRun:
-    """Keep what came to the playground's address, and return its run. Raises ForeignAnswer.
+    """Store an authorization response in its run, and return the run. Raises ForeignAnswer.
 
-    The same answer may come again, when its page is loaded again; another one may not.
+    The same response may come again, by a reload; a different one is refused.
     """
     run = find_run(session, account)
     if run is None:
@@ -160,14 +160,14 @@ def store_answer(session: Session, account: Account, answer: Parameters) -> Play
 
 
 def record_tokens(session: Session, run: PlaygroundRun, access_token: str) -> None:
-    """Forget the code, and remember which authorization to end, by its key alone."""
+    """Drop the code, and store the key of the token family, to revoke it at the end of the run."""
     row = AccessToken.objects.filter(token_checksum=digest(access_token)).only("family").first()
     run.stage, run.code, run.family = EXCHANGED, "", row.family_id if row else None
     _keep(session, run)
 
 
 def end_run(session: Session, account: Account) -> None:
-    """End the run of this session, and everything that it was given."""
+    """End the run of this session, and revoke its tokens."""
     run = _read(session.pop(SESSION_KEY, None))
     if run is None or run.family is None:
         return

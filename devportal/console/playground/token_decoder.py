@@ -1,4 +1,4 @@
-"""Tokens taken apart: each claim with its value and meaning, and what an app checks of an ID token."""
+"""Decoded tokens: each claim with its value and meaning, and the checks of an ID token."""
 
 import base64
 import hashlib
@@ -19,7 +19,7 @@ TIMES = frozenset({"exp", "iat", "auth_time"})
 
 @dataclass(frozen=True)
 class DecodedClaim:
-    """One claim: what it says, in JSON, what that means, and when that is, if it is a time."""
+    """One claim: its value as JSON, its meaning, and the date if it is a time."""
 
     name: str
     value: str
@@ -29,7 +29,7 @@ class DecodedClaim:
 
 @dataclass(frozen=True)
 class TokenCheck:
-    """One thing that an app checks, and whether it holds."""
+    """One check of an ID token, and whether it passes."""
 
     what: str
     holds: bool
@@ -47,7 +47,7 @@ class DecodedToken:
 
 
 def _part(token: str, number: int) -> dict[str, Any]:
-    """Return a part of one of our JWTs, unchecked."""
+    """Decode a part of a JWT, without verifying it."""
     text = token.split(".")[number]
     part: dict[str, Any] = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     return part
@@ -74,7 +74,7 @@ def _is_signed_by_us(token: str) -> bool:
 
 
 def decode_id_token(token: str, client_id: str, nonce: str, access_token: str) -> DecodedToken:
-    """Take an ID token apart and check it as an app does (OpenID Connect Core 3.1.3.7)."""
+    """Decode an ID token and validate it as an app does (OpenID Connect Core 3.1.3.7)."""
     said = _part(token, 1)
     half = hashlib.sha256(access_token.encode()).digest()[:16]
     kid = _part(token, 0).get("kid")
@@ -93,7 +93,7 @@ def decode_id_token(token: str, client_id: str, nonce: str, access_token: str) -
 
 
 def decode_access_token(token: str) -> DecodedToken:
-    """Take an access token apart. Apps have nothing to check of it; the API does."""
+    """Decode an access token. Apps do not validate it; the API does."""
     return _explained("Access token", token, meanings.ACCESS_TOKEN, [])
 
 

@@ -1,4 +1,4 @@
-"""The playground of a client: its pages, and the address at which its answers arrive."""
+"""The playground of a client: its pages and its redirect URI."""
 
 import logging
 from typing import Any
@@ -34,14 +34,14 @@ LONGEST_SECRET = 200  # characters
 
 @console_page("GET", "HEAD")
 def playground(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """GET …/playground: the run as far as it has come."""
+    """GET …/playground: the current run."""
     seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     return _page(request, seat, client, sessions.find_run(request.session, seat.account, client))
 
 
 @console_page("POST")
 def playground_address(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """POST …/playground/address: register the playground's address on the client, or take it away."""
+    """POST …/playground/address: register the playground's redirect URI on the client, or remove it."""
     seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     try:
         with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
@@ -53,7 +53,7 @@ def playground_address(request: HttpRequest, project_id: str, client_id: str) ->
 
 @console_page("POST")
 def playground_begin(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """POST …/playground/begin: make up a request."""
+    """POST …/playground/begin: create an authorization request."""
     seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     if not flow.is_registered(client):
         messages.error(request, "Add the playground’s address to this client first.")  # noqa: RUF001  (an apostrophe)
@@ -67,7 +67,7 @@ def playground_begin(request: HttpRequest, project_id: str, client_id: str) -> H
 @sensitive_post_parameters("client_secret")
 @console_page("POST")
 def playground_exchange(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """POST …/playground/exchange: exchange the code, and show what comes of it, once."""
+    """POST …/playground/exchange: exchange the code; the result is shown once."""
     seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     run = sessions.find_run(request.session, seat.account, client)
     if run is None or not run.code:
@@ -76,11 +76,11 @@ def playground_exchange(request: HttpRequest, project_id: str, client_id: str) -
     if client.has_secret and not secret:
         return _page(request, seat, client, run, secret_error="Enter a secret of this client.", status=400)
     try:
-        # Two at once would look like a replay, and end what the first one got.
+        # A second concurrent exchange would be a replay, and revoke the tokens of the first.
         with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
             idempotency.consume_token(request)
     except (idempotency.AlreadyProcessed, idempotency.MissingToken):
-        messages.info(request, "The code was sent already; its answer is shown once.")
+        messages.info(request, "The code was exchanged already; the response is shown only once.")
         return _back_to(client)
     result = flow.exchange_code(request.session, run, client, secret)
     return _page(request, seat, client, run, result=result)
@@ -88,7 +88,7 @@ def playground_exchange(request: HttpRequest, project_id: str, client_id: str) -
 
 @console_page("POST")
 def playground_end(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """POST …/playground/end: end the run with its tokens."""
+    """POST …/playground/end: end the run and revoke its tokens."""
     seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     sessions.end_run(request.session, seat.account)
     messages.success(request, "The test has ended, and so have its tokens.")
@@ -98,9 +98,9 @@ def playground_end(request: HttpRequest, project_id: str, client_id: str) -> Htt
 @never_cache
 @require_GET
 def playground_callback(request: HttpRequest) -> HttpResponse:
-    """GET /console/playground/callback: where answers arrive; only the run that waits for one takes it.
+    """GET /console/playground/callback: the playground's redirect URI; only a waiting run accepts the response.
 
-    Nobody is sent to sign in from here: the address holds a code, and would travel along.
+    It never redirects to the sign-in page: the URL holds a code, which would be in `next`.
     """
     account = request.user
     try:
@@ -134,7 +134,7 @@ def _page(
     status: int = 200,
     **more: Any,
 ) -> HttpResponse:
-    """Show the run as far as it has come; `result` is what came of the exchange just now."""
+    """Render the current run; `result` is that of an exchange in this request."""
     allowed = scopes.allowed_scopes(client)
     context: dict[str, Any] = {
         "address": playground_redirect_uri(),

@@ -1,4 +1,4 @@
-"""Forms of projects and their members. What they leave out, no form can set."""
+"""Forms of projects and their members (docs/security.md#the-console)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,10 +24,10 @@ class ProjectNameForm(forms.Form):
 
 
 class TransferForm(forms.Form):
-    """The member who becomes an owner."""
+    """Transfer of a project: the member who becomes its owner."""
 
     to = forms.ChoiceField(
-        label="Hand it over to",
+        label="New owner",
         error_messages={"required": "Choose a member.", "invalid_choice": "Choose one of the members."},
     )
 
@@ -35,11 +35,11 @@ class TransferForm(forms.Form):
         super().__init__(*args, **kwargs)
         field = self.fields["to"]
         assert isinstance(field, forms.ChoiceField)
-        # None is chosen beforehand: who only presses the button hands nothing over.
+        # No member is preselected, so that submitting the form as it is transfers nothing.
         people = [(str(member.pk), member.account.email) for member in members]
         field.choices = [("", "Choose a member"), *people]
         self.members = {str(member.pk): member for member in members}
 
     def chosen(self) -> ProjectMember:
-        """Return the member of a valid form."""
+        """Return the chosen member, once the form is valid."""
         return self.members[self.cleaned_data["to"]]

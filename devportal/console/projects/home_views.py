@@ -1,4 +1,4 @@
-"""The console's home: a person's projects at a glance, and the invitations that they may answer."""
+"""The console's home: a person's project cards and invitations."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect

@@ -1,4 +1,4 @@
-"""The way of a project from its first client to review: a list that ticks itself."""
+"""The checklist on a project's overview, from the first client to review; it checks itself."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from oidc.models import Client
 
 @dataclass(frozen=True)
 class OnboardingStep:
-    """One step: what it is, whether it is done, and the address at which to do it ("" while it has to wait)."""
+    """One step: its text, whether it is done, and the URL where to do it ("" if it is not possible yet)."""
 
     title: str
     text: str
@@ -23,12 +23,12 @@ def onboarding_steps(seat: Membership, facts: ProjectCounts, client: Client | No
     """Return the steps of one project, in their order; `client` is the newest of its clients."""
 
     def at(page: str) -> str:
-        """Return the address of a page of the client, "" without one."""
+        """Return the URL of a page of the client, "" without a client."""
         return reverse(f"console:{page}", args=[seat.project.public_id, client.client_id]) if client else ""
 
     return [
         OnboardingStep(
-            "Make a client",
+            "Create a client",
             "An app of yours: a web site, a page in the browser, or an app for phones and computers.",
             facts.clients > 0,
             reverse("console:client_new", args=[seat.project.public_id]) if seat.may_edit else "",
@@ -46,7 +46,7 @@ def onboarding_steps(seat: Membership, facts: ProjectCounts, client: Client | No
             reverse("console:keys", args=[seat.project.public_id]),
         ),
         OnboardingStep(
-            "Have it reviewed",
+            "Submit it for review",
             "Review lifts the limit of people, and shows your logo when people sign in.",
             facts.verified > 0,
             at("review"),
@@ -55,5 +55,5 @@ def onboarding_steps(seat: Membership, facts: ProjectCounts, client: Client | No
 
 
 def is_complete(steps: list[OnboardingStep]) -> bool:
-    """Tell whether nothing is left."""
+    """Return whether all steps are done."""
     return all(step.is_done for step in steps)

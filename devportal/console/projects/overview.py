@@ -1,6 +1,6 @@
-"""What a person's projects look like at a glance: figures of the last day, and what needs their attention.
+"""Project cards: figures of the last 24 hours, verification state and warnings.
 
-However many projects there are, it takes the same few statements: each question is asked of all of them at once.
+The number of SQL statements does not depend on the number of projects: each query covers all of them.
 """
 
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ from oidc.models import Client, ClientSecret, Connection, Project, ProjectMember
 from oidc.projects.lifecycle import restorable_until
 
 ENDING_SOON = timedelta(days=14)
-# The figures of a day are of the hour that runs and the 23 before it: what is counted by the hour is read quickly.
+# 24 hours are the current hour and the 23 before it, because counts by hour are read quickly.
 DAY = timedelta(hours=23)
 RECENT = timedelta(hours=1)
-# Errors are rising when enough calls fail lately, and twice as many of a hundred as in the day before.
+# Errors are rising if enough calls failed lately, at twice the error rate of the day before.
 ENOUGH_CALLS, ENOUGH_SHARE, TIMES_AS_MANY = 20, 0.05, 2
 
 
 @dataclass(frozen=True)
 class CallStatistics:
-    """Calls and errors of the last 24 hours (the hour that runs included), and of the last one to two hours."""
+    """Calls and errors of the last 24 hours (with the current one), and of the last one to two hours."""
 
     count: int = 0
     errors: int = 0
@@ -42,7 +42,7 @@ class CallStatistics:
 
     @property
     def errors_are_rising(self) -> bool:
-        """Whether lately clearly more calls fail than in the day before."""
+        """Whether the error rate of the last one to two hours is clearly above that of the day before."""
         if self.recent < ENOUGH_CALLS:
             return False
         share, calls_before = self.recent_errors / self.recent, self.count - self.recent
@@ -52,7 +52,7 @@ class CallStatistics:
 
 @dataclass(frozen=True)
 class ProjectCounts:
-    """What is counted of one project."""
+    """Counts of one project."""
 
     clients: int = 0
     verified: int = 0
@@ -70,7 +70,7 @@ class ProjectCounts:
 
 @dataclass(frozen=True)
 class ProjectWarning:
-    """Something to look after: a sentence, and the page on which it is mended."""
+    """A warning: its text, and the URL of the page where to fix it."""
 
     text: str
     page: str
@@ -79,7 +79,7 @@ class ProjectWarning:
 
 @dataclass(frozen=True)
 class ProjectOverview:
-    """One project at a glance."""
+    """One project's card."""
 
     project: Project
     role: str
@@ -98,7 +98,7 @@ class ProjectOverview:
 
     @property
     def review_state(self) -> str:
-        """How far review is, in a word or two."""
+        """The state of review, in a word or two."""
         facts = self.facts
         if facts.clients and facts.verified == facts.clients:
             return "Verified"
@@ -108,7 +108,7 @@ class ProjectOverview:
 
     @property
     def warnings(self) -> list[ProjectWarning]:
-        """What needs attention, the most pressing first."""
+        """Warnings, the most urgent first."""
         found = [_full(app) for app in self.nearly_full]
         if self.calls.errors_are_rising:
             share = 100 * self.calls.recent_errors // self.calls.recent
@@ -134,17 +134,17 @@ def _full(app: CapUsage) -> ProjectWarning:
     return ProjectWarning(text, "review", app.client.client_id)
 
 
-# --- Asking ---
+# --- Queries ---
 
 
 def project_memberships(account: Account) -> "Any":
-    """Return a person's seats in projects: those of a deleted one for its owners alone, who may restore it."""
+    """Return a person's memberships; of deleted projects only those as owner, who may restore them."""
     seen = Q(project__deleted_at=None) | Q(role=ProjectMember.Role.OWNER)
     return ProjectMember.objects.filter(seen, account=account).select_related("project")
 
 
 def project_overviews(seats: Sequence[ProjectMember]) -> list[ProjectOverview]:
-    """Return the projects of these memberships at a glance, in three statements."""
+    """Return the cards of these memberships' projects, in three SQL statements."""
     live = [seat.project_id for seat in seats if not seat.project.is_deleted]
     facts, calls = _facts(live), _calls(live)
     full: dict[int, list[CapUsage]] = {}
@@ -163,7 +163,7 @@ def project_overviews(seats: Sequence[ProjectMember]) -> list[ProjectOverview]:
 
 
 def _number_of(rows: Any, what: str = "pk") -> Any:
-    """Return a subquery that counts `rows`, which name the outer project, by what tells one from another."""
+    """Return a subquery that counts distinct values of `what` in `rows`, which refer to the outer project."""
     number = Count(what, distinct=what != "pk")
     counted = rows.order_by().annotate(group=Value(1)).values("group").annotate(number=number).values("number")
     return Coalesce(Subquery(counted, output_field=IntegerField()), 0)

@@ -1,4 +1,4 @@
-"""A project's settings: its name, handing it over, leaving it, deleting and restoring it."""
+"""A project's settings: renaming, transferring, leaving, deleting, restoring."""
 
 from django.conf import settings
 from django.contrib import messages
@@ -24,7 +24,7 @@ def _to_home() -> HttpResponse:
 
 @console_page("GET", "HEAD", "POST")
 def project_settings(request: HttpRequest, project_id: str) -> HttpResponse:
-    """…/settings: what is set; for owners, a form to rename and the ways to the rest."""
+    """…/settings: the project's settings; owners can rename it here, and find the links to transfer and delete."""
     seat = get_membership(request, project_id, Role.OWNER if request.method == "POST" else Role.VIEWER)
     form = ProjectNameForm(request.POST if request.method == "POST" else None, initial={"name": seat.project.name})
     if form.is_valid():
@@ -42,7 +42,7 @@ def project_settings(request: HttpRequest, project_id: str) -> HttpResponse:
 
 @console_page("GET", "HEAD", "POST")
 def project_transfer(request: HttpRequest, project_id: str) -> HttpResponse:
-    """…/transfer: make another member the owner, and stay as a developer."""
+    """…/transfer: transfer ownership to another member, and become a developer."""
     seat = get_membership(request, project_id, Role.OWNER)
     others = [one for one in members_of(seat) if one.account_id != seat.account.pk and one.account.is_active]
     form = TransferForm(request.POST if request.method == "POST" else None, members=others)
@@ -62,7 +62,7 @@ def project_transfer(request: HttpRequest, project_id: str) -> HttpResponse:
 
 @console_page("GET", "HEAD", "POST")
 def project_leave(request: HttpRequest, project_id: str) -> HttpResponse:
-    """…/leave: what ends, and the end."""
+    """…/leave: confirmation, then leaving."""
     seat = get_membership(request, project_id)
     if request.method == "POST":
         try:
@@ -82,7 +82,7 @@ def project_leave(request: HttpRequest, project_id: str) -> HttpResponse:
 
 @console_page("GET", "HEAD", "POST")
 def project_delete(request: HttpRequest, project_id: str) -> HttpResponse:
-    """…/delete: what ends now, until when it can be restored, and the end."""
+    """…/delete: confirmation, then deletion."""
     seat = get_membership(request, project_id, Role.OWNER)
     name = seat.project.name
     form = DeleteForm(request.POST if request.method == "POST" else None, name=name)
@@ -101,10 +101,10 @@ def project_delete(request: HttpRequest, project_id: str) -> HttpResponse:
 
 @console_page("POST")
 def project_restore(request: HttpRequest, project_id: str) -> HttpResponse:
-    """POST …/restore: bring a deleted project back, for its owners."""
+    """POST …/restore: restore a deleted project, for its owners."""
     seat = get_membership(request, project_id, deleted=True)
     if not seat.is_owner:
-        # A deleted project is there for nobody but its owners.
+        # Only owners can access a deleted project.
         raise Http404 if seat.project.is_deleted else PermissionDenied
     if not seat.project.is_deleted:
         return HttpResponseRedirect(reverse("console:project", args=[project_id]))
@@ -116,6 +116,6 @@ def project_restore(request: HttpRequest, project_id: str) -> HttpResponse:
         messages.error(request, CHANGED)
     else:
         name = seat.project.name
-        messages.success(request, f"{name} is back. Make new secrets and API keys: the old ones stay ended.")
+        messages.success(request, f"{name} is restored. Create new secrets and API keys: the old ones stay revoked.")
         return HttpResponseRedirect(reverse("console:project", args=[project_id]))
     return _to_home()

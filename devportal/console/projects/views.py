@@ -1,4 +1,4 @@
-"""Making a project, and its overview."""
+"""Creating a project, and its overview page."""
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
@@ -22,14 +22,14 @@ FEW = 5
 
 @console_page("GET", "HEAD", "POST")
 def project_new(request: HttpRequest) -> HttpResponse:
-    """…/projects/new: a name, and the project is made; sent again, the form leads to what it made."""
+    """…/projects/new: the form; idempotent: a repeated submission redirects to the created project."""
     assert isinstance(request.user, Account)
     form = ProjectNameForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         try:
             made = _make(request, request.user, form.cleaned_data["name"])
         except idempotency.MissingToken:
-            form.add_error(None, "Nothing is made yet: send the form once more.")
+            form.add_error(None, "Nothing was created: send the form once more.")
         except quotas.QuotaExceeded as too_many:
             form.add_error(None, str(too_many))
         except ValidationError as error:
@@ -40,7 +40,7 @@ def project_new(request: HttpRequest) -> HttpResponse:
 
 
 def _make(request: HttpRequest, account: Account, name: str) -> str:
-    """Return the public id of what the form made, now or when it came first ("" for somebody else's form)."""
+    """Create the project, or find the one that the first submission created; return its public id, "" for none."""
     try:
         with transaction.atomic():
             sent = idempotency.consume_token(request)
@@ -48,13 +48,13 @@ def _make(request: HttpRequest, account: Account, name: str) -> str:
             idempotency.record_result(sent, project.public_id)
     except idempotency.AlreadyProcessed as repeated:
         return repeated.made
-    messages.success(request, f"{project.name} is made. Add its first client.")
+    messages.success(request, f"{project.name} is created. Add its first client.")
     return project.public_id
 
 
 @console_page()
 def project(request: HttpRequest, project_id: str) -> HttpResponse:
-    """GET …/p/<id>/: what is done and what is left, figures, and the way to everything else."""
+    """GET …/p/<id>/: checklist, figures and warnings of a project."""
     seat = get_membership(request, project_id)
     member = ProjectMember(project=seat.project, account=seat.account, role=seat.role)
     (found,) = overview.project_overviews([member])

@@ -1,4 +1,4 @@
-"""Quick starts: code that runs as it is shown, with a client's own values filled in.
+"""Quick starts: runnable code with a client's values filled in.
 
 The templates in templates/snippets/ get nothing but finished literals of their language: whatever a value holds, it
 stays inside its quotes. Secrets are never among the values; the code takes them from the environment.
@@ -26,13 +26,13 @@ ANSWER_NOTE = (
 )
 AT_THE_APP = "Open the address that the terminal shows. After the sign-in it shows there who you are."
 AT_THE_SERVICE = "Sign in at the address that the terminal shows. It shows there afterwards who you are."
-# C0 and C1: in a terminal they would act as keys.
+# Control characters C0 and C1, which a terminal would interpret when they are pasted.
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True)
 class QuickStartApp:
-    """What a quick start needs to know of a client."""
+    """The values of a client that a quick start uses."""
 
     type: str
     client_id: str
@@ -45,7 +45,7 @@ class QuickStartApp:
 
 @dataclass(frozen=True)
 class CodeBlock:
-    """One step. With `file` its code is to be saved under that name, else to be pasted into a terminal."""
+    """One step. With `file` its code is saved under that name, otherwise it is pasted into a terminal."""
 
     title: str
     code: str = ""
@@ -58,12 +58,12 @@ class CodeBlock:
 
 
 def shell_string(text: str) -> str:
-    """Return `text` as one word of a POSIX shell, always in single quotes, where no character means anything."""
+    """Return `text` as a single-quoted word of a POSIX shell."""
     return "'" + _CONTROLS.sub("", text).replace("'", "'\"'\"'") + "'"
 
 
 def python_string(text: str) -> str:
-    """Return `text` as a Python string literal; what can't be seen, or turns text around, is escaped."""
+    """Return `text` as a Python string literal; invisible and bidirectional control characters are escaped."""
     escaped = "".join(
         character if character.isprintable() and character not in '"\\' else _python_escape(character)
         for character in text
@@ -84,19 +84,19 @@ def javascript_string(text: str) -> str:
 
 
 def app_for(client: Client) -> QuickStartApp:
-    """Return what the quick start of `client` shows: its first loopback address, or the suggested one."""
+    """Return the values for a client's quick start, with its first loopback redirect URI or a suggested one."""
     loopback = (uri for uri in client.registered_redirect_uris if is_loopback_uri(uri))
     return QuickStartApp(client.type, client.client_id, next(loopback, SUGGESTED_REDIRECT_URI))
 
 
 def is_loopback_uri(uri: str) -> bool:
-    """Tell whether a program on the developer's machine can listen at `uri` without a certificate."""
+    """Return whether a program on the developer's machine can listen at `uri` without TLS."""
     parts = urlsplit(uri)
     return parts.scheme == "http" and parts.hostname in LOOPBACK_HOSTS
 
 
 def chosen_language(asked: str, app_type: str) -> str:
-    """Return the language that was asked for, or the one that apps of a type are mostly written in."""
+    """Return the requested language, or the default one of the client type."""
     usual = "javascript" if app_type == Client.Type.SPA else "python"
     return asked if asked in LANGUAGES else usual
 
@@ -115,7 +115,7 @@ def api_key_blocks() -> list[CodeBlock]:
 
 
 def shell_example(name: str) -> str:
-    """Return one request of the reference pages, for a terminal in which its variables are set."""
+    """Return a request of the reference pages as a shell command with variables."""
     return _render(f"example_{name}", shell_string)
 
 

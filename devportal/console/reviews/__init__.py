@@ -1,6 +1,6 @@
-"""App review: a developer asks for an app to be looked at, a reviewer answers (specification 5.4, docs/review.md).
+"""App review: developers submit an app, reviewers decide on it (docs/review.md).
 
-`machine.py` holds who may do what from where; `developers.py` and `reviewers.py` are the steps of the two sides.
+`machine.py` is the state machine with its permissions; `developers.py` and `reviewers.py` are the steps of both sides.
 """
 
 from devportal.console.reviews.developer_actions import (

@@ -1,4 +1,4 @@
-"""The consent page as people would see it: the real question, which here does nothing."""
+"""Previews of the consent page, with its real template."""
 
 import copy
 from typing import Any
@@ -12,16 +12,16 @@ from oidc.clients.branding import FIELD_VALIDATORS
 from oidc.models import Client
 from oidc.views import pages
 
-# What nearly every app asks for; what it asks for beyond is added.
+# Scopes that every preview shows; the requested ones are added.
 USUAL_SCOPES = ("openid", "email", "profile")
 
 
 def consent_preview(
     client: Client, shown: Snapshot, account: Account, *, verified: bool, prefix: str, title: str
 ) -> dict[str, Any]:
-    """Return one consent page for console/partials/consent_preview.html, with `account` as the person who is asked.
+    """Return the context of console/partials/consent_preview.html, with `account` as the signed-in person.
 
-    `prefix` sets its ids apart from those of another one on the same page.
+    `prefix` makes its HTML ids unique on a page with several previews.
     """
     app = copy.copy(client)
     for field in FIELD_VALIDATORS:
@@ -35,7 +35,7 @@ def consent_preview(
 
 
 def consent_previews(client: Client, asked: Snapshot, account: Account) -> list[dict[str, Any]]:
-    """Return the page as it is now, and as it would be once `asked` is approved."""
+    """Return two previews: as people see the page now, and once `asked` is approved."""
     after = consent_preview(client, asked, account, verified=True, prefix="after", title="Once this is approved")
     if client.is_verified:
         now = client_values(client) | {"scopes": approved_scopes(client)}

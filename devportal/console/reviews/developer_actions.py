@@ -1,4 +1,4 @@
-"""A developer's steps: writing down what is asked for, sending it, taking it back, sending it again."""
+"""Developers' steps in app review: saving a draft, submitting, withdrawing, resubmitting, answering."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -38,9 +38,9 @@ from devportal.lib.audit import Event, changes, report
 from oidc.clients import branding
 from oidc.models import Client
 
-# Sent by one app in a day: each goes to a person who reads it.
+# Submissions of one app per day.
 MAX_SUBMISSIONS = 10
-# Said by one person about one app in an hour: each may be a mail.
+# Messages of one person in one review per hour: each may send a mail.
 MAX_COMMENTS = 20
 
 
@@ -61,7 +61,7 @@ def draft_of(client: Client, actor: Account) -> AppReview:
 
 
 def require_editable(client: Client) -> None:
-    """Refuse a change of what reviewers have before them, for pages that change it too. Raises IllegalReviewStep.
+    """Raise IllegalReviewStep while the app is with the reviewers, for other pages that change reviewed values.
 
     Call it in the transaction that makes the change.
     """
@@ -79,10 +79,10 @@ def save_submission(
     logo: ContentFile[bytes] | None = None,
     remove_logo: bool = False,
 ) -> AppReview:
-    """Write down what is asked for; what is left out stays. `scopes` maps each asked scope to its justification.
+    """Save the draft; omitted values stay. `scopes` maps each requested scope to its justification.
 
     Until an app is verified its own values change at once, since people are told that nobody has looked at them;
-    afterwards only the draft does, and what was approved goes on (specification 5.4). `logo` comes from
+    afterwards only the draft does, and what was approved stays (docs/review.md#for-developers). `logo` comes from
     `oidc.clients.logos.clean_logo`. Raises ValidationError by field, NotAllowed, IllegalReviewStep.
     """
     kept = branding.clean_branding(values)
@@ -111,12 +111,12 @@ def save_branding(client: Client, actor: Account, values: Mapping[str, str], **l
 
 
 def request_scopes(client: Client, actor: Account, scopes: Mapping[str, str]) -> AppReview:
-    """Ask for exactly these scopes, each with its justification: `save_submission` with nothing but them."""
+    """Request exactly these scopes, each with its justification: `save_submission` with nothing else."""
     return save_submission(client, actor, {}, scopes=scopes)
 
 
 def apply_snapshot(client: Client, snapshot: Snapshot) -> None:
-    """Make the values of a snapshot the client's own: those that people see."""
+    """Copy the values of a snapshot to the client, so that people see them."""
     for field in branding.FIELD_VALIDATORS:
         setattr(client, field, snapshot[field])
     client.logo.name = snapshot["logo"]
@@ -125,12 +125,12 @@ def apply_snapshot(client: Client, snapshot: Snapshot) -> None:
 
 def _checked(scopes: Mapping[str, str]) -> dict[str, str]:
     if unknown := set(scopes) - set(REVIEWED_SCOPES):
-        raise ValidationError({"scopes": f"Nobody has to ask for {', '.join(sorted(unknown))}."})
+        raise ValidationError({"scopes": f"No review is needed for {', '.join(sorted(unknown))}."})
     return {scope: clean_text(scopes[scope]) for scope in REVIEWED_SCOPES if scope in scopes}
 
 
 def start_over(client: Client, actor: Account) -> AppReview:
-    """Forget what was changed since the last approval. Raises NotAllowed, IllegalReviewStep."""
+    """Discard the changes since the last approval. Raises NotAllowed, IllegalReviewStep."""
     with transaction.atomic():
         review = draft_of(client, actor)
         review, _ = begin_step(review, actor, "start_over")
@@ -145,16 +145,13 @@ def start_over(client: Client, actor: Account) -> AppReview:
 
 
 def submit(client: Client, actor: Account, text: str = "") -> AppReview:
-    """Send what is asked for to the reviewers, with a note if there is one.
-
-    Raises IncompleteSubmission, IllegalReviewStep.
-    """
+    """Submit the draft, with an optional note. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep."""
     with transaction.atomic():
         return _send(draft_of(client, actor), actor, "submit", Kind.SUBMITTED, text)
 
 
 def resubmit(client: Client, actor: Account, text: str = "") -> AppReview:
-    """Send it again after changes were requested. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep."""
+    """Resubmit after changes were requested. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep."""
     with transaction.atomic():
         return _send(draft_of(client, actor), actor, "resubmit", Kind.RESUBMITTED, text)
 
@@ -164,7 +161,7 @@ def _send(review: AppReview, actor: Account, step: str, kind: str, text: str) ->
     note = clean_text(text)
     snapshot = working_snapshot(review.client)
     if lacking := missing_requirements(review.client, snapshot):
-        raise IncompleteSubmission(f"Not ready to be sent: {'; '.join(item.title.lower() for item in lacking)}.")
+        raise IncompleteSubmission(f"Not ready to be submitted: {'; '.join(item.title.lower() for item in lacking)}.")
     sent = ReviewEntry.objects.filter(
         project=review.client.project_id,
         client=review.client_id,
@@ -172,7 +169,9 @@ def _send(review: AppReview, actor: Account, step: str, kind: str, text: str) ->
         at__gt=clock.now() - timedelta(days=1),
     )
     if sent.count() >= MAX_SUBMISSIONS:
-        raise IllegalReviewStep("This app was sent very often today. Wait a day, and write an answer meanwhile.")
+        raise IllegalReviewStep(
+            "This app was submitted too often today. Try again tomorrow; meanwhile, you can answer."
+        )
     if review.revision == 0:
         review.is_change = review.client.is_verified
     review.baseline = baseline_snapshot(review.client)
@@ -180,7 +179,7 @@ def _send(review: AppReview, actor: Account, step: str, kind: str, text: str) ->
     review.status = Status.SUBMITTED
     review.revision += 1
     review.submitted_at, review.submitted_by = clock.now(), actor
-    # What was decided about the version before is in the timeline.
+    # The decision on the previous revision stays in the timeline.
     review.decided_at = review.decided_by = None
     review.reasons, review.reason_text, review.decisions = [], "", {}
     review.save()
@@ -190,7 +189,7 @@ def _send(review: AppReview, actor: Account, step: str, kind: str, text: str) ->
 
 
 def send_submission(client: Client, actor: Account, text: str = "") -> AppReview:
-    """Submit or resubmit, whichever it is time for. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep."""
+    """Submit or resubmit, depending on the status. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep."""
     review = open_review(client)
     again = review is not None and review.status == Status.CHANGES_REQUESTED
     return resubmit(client, actor, text) if again else submit(client, actor, text)
@@ -198,7 +197,7 @@ def send_submission(client: Client, actor: Account, text: str = "") -> AppReview
 
 @transaction.atomic
 def withdraw(review: AppReview, actor: Account) -> AppReview:
-    """Take a submission back; what was written stays for the next one. Raises NotAllowed, IllegalReviewStep."""
+    """Withdraw a submission; its values stay for the next draft. Raises NotAllowed, IllegalReviewStep."""
     review, side = begin_step(review, actor, "withdraw")
     review.status = Status.WITHDRAWN
     review.decided_at = clock.now()
@@ -209,7 +208,7 @@ def withdraw(review: AppReview, actor: Account) -> AppReview:
 
 @transaction.atomic
 def answer(review: AppReview, actor: Account, text: str) -> ReviewEntry:
-    """Say something in the thread, from either side. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep."""
+    """Add a message to the thread, from either side. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep."""
     review, side = begin_step(review, actor, "answer")
     said = clean_text(text)
     if not said:
@@ -217,9 +216,7 @@ def answer(review: AppReview, actor: Account, text: str) -> ReviewEntry:
     hour_ago = clock.now() - timedelta(hours=1)
     lately = ReviewEntry.objects.filter(review=review, author=actor, kind=Kind.COMMENT, at__gt=hour_ago)
     if side == Side.DEVELOPER and lately.count() >= MAX_COMMENTS:
-        raise IllegalReviewStep(
-            "That were many answers within an hour. Wait a little, and gather what there is to say."
-        )
+        raise IllegalReviewStep("Too many answers within one hour. Try again later.")
     client = review.client
     return record_entry(Kind.COMMENT, side, actor, client.project, client, review, text=said, details=_name(review))
 

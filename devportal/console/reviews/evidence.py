@@ -1,4 +1,4 @@
-"""What reviewers see beside a submission: how the app is used, and which others its name could be taken for."""
+"""Evidence for reviewers: usage of the app, and apps with similar names."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -12,7 +12,7 @@ from oidc.models import Client
 from oidc.names import skeleton
 
 DAYS = 30  # in UTC, today among them
-MAX_PEOPLE = 10_000  # counted no further
+MAX_PEOPLE = 10_000  # people are counted up to this number
 # Bounds of the search for names that are alike. Equal readings and equal beginnings are found by an index among all
 # apps; only the newest verified ones, which are worth imitating, are compared letter by letter.
 MOST_EQUAL = 20
@@ -24,7 +24,7 @@ ALIKE = 0.8
 
 @dataclass(frozen=True)
 class SimilarApp:
-    """Another app, and how alike the names read: 1 is the same."""
+    """Another app, and the similarity of the names: 1 is the same."""
 
     client: Client
     likeness: float
@@ -32,7 +32,7 @@ class SimilarApp:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of an app's use. `error_rate` is None without calls; `people_is_more`: counted no further."""
+    """Usage of an app. `error_rate` is None without calls; `people_is_more`: there are more than counted."""
 
     people: int
     people_is_more: bool
@@ -44,7 +44,7 @@ class Evidence:
 
 
 def collect_evidence(client: Client) -> Evidence:
-    """Return what is known of an app, in a number of statements that grows with nothing."""
+    """Return the evidence on an app, in a fixed number of SQL statements."""
     people = client.connections.order_by()[: MAX_PEOPLE + 1].count()
     # Whole days are read from a table of their own, 30 rows a status however much was called.
     tomorrow = clock.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
@@ -65,7 +65,7 @@ def collect_evidence(client: Client) -> Evidence:
 
 
 def similar_apps(client: Client, name: str) -> list[SimilarApp]:
-    """Return apps of other projects whose names read like `name`, the most alike first."""
+    """Return apps of other projects with names similar to `name`, the most similar first."""
     wanted = skeleton(name)
     if not wanted:
         return []
@@ -83,7 +83,7 @@ def similar_apps(client: Client, name: str) -> list[SimilarApp]:
 
 
 def _likeness(one: str, other: str) -> float:
-    """Return how alike two readings are, 0 to 1; one inside the other counts as nearly the same."""
+    """Return the similarity of two skeletons, 0 to 1; one that contains the other counts as nearly the same."""
     if one == other:
         return 1.0
     shorter, longer = sorted((one, other), key=len)

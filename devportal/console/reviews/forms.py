@@ -1,4 +1,4 @@
-"""Branding and review: what an app says of itself, what it asks for and why."""
+"""Forms of the page Branding and review: branding, requested scopes with justifications, messages."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def _long_text(label: str, help_text: str, rows: int = 3) -> forms.CharField:
 
 
 class BrandingForm(forms.Form):
-    """Everything that a review is about. Only the name must be there; the checklist says what else sending needs."""
+    """All reviewed fields. Only the name is required to save; the checklist says what is required to submit."""
 
     name = forms.CharField(
         label="Name",
@@ -88,7 +88,7 @@ class BrandingForm(forms.Form):
 
     @property
     def scopes(self) -> list[tuple[str, str, BoundField, BoundField]]:
-        """For the template: each scope with its sentence, whether it is asked for, and why."""
+        """For the template: each scope with its title, its checkbox and its justification field."""
         return [
             (scope, SCOPES[scope].title, self[f"ask_{_key(scope)}"], self[f"why_{_key(scope)}"])
             for scope in REVIEWED_SCOPES
@@ -96,7 +96,7 @@ class BrandingForm(forms.Form):
 
     @property
     def changes(self) -> dict[str, Any]:
-        """What `reviews.save` takes, once this is valid."""
+        """The keyword arguments for `reviews.save`, from the valid form."""
         given = self.cleaned_data
         return {
             "values": {field: given[field] for field in FIELD_VALIDATORS},
@@ -106,7 +106,7 @@ class BrandingForm(forms.Form):
         }
 
     def over(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with what is typed here and can be used: for a preview, nothing is saved."""
+        """Return the snapshot updated with the valid values of the form, for a preview; nothing is saved."""
         self.is_valid()
         given = self.cleaned_data
         typed = {field: given[field] for field in FIELD_VALIDATORS if field in given}
@@ -115,12 +115,12 @@ class BrandingForm(forms.Form):
 
 
 def _key(scope: str) -> str:
-    # A dot in an id means something else to style sheets.
+    # No dots in ids: they mean a class in CSS selectors.
     return scope.replace(".", "_")
 
 
 class AnswerForm(forms.Form):
-    """Something for the thread."""
+    """A message in the review's thread."""
 
     text = forms.CharField(
         label="Your answer",

@@ -1,4 +1,4 @@
-"""Logos of drafts and of what was approved: stored once, and deleted when nothing refers to them any more."""
+"""Files of logos, of drafts and of approved values: stored once, deleted when no row refers to them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

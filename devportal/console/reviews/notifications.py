@@ -1,4 +1,4 @@
-"""Mails about reviews: to the project's owners and developers, and to the reviewer who has the app."""
+"""Mails about reviews: to the project's owners and developers, and to the assigned reviewer."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -16,15 +16,15 @@ Kind = ReviewEntry.Kind
 Side = ReviewEntry.Side
 Role = ProjectMember.Role
 
-# What the developers' side is told of, and what the assignee is; `assigned` is between reviewers.
+# Entries that send mails to developers, and those that send one to the assignee.
 TO_DEVELOPERS = frozenset(Kind.values) - {Kind.ASSIGNED}
 TO_ASSIGNEE = frozenset({Kind.ASSIGNED, Kind.RESUBMITTED, Kind.WITHDRAWN, Kind.COMMENT})
 
 
 def notify(entry: ReviewEntry) -> None:
-    """Queue the mails of one step: they are sent if its transaction is committed."""
+    """Queue the mails of one timeline entry in the outbox, in the caller's transaction."""
     context = mail_context(entry)
-    # What a developer says goes to the reviewer; their own team reads it in the console.
+    # A developer's message is mailed to the reviewer only; other members read it in the console.
     if entry.kind in TO_DEVELOPERS and not (entry.kind == Kind.COMMENT and entry.side == Side.DEVELOPER):
         for address in developer_addresses(entry.project):
             outbox.queue_mail(address, f"review_{entry.kind}", context)
@@ -34,7 +34,7 @@ def notify(entry: ReviewEntry) -> None:
 
 
 def developer_addresses(project: Project) -> list[str]:
-    """Return the addresses of those who work on a project, owners and developers."""
+    """Return the verified addresses of a project's owners and developers."""
     members = ProjectMember.objects.filter(
         project=project, role__in=[Role.OWNER, Role.DEVELOPER], account__is_active=True, account__email_verified=True
     )
@@ -42,7 +42,7 @@ def developer_addresses(project: Project) -> list[str]:
 
 
 def mail_context(entry: ReviewEntry) -> dict[str, Any]:
-    """Return what the templates of mails see."""
+    """Return the context of the mail templates."""
     return _context(entry.project, entry.client, entry.kind, entry.reasons, entry.text, entry.details)
 
 
@@ -70,14 +70,14 @@ def _shown(scope: str) -> str:
 
 
 def console_url(project: Project, client: Client | None) -> str:
-    """Return the address of the page in the console where a developer goes on."""
+    """Return the URL of the console page for a developer."""
     if client is None:
         return settings.AUTH_URL + reverse("console:project", args=[project.public_id])
     return settings.AUTH_URL + reverse("console:review", args=[project.public_id, client.client_id])
 
 
 def review_admin_url(review: AppReview | None) -> str:
-    """Return the address of a review on the reviewers' desk."""
+    """Return the URL of a review in the admin."""
     return f"{settings.AUTH_URL}{reverse('admin:index')}console/appreview/{review.pk if review else 0}/change/"
 
 

@@ -1,4 +1,4 @@
-"""The catalogue of reasons: a code for the record, a title for the desk, a text for the developer."""
+"""The catalogue of reasons for decisions: stored code, title for reviewers, text for developers."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -113,9 +113,9 @@ SUSPENSION_REASONS = _table(
 
 
 def validate_reasons(codes: Iterable[str], text: str, table: Mapping[str, ReviewReason] = REASONS) -> list[str]:
-    """Return the codes, each once, in the table's order.
+    """Return the codes without duplicates, in order.
 
-    Raises IncompleteSubmission for none, for one unknown, for no note.
+    Raises IncompleteSubmission for none, an unknown one, or a missing note.
     """
     named = set(codes)
     if not named:
@@ -128,6 +128,6 @@ def validate_reasons(codes: Iterable[str], text: str, table: Mapping[str, Review
 
 
 def reason_texts(codes: Iterable[str]) -> list[str]:
-    """Return what developers read for these codes; one that the catalogue has no more is left out."""
+    """Return the texts for developers of these codes; codes that were removed from the catalogue are skipped."""
     known = {**SUSPENSION_REASONS, **REASONS}
     return [known[code].text for code in codes if code in known and code != OTHER]

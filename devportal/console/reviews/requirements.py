@@ -1,4 +1,4 @@
-"""What a submission needs, checked by itself: no address is ever fetched, reviewers open them."""
+"""The checklist of a submission. It fetches no URL: reviewers open them themselves."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ MIN_JUSTIFICATION_LENGTH = 20  # characters; less says nothing
 
 @dataclass(frozen=True)
 class Requirement:
-    """One line of the checklist. `blocks`: nothing can be sent before it is done; else it is advice."""
+    """One item of the checklist. `blocks`: required to submit; otherwise it is advice."""
 
     code: str
     title: str
@@ -33,7 +33,7 @@ def _is_fine(field: str, value: str) -> bool:
 
 
 def submission_requirements(client: Client, snapshot: Snapshot | None = None) -> list[Requirement]:
-    """Return what is done and what is missing, of what the developer has before them unless `snapshot` is given."""
+    """Return the checklist of `snapshot`, by default of the developer's working values."""
     asked = working_snapshot(client) if snapshot is None else snapshot
     return [*_of_the_text(asked), *_of_the_app(client, asked), *_advice(client, asked)]
 
@@ -115,5 +115,5 @@ def _on_loopback(urls: list[str]) -> bool:
 
 
 def missing_requirements(client: Client, snapshot: Snapshot) -> list[Requirement]:
-    """Return what keeps `snapshot` from being sent."""
+    """Return the blocking items of `snapshot` that are not done."""
     return [item for item in submission_requirements(client, snapshot) if item.blocks and not item.done]

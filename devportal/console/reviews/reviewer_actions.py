@@ -1,4 +1,4 @@
-"""A reviewer's steps: taking an app, deciding on it, taking an approval back, suspending a project."""
+"""Reviewers' steps: assigning, starting, deciding, withdrawing an approval, suspending a project."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -39,7 +39,10 @@ def _record(kind: str, actor: Account, review: AppReview, **more: Any) -> None:
 
 @transaction.atomic
 def assign(review: AppReview, actor: Account, assignee: Account | None) -> AppReview:
-    """Give a review to a reviewer, or to nobody. Raises ReviewNotAllowed (for either of the two), IllegalReviewStep."""
+    """Assign a review to a reviewer, or to nobody.
+
+    Raises ReviewNotAllowed (for actor or assignee), IllegalReviewStep.
+    """
     review, _ = begin_step(review, actor, "assign")
     if assignee is not None and not may_decide(assignee, review.client.project, review):
         raise ReviewNotAllowed(f"{assignee} can't decide on this app.")
@@ -54,7 +57,10 @@ def assign(review: AppReview, actor: Account, assignee: Account | None) -> AppRe
 
 @transaction.atomic
 def start(review: AppReview, actor: Account) -> AppReview:
-    """Begin to look at a submission; who begins takes it if nobody has. Raises ReviewNotAllowed, IllegalReviewStep."""
+    """Start the review of a submission; the actor becomes assignee if there is none.
+
+    Raises ReviewNotAllowed, IllegalReviewStep.
+    """
     review, _ = begin_step(review, actor, "start")
     review.status = Status.IN_REVIEW
     review.assignee = review.assignee or actor
@@ -85,7 +91,7 @@ def request_changes(
 
 @transaction.atomic
 def reject(review: AppReview, actor: Account, *, revision: int, reasons: Iterable[str], text: str = "") -> AppReview:
-    """Refuse a submission with reasons; what was approved goes on.
+    """Reject a submission with reasons; earlier approvals stay.
 
     Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
     """
@@ -102,7 +108,7 @@ def reject(review: AppReview, actor: Account, *, revision: int, reasons: Iterabl
 def approve(
     review: AppReview, actor: Account, *, revision: int, scopes: Mapping[str, bool], text: str = ""
 ) -> AppReview:
-    """Verify the app as it was sent, and approve its scopes one by one: `scopes` decides on each that is asked for.
+    """Verify the app as submitted; `scopes` holds the decision on each requested scope.
 
     Logo, label, cap and scopes change with the commit. A scope that is not asked for any more is approved no more.
     Raises ReviewNotAllowed, IllegalReviewStep, Incomplete; ValidationError for a name that has become reserved.
@@ -110,7 +116,7 @@ def approve(
     review, _ = begin_step(review, actor, "approve")
     require_revision(review, revision)
     if set(scopes) != set(review.snapshot["scopes"]):
-        raise IncompleteSubmission("Decide on each scope that is asked for.")
+        raise IncompleteSubmission("Decide on each requested scope.")
     validate_name(review.snapshot["name"])
     note, client = clean_text(text), review.client
     before = approved_snapshot(client)
@@ -135,7 +141,7 @@ def withdraw_approval(
     reasons: Iterable[str],
     text: str = "",
 ) -> Client:
-    """Take approval back: of `scopes`, or (None) of everything, which makes the app an unverified one again.
+    """Withdraw the approval of `scopes`, or (None) the whole approval, which makes the app unverified again.
 
     Refreshes and calls narrow at once, since both read the client anew. Who uses the app already goes on using it,
     beyond the cap too. Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
@@ -179,7 +185,7 @@ def _locked(project: Project, actor: Account) -> Project:
 
 @transaction.atomic
 def suspend_project(project: Project, actor: Account, *, reasons: Iterable[str], text: str = "") -> Project:
-    """Make every app of a project unavailable and its keys void, within 30 s everywhere (specification 3).
+    """Suspend a project: its apps are unavailable and its API keys refused (docs/review.md#what-decisions-do).
 
     Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
     """

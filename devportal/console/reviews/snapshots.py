@@ -1,4 +1,4 @@
-"""What is asked for, what is in force, and what differs between the two."""
+"""Snapshots of reviewed values: requested, in force, approved last, and their differences."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,22 +21,22 @@ LABELS = {
     "redirect_urls": "Redirect URLs",
     "scopes": "Scopes",
 }
-# Scopes that a developer asks for here, in the order of SCOPES.
+# Scopes that need review, in the order of SCOPES.
 REVIEWED_SCOPES = [scope.name for scope in SCOPES.values() if scope.needs_approval]
 
 
 def open_review(client: Client) -> AppReview | None:
-    """Return the review that is not decided yet (a draft included), None without one."""
+    """Return the undecided review of a client, also a draft; None if there is none."""
     return AppReview.objects.filter(client=client, status__in=AppReview.OPEN).first()
 
 
 def last_approved(client: Client) -> AppReview | None:
-    """Return the newest review that was approved, None without one."""
+    """Return the latest approved review, None if there is none."""
     return AppReview.objects.filter(client=client, status=Status.APPROVED).order_by("-number").first()
 
 
 def client_values(client: Client) -> Snapshot:
-    """Return what people see of the app now: a snapshot's fields but the scopes."""
+    """Return the client's present values as a snapshot without scopes."""
     return {
         **{field: getattr(client, field) for field in FIELD_VALIDATORS},
         "logo": client.logo.name or "",
@@ -45,7 +45,7 @@ def client_values(client: Client) -> Snapshot:
 
 
 def approved_snapshot(client: Client) -> Snapshot:
-    """Return what holds now: the client's own values, and the scopes that it has been approved for."""
+    """Return the client's present values and approved scopes as a snapshot."""
     approved = last_approved(client) if client.approved_scopes else None
     justifications = approved.snapshot.get("scopes", {}) if approved else {}
     return client_values(client) | {
@@ -54,41 +54,41 @@ def approved_snapshot(client: Client) -> Snapshot:
 
 
 def approved_scopes(client: Client) -> list[str]:
-    """Return the scopes beyond the basic ones that the app may ask people for now."""
+    """Return the approved scopes of the client, without the basic ones."""
     approved = client.approved_scopes.split()
     return [scope for scope in REVIEWED_SCOPES if scope in approved]
 
 
 def working_snapshot(client: Client) -> Snapshot:
-    """Return what the developer has before them: what is under way, or what a new draft would begin with."""
+    """Return the developer's working values: of the open review, or those of a new draft."""
     return working_snapshot_of(client, open_review(client))
 
 
 def working_snapshot_of(client: Client, review: AppReview | None) -> Snapshot:
-    """Return what `working_snapshot` does, for who has the open review at hand."""
+    """The same as `working_snapshot`, with the open review given."""
     if review is None:
         return initial_snapshot(client)
     if review.is_frozen:
         return dict(review.snapshot)
-    # What is also changed elsewhere, and counts there at once, is never older here.
+    # Values that are also changed on other pages, and hold there at once, are taken from the client.
     now = {"redirect_urls": list(client.registered_redirect_uris)}
     return {**review.snapshot, **now} if client.is_verified else {**review.snapshot, **now, "name": client.name}
 
 
 def initial_snapshot(client: Client) -> Snapshot:
-    """Return what a new draft begins with: what is in force, and what the last round left unapproved."""
+    """Return the values of a new draft: those in force, with the unapproved changes of the last review."""
     values = approved_snapshot(client)
     last = client.reviews.order_by("-number").first()
     if last is None or last.status not in (Status.WITHDRAWN, Status.REJECTED):
         return values
     if client.is_verified:
         return {**last.snapshot, "redirect_urls": values["redirect_urls"]}
-    # Before approval the client's own values are the newest; the scopes stand in reviews alone.
+    # Before the first approval the client's values are the newest; requested scopes are only in reviews.
     return {**values, "scopes": last.snapshot.get("scopes", {})}
 
 
 def baseline_snapshot(client: Client) -> Snapshot:
-    """Return what a submission is compared with: what was approved last, {} if nothing ever was."""
+    """Return the snapshot that a submission is compared with: the last approved one, {} if there is none."""
     approved = last_approved(client)
     if approved is None:
         return approved_snapshot(client) if client.is_verified else {}
@@ -99,7 +99,7 @@ def baseline_snapshot(client: Client) -> Snapshot:
 
 @dataclass(frozen=True)
 class Difference:
-    """One field that differs; `before` is None where nothing was ever approved."""
+    """One field that differs; `before` is None without an earlier approval."""
 
     field: str
     label: str
@@ -108,7 +108,7 @@ class Difference:
 
 
 def differences(review: AppReview) -> list[Difference]:
-    """Return what a review asks to change against what was approved last, field by field."""
+    """Return the differences between a review's snapshot and its baseline, field by field."""
     before = review.baseline if review.revision else baseline_snapshot(review.client)
     asked = review.snapshot
     pairs = [(field, label, before.get(field), asked.get(field)) for field, label in LABELS.items()]
@@ -116,7 +116,7 @@ def differences(review: AppReview) -> list[Difference]:
 
 
 def has_changes(client: Client, snapshot: Snapshot) -> bool:
-    """Tell whether there is something to review: always, until the app is verified."""
+    """Return whether there is something to review; always true for an unverified app."""
     if not client.is_verified:
         return True
     now = client_values(client)

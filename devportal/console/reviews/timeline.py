@@ -1,4 +1,4 @@
-"""The timeline of an app, and everybody's being told: an entry, an audit event and mails for each step."""
+"""The timeline of a review: each step adds an entry, an audit event, and mails."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -17,17 +17,14 @@ from oidc.models import Client, Project
 Kind = ReviewEntry.Kind
 Side = ReviewEntry.Side
 
-# What is done to a project has the names that it has wherever it is done.
+# Audit actions on projects, which have the same names as elsewhere.
 ACTIONS: dict[str, str] = {Kind.SUSPENDED: "project.suspended", Kind.SUSPENSION_LIFTED: "project.suspension_lifted"}
 MAX_TEXT_LENGTH = 4000  # characters of a note, an answer or a justification
 MAX_SHOWN = 200
 
 
 def clean_text(text: str) -> str:
-    """Return what somebody wrote without the space around it and control characters.
-
-    Raises IncompleteSubmission if it is too long.
-    """
+    """Return the text stripped, without control characters. Raises IncompleteSubmission if it is too long."""
     kept = "".join(letter for letter in text.replace("\r\n", "\n") if letter >= " " or letter in "\n\t").strip()
     if len(kept) > MAX_TEXT_LENGTH:
         raise IncompleteSubmission(f"Write at most {MAX_TEXT_LENGTH} characters.")
@@ -75,7 +72,7 @@ def record_entry(
 
 @receiver(exporting)
 def export_review_texts(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
-    """Return what the person wrote in reviews, for their own export."""
+    """Return the person's messages in reviews, for the data export."""
     rows = ReviewEntry.objects.filter(author=account).exclude(text="").select_related("client", "project")
     return {
         "written_in_reviews": [
@@ -92,7 +89,7 @@ def export_review_texts(sender: Any, account: Account, **kwargs: Any) -> dict[st
 
 
 def timeline(client: Client) -> list[ReviewEntry]:
-    """Return what happened in the reviews of an app and to its project, oldest first; the newest 200."""
+    """Return the timeline of an app and its project, oldest first; at most the newest 200 entries."""
     rows = ReviewEntry.objects.filter(project=client.project_id, client=client) | ReviewEntry.objects.filter(
         project=client.project_id, client=None
     )

@@ -1,4 +1,4 @@
-"""Branding and review of a client: what its developer writes, sends and answers, and how people would see it."""
+"""The page Branding and review of a client, previews of its consent page, and unpublished logos."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -23,7 +23,7 @@ from oidc.models import Client, ProjectMember
 from oidc.projects.roles import Role, lock_for_change
 from oidc.views.logos import send_logo
 
-# What a developer has to do something about.
+# Entries that a developer has to respond to.
 UNWELCOME = (
     ReviewEntry.Kind.CHANGES_REQUESTED,
     ReviewEntry.Kind.REJECTED,
@@ -33,7 +33,7 @@ UNWELCOME = (
 
 @console_page("GET", "HEAD", "POST")
 def review(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
-    """…/review: everything about the review of an app on one page; its forms name their step."""
+    """…/review: draft, checklist, preview and timeline of a review; each form names its step."""
     at_least = Role.DEVELOPER if request.method == "POST" else Role.VIEWER
     seat, client = get_client(request, project_id, client_id, at_least)
     if request.method != "POST":
@@ -79,7 +79,7 @@ def _page(
 
 
 def _answers(under_way: AppReview | None, entries: list[ReviewEntry]) -> list[tuple[ReviewEntry, list[str]]]:
-    """Return what reviewers said last, with its reasons in words, while it waits for the developer to act on it."""
+    """Return the reviewers' latest entries with the texts of their reasons, while the developer has to respond."""
     if under_way is not None and under_way.is_frozen:
         return []
     aside = (ReviewEntry.Kind.COMMENT, ReviewEntry.Kind.ASSIGNED)
@@ -97,7 +97,7 @@ def _back(client: Client) -> HttpResponse:
 
 
 def _developing(seat: Membership) -> AbstractContextManager[ProjectMember]:
-    """Lock the project, as a step of a developer: before the client, which the review locks."""
+    """Lock the project for a developer's step, before the review locks the client."""
     return lock_for_change(seat.project, seat.account, Role.DEVELOPER)
 
 
@@ -118,11 +118,11 @@ def _saved(request: HttpRequest, seat: Membership, client: Client, form: Brandin
     if request.POST.get("step") == "send":
         with _developing(seat):
             reviews.send_submission(client, seat.account, form.cleaned_data["note"])
-        messages.success(request, "Sent to the reviewers. You get a mail when they answer.")
+        messages.success(request, "Submitted for review. You get a mail when the reviewers answer.")
     elif client.is_verified:
-        messages.success(request, "Saved as a draft. People go on seeing what was approved until this is.")
+        messages.success(request, "Saved as a draft. People see the approved values until the draft is approved.")
     else:
-        messages.success(request, "Saved. Send it when the checklist is done.")
+        messages.success(request, "Saved. Submit it when the checklist is done.")
     return _back(client)
 
 
@@ -133,14 +133,14 @@ def _preview(request: HttpRequest, seat: Membership, client: Client) -> HttpResp
 def _start_over(request: HttpRequest, seat: Membership, client: Client) -> HttpResponse:
     with _developing(seat):
         reviews.start_over(client, seat.account)
-    messages.success(request, "The draft is what was approved again.")
+    messages.success(request, "The changes since the last approval are discarded.")
     return _back(client)
 
 
 def _withdraw(request: HttpRequest, seat: Membership, client: Client) -> HttpResponse:
     with _developing(seat):
         reviews.withdraw(_under_way(client), seat.account)
-    messages.success(request, "Withdrawn. You can change it now, and send it again.")
+    messages.success(request, "Withdrawn. You can edit it now, and submit it again.")
     return _back(client)
 
 
@@ -150,7 +150,7 @@ def _answer(request: HttpRequest, seat: Membership, client: Client) -> HttpRespo
         return _page(request, seat, client, answer=form)
     with _developing(seat):
         reviews.answer(_under_way(client), seat.account, form.cleaned_data["text"])
-    messages.success(request, "Your answer is in the thread.")
+    messages.success(request, "Your answer is sent.")
     return _back(client)
 
 
@@ -171,7 +171,7 @@ STEPS: Mapping[str, Callable[[HttpRequest, Membership, Client], HttpResponse]] =
 }
 
 
-# --- What reviewers see too ---
+# --- For members and reviewers ---
 
 
 def _for_members_and_reviewers(request: HttpRequest, project_id: str, client_id: str) -> Client:
@@ -188,19 +188,19 @@ def _for_members_and_reviewers(request: HttpRequest, project_id: str, client_id:
 
 @console_page()
 def review_preview(request: HttpRequest, project_id: str, client_id: str, number: int) -> HttpResponse:
-    """…/review/preview/<number>: the consent page before and after, as one submission asks for it."""
+    """…/review/preview/<number>: the consent page before and after one submission."""
     client = _for_members_and_reviewers(request, project_id, client_id)
     found = get_object_or_404(AppReview, client=client, number=number)
     assert isinstance(request.user, Account)
     if found.status == AppReview.Status.DRAFT and not is_member(request.user, client.project):
-        raise Http404  # never sent: for nobody but its writers
+        raise Http404  # a draft, which reviewers may not see
     previews = consent_preview.consent_previews(client, found.snapshot, request.user)
     return render_page(request, "console/review_preview.html", app=client, review=found, previews=previews)
 
 
 @console_page()
 def review_logo(request: HttpRequest, project_id: str, client_id: str, version: str) -> HttpResponse:
-    """…/review/logo/<version>.webp: a logo that may wait for review, for the project and for reviewers alone."""
+    """…/review/logo/<version>.webp: a logo, also an unapproved one, for members and reviewers only."""
     client = _for_members_and_reviewers(request, project_id, client_id)
     name = logos.find_logo(client, version)
     if name is None:

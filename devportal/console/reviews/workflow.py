@@ -1,4 +1,4 @@
-"""Who may take which step of a review, from where, and where it leads: one table, and the check of it."""
+"""The state machine of app review: steps, their states, and who may take them (docs/review.md#for-reviewers)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,20 +23,20 @@ _OWN = "a project of their own, also after leaving it"
 
 
 class IllegalReviewStep(Exception):
-    """The review is not where this step starts from; the argument is a sentence for the reader."""
+    """The step is not possible in the review's status; the argument is a message for the person."""
 
 
 class IncompleteSubmission(IllegalReviewStep):
-    """Something is missing without which the step can't be taken; the argument says what."""
+    """Something required for the step is missing; the argument says what."""
 
 
 class ReviewNotAllowed(Exception):
-    """The step is not for this person, wherever the review is; the argument is a sentence for the reader."""
+    """The person may not take the step, whatever the status; the argument is a message for the person."""
 
 
 @dataclass(frozen=True)
 class ReviewStep:
-    """A step of one side or of both, the states it starts from, and the one it leads to (None: it stays)."""
+    """A step: the sides that may take it, the statuses it starts from, and its result (None: unchanged)."""
 
     sides: tuple[str, ...]
     starts: tuple[str, ...]
@@ -58,21 +58,21 @@ REVIEW_STEPS: Mapping[str, ReviewStep] = {
 }
 
 
-# --- Who stands on which side ---
+# --- Permissions ---
 
 
 def may_review(account: Account) -> bool:
-    """Tell whether this person reviews apps at all; a superuser does."""
+    """Return whether this person is a reviewer or superuser."""
     return is_reviewer(account)
 
 
 def is_member(account: Account, project: Project) -> bool:
-    """Tell whether this person has any role in the project."""
+    """Return whether this person is a member of the project, in any role."""
     return ProjectMember.objects.filter(project=project, account=account).exists()
 
 
 def is_involved(account: Account, project: Project, review: AppReview | None = None) -> bool:
-    """Tell whether somebody has a part of their own in what is decided on, so that others have to decide.
+    """Return whether this person has a conflict of interest, so that somebody else has to decide.
 
     In a review that is who submitted it, wrote in it as its developer, or was a member of the project at any time since
     its draft was begun: leaving first helps nobody. In what concerns a whole app or project (`review` is None) it is
@@ -90,7 +90,7 @@ def is_involved(account: Account, project: Project, review: AppReview | None = N
 
 
 def side_of(account: Account, project: Project, review: AppReview | None = None) -> str | None:
-    """Return the side on which somebody stands in a project's reviews, or in one of them; None for neither.
+    """Return this person's side in a project's reviews, or in one of them; None for neither.
 
     Members stand on the developers' side and never on the other, whatever else they are; a viewer among them only
     reads. Who has left stands on no side where they are still involved.
@@ -104,18 +104,18 @@ def side_of(account: Account, project: Project, review: AppReview | None = None)
 
 
 def may_decide(account: Account, project: Project, review: AppReview | None = None) -> bool:
-    """Tell whether this person may take a reviewer's steps in this project, or in one review of it."""
+    """Return whether this person may take reviewers' steps in this project, or in one review of it."""
     return side_of(account, project, review) == Side.REVIEWER
 
 
 def require_reviewer(account: Account, project: Project) -> None:
-    """Raise ReviewNotAllowed for anybody who may not decide on this project."""
+    """Raise ReviewNotAllowed unless this person may decide on this project."""
     if not may_decide(account, project):
         raise ReviewNotAllowed(f"Only reviewers decide on this, and nobody on {_OWN}.")
 
 
 def require_suspender(account: Account, project: Project) -> None:
-    """Raise ReviewNotAllowed for whoever may not suspend this project: reviewers and operators may, no member of it."""
+    """Raise ReviewNotAllowed unless this person may suspend the project: reviewers and operators not involved in it."""
     if is_involved(account, project) or not (is_reviewer(account) or is_operator(account)):
         raise ReviewNotAllowed(
             "Only reviewers and operators do this, and nobody to a project of their own, also after leaving it."
@@ -123,7 +123,7 @@ def require_suspender(account: Account, project: Project) -> None:
 
 
 def require_developer(account: Account, project: Project) -> None:
-    """Raise ReviewNotAllowed for anybody who may not edit this project's apps."""
+    """Raise ReviewNotAllowed unless this person may edit this project's apps."""
     if side_of(account, project) != Side.DEVELOPER:
         raise ReviewNotAllowed("Only owners and developers of the project do this.")
 
@@ -134,7 +134,7 @@ def steps_for(review: AppReview, account: Account) -> list[str]:
     return [name for name, step in REVIEW_STEPS.items() if side in step.sides and review.status in step.starts]
 
 
-# --- Taking a step ---
+# --- Steps ---
 
 
 def lock_client(client: Client) -> Client:
@@ -147,7 +147,7 @@ def lock_client(client: Client) -> Client:
 
 
 def begin_step(review: AppReview, actor: Account, name: str) -> tuple[AppReview, str]:
-    """Return the review, read anew under the lock of its client, and the actor's side, if the step may be taken.
+    """Lock the client, read the review anew, and check the step; return the review and the actor's side.
 
     Call it inside a transaction. Of two people at once, the second sees what the first did. Raises ReviewNotAllowed,
     IllegalReviewStep.
@@ -178,6 +178,6 @@ def _why_not(review: AppReview, name: str) -> str:
 
 
 def require_revision(review: AppReview, seen: int) -> None:
-    """Refuse a decision on something else than what the reviewer saw. Raises IllegalReviewStep."""
+    """Raise IllegalReviewStep if the developer has submitted another revision than the reviewer saw."""
     if review.revision != seen:
         raise IllegalReviewStep("The developer sent a new version after you opened this page; look at it first.")

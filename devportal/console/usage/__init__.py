@@ -1,1 +1,1 @@
-"""The usage page: which stretch of time, what is shown of it, and the same as CSV."""
+"""The usage page: its query parameters, its report, and the CSV file."""

@@ -1,4 +1,4 @@
-"""Usage as CSV, line by line: as much memory for a year as for an hour."""
+"""Usage as CSV, streamed line by line."""
 
 import csv
 from collections.abc import Iterator
@@ -11,29 +11,29 @@ from devportal.console.usage.query import UsageQuery
 from oidc.models import Client, Project
 
 _HEADER = ("endpoint", "status", "error", "client_id", "client", "key_id", "key", "requests")
-# What a spreadsheet would take for the beginning of a formula (OWASP: CSV injection).
+# First characters of spreadsheet formulas (OWASP: CSV injection).
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001  (full-width ones, too)
 
 
 def escape_cell(text: str) -> str:
-    """Return a text as no spreadsheet runs it."""
+    """Return a text escaped against CSV injection."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def iso_time(moment: datetime) -> str:
-    """Return a time in UTC, as every program reads it."""
+    """Return a time in UTC in ISO 8601."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class _Echo:
-    """Hands back what is written to it."""
+    """A file-like object whose `write` returns the text, for csv.writer."""
 
     def write(self, text: str) -> str:
         return text
 
 
 def csv_lines(project: Project, asked: UsageQuery) -> Iterator[str]:
-    """Yield the file: what the page counts, in the unit that it counts by, one kind of call a line."""
+    """Yield the lines of the file: one per kind of call and unit of time."""
     since, until = asked.bounds()
     clients = dict(Client.objects.filter(project=project).values_list("client_id", "name"))
     keys = dict(ApiKey.objects.filter(project=project).values_list("public_id", "name"))
@@ -47,6 +47,6 @@ def csv_lines(project: Project, asked: UsageQuery) -> Iterator[str]:
 
 
 def file_name(project: Project, asked: UsageQuery) -> str:
-    """Return what the file is called: of which project, which stretch of time, and until when."""
+    """Return the file name, with project, time range and end."""
     _, until = asked.bounds()
     return f"usage-{project.public_id}-{asked.span.name}-until-{until:%Y%m%dT%H%MZ}.csv"

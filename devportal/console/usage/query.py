@@ -1,4 +1,4 @@
-"""What the address of the usage page asks for: a stretch of time, and what to narrow it to."""
+"""Query parameters of the usage page: time range and filters."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,7 +11,7 @@ from devportal.lib import clock
 
 @dataclass(frozen=True)
 class TimeRange:
-    """A stretch of time up to now: `bars` bars of `step`, made of what is counted by `unit`.
+    """A time range up to now: `bars` bars of length `step`, read from counts by `unit`.
 
     Bars begin at full minutes, hours or midnights in UTC; the last one is not over yet.
     """
@@ -25,7 +25,7 @@ class TimeRange:
     whole: timedelta
 
     def bounds(self, now: datetime) -> tuple[datetime, datetime]:
-        """Return from when, and before when, it counts."""
+        """Return start (inclusive) and end (exclusive)."""
         seconds = int(now.timestamp())
         until = datetime.fromtimestamp(seconds - seconds % self._ends_on + self._ends_on, UTC)
         return until - self.whole, until
@@ -48,7 +48,7 @@ _LONGEST = {"endpoint": 32, "client": 255, "key": 16}
 
 @dataclass(frozen=True)
 class UsageQuery:
-    """A stretch of time, and the endpoint, client and key to narrow it to ("" for all of them)."""
+    """The time range, and the filters by endpoint, client and key ("" for all)."""
 
     span: TimeRange
     endpoint: str = ""
@@ -57,14 +57,14 @@ class UsageQuery:
 
     @classmethod
     def of(cls, request: HttpRequest) -> "UsageQuery":
-        """Return what an address asks for; what nothing could ever be counted under is left out."""
+        """Parse the query parameters; impossible values are ignored."""
         given = {name: request.GET.get(name, "") for name in _LONGEST}
         proper = {name: text for name, text in given.items() if len(text) <= _LONGEST[name] and "\x00" not in text}
         return cls(_BY_NAME.get(request.GET.get("range", ""), _BY_NAME["24h"]), **proper)
 
     @property
     def only(self) -> dict[str, str]:
-        """The same as columns of what is counted (api/usage/store.py)."""
+        """The filters as columns of the usage tables (api/usage/store.py)."""
         columns = {"endpoint": self.endpoint, "client": self.client, "credential": self.key}
         return {name: value for name, value in columns.items() if value}
 
@@ -72,6 +72,6 @@ class UsageQuery:
         return self.span.bounds(clock.now())
 
     def address(self, **changes: str) -> str:
-        """Return the query string of the same question with some answers changed; "" takes one away."""
+        """Return the query string with some parameters changed; "" removes one."""
         parts = {"range": self.span.name, "endpoint": self.endpoint, "client": self.client, "key": self.key} | changes
         return f"?{urlencode({name: value for name, value in parts.items() if value})}"

@@ -1,4 +1,4 @@
-"""What the usage page shows: the chart, and tables by endpoint, client, key and error."""
+"""The report of the usage page: the chart, and tables by endpoint, client, key and error."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from devportal.lib import clock
 from oidc.models import Client, Project
 
 MAX_ROWS = 25
-# The limit is drawn once the bars come near it; else they would be too small to see.
+# The limit is drawn only if the bars come near it; otherwise they would be too small to see.
 _NEAR = 4
-# Name and look of each class of answers, from the bottom of a bar to its top.
+# Label and look of each status class, from the bottom of a bar to its top.
 STATUS_CLASSES = (("2xx and 3xx", "good"), ("4xx", "client-error"), ("429", "limited"), ("5xx", "server-error"))
 
 
 def status_class(status: int) -> int:
-    """Return the place of a status among STATUS_CLASSES."""
+    """Return the index of a status in STATUS_CLASSES."""
     if status == 429:
         return 2
     return 0 if status < 400 else 1 if status < 500 else 3
@@ -31,20 +31,20 @@ def status_class(status: int) -> int:
 
 @dataclass(frozen=True)
 class UsageRow:
-    """One row of a table: what was counted, how many calls, how many of them refused or failed, and how long."""
+    """One row of a table: label, calls, errors, latencies."""
 
     name: str
     calls: int
     errors: int
     latencies: Sequence[int]
-    # The query string that narrows the page to it; the address of its own page; what stands beside its name.
+    # Query string of the filter; URL of its own page; a note beside its name.
     narrow: str = ""
     page: str = ""
     note: str = ""
 
     @property
     def share(self) -> str:
-        """How many of the calls were errors, in percent."""
+        """The error rate, in percent."""
         return format_percent(self.errors, self.calls)
 
     @property
@@ -73,7 +73,7 @@ class UsageReport:
 
 
 def format_percent(part: int, whole: int) -> str:
-    """Return a share as people read it; what is there is never 0 %, and what is missing never 100 %."""
+    """Format a share in percent; a nonzero part is never "0 %", and an incomplete one never "100 %"."""
     share = 100 * part / whole if whole else 0
     if 0 < share < 0.1:
         return "< 0.1 %"
@@ -83,7 +83,7 @@ def format_percent(part: int, whole: int) -> str:
 
 
 def format_quantile(latencies: Sequence[int], hundredth: int) -> str:
-    """Return the upper edge of the class that holds this quantile: so long did it take at most."""
+    """Return the upper edge of the latency class that holds this percentile, as text."""
     total = sum(latencies)
     if not total:
         return "–"  # noqa: RUF001  (a dash in a table)
@@ -96,7 +96,7 @@ def format_quantile(latencies: Sequence[int], hundredth: int) -> str:
 
 
 def usage_report(project: Project, asked: UsageQuery) -> UsageReport:
-    """Return what a project's usage page shows."""
+    """Return the report of a project's usage page."""
     since, until = asked.bounds()
     kinds = store.series(project, since, until, "endpoint", "status", "code", **asked.only)
     chart = _chart(project, asked, since, until)
@@ -217,7 +217,7 @@ def _keys(project: Project, asked: UsageQuery, rows: Sequence[Mapping[str, Any]]
 
 
 def range_choices(asked: UsageQuery) -> list[dict[str, Any]]:
-    """Return the stretches of time to choose from."""
+    """Return the time ranges to choose from."""
     return [
         {"label": span.label, "address": asked.address(range=span.name), "is_current": span is asked.span}
         for span in TIME_RANGES
@@ -225,7 +225,7 @@ def range_choices(asked: UsageQuery) -> list[dict[str, Any]]:
 
 
 def active_filters(asked: UsageQuery, report: UsageReport) -> list[dict[str, str]]:
-    """Return what the page is narrowed to, each with the address without it."""
+    """Return the active filters, each with the URL without it."""
     client = report.clients[0].name if asked.client and report.clients else asked.client
     key = report.keys[0].name if asked.key and report.keys else asked.key
     given = (

@@ -1,4 +1,4 @@
-"""How much a project calls the API."""
+"""The usage page of a project, and its CSV file."""
 
 from django.conf import settings
 from django.http import HttpRequest, StreamingHttpResponse
@@ -12,7 +12,7 @@ from devportal.console.usage.query import UsageQuery
 
 @console_page()
 def usage(request: HttpRequest, project_id: str) -> HttpResponseBase:
-    """GET …/usage?range=…&endpoint=…&client=…&key=…: how much, by whom, and how it went."""
+    """GET …/usage?range=…&endpoint=…&client=…&key=…: chart and tables."""
     seat = get_membership(request, project_id)
     asked = UsageQuery.of(request)
     found = report.usage_report(seat.project, asked)

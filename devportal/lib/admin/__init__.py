@@ -1,1 +1,1 @@
-"""What every page of the admin shares, whatever floor its model stands on."""
+"""Base classes of the admin pages of all apps: lists, actions, audit, theme."""

@@ -1,6 +1,6 @@
-"""What can be done with one row beside editing it: a button, a page that names the consequence, and a form.
+"""Admin actions on one row: a button, a confirmation page that names the consequence, and a form.
 
-Nothing is done by opening an address, and nothing without its consequence having been on the page.
+A GET never changes anything: the action is done by the POST of its confirmation page.
 """
 
 from collections.abc import Callable
@@ -16,11 +16,11 @@ MAX_TEXT_LENGTH = 2000
 
 
 class ActionRefused(Exception):
-    """What was asked for can't be done; the text says why, to the person who asked."""
+    """The action can't be done; the text is the message for the person."""
 
 
 class ActionForm(forms.Form):
-    """The form of an act; as it is, one that needs no more than a yes."""
+    """Base form of an action; without fields, for actions that only need a confirmation."""
 
     def __init__(self, data: Any = None, *, request: HttpRequest, row: Any) -> None:
         self.request, self.row = request, row
@@ -28,7 +28,7 @@ class ActionForm(forms.Form):
 
 
 class ReasonForm(ActionForm):
-    """An act that says why; the reason stands in the audit."""
+    """Form of an action that requires a reason, which is stored in the audit event."""
 
     reason = forms.CharField(max_length=MAX_TEXT_LENGTH, widget=UnfoldAdminTextareaWidget({"rows": 3}))
 
@@ -39,7 +39,7 @@ def _always(request: HttpRequest, row: Any) -> bool:
 
 @dataclass(frozen=True)
 class RowAction:
-    """One thing that can be done with a row.
+    """An action on a row.
 
     `do` gets the request, the row and the valid form. It returns what to say when it is done, or an answer of its
     own such as a download; it raises Refused when it can't be done. With a `preview` it takes two steps: what the
@@ -51,7 +51,7 @@ class RowAction:
     consequence: str | Callable[[Any], str]
     do: Callable[[HttpRequest, Any, Any], str | HttpResponse]
     form: type[ActionForm] = ActionForm
-    # Whose has_…_permission is asked: who may not do this to the row doesn't see the button either.
+    # Checked by has_<permission>_permission: without it, the button is not shown either.
     permission: str = "act"
     is_open: Callable[[HttpRequest, Any], bool] = _always
     # What is sent by it, as (heading, text) pairs: shown before it is done, with the form's answers fixed.

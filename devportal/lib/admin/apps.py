@@ -1,4 +1,4 @@
-"""The admin as an app: Django's, with our site."""
+"""App config of the admin: Django's, with our AdminSite."""
 
 from django.contrib.admin.apps import AdminConfig
 

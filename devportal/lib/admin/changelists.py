@@ -1,4 +1,4 @@
-"""Lists of tables with millions of rows: paged by key, never counted, never sorted by a column without an index."""
+"""Keyset pagination for admin lists of large tables: no COUNT, no sorting by columns without an index."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from unfold.views import ChangeList
 from devportal.lib.storable import LARGEST_KEY
 
 OLDER, NEWER = "older_than", "newer_than"
-# A field that offers rows to choose from pages through this many at most; who looks for another one types more.
+# Most rows that an autocomplete field pages through; for others, type more of the name.
 MAX_ROWS = 2000
 
 
 class BoundedPaginator(Paginator):  # type: ignore[type-arg]
-    """For fields that offer rows to choose from: knows no count, and goes no further than 2,000 rows."""
+    """Paginator of autocomplete fields: without COUNT, and for at most 2,000 rows."""
 
     template_name = "admin/older_newer.html"  # the theme puts it below the list
 
@@ -26,7 +26,7 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]
 
 
 class KeysetChangeList(ChangeList):  # type: ignore[misc]  # the library is untyped
-    """The newest rows first; from there on the rows older, or newer, than the one at the page's edge.
+    """ChangeList with keyset pagination, newest rows first: links to older and newer rows instead of page numbers.
 
     A page costs the same however far it is from the first: `pk < key ORDER BY pk DESC LIMIT n`.
     """
@@ -36,7 +36,7 @@ class KeysetChangeList(ChangeList):  # type: ignore[misc]  # the library is unty
     newer: int | None = None
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
-        """Take the key out of the parameters first: it filters nothing, and no link is to carry it on."""
+        """Remove the key from the parameters first: it is no filter, and links must not repeat it."""
         if self._keys is None:
             keys = [self.params.pop(name, None) for name in (OLDER, NEWER)]
             for name in (OLDER, NEWER):
@@ -68,7 +68,7 @@ class KeysetChangeList(ChangeList):  # type: ignore[misc]  # the library is unty
                 rows = rows[:size][::-1]
                 self.older, self.newer = rows[-1].pk, rows[0].pk
                 return rows
-            # Too few to fill a page: they are all on the first one.
+            # Fewer than a page: all of them are on the first one.
             older_than = None
         found = self.queryset if older_than is None else self.queryset.filter(pk__lt=older_than)
         rows = list(found[: size + 1])
@@ -80,12 +80,12 @@ class KeysetChangeList(ChangeList):  # type: ignore[misc]  # the library is unty
 
     @property
     def older_url(self) -> str:
-        """Where the rows before these are; empty when these are the oldest."""
+        """The URL of the page with older rows; "" if there are none."""
         return "" if self.older is None else self.get_query_string({OLDER: self.older})
 
     @property
     def newer_url(self) -> str:
-        """Where the rows after these are; empty on the first page."""
+        """The URL of the page with newer rows; "" on the first page."""
         return "" if self.newer is None else self.get_query_string({NEWER: self.newer})
 
     @property
@@ -94,7 +94,7 @@ class KeysetChangeList(ChangeList):  # type: ignore[misc]  # the library is unty
 
 
 class ShortChangeList(ChangeList):  # type: ignore[misc]
-    """All of a short table, in its own order."""
+    """ChangeList of a small table: all rows on one page, in the model's order."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)

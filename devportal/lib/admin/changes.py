@@ -1,4 +1,4 @@
-"""What a form of the admin changed, as the audit keeps it: each field before and after."""
+"""Audit events for changes made with admin forms: each changed field, before and after."""
 
 from typing import Any
 
@@ -21,9 +21,9 @@ def change_event(action: str, page: Any, actor: int, row: Any, fields: Any = Non
 def form_changes(
     form: Any, formsets: Any, private: tuple[str, ...] = ()
 ) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Return the fields before and after, of a form and of the rows below it; None when nothing changed.
+    """Return the changed fields before and after, of a form and its inline rows; None if nothing changed.
 
-    Of the `private` fields of the form it says that they changed, without what they hold.
+    Of `private` fields the values are left out: only that they changed.
     """
     before: dict[str, Any] = {}
     after: dict[str, Any] = {}
@@ -50,9 +50,9 @@ def _compare(form: Any, names: list[str], prefix: str, before: dict[str, Any], a
 
 
 def plain_value(value: Any) -> Any:
-    """Return what JSON can hold, no more of a long text than one can read, and people by their keys alone.
+    """Return a JSON-serializable form of a value: long texts shortened, people by their keys.
 
-    The trail outlives them, and nobody could find their names in it to take them out.
+    Keys, because the audit trail outlives accounts, and names could not be found in it to remove them.
     """
     if value is None or isinstance(value, bool | int | float):
         return value
@@ -62,7 +62,7 @@ def plain_value(value: Any) -> Any:
 
 
 def _people(row: Model) -> list[str] | None:
-    """Return the keys of the people that a row is of, None if it is of nobody."""
+    """Return the account keys that a row refers to, None if it refers to no account."""
     person = get_user_model()
     if isinstance(row, person):
         return []

@@ -1,4 +1,4 @@
-"""Form fields of the admin that refuse in words what Django's would fail at: odd JSON, moments and keys."""
+"""Admin form fields with validation errors where Django's would raise: JSON, datetimes and keys out of range."""
 
 import json
 from collections.abc import Callable
@@ -16,9 +16,9 @@ from devportal.lib.storable import LARGEST_KEY, check_json, check_moment
 
 
 class StorableJSONField(forms.JSONField):
-    """JSON that can be stored and shown again; Django's field fails at great depth, and at very long numbers.
+    """JSONField that rejects JSON which can't be stored: too deep, or with very long numbers.
 
-    `when_empty` makes what is meant by nothing, and by JSON's null: None unless the column wants something.
+    `when_empty` is a factory of the value for an empty field and for null (default: None).
     """
 
     def __init__(self, *args: Any, when_empty: Callable[[], Any] = lambda: None, **kwargs: Any) -> None:
@@ -38,7 +38,7 @@ class StorableJSONField(forms.JSONField):
         return found
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        """Return what the form shows again: what was typed, if it is no JSON."""
+        """Return the value to show again: the typed text if it is not valid JSON."""
         try:
             shown = super().bound_data(data, initial)
             check_json(shown)
@@ -49,20 +49,20 @@ class StorableJSONField(forms.JSONField):
 
 
 def is_key(value: Any) -> bool:
-    """Tell whether a text is a number that a key can be."""
+    """Return whether a text is an integer in the range of primary keys."""
     text = str(value)
     return text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= LARGEST_KEY
 
 
 class KeySelect(AutocompleteSelect):
-    """Shows again what was chosen, and nothing for what is no key: Django's would ask the database for any text."""
+    """Autocomplete select that ignores invalid keys; Django's would query the database with any text."""
 
     def optgroups(self, name: str, value: Any, attr: Any = None) -> Any:
         return super().optgroups(name, [each for each in value if is_key(each)], attr)
 
 
 class RowsFormSet(PaginationInlineFormSet):  # type: ignore[misc]  # the library is untyped
-    """The rows below a row, page by page; what is no number of a page asks for the first one."""
+    """Inline formset with paging; an invalid page number shows the first page."""
 
     def get_page_num(self) -> int:
         for given in (self.request.GET, self.request.POST):
@@ -73,7 +73,7 @@ class RowsFormSet(PaginationInlineFormSet):  # type: ignore[misc]  # the library
 
 
 class StorableFields:
-    """For pages and rows of the admin: what their forms take can be stored."""
+    """Mixin of admin pages and inlines: their forms accept only values that the database can store."""
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if isinstance(db_field, models.JSONField):

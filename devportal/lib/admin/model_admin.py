@@ -1,4 +1,4 @@
-"""The pages of one model in the admin: lists that stay quick, acts beside editing, and every change in the audit."""
+"""ModelAdmin base classes: keyset-paged lists, indexed search, actions with confirmation, and audit events."""
 
 from typing import Any, ClassVar, TypeVar
 
@@ -31,7 +31,7 @@ Below = TypeVar("Below", bound=Model)
 
 
 class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # type: ignore[misc]  # the library is untyped
-    """What every page of the admin shares.
+    """Base of all admin pages.
 
     Lists count nothing, are paged by key, newest first, and are searched through `find` alone, which names columns
     with an index. A query string filters by `list_filter` and `narrowed_by` and nothing else: any other column of
@@ -46,27 +46,27 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
     sortable_by = ()
     actions = None
     ordering: ClassVar[tuple[str, ...]] = ("-pk",)
-    # False for the few tables that are short, have an order of their own and no need of pages.
+    # False for small tables, which are shown on one page in their own order.
     is_long = True
-    # Says what the search looks for; a page with none has no search.
+    # The help text of the search; without one, the list has no search.
     search_help_text: ClassVar[str | None] = None
     # Foreign keys by which links of other pages narrow this list.
     narrowed_by: tuple[str, ...] = ()
     # Lists that a row's page links to: title, model as in the admin's addresses, and its key that points here.
     leads_to: tuple[tuple[str, str, str], ...] = ()
-    # Done with one row, and with the list as a whole (there the row is None).
+    # Actions on one row, and on the list as a whole (with None for the row).
     acts: tuple[RowAction, ...] = ()
     list_acts: tuple[RowAction, ...] = ()
-    # Fields of which the audit says that they changed, and not what they held: it outlives the people it tells of.
+    # Fields whose values are left out of audit events, because these outlive accounts.
     private_fields: tuple[str, ...] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # Django wants to know whether there is a search, and by which column; find() says by which.
+        # Django needs a non-empty `search_fields` to offer a search; find() does the search.
         cls.search_fields = ("pk",) if cls.search_help_text else ()
 
     def find(self, term: str) -> Q:
-        """Return what a search for `term` filters by: one column with an index."""
+        """Return the filter of a search for `term`: on one indexed column."""
         raise NotImplementedError
 
     # --- Lists ---
@@ -89,7 +89,7 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
         if name not in fields or rest not in ("", "exact", "id__exact", "pk__exact"):
             return False
         if self.opts.get_field(name).is_relation and not is_key(value):
-            raise IncorrectLookupParameters  # no database is asked for what can't be there
+            raise IncorrectLookupParameters  # without a query: no row can have such a key
         return True
 
     # --- Acts ---
@@ -107,7 +107,7 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
         return f"{self.opts.app_label}_{self.opts.model_name}"
 
     def has_act_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Whether this person may do more than look, also where rows are not edited."""
+        """Whether this person may use actions, also on pages without editing."""
         return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
 
     def _may(self, request: HttpRequest, act: RowAction, row: Row | None) -> bool:
@@ -115,7 +115,7 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
         return allowed
 
     def open_acts(self, request: HttpRequest, row: Row | None) -> list[dict[str, Any]]:
-        """Return what this person may do now with this row, or with the list: buttons as the theme wants them."""
+        """Return the actions available to this person for this row, or for the list, as the theme's buttons."""
         place, acts = ([row.pk], self.acts) if row is not None else ([], self.list_acts)
         name = f"admin:{self._name}_act" if row is not None else f"admin:{self._name}_list_act"
         return [
@@ -130,7 +130,7 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
         ]
 
     def act_view(self, request: HttpRequest, object_id: str | None, act_name: str) -> HttpResponse:
-        """GET: what the act leads to, and its form. POST: do it."""
+        """GET: the confirmation page of an action with its form. POST: do it."""
         row = None if object_id is None else self.get_object(request, unquote(object_id))
         acts = self.list_acts if object_id is None else self.acts
         act = next((act for act in acts if act.name == act_name), None)
@@ -139,7 +139,7 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
         if not self._may(request, act, row):
             raise PermissionDenied
         if not act.is_open(request, row):
-            messages.error(request, f"“{act.label}” is not possible now: this page shows how things are.")
+            messages.error(request, f"“{act.label}” is not possible now; the page shows the current state.")
             return redirect(self._page_of(row))
         form = act.form(request.POST if request.method == "POST" else None, request=request, row=row)
         preview = None
@@ -174,7 +174,7 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
         return redirect(self._page_of(row))
 
     def _page_of(self, row: Row | None) -> str:
-        """Return the row's page; the list when the row is gone, or was none."""
+        """Return the URL of the row's page, or of the list if the row was deleted or is None."""
         is_there = row is not None and row.pk and self.model._base_manager.filter(pk=row.pk).exists()
         if is_there:
             assert row is not None
@@ -192,7 +192,7 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
         return super().render_change_form(request, context, *args, **kwargs)
 
     def _links(self, request: HttpRequest, row: Row) -> list[tuple[str, str]]:
-        """Return the lists of what hangs on the row that this person may see."""
+        """Return links to the lists of related rows that this person may view."""
         return [
             (title, f"{reverse(f'admin:{model}_changelist')}?{key}__id__exact={row.pk}")
             for title, model, key in self.leads_to
@@ -202,11 +202,11 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
     # --- Deletion ---
 
     def deletion_consequence(self, row: Row) -> str:
-        """Return what ends with the row, for the page that asks whether to delete it."""
+        """Return the consequence of deleting the row, for the confirmation page."""
         return "What hangs on it is deleted with it, at once and for good."
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        # Django would read, and list, every row that hangs on it; there may be millions.
+        # Django would load and list all related rows; there may be millions.
         return [self.deletion_consequence(row) for row in objs], {}, set(), []
 
     # --- The audit, in place of Django's own log of changes ---
@@ -218,7 +218,7 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
         return [("History", f"{reverse(f'admin:{AUDIT}_changelist')}?{query}")]
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
-        """Send to what the audit has of the row."""
+        """Redirect to the audit trail of the row."""
         row = self.get_object(request, unquote(object_id))
         if row is None or not self.has_view_permission(request, row):
             raise Http404
@@ -227,11 +227,11 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
         raise PermissionDenied
 
     def audit_target(self, row: Any) -> str:
-        """Return under which name the audit knows the row."""
+        """Return the `target` of the row's audit events."""
         return f"{self.opts.model_name}:{row.pk}"
 
     def audit_project(self, row: Any) -> str | None:
-        """Return the public id of the project that the row belongs to, whose members may read the event."""
+        """Return the public id of the row's project, whose members can read its audit events; None without one."""
         return None
 
     def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
@@ -254,7 +254,7 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
 
 
 class ServiceTabularInline(StorableFields, TabularInline, admin.TabularInline[Below, Row]):  # type: ignore[misc]
-    """Rows that are edited on the page of the row above them."""
+    """Base of inlines: rows edited on their parent's page."""
 
     formset = RowsFormSet
 
@@ -268,7 +268,7 @@ class ServiceTabularInline(StorableFields, TabularInline, admin.TabularInline[Be
 
 
 class ReadOnlyModelAdmin(ServiceModelAdmin[Row]):
-    """Rows that only the service itself writes; what can be done with them are acts."""
+    """Base of pages without add, change and delete: only actions change these rows."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

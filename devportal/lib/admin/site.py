@@ -1,4 +1,4 @@
-"""The admin's site: pages of ours alone, and sign-in, password and sign-out where everybody has theirs."""
+"""The AdminSite: registers only subclasses of Page, and uses the account pages for sign-in, password and sign-out."""
 
 from typing import Any
 
@@ -19,8 +19,8 @@ from devportal.lib.admin.model_admin import ServiceModelAdmin
 class ServiceAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # the library is untyped
     """The admin.
 
-    A model is shown by a page of ours or not at all: what installed packages register would show sessions' keys,
-    second factors' data and tokens (security rule 10).
+    Only subclasses of Page are registered: the ModelAdmins of installed packages would show session keys,
+    second factors' data and tokens (docs/operations.md#the-admin).
     """
 
     index_title = "Admin"
@@ -31,7 +31,7 @@ class ServiceAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # the library is
 
     @method_decorator(never_cache)
     def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Send to the page where everybody signs in; whatever the method, no credential is read here.
+        """Redirect to the sign-in page of the service; no credential is read here, by any method.
 
         Whoever may enter goes to the index. Somebody signed in who may not gets 403: the sign-in page would send them
         back.
@@ -45,16 +45,16 @@ class ServiceAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # the library is
         return redirect_to_login(wanted if url_has_allowed_host_and_scheme(wanted, allowed_hosts=None) else index)
 
     def password_change(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Send to the page where everybody changes their password; it ends the other sessions too."""
+        """Redirect to the account's password page, which also ends the other sessions."""
         return redirect("account_change_password")
 
     def password_change_done(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         return redirect("account_change_password")
 
     def search(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """The theme's own search is not offered: each list has one that knows its indexes."""
+        """The theme's global search is off: each list has a search of its own, on indexed columns."""
         raise Http404
 
     def logout(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Sign out on the page where everybody does."""
+        """Redirect to the account's sign-out page."""
         return redirect("account_logout")

@@ -1,4 +1,4 @@
-"""The look of the admin and what stands in its sidebar: the settings of django-unfold.
+"""Settings of the admin theme, django-unfold: colours and sidebar.
 
 Colours are those of static/css/site.css, as ramps. Read by the settings, so nothing here imports a model.
 """
@@ -19,7 +19,7 @@ _ACCENT = {
     "600": "#12586a", "700": "#0c4150", "800": "#0a3540", "900": "#1c353c", "950": "#08242c",
 }  # fmt: skip
 
-# Group, then title, model and icon of each list. A list is there for whoever may view its model.
+# Group, then title, model and icon of each list. A list is shown to people with the model's view permission.
 _LISTS: list[tuple[str, list[tuple[str, str, str]]]] = [
     ("Review", [("Review queue", "console_appreview", "rate_review")]),
     (
@@ -70,7 +70,7 @@ _LISTS: list[tuple[str, list[tuple[str, str, str]]]] = [
 
 
 def may_view(model: str) -> Callable[[HttpRequest], bool]:
-    """Return the question whether somebody may view a model, named as in the admin's addresses."""
+    """Return a permission callback for the sidebar; `model` is as in admin URLs (app_model)."""
     app, _, name = model.partition("_")
     permission = f"{app}.view_{name}"
     return lambda request: request.user.has_perm(permission)

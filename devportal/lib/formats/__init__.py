@@ -1,1 +1,1 @@
-"""How moments are written where no page says otherwise; `FORMAT_MODULE_PATH` names this package."""
+"""Date and time formats (setting FORMAT_MODULE_PATH)."""

@@ -1,1 +1,1 @@
-"""What stands between the HTTP server and Django in a worker of `manage.py serve`: bounds for slow callers."""
+"""WSGI wrapper between granian and Django: protection against slow clients (docs/architecture.md#processes)."""

@@ -1,4 +1,4 @@
-"""Taking an answer out of the application, so that nobody who reads it slowly holds anything of it."""
+"""Buffering of responses, so that a client that reads slowly holds no slot."""
 
 import contextlib
 import io
@@ -9,12 +9,12 @@ from typing import Any, BinaryIO
 from devportal.lib.server.refusals import Refusal
 
 PIECE_BYTES = 64 * 1024
-# What the server keeps of one answer in memory until its reader has it.
+# What granian may hold of one response in memory; the rest of a longer one stays in a temporary file.
 IN_MEMORY_BYTES = 256 * 1024
 
 
 class Kept:
-    """A long answer in a temporary file: the server asks for the next piece when its reader has had the last."""
+    """An iterator over a long response in a temporary file, which granian reads as the client does."""
 
     def __init__(self, file: BinaryIO, among: "set[Kept]") -> None:
         self._file = file
@@ -31,14 +31,14 @@ class Kept:
 
 
 class Answers:
-    """The answers that are being sent; of the long ones, each of which has a thread, there are at most `most_long`."""
+    """Buffers responses. Long ones occupy a thread each, so that there are at most `most_long` at a time."""
 
     def __init__(self, most_long: int) -> None:
         self._long: set[Kept] = set()
         self._most_long = most_long
 
     def take(self, response: Any) -> Iterable[bytes]:
-        """Return all that the application answers, and close its response. Raises Refusal."""
+        """Read the whole response of the application and close it; return the buffered body. Raises Refusal."""
         with contextlib.closing(response):
             if not getattr(response, "streaming", True):
                 return [response.content]

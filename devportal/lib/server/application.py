@@ -1,4 +1,4 @@
-"""The application as the server calls it: no caller keeps it from others, however slow.
+"""The bounded WSGI application: slow clients can't block others.
 
 A request goes through three stages. Its body is received, by one of many threads that may wait for it. Then it takes
 one of a few slots, in which Django works and has its database connection. What it answers leaves the slot whole, so
@@ -16,7 +16,7 @@ from devportal.lib.server.slots import Slots
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 WSGIApplication = Callable[[dict[str, Any], StartResponse], Any]
 
-# Answered from memory, without a database: they need no slot, and so they are answered when all slots are stuck.
+# Paths answered without a database: they need no slot, and are answered even if all slots are stuck.
 WITHOUT_SLOT = frozenset(
     {
         "/health/live",
@@ -30,7 +30,7 @@ WITHOUT_SLOT = frozenset(
 
 
 class BoundedApplication:
-    """A WSGI application with bounds around it."""
+    """WSGI middleware with the three stages."""
 
     def __init__(self, application: WSGIApplication, *, bodies: Bodies, slots: Slots, answers: Answers) -> None:
         self._application = application

@@ -1,4 +1,4 @@
-"""Receiving what a request announces, before it takes a place from others."""
+"""Receiving request bodies, before the request takes a slot."""
 
 import io
 import tempfile
@@ -20,7 +20,7 @@ SHARE_WHEN_CROWDED = 0.2
 
 @dataclass(eq=False, slots=True)
 class Receipt:
-    """A body that is being received. `attempts` is how often its connection has been looked for to end it."""
+    """A body being received. `attempts` counts the tries to find and end its connection."""
 
     address: str
     began: float
@@ -32,7 +32,7 @@ class Receipt:
 
 
 class Bodies:
-    """The bodies that are being received; how many, how large and for how long they may be."""
+    """Receives request bodies, with limits on their number, size and time."""
 
     def __init__(self, *, seconds: float, most: int, most_large: int, most_bytes: int) -> None:
         self._seconds = seconds
@@ -91,11 +91,11 @@ class Bodies:
         return kept
 
     def under_way(self) -> list[Receipt]:
-        """Return those that are being received now."""
+        """Return the bodies being received now."""
         return list(self._under_way.values())
 
     def late(self, now: float) -> list[Receipt]:
-        """Return those that have had their time."""
+        """Return the bodies whose time is over."""
         receipts = self.under_way()
         crowded = 2 * len(receipts) > self._most
         seconds = self._seconds * (SHARE_WHEN_CROWDED if crowded else 1)

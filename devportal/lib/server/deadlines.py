@@ -1,4 +1,4 @@
-"""Ending the connections whose announced bodies do not arrive."""
+"""Deadlines: ends the connections of request bodies that do not arrive in time."""
 
 import logging
 import time
@@ -21,7 +21,7 @@ ALIKE_SECONDS = 3.0
 
 
 class Deadlines:
-    """Looks once a second after the bodies that are being received.
+    """Checks once a second for late request bodies.
 
     Of an address's connections, the one of a late body is found by when its request came: that long ago it began to
     wait for an answer, and none was sent since. Should that be the wrong one (somebody hides it, or two requests of one
@@ -35,7 +35,7 @@ class Deadlines:
         self._ended: set[tuple[str, int]] = set()
 
     def run(self) -> None:
-        """Look for ever; for a thread of its own."""
+        """Check once a second, for ever; runs in a thread of its own."""
         while not sockets.end_when_unread(self._port, UNREAD_SECONDS):
             time.sleep(LISTEN_CHECK_SECONDS)
         while True:
@@ -46,7 +46,7 @@ class Deadlines:
                 log.exception("Late bodies could not be ended; that is tried again.")
 
     def check(self, now: float) -> None:
-        """End what is late."""
+        """End the connections of late bodies."""
         waiting = [receipt for receipt in self._bodies.under_way() if now - receipt.began > CHECK_SECONDS / 2]
         if not waiting:
             self._unanswered.clear()

@@ -1,4 +1,4 @@
-"""How many connections a process of the server may have."""
+"""The maximum number of open files and connections of a server process."""
 
 import resource
 
@@ -9,7 +9,7 @@ OTHER_FILES = 256
 
 
 def raise_open_files() -> int:
-    """Allow this process and its children as many open files as they may have; return how many may be connections."""
+    """Raise RLIMIT_NOFILE as far as needed and allowed; return how many connections that leaves."""
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_CONNECTIONS + OTHER_FILES
     if now != resource.RLIM_INFINITY and now < wanted:

@@ -1,4 +1,4 @@
-"""What a request gets that is not let through to the application."""
+"""Responses to requests that are not passed to the application: 400, 408, 413, 503."""
 
 from http import HTTPStatus
 
@@ -12,7 +12,7 @@ _REASONS = {
 
 
 class Refusal(Exception):
-    """A request that gets an answer here. `ends` tells whether its connection ends with it, as its body is not read."""
+    """A refused request. `ends`: the connection is closed, because the body was not read."""
 
     def __init__(self, status: int, *, ends: bool = True) -> None:
         super().__init__(status)

@@ -1,4 +1,4 @@
-"""A few places for work, each with the connections that work needs."""
+"""Slots: the few requests that Django handles at a time, each with its database connections."""
 
 from queue import Empty, SimpleQueue
 from threading import get_ident, local
@@ -8,7 +8,7 @@ from django.db import connections
 
 
 class Slot:
-    """One place: a connection to each database, for whichever thread holds it.
+    """A slot: a connection to each database, for the thread that holds the slot.
 
     Django keeps one a thread, and the server has many more threads than may work at once. A connection that goes with
     the place stays open from one request to the next, and there are never more than places.
@@ -20,18 +20,18 @@ class Slot:
             connection.inc_thread_sharing()  # by one thread after the other
 
     def enter(self) -> None:
-        """Give this thread the connections."""
+        """Set the slot's connections on this thread."""
         for alias, connection in self._held:
             connections[alias] = connection
 
     def leave(self) -> None:
-        """Take them away again."""
+        """Remove the slot's connections from this thread."""
         for alias, _ in self._held:
             del connections[alias]
 
 
 class Slots:
-    """All of them, and those who wait for one."""
+    """All slots, and the queue for them."""
 
     def __init__(self, count: int, *, most_waiting: int, seconds: float) -> None:
         self._free: SimpleQueue[Slot] = SimpleQueue()
@@ -45,7 +45,7 @@ class Slots:
         self._thread = local()
 
     def take(self) -> Slot | None:
-        """Return a slot that is this thread's until it is given back; None when too many wait, or for too long."""
+        """Return a slot for this thread; None if too many wait already, or after SLOT_WAIT_SECONDS."""
         if self._free.empty() and len(self._waiting) >= self._most_waiting:
             return None
         self._waiting.add(get_ident())
@@ -61,7 +61,7 @@ class Slots:
         return slot
 
     def give_back(self, slot: Slot) -> None:
-        """Let the next request have it."""
+        """Release a slot."""
         slot.leave()
         self._free.put(slot)
 

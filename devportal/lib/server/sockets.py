@@ -1,4 +1,4 @@
-"""The connections of this process, as the operating system knows them.
+"""The TCP connections of this process, from the operating system (Linux).
 
 WSGI says of a request which address it came from, but not by which connection, and the server has no way to end a
 request whose body does not arrive. The system tells of each connection when something was last received on it and
@@ -23,7 +23,7 @@ _LAST_SENT, _LAST_RECEIVED = 44, 52
 
 @dataclass(frozen=True)
 class Connection:
-    """A connection of this process, by its number among the open files; both ages are in seconds."""
+    """A connection, by its file descriptor; both ages are in seconds."""
 
     file: int
     peer: tuple[str, int]
@@ -32,7 +32,7 @@ class Connection:
 
 
 def connections(port: int, addresses: set[str]) -> tuple[bool, list[Connection]]:
-    """Tell whether this process listens on a port, and return its connections there from some addresses."""
+    """Return whether this process listens on `port`, and its connections there from these IP addresses."""
     listens = False
     found = []
     for file, borrowed in _all_at(port):
@@ -53,7 +53,7 @@ def end_reading(connection: Connection) -> None:
 
 
 def end_when_unread(port: int, seconds: float) -> bool:
-    """Have the system end connections on a port whose peer takes nothing for that long; False if nobody listens yet.
+    """Set TCP_USER_TIMEOUT on the listening socket of `port`; return False if there is none yet.
 
     Accepted connections inherit it from the socket that listens.
     """

@@ -1,6 +1,6 @@
 """`manage.py cleartokens`: this service's own clean-up in place of the library's.
 
-The library's would delete superseded refresh tokens, whose coming back has to be noticed.
+The library's would delete superseded refresh tokens, which are needed to detect their reuse.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""What an answer has to look like (specification 2.2), said once more and apart from the code."""
+"""The shape of a plan object (docs/api.md#get-v1meplan), written down independently of the code."""
 
 import json
 from typing import Any

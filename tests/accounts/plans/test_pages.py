@@ -106,6 +106,16 @@ def test_a_plan_from_elsewhere(signed_in: Browser, settings: Any, monkeypatch: p
     assert "Up to 1.5 TB" in text
 
 
+def test_a_plan_from_elsewhere_that_no_page_can_show_is_none(
+    signed_in: Browser, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.accounts.plans.test_sources import GOOD, source_saying
+
+    settings.PLAN_SOURCE_URL = "https://billing.example.com/"
+    monkeypatch.setattr(sources, "_source", source_saying(GOOD | {"plan_display_name": "half \ud800"}))
+    assert signed_in.get("/account/plan").status_code == 502
+
+
 def test_the_export_holds_it(signed_in: Browser, person: Account, pro: Plan) -> None:
     operator = make_account("op@example.com")
     row = subscribe(person, pro, "Trial", trial_end=ahead(10**6))

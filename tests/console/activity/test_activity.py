@@ -49,7 +49,7 @@ def test_clients_and_keys_are_told_by_their_names(as_viewer: Browser, project: P
     report(Event("client.turned_off", owner.pk, project.public_id, Client.objects.get().client_id))
     text = told(as_viewer, project)
     assert "olga@example.com turned the client Starling off" in text
-    assert "olga@example.com made the API key A script" in text
+    assert "olga@example.com created the API key A script" in text
     assert key.digest not in text
 
 
@@ -179,19 +179,19 @@ def some_deeds(project: Project, owner: Account, developer: Account) -> None:
     [
         ("project", ["renamed"]),
         ("members", ["invited"]),
-        ("clients", ["turned the client", "ended a secret"]),
-        ("keys", ["made the API key"]),
-        ("review", ["to review"]),
-        ("", ["renamed", "invited", "turned the client", "made the API key", "ended a secret", "to review"]),
-        ("nonsense", ["renamed", "invited", "turned the client", "made the API key", "ended a secret", "to review"]),
-        ("'\"<", ["renamed", "invited", "turned the client", "made the API key", "ended a secret", "to review"]),
+        ("clients", ["turned the client", "revoked a secret"]),
+        ("keys", ["created the API key"]),
+        ("review", ["for review"]),
+        ("", ["renamed", "invited", "turned the client", "created the API key", "revoked a secret", "for review"]),
+        ("none", ["renamed", "invited", "turned the client", "created the API key", "revoked a secret", "for review"]),
+        ("'\"<", ["renamed", "invited", "turned the client", "created the API key", "revoked a secret", "for review"]),
     ],
 )
 def test_a_kind_narrows_the_list(
     as_viewer: Browser, project: Project, owner: Account, developer: Account, kind: str, expected: list[str]
 ) -> None:
     some_deeds(project, owner, developer)
-    everything = ["renamed", "invited", "turned the client", "made the API key", "ended a secret", "to review"]
+    everything = ["renamed", "invited", "turned the client", "created the API key", "revoked a secret", "for review"]
     text = told(as_viewer, project, f"?kind={kind}")
     assert [deed for deed in everything if deed in text] == [deed for deed in everything if deed in expected]
 

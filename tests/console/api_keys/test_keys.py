@@ -60,8 +60,8 @@ def test_the_list_has_this_projects_keys_and_never_what_they_are(
 
 
 def test_an_empty_list_says_what_to_do(as_developer: Browser, as_viewer: Browser, project: Project) -> None:
-    assert "Make the first key" in as_developer.get(at("keys", project)).content.decode()
-    assert "Make the first key" not in as_viewer.get(at("keys", project)).content.decode()
+    assert "Create the first key" in as_developer.get(at("keys", project)).content.decode()
+    assert "Create the first key" not in as_viewer.get(at("keys", project)).content.decode()
 
 
 def test_states_are_told(as_owner: Browser, project: Project, owner: Account) -> None:
@@ -127,7 +127,7 @@ def test_the_form_sent_twice_makes_one_key(as_developer: Browser, project: Proje
     raw_in(as_developer.post(url, fields))
     again = as_developer.post(url, fields)
     assert again["Location"] == at("keys", project)
-    assert "no second one was made" in as_developer.get(again["Location"]).content.decode()
+    assert "no second one was created" in as_developer.get(again["Location"]).content.decode()
     assert ApiKey.objects.count() == 1
 
 
@@ -145,14 +145,14 @@ def test_a_key_may_be_allowed_nothing(as_developer: Browser, project: Project) -
 @pytest.mark.parametrize(
     ("changes", "field", "said"),
     [
-        ({"name": ""}, "name", "Give the key a name"),
+        ({"name": ""}, "name", "Enter a name."),
         ({"name": "x" * 101}, "name", "at most 100 characters"),
         ({"name": "a\x00b"}, "name", "Null characters"),
         ({"name": "x" * 100_000}, "name", "at most 100 characters"),
-        ({"permissions": ["account.write"]}, "permissions", "This is no permission of a key."),
-        ({"permissions": ["account.read", "openid"]}, "permissions", "This is no permission of a key."),
-        ({"permissions": ["account.read\x00"]}, "permissions", "This is no permission of a key."),
-        ({"expires_on": "2020-01-01"}, "expires_on", "This day is over"),
+        ({"permissions": ["account.write"]}, "permissions", "This is not a permission of a key."),
+        ({"permissions": ["account.read", "openid"]}, "permissions", "This is not a permission of a key."),
+        ({"permissions": ["account.read\x00"]}, "permissions", "This is not a permission of a key."),
+        ({"expires_on": "2020-01-01"}, "expires_on", "This day is in the past"),
         ({"expires_on": "9999-12-31"}, "expires_on", "within the next ten years"),
         ({"expires_on": "0000-00-00"}, "expires_on", "Write the day as"),
         ({"expires_on": "tomorrow"}, "expires_on", "Write the day as"),
@@ -214,7 +214,7 @@ def test_a_project_with_all_its_keys_says_so(
 ) -> None:
     settings.KEYS_PER_PROJECT = 1
     make_key(project, owner)
-    assert "which is as many as it may have" in new(as_developer, project).content.decode()
+    assert "which is the maximum" in new(as_developer, project).content.decode()
     assert ApiKey.objects.count() == 1
 
 

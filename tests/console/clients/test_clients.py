@@ -42,9 +42,9 @@ def test_the_list_has_this_projects_clients_and_no_others(as_viewer: Browser, pr
 
 
 def test_an_empty_list_says_what_to_do(as_developer: Browser, as_viewer: Browser, project: Project) -> None:
-    assert "Make the first client" in as_developer.get(at("clients", project)).content.decode()
+    assert "Create the first client" in as_developer.get(at("clients", project)).content.decode()
     page = as_viewer.get(at("clients", project)).content.decode()
-    assert "Make the first client" not in page
+    assert "Create the first client" not in page
     assert "Ask a developer" in page
 
 
@@ -158,7 +158,7 @@ def test_the_form_sent_twice_makes_one_client(as_developer: Browser, project: Pr
     assert ClientSecret.objects.count() == 1
     assert again["Location"] == at("client_secrets", project, client)
     page = as_developer.get(again["Location"]).content.decode()
-    assert "no second one was made" in page
+    assert "no second one was created" in page
     assert not SECRET.search(page)
 
 
@@ -285,7 +285,7 @@ def test_a_full_project_says_so(as_developer: Browser, project: Project, setting
     settings.CLIENTS_PER_PROJECT = 1
     make_client(project)
     page = new(as_developer, project).content.decode()
-    assert "This project has 1 clients, which is as many as it may have." in page
+    assert "This project has 1 clients, which is the maximum." in page
     assert Client.objects.count() == 1
 
 

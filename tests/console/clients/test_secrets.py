@@ -114,7 +114,7 @@ def test_a_form_sent_again_makes_no_other(as_developer: Browser, web: Client) ->
 
 def test_a_form_without_its_token_makes_none(as_developer: Browser, web: Client) -> None:
     response = as_developer.post(at("client_secret_new", web.project, web))
-    assert "No secret was made" in as_developer.get(response["Location"]).content.decode()
+    assert "No secret was created" in as_developer.get(response["Location"]).content.decode()
     assert ClientSecret.objects.count() == 1
 
 
@@ -142,7 +142,7 @@ def test_one_in_use_wants_a_tick(as_developer: Browser, web: Client, hours: floa
     response = end(as_developer, old)
     if must_tick:
         assert "It is in use." in response.content.decode()
-        assert "Tick this to end it." in response.content.decode()
+        assert "Tick this to revoke it." in response.content.decode()
         assert ClientSecret.objects.filter(ended_at=None).count() == 2
         response = end(as_developer, old, understood="on")
     assert response.status_code == 302

@@ -144,7 +144,7 @@ def test_an_invitation_is_renewed_and_withdrawn(
 ) -> None:
     row = invitations.invite(project, "ines@example.com", "developer", owner)
     later(8 * 24 * 3600)
-    assert "Ran out" in text_of(as_owner.get(at(project)))
+    assert "Expired" in text_of(as_owner.get(at(project)))
     as_owner.post(at(project, f"invitations/{row.pk}/renew"), {"role": "owner"})
     row.refresh_from_db()
     assert (row.is_open, row.role) == (True, "developer")
@@ -161,7 +161,7 @@ def test_what_was_answered_meanwhile_is_said(as_owner: Browser, project: Project
     invitations.accept(row.pk, ines)
     for act in ("renew", "withdraw"):
         as_owner.post(at(project, f"invitations/{row.pk}/{act}"))
-        assert "That changed in the meantime" in text_of(as_owner.get(at(project)))
+        assert "This changed in the meantime" in text_of(as_owner.get(at(project)))
     assert seat(project, ines).role == Role.VIEWER
 
 

@@ -36,8 +36,8 @@ def join(client: Client, count: int) -> list[Account]:
 def test_a_project_without_a_client_says_what_to_do(
     as_developer: Browser, as_viewer: Browser, project: Project
 ) -> None:
-    assert "Make the first client" in text_of(as_developer, project)
-    assert "Make the first client" not in text_of(as_viewer, project)
+    assert "Create the first client" in text_of(as_developer, project)
+    assert "Create the first client" not in text_of(as_viewer, project)
 
 
 def test_each_client_says_how_many_of_how_many(as_viewer: Browser, project: Project, owner: Account) -> None:
@@ -117,7 +117,7 @@ def test_the_trend_counts_first_authorizations_by_day(as_viewer: Browser, projec
     assert list(bars.bands[0].values[-3:]) == [0, 2, 1]
     later(29 * 24 * 3600)
     assert sum(trend_chart(project).bands[0].values) == 1
-    assert "The same as a table" in text_of(as_viewer, project)
+    assert "Show as a table" in text_of(as_viewer, project)
 
 
 def test_the_days_of_the_trend_are_those_of_utc(project: Project) -> None:

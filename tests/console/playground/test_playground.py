@@ -273,7 +273,7 @@ def test_the_address_is_added_at_the_end_and_taken_away(project: Project, at_key
     client = make_client(project, redirect_uris=f"{APP} http://localhost:3000/cb")
     playground = Playground(client, at_keyboard)
     before = client.redirect_uris
-    assert "Let answers come here" in text(playground.page())
+    assert "Register the playground" in text(playground.page())
     for _ in range(2):
         playground.open()
         client = Client.objects.get(pk=client.pk)

@@ -53,7 +53,7 @@ def test_a_project_is_made_and_leads_to_its_overview(as_outsider: Browser, outsi
     project = Project.objects.get(name="Lunar Notes")
     assert response["Location"] == f"/console/p/{project.public_id}/"
     assert ProjectMember.objects.get(project=project, account=outsider).role == Role.OWNER
-    assert "Lunar Notes is made" in text_of(as_outsider.get(response["Location"]))
+    assert "Lunar Notes is created" in text_of(as_outsider.get(response["Location"]))
 
 
 def test_a_form_that_is_sent_twice_makes_one_project(as_outsider: Browser) -> None:
@@ -72,7 +72,7 @@ def test_a_form_that_somebody_else_sent_leads_nowhere_else(as_outsider: Browser,
 
 def test_a_form_without_its_mark_makes_nothing_and_keeps_what_was_typed(as_outsider: Browser) -> None:
     text = text_of(make(as_outsider, "Lunar Notes", once="x"))
-    assert "Nothing is made yet" in text
+    assert "Nothing was created" in text
     assert 'value="Lunar Notes"' in text
     assert not Project.objects.filter(name="Lunar Notes").exists()
 
@@ -228,7 +228,7 @@ def test_who_works_alone_is_told_to_invite_somebody(browser_of: Any, db: None) -
 
 def test_a_developer_leaves(as_developer: Browser, project: Project, developer: Account) -> None:
     url = f"/console/p/{project.public_id}/leave"
-    assert "your API keys in it end" in text_of(as_developer.get(url))
+    assert "Your API keys in it are revoked" in text_of(as_developer.get(url))
     assert as_developer.post(url)["Location"] == "/console/"
     assert not ProjectMember.objects.filter(project=project, account=developer).exists()
     assert "You have left Orbit Notes" in text_of(as_developer.get("/console/"))
@@ -272,7 +272,7 @@ def test_a_deleted_project_has_no_page_but_home_and_comes_back(
         assert as_owner.get(url + page).status_code == 404, page
     assert as_viewer.post(url + "restore").status_code == 404
     assert as_owner.post(url + "restore")["Location"] == url
-    assert "Orbit Notes is back" in text_of(as_owner.get(url))
+    assert "Orbit Notes is restored" in text_of(as_owner.get(url))
     assert as_viewer.get(url).status_code == 200
 
 

@@ -73,7 +73,7 @@ def test_from_the_first_draft_to_approval(
     as_developer: Browser, app: Client, developer: Account, reviewer: Account
 ) -> None:
     assert post(as_developer, app, "save", **BRANDING, **ASKED, logo=png()).status_code == 302
-    assert "Send it when the checklist is done" in messages_of(as_developer, app)
+    assert "Submit it when the checklist is done" in messages_of(as_developer, app)
     assert (fresh(app).name, fresh(app).home_page_url) == (BRANDING["name"], BRANDING["home_page_url"])
     assert post(as_developer, app, "send", **BRANDING, **ASKED, note="Press Plan.").status_code == 302
     review = AppReview.objects.get()
@@ -102,7 +102,7 @@ def test_from_the_first_draft_to_approval(
 def test_withdrawing_and_starting_over(as_owner: Browser, app: Client, developer: Account, reviewer: Account) -> None:
     approved(app, developer, reviewer)
     post(as_owner, app, "save", **(BRANDING | {"name": "Nova Notes"}), **ASKED)
-    assert "until this is" in messages_of(as_owner, app)
+    assert "until the draft is approved" in messages_of(as_owner, app)
     assert fresh(app).name == BRANDING["name"]
     post(as_owner, app, "send", **(BRANDING | {"name": "Nova Notes"}), **ASKED)
     assert "While reviewers have it" in as_owner.get(path_of(app)).content.decode()
@@ -227,7 +227,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("privacy_policy_url", "https://192.168.0.1/", "domain name"),
     ("terms_url", "https://example.com/" + "x" * 600, "at most 500"),
     ("terms_url", "https://localhost:8000/terms", "domain name|service itself"),
-    ("support_address", "nobody", "not a mail address"),
+    ("support_address", "nobody", "not an e-mail address"),
     ("support_address", "a@b.example\x00", "Null characters"),
     ("why_account_read", "x" * 4001, "at most 4000"),
     ("note", "x" * 4001, "at most 4000"),

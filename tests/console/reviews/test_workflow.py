@@ -377,7 +377,7 @@ def test_nobody_sends_all_day(app: Client, developer: Account, later: Callable[[
     fill(app, developer)
     for _ in range(10):
         reviews.withdraw(reviews.submit(app, developer), developer)
-    with pytest.raises(IllegalReviewStep, match="very often"):
+    with pytest.raises(IllegalReviewStep, match="too often today"):
         reviews.submit(app, developer)
     later(24 * 3600 + 1)
     review = reviews.submit(app, developer)

@@ -1,4 +1,4 @@
-"""A client that is off, a project that is suspended (specification 3)."""
+"""A client that is off, a project that is suspended (docs/sign-in.md#apps-that-are-turned-off-or-suspended)."""
 
 from collections.abc import Callable
 

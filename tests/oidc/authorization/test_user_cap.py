@@ -1,4 +1,4 @@
-"""The cap of unverified apps: at most 100 people besides the owner (specification 5.4)."""
+"""The cap of unverified apps: at most 100 people besides the owners (docs/sign-in.md#unverified-apps)."""
 
 from collections.abc import Callable
 from typing import Any

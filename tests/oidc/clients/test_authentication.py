@@ -1,4 +1,4 @@
-"""Client authentication at the token endpoint (RFC 6749 §2.3; security rule 4)."""
+"""Client authentication at the token endpoint (RFC 6749 §2.3, docs/security.md#the-code-flow)."""
 
 import base64
 from typing import Any
