@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from django.db import models
 
 from devportal.lib.ratelimit.counters import counters
+from devportal.lib.storable import LARGEST_KEY
 
 Writer = Callable[[list[dict[str, Any]]], None]
 Row = TypeVar("Row", bound=models.Model)
@@ -22,7 +23,6 @@ log = logging.getLogger(__name__)
 
 MAX_TEXT_BYTES = 2000  # bytes, of a text that has no limit of its own
 _LARGEST = {"PositiveSmallIntegerField": 32_767, "PositiveIntegerField": 2**31 - 1}
-_LARGEST_KEY = 2**63 - 1
 
 _writers: dict[str, Writer] = {}
 
@@ -88,4 +88,4 @@ def _fitting(field: Any, value: Any) -> Any:
         return datetime.fromtimestamp(value, UTC)
     if isinstance(field, models.CharField | models.TextField):
         return storable_text(str(value), field.max_length or MAX_TEXT_BYTES)
-    return min(max(int(value), 0), _LARGEST.get(field.get_internal_type(), _LARGEST_KEY))
+    return min(max(int(value), 0), _LARGEST.get(field.get_internal_type(), LARGEST_KEY))

@@ -18,6 +18,12 @@ def is_storable(text: str) -> bool:
     return "\x00" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
+def is_key(value: Any) -> bool:
+    """Return whether a text is an integer in the range of primary keys."""
+    text = str(value)
+    return text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST_KEY)) and int(text) <= LARGEST_KEY
+
+
 def without_surrogates(value: Any) -> Any:
     """Return a JSON value with U+FFFD in place of lone surrogates, keys included."""
     if isinstance(value, str):

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.functional import cached_property
 from unfold.views import ChangeList
 
-from devportal.lib.storable import LARGEST_KEY
+from devportal.lib.keyset import keyset_page, parse_key
 
 OLDER, NEWER = "older_than", "newer_than"
 # Most rows that an autocomplete field pages through; for others, type more of the name.
@@ -26,22 +26,19 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]
 
 
 class KeysetChangeList(ChangeList):  # type: ignore[misc]  # the library is untyped
-    """ChangeList with keyset pagination, newest rows first: links to older and newer rows instead of page numbers.
-
-    A page costs the same however far it is from the first: `pk < key ORDER BY pk DESC LIMIT n`.
-    """
+    """ChangeList with keyset pagination, newest rows first: links to older and newer rows instead of page numbers."""
 
     _keys: tuple[int | None, int | None] | None = None
-    older: int | None = None
-    newer: int | None = None
+    older_than: int | None = None
+    newer_than: int | None = None
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
         """Remove the key from the parameters first: it is no filter, and links must not repeat it."""
         if self._keys is None:
-            keys = [self.params.pop(name, None) for name in (OLDER, NEWER)]
+            older_than, newer_than = (parse_key(self.params.pop(name, None)) for name in (OLDER, NEWER))
             for name in (OLDER, NEWER):
                 self.filter_params.pop(name, None)
-            self._keys = (_key(keys[0]), _key(keys[1]))
+            self._keys = older_than, newer_than
         rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
         return rows
 
@@ -59,38 +56,24 @@ class KeysetChangeList(ChangeList):  # type: ignore[misc]  # the library is unty
         self.paginator = self.model_admin.get_paginator(request, rows, self.list_per_page)
 
     def _page(self) -> list[Model]:
-        size: int = self.list_per_page
         assert self._keys is not None
-        older_than, newer_than = self._keys
-        if newer_than is not None:
-            rows = list(self.queryset.filter(pk__gt=newer_than).order_by("pk")[: size + 1])
-            if len(rows) > size:
-                rows = rows[:size][::-1]
-                self.older, self.newer = rows[-1].pk, rows[0].pk
-                return rows
-            # Fewer than a page: all of them are on the first one.
-            older_than = None
-        found = self.queryset if older_than is None else self.queryset.filter(pk__lt=older_than)
-        rows = list(found[: size + 1])
-        if len(rows) > size:
-            self.older = rows[size - 1].pk
-        if older_than is not None:
-            self.newer = rows[0].pk if rows else older_than - 1
-        return rows[:size]
+        page = keyset_page(self.queryset, *self._keys, self.list_per_page)
+        self.older_than, self.newer_than = page.older_than, page.newer_than
+        return page.rows
 
     @property
     def older_url(self) -> str:
         """The URL of the page with older rows; "" if there are none."""
-        return "" if self.older is None else self.get_query_string({OLDER: self.older})
+        return "" if self.older_than is None else self.get_query_string({OLDER: self.older_than})
 
     @property
     def newer_url(self) -> str:
         """The URL of the page with newer rows; "" on the first page."""
-        return "" if self.newer is None else self.get_query_string({NEWER: self.newer})
+        return "" if self.newer_than is None else self.get_query_string({NEWER: self.newer_than})
 
     @property
     def newest_url(self) -> str:
-        return "" if self.newer is None else str(self.get_query_string())
+        return "" if self.newer_than is None else str(self.get_query_string())
 
 
 class ShortChangeList(ChangeList):  # type: ignore[misc]
@@ -99,9 +82,3 @@ class ShortChangeList(ChangeList):  # type: ignore[misc]
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         self.full_result_count = self.result_count  # the theme says something of counts where the two differ
-
-
-def _key(value: str | None) -> int | None:
-    if value is None or not value.isascii() or not value.isdigit() or len(value) > 19:
-        return None
-    return min(int(value), LARGEST_KEY)

@@ -12,7 +12,7 @@ from django.forms.fields import InvalidJSONInput
 from django.http import HttpRequest
 from unfold.forms import PaginationInlineFormSet
 
-from devportal.lib.storable import LARGEST_KEY, check_json, check_moment
+from devportal.lib.storable import check_json, check_moment, is_key
 
 
 class StorableJSONField(forms.JSONField):
@@ -46,12 +46,6 @@ class StorableJSONField(forms.JSONField):
         except (RecursionError, ValueError, ValidationError):
             return InvalidJSONInput(data)
         return shown
-
-
-def is_key(value: Any) -> bool:
-    """Return whether a text is an integer in the range of primary keys."""
-    text = str(value)
-    return text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= LARGEST_KEY
 
 
 class KeySelect(AutocompleteSelect):

@@ -19,9 +19,10 @@ from unfold.admin import ModelAdmin, TabularInline
 from devportal.lib.admin import changes
 from devportal.lib.admin.actions import ActionRefused, RowAction
 from devportal.lib.admin.changelists import BoundedPaginator, KeysetChangeList, ShortChangeList
-from devportal.lib.admin.fields import RowsFormSet, StorableFields, is_key
+from devportal.lib.admin.fields import RowsFormSet, StorableFields
 from devportal.lib.admin.theme import may_view
 from devportal.lib.audit import report
+from devportal.lib.storable import is_key
 
 # The list of the audit, as in the admin's addresses; it stands on a floor above.
 AUDIT = "console_auditevent"
