@@ -67,6 +67,14 @@ def time_filter(lookup: str) -> Callable[[str], Q]:
     return condition
 
 
+# What every log can be narrowed by.
+ENTRY_FILTERS: dict[str, Callable[[str], Q]] = {
+    "request_id": exact_filter("request_id"),
+    "from": time_filter("at__gte"),
+    "to": time_filter("at__lt"),
+}
+
+
 def parse_time(text: str) -> datetime:
     """Parse a datetime (ISO 8601, or as forms send it). Raises ValueError with a message."""
     try:

@@ -11,7 +11,7 @@ from api.errors import ERRORS
 from api.keys import PUBLIC_ID_LENGTH
 from api.models import ApiKey, RequestLog
 from api.views import endpoint_names
-from devportal.console.logs.filters import LogFilters, choice_filter, exact_filter, parse_filters, time_filter
+from devportal.console.logs.filters import ENTRY_FILTERS, LogFilters, choice_filter, parse_filters
 from oidc.models import Client, Project
 
 # Filters by status, with their labels.
@@ -25,6 +25,7 @@ _STATUS_IS = {
 # Error codes that known callers can get; requests without a known credential are in no log.
 CODES = {code: code for code in ERRORS if code != "unauthenticated"}
 ENDPOINTS = {path: path for path in (f"/v1/{name}" for name in endpoint_names())}
+SELECTS = (("status", "Status", STATUSES), ("code", "Error", CODES), ("path", "Endpoint", ENDPOINTS))
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,8 @@ def read_filters(request: HttpRequest) -> LogFilters:
         "code": choice_filter({code: Q(code=code) for code in CODES}),
         "path": choice_filter({path: Q(path=path) for path in ENDPOINTS}),
         "who": _by_whom,
-        "request_id": exact_filter("request_id"),
-        "from": time_filter("at__gte"),
-        "to": time_filter("at__lt"),
     }
-    return parse_filters(request, conditions)
+    return parse_filters(request, conditions | ENTRY_FILTERS)
 
 
 def request_log_entries(project: Project, rows: Sequence[RequestLog]) -> list[RequestLogEntry]:

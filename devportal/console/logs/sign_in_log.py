@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Q
 from django.http import HttpRequest
 
-from devportal.console.logs.filters import LogFilters, choice_filter, exact_filter, parse_filters, time_filter
+from devportal.console.logs.filters import ENTRY_FILTERS, LogFilters, choice_filter, parse_filters
 from devportal.console.logs.redaction import MARKS
 from devportal.console.models import SignInEvent
 from oidc import sign_in_log
@@ -25,6 +25,7 @@ ENDPOINTS = {
 }
 _OF_THE_TOKEN_ENDPOINT = ("invalid_client", "invalid_grant", "unsupported_grant_type", "unauthorized_client")
 ERRORS = {error: error for error in sorted({*ERROR_DESCRIPTIONS, *_OF_THE_TOKEN_ENDPOINT, "unavailable", "app_full"})}
+SELECTS = (("outcome", "Outcome", OUTCOMES), ("endpoint", "Endpoint", ENDPOINTS), ("error", "Error", ERRORS))
 _BADGES = {Outcome.SIGNED_IN.value: "good", Outcome.REFUSED.value: "bad"}
 
 
@@ -52,11 +53,8 @@ def read_filters(request: HttpRequest) -> LogFilters:
         "outcome": choice_filter({outcome: Q(outcome=outcome) for outcome in OUTCOMES}),
         "endpoint": choice_filter({endpoint: Q(endpoint=endpoint) for endpoint in ENDPOINTS}),
         "error": choice_filter({error: Q(error=error) for error in ERRORS}),
-        "request_id": exact_filter("request_id"),
-        "from": time_filter("at__gte"),
-        "to": time_filter("at__lt"),
     }
-    return parse_filters(request, conditions)
+    return parse_filters(request, conditions | ENTRY_FILTERS)
 
 
 def sign_in_log_entries(client: Client, rows: Sequence[SignInEvent]) -> list[SignInLogEntry]:
