@@ -22,38 +22,18 @@
   }
 
   document.querySelectorAll("input[data-check-name]").forEach(function (input) {
-    const token = input.form.elements.csrfmiddlewaretoken.value;
-    let timer = 0;
-    let asked = 0;
-
     function ask() {
-      const number = ++asked;
       if (!input.value.trim()) {
-        say(input, "");
-        return;
+        return Promise.resolve({ error: "" });
       }
-      fetch(input.dataset.checkName, {
-        method: "POST",
-        headers: { "X-CSRFToken": token },
-        body: new URLSearchParams({ name: input.value }),
-      })
-        .then(function (response) {
-          return response.json();
-        })
-        .then(function (answer) {
-          // Answers may overtake each other.
-          if (number === asked) {
-            say(input, answer.error);
-          }
-        })
-        .catch(function () {
-          // The form itself is checked when it is sent.
-        });
+      const fields = new URLSearchParams({ name: input.value });
+      return window.typing.postBeside(input.form, input.dataset.checkName, fields);
     }
 
-    input.addEventListener("input", function () {
-      window.clearTimeout(timer);
-      timer = window.setTimeout(ask, PAUSE);
-    });
+    function show(answer) {
+      say(input, answer.error);
+    }
+
+    input.addEventListener("input", window.typing.debounce(ask, show, PAUSE));
   });
 })();

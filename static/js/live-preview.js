@@ -8,8 +8,6 @@
   if (!form) {
     return;
   }
-  let timer = 0;
-  let asked = 0;
 
   function typed() {
     const data = new URLSearchParams();
@@ -32,24 +30,10 @@
   }
 
   function ask() {
-    const number = ++asked;
-    fetch(window.location.pathname, { method: "POST", body: typed() })
-      .then(function (response) {
-        return response.ok ? response.text() : "";
-      })
-      .then(function (page) {
-        // Answers may overtake each other.
-        if (number === asked && page) {
-          show(page);
-        }
-      })
-      .catch(function () {
-        // The button does the same.
-      });
+    return fetch(window.location.pathname, { method: "POST", body: typed() }).then(function (response) {
+      return response.ok ? response.text() : "";
+    });
   }
 
-  form.addEventListener("input", function () {
-    window.clearTimeout(timer);
-    timer = window.setTimeout(ask, PAUSE);
-  });
+  form.addEventListener("input", window.typing.debounce(ask, show, PAUSE));
 })();

@@ -37,41 +37,30 @@
 
   function setUp(fieldset) {
     const list = fieldset.querySelector("[data-rows]");
-    const token = fieldset.form.elements.csrfmiddlewaretoken.value;
-    let timer = 0;
-    let asked = 0;
+    const askSoon = window.typing.debounce(ask, show, PAUSE);
 
     function rows() {
       return Array.from(list.children);
     }
 
     function ask() {
-      const number = ++asked;
-      const body = new URLSearchParams();
-      const shown = rows();
-      shown.forEach(function (row) {
-        body.append("address", inputOf(row).value);
+      const asked = rows();
+      const fields = new URLSearchParams();
+      asked.forEach(function (row) {
+        fields.append("address", inputOf(row).value);
       });
-      fetch(fieldset.dataset.addresses, { method: "POST", headers: { "X-CSRFToken": token }, body: body })
-        .then(function (response) {
-          return response.json();
-        })
-        .then(function (answer) {
-          // Answers may overtake each other, and rows may have gone meanwhile.
-          if (number === asked && shown.length === list.children.length) {
-            shown.forEach(function (row, place) {
-              say(row, answer.entries[place]);
-            });
-          }
-        })
-        .catch(function () {
-          // The form itself is checked when it is sent.
-        });
+      return window.typing.postBeside(fieldset.form, fieldset.dataset.addresses, fields).then(function (answer) {
+        return { rows: asked, entries: answer.entries };
+      });
     }
 
-    function askSoon() {
-      window.clearTimeout(timer);
-      timer = window.setTimeout(ask, PAUSE);
+    function show(answer) {
+      // Rows may have come or gone meanwhile.
+      if (answer.rows.length === list.children.length) {
+        answer.rows.forEach(function (row, place) {
+          say(row, answer.entries[place]);
+        });
+      }
     }
 
     function number(row, place) {
