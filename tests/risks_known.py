@@ -79,6 +79,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/allauth/elements/form.html", "link {{ attrs.action }}"): (1, "What templates here pass: routes."),
     ("templates/allauth/elements/img.html", "link {{ attrs.src }}"): (1, "The QR code of an authenticator app: data:."),
     ("templates/partials/field.html", "link {{ reset_url }}"): (1, "The sign-in page passes a route."),
+    ("templates/partials/confirm_buttons.html", "link {{ keep_url }}"): (1, "What templates here pass: routes."),
     ("templates/partials/tile.html", "link {{ app.logo_url }}"): (1, "oidc.clients.logos: a route of a reviewed app."),
     ("templates/layouts/manage.html", "link {{ asking.resume_url }}"): (1, "oidc.authorization.interactions: a route."),
     ("templates/400_host.html", "link {{ auth_url }}"): (1, "AUTH_URL, of the settings."),

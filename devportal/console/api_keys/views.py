@@ -31,7 +31,7 @@ def key_new(request: HttpRequest, project_id: str) -> HttpResponse:
     """…/keys/new: the form; the response shows the new key, once."""
     seat = get_membership(request, project_id, Role.DEVELOPER)
     form = NewKeyForm(request.POST if request.method == "POST" else None)
-    if form.is_bound and form.is_valid():
+    if form.is_valid():
         try:
             return _make(request, seat, form)
         except idempotency.AlreadyProcessed:

@@ -125,23 +125,3 @@ class ChangeTypeForm(forms.Form):
         field = self.fields["type"]
         assert isinstance(field, forms.ChoiceField)
         field.choices = [(kind.value, kind.title) for kind in self.kinds]
-
-
-class DeleteForm(forms.Form):
-    """Confirmation of a deletion by typing the name."""
-
-    typed = forms.CharField(
-        label="Type its name to confirm",
-        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
-        error_messages={"required": "Type the name to confirm."},
-    )
-
-    def __init__(self, *args: Any, name: str, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.name = name
-
-    def clean_typed(self) -> str:
-        typed: str = self.cleaned_data["typed"]
-        if typed.split() != self.name.split():  # HTML collapses white space
-            raise forms.ValidationError("This is not the name: type it as it is written above.")
-        return typed

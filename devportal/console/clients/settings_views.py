@@ -9,7 +9,8 @@ from django.urls import reverse
 
 from devportal.console import reviews
 from devportal.console.access import Membership, get_client
-from devportal.console.clients.forms import MORE, ChangeTypeForm, ClientSettingsForm, DeleteForm, TesterForm
+from devportal.console.clients.forms import MORE, ChangeTypeForm, ClientSettingsForm, TesterForm
+from devportal.console.confirmation import confirm_by_name
 from devportal.console.shortcuts import console_page, render_page
 from oidc.authorization.tester import check_request
 from oidc.clients import registration as settings_of
@@ -63,7 +64,7 @@ def client_tester(request: HttpRequest, project_id: str, client_id: str) -> Http
     """…/tester: a dry run of a pasted authorization request, check by check."""
     seat, client = get_client(request, project_id, client_id)
     form = TesterForm(request.POST) if request.method == "POST" else TesterForm()
-    steps = check_request(client, form.cleaned_data["url"]) if form.is_bound and form.is_valid() else []
+    steps = check_request(client, form.cleaned_data["url"]) if form.is_valid() else []
     failed = next((step for step in steps if step.passed is False), None)
     return render_page(request, "console/client_tester.html", seat, client, form=form, steps=steps, failed=failed)
 
@@ -85,7 +86,7 @@ def client_type(request: HttpRequest, project_id: str, client_id: str) -> HttpRe
     """…/type: confirmation of the consequences, then the change of type."""
     seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     form = ChangeTypeForm(request.POST if request.method == "POST" else None, client=client)
-    if form.is_bound and form.is_valid():
+    if form.is_valid():
         with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
             change_type(client, form.cleaned_data["type"], seat.account)
         text = f"{client.name} is another type now, and what it had as the old one has ended."
@@ -107,8 +108,8 @@ def client_type(request: HttpRequest, project_id: str, client_id: str) -> HttpRe
 def client_delete(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """…/delete: confirmation by typing the name, then the deletion."""
     seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
-    form = DeleteForm(request.POST if request.method == "POST" else None, name=client.name)
-    if form.is_bound and form.is_valid():
+    form = confirm_by_name(request, client.name)
+    if form.is_valid():
         with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
             settings_of.delete_client(client, seat.account)
         messages.success(request, f"{client.name} is deleted.")

@@ -7,7 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from devportal.console.access import get_membership
-from devportal.console.clients.forms import DeleteForm
+from devportal.console.confirmation import confirm_by_name
 from devportal.console.members.views import CHANGED, LAST_OWNER, members_of
 from devportal.console.projects.forms import ProjectNameForm, TransferForm
 from devportal.console.shortcuts import console_page, render_page
@@ -85,7 +85,7 @@ def project_delete(request: HttpRequest, project_id: str) -> HttpResponse:
     """…/delete: confirmation, then deletion."""
     seat = get_membership(request, project_id, Role.OWNER)
     name = seat.project.name
-    form = DeleteForm(request.POST if request.method == "POST" else None, name=name)
+    form = confirm_by_name(request, name)
     if form.is_valid():
         try:
             lifecycle.delete_project(seat.project, seat.account)
