@@ -38,7 +38,7 @@ def things_of(project: Project, owner: Account) -> dict[str, Any]:
         "secret_id": client.secrets.get().pk,
         "key_id": key.public_id,
         "member_id": ProjectMember.objects.get(project=project, account=owner).pk,
-        "number": reviews.save_branding(client, owner, {}).number,
+        "number": reviews.save_submission(client, owner, {}).number,
         "version": "none",
         "invitation_id": invitations.invite(project, "ines@example.com", "viewer", owner).pk,
     }

@@ -205,7 +205,7 @@ def _reviewed(world: World, people: dict[str, Account]) -> tuple[Client, dict[st
     """Have a second app of the project approved with a logo; return it, and the words of its addresses."""
     app = make_client(world.project, name="Lantern")
     fill(app, people["owner"], name="Lantern")
-    reviews.save_branding(app, people["owner"], {}, logo=logos.clean_logo(io.BytesIO(_pixels())))
+    reviews.save_submission(app, people["owner"], {}, logo=logos.clean_logo(io.BytesIO(_pixels())))
     decide(reviews.submit(app, people["owner"]), people["reviewer"], AppReview.Status.APPROVED)
     app = fresh(app)
     version = str(logos.public_logo_path(app)).rpartition("/")[2].removesuffix(".webp")

@@ -14,7 +14,7 @@ Kind = ReviewEntry.Kind
 
 
 def _from(step: str) -> Any:
-    """Return a check whether a step is possible in a review's state; `reviews.machine` checks the person."""
+    """Return a check whether a step is possible in a review's state; `reviews.workflow` checks the person."""
     return lambda request, review: review.status in reviews.REVIEW_STEPS[step].starts
 
 

@@ -34,7 +34,6 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
     """Reviews without drafts, which only their developers see."""
 
     list_display = ("app", "project", "kind", "age", "assignee", "status_now")
-    list_select_related = ("client__project", "assignee")
     search_help_text = "Beginning of an app's name, or a whole client id"
     narrowed_by = ("client",)
     acts = review_actions.REVIEW_ACTIONS

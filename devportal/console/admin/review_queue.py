@@ -6,6 +6,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from devportal.console.models import AppReview
+from devportal.console.models.reviews import AppReviewQuerySet
 from devportal.lib.admin.changelists import KeysetChangeList
 
 Status = AppReview.Status
@@ -33,17 +34,14 @@ class QueueChangeList(KeysetChangeList):
             self.filter_params.pop("which", None)
             narrowed = self.query or any(name.startswith("client") for name in self.params)
             self.which = asked if asked in known else "all" if narrowed else known[0]
-        rows: QuerySet[AppReview] = super().get_queryset(request, exclude_parameters)
+        rows: AppReviewQuerySet = super().get_queryset(request, exclude_parameters)
         if self.which in _BY_AGE:
-            rows = rows.filter(status__in=AppReview.FROZEN, client__project__deleted_at=None)
+            rows = rows.waiting()
         if self.which == "mine":
             rows = rows.filter(assignee=request.user.pk)
         if self.which == "nobodys":
             rows = rows.filter(assignee=None)
         return rows.filter(status=Status.CHANGES_REQUESTED) if self.which == "developers" else rows
-
-    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[str]:
-        return ["submitted_at", "pk"] if self.which in _BY_AGE else super().get_ordering(request, queryset)
 
     def _page(self) -> list[Any]:
         return list(self.queryset[:MAX_WAITING]) if self.which in _BY_AGE else super()._page()

@@ -1,6 +1,6 @@
 """App reviews, and their timeline entries."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -8,13 +8,11 @@ from django.db import models
 from oidc.models import Project
 
 
-class AppReviewManager(models.Manager["AppReview"]):
-    """Querysets of reviews."""
-
-    def waiting(self) -> "models.QuerySet[AppReview]":
+class AppReviewQuerySet(models.QuerySet["AppReview"]):
+    def waiting(self) -> "AppReviewQuerySet":
         """Return the reviews that wait for a reviewer, oldest first, without those of deleted projects."""
         rows = self.filter(status__in=AppReview.FROZEN, client__project__deleted_at=None)
-        return rows.select_related("client__project", "assignee").order_by("submitted_at", "pk")
+        return rows.order_by("submitted_at", "pk")
 
 
 class AppReview(models.Model):
@@ -61,7 +59,7 @@ class AppReview(models.Model):
     reasons: "models.JSONField[Any, Any]" = models.JSONField(default=list)
     reason_text = models.TextField(blank=True)
 
-    objects: ClassVar[AppReviewManager] = AppReviewManager()
+    objects = AppReviewQuerySet.as_manager()
 
     class Meta:
         constraints = [

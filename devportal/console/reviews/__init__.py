@@ -1,15 +1,14 @@
 """App review: developers submit an app, reviewers decide on it (docs/review.md).
 
-`machine.py` is the state machine with its permissions; `developers.py` and `reviewers.py` are the steps of both sides.
+`workflow.py` is the state machine with its permissions; `developer_actions.py` and `reviewer_actions.py` are the steps
+of both sides.
 """
 
 from devportal.console.reviews.developer_actions import (
     answer,
     draft_of,
-    request_scopes,
     require_editable,
     resubmit,
-    save_branding,
     save_submission,
     send_submission,
     start_over,
@@ -47,7 +46,6 @@ from devportal.console.reviews.workflow import (
     ReviewNotAllowed,
     may_decide,
     may_review,
-    steps_for,
 )
 
 __all__ = [
@@ -77,15 +75,12 @@ __all__ = [
     "open_review",
     "reject",
     "request_changes",
-    "request_scopes",
     "require_editable",
     "resubmit",
-    "save_branding",
     "save_submission",
     "send_submission",
     "start",
     "start_over",
-    "steps_for",
     "submission_requirements",
     "submit",
     "suspend_project",

@@ -105,16 +105,6 @@ def save_submission(
     return review
 
 
-def save_branding(client: Client, actor: Account, values: Mapping[str, str], **logo: Any) -> AppReview:
-    """Change name, addresses or logo: `save_submission` without the scopes."""
-    return save_submission(client, actor, values, **logo)
-
-
-def request_scopes(client: Client, actor: Account, scopes: Mapping[str, str]) -> AppReview:
-    """Request exactly these scopes, each with its justification: `save_submission` with nothing else."""
-    return save_submission(client, actor, {}, scopes=scopes)
-
-
 def apply_snapshot(client: Client, snapshot: Snapshot) -> None:
     """Copy the values of a snapshot to the client, so that people see them."""
     for field in branding.FIELD_VALIDATORS:

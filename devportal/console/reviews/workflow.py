@@ -13,12 +13,9 @@ Side = ReviewEntry.Side
 
 _WITH_REVIEWERS = (Status.SUBMITTED, Status.IN_REVIEW, Status.CHANGES_REQUESTED)
 
-
 FROZEN_MESSAGE = (
     "This is with the reviewers and can't be changed now. Withdraw it first; what you sent stays for next time."
 )
-
-
 _OWN = "a project of their own, also after leaving it"
 
 
@@ -117,21 +114,13 @@ def require_reviewer(account: Account, project: Project) -> None:
 def require_suspender(account: Account, project: Project) -> None:
     """Raise ReviewNotAllowed unless this person may suspend the project: reviewers and operators not involved in it."""
     if is_involved(account, project) or not (is_reviewer(account) or is_operator(account)):
-        raise ReviewNotAllowed(
-            "Only reviewers and operators do this, and nobody to a project of their own, also after leaving it."
-        )
+        raise ReviewNotAllowed(f"Only reviewers and operators do this, and nobody to {_OWN}.")
 
 
 def require_developer(account: Account, project: Project) -> None:
     """Raise ReviewNotAllowed unless this person may edit this project's apps."""
     if side_of(account, project) != Side.DEVELOPER:
         raise ReviewNotAllowed("Only owners and developers of the project do this.")
-
-
-def steps_for(review: AppReview, account: Account) -> list[str]:
-    """Return the steps that this person may take now, in the order of REVIEW_STEPS."""
-    side = side_of(account, review.client.project, review)
-    return [name for name, step in REVIEW_STEPS.items() if side in step.sides and review.status in step.starts]
 
 
 # --- Steps ---
@@ -169,9 +158,7 @@ def begin_step(review: AppReview, actor: Account, name: str) -> tuple[AppReview,
 
 def _why_not(review: AppReview, name: str) -> str:
     if name in ("edit", "start_over") and review.is_frozen:
-        return (
-            "This is with the reviewers and can't be changed now. Withdraw it first; what you sent stays for next time."
-        )
+        return FROZEN_MESSAGE
     if name in ("approve", "reject", "request_changes") and review.status == Status.SUBMITTED:
         return "Start the review first."
     return f"This can't be done any more: the review is now “{Status(review.status).label.lower()}”."

@@ -48,8 +48,7 @@ class ServiceAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # the library is
         """Redirect to the account's password page, which also ends the other sessions."""
         return redirect("account_change_password")
 
-    def password_change_done(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        return redirect("account_change_password")
+    password_change_done = password_change
 
     def search(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """The theme's global search is off: each list has a search of its own, on indexed columns."""

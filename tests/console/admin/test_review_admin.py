@@ -143,7 +143,7 @@ def test_a_change_is_shown_against_what_was_approved(
 
 def test_what_developers_write_is_text(as_reviewer: Browser, app: Client, developer: Account) -> None:
     fill(app, developer, name="<b>Tom</b> & Jerry")
-    reviews.request_scopes(app, developer, {SCOPE: '<script>alert(1)</script>"onmouseover="x'})
+    reviews.save_submission(app, developer, {}, scopes={SCOPE: '<script>alert(1)</script>"onmouseover="x'})
     row = reviews.submit(app, developer, "<img src=x onerror=alert(1)> {{ settings.SECRET_KEY }}")
     text = as_reviewer.get(page(row)).content.decode()
     for raw in ("<b>Tom", "<script>alert", "<img src=x", '"onmouseover'):

@@ -62,7 +62,7 @@ def test_a_withdrawal_and_an_approval_at_once(app: Client, developer: Account, r
 def test_many_first_edits_make_one_draft(app: Client, developer: Account, owner: Account) -> None:
     def edit(number: int) -> str:
         who = owner if number % 2 else developer
-        return attempt(lambda: reviews.save_branding(app, who, {"name": f"Orbit {number}"}))
+        return attempt(lambda: reviews.save_submission(app, who, {"name": f"Orbit {number}"}))
 
     assert Counter(at_once(8, edit)) == {"done": 8}
     draft = AppReview.objects.get()
@@ -82,7 +82,7 @@ def test_an_edit_and_a_submission_at_once_agree(app: Client, developer: Account)
         fill(app, developer, name=f"Orbit {number}")
         names = [f"Nova {number}"]
         steps: list[Callable[[], Any]] = [
-            lambda names=names: reviews.save_branding(app, developer, {"name": names[0]}),  # type: ignore[misc]
+            lambda names=names: reviews.save_submission(app, developer, {"name": names[0]}),  # type: ignore[misc]
             lambda: reviews.submit(app, developer),
         ]
         results = at_once(2, lambda place, steps=steps: attempt(steps[place]))  # type: ignore[misc]

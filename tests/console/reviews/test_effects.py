@@ -88,7 +88,7 @@ def test_an_app_can_be_approved_without_its_scope(
 
 def test_a_scope_that_is_not_asked_for_any_more_goes(app: Client, developer: Account, reviewer: Account) -> None:
     approved(app, developer, reviewer)
-    reviews.request_scopes(app, developer, {})
+    reviews.save_submission(app, developer, {}, scopes={})
     assert fresh(app).approved_scopes == SCOPE, "until the change is approved"
     review = reviews.start(reviews.submit(app, developer), reviewer)
     reviews.approve(review, reviewer, revision=1, scopes={})
@@ -105,7 +105,7 @@ def test_provisioned_scopes_need_no_review(party: RelyingParty, app: Client) -> 
 def test_the_moment_of_the_first_approval_stays(app: Client, developer: Account, reviewer: Account, later: Any) -> None:
     first = approved(app, developer, reviewer).verified_at
     later(3600)
-    reviews.save_branding(app, developer, {"name": "Orbit Two"})
+    reviews.save_submission(app, developer, {"name": "Orbit Two"})
     decide(reviews.submit(app, developer), reviewer, Status.APPROVED)
     assert (fresh(app).verified_at, fresh(app).name) == (first, "Orbit Two")
 
@@ -167,7 +167,7 @@ def test_no_rename_during_a_review(app: Client, developer: Account, reviewer: Ac
     review = sent(app, developer)
     for _ in range(2):
         with pytest.raises(IllegalReviewStep, match="Withdraw it first"):
-            reviews.save_branding(app, developer, {"name": "Nova Notes"})
+            reviews.save_submission(app, developer, {"name": "Nova Notes"})
         assert fresh(app).name == "Orbit Notes"
         if review.status == Status.SUBMITTED:
             review = reviews.start(review, reviewer)
@@ -188,7 +188,7 @@ def test_a_rename_on_the_settings_page_is_no_way_around(
     fill(app, developer)
     assert rename("Nova Notes").status_code == 302
     assert reviews.working_snapshot(fresh(app))["name"] == "Nova Notes", "the draft follows"
-    reviews.request_scopes(app, developer, {SCOPE: JUSTIFICATION})
+    reviews.save_submission(app, developer, {}, scopes={SCOPE: JUSTIFICATION})
     assert fresh(app).name == "Nova Notes"
     review = reviews.submit(app, developer)
     assert "Withdraw it first" in rename("Third Notes").content.decode()
@@ -226,7 +226,7 @@ def test_starting_over_brings_back_what_was_approved(app: Client, developer: Acc
 )
 def test_what_is_wrong_is_refused_by_field(app: Client, developer: Account, values: dict[str, str]) -> None:
     with pytest.raises(ValidationError) as refused:
-        reviews.save_branding(app, developer, values)
+        reviews.save_submission(app, developer, values)
     assert set(refused.value.message_dict) == set(values)
     assert not AppReview.objects.exists()
     assert fresh(app).name == "Orbit"
@@ -235,13 +235,13 @@ def test_what_is_wrong_is_refused_by_field(app: Client, developer: Account, valu
 @pytest.mark.parametrize("field", ["verified_at", "approved_scopes", "first_party", "logo", "project", "enabled"])
 def test_fields_of_others_are_not_for_developers(app: Client, developer: Account, field: str) -> None:
     with pytest.raises(KeyError):
-        reviews.save_branding(app, developer, {field: "1"})
+        reviews.save_submission(app, developer, {field: "1"})
 
 
 def test_only_reviewed_scopes_are_asked_for(app: Client, developer: Account) -> None:
     for scope in ("email", "admin", ""):
         with pytest.raises(ValidationError):
-            reviews.request_scopes(app, developer, {scope: JUSTIFICATION})
+            reviews.save_submission(app, developer, {}, scopes={scope: JUSTIFICATION})
 
 
 # --- Withdrawing an approval ---
@@ -378,7 +378,7 @@ def test_differences_of_a_first_review_and_of_a_change(app: Client, developer: A
     assert first["name"] == (None, "Orbit Notes")
     assert first["scopes"] == (None, {SCOPE: JUSTIFICATION})
     review = decide(review, reviewer, Status.APPROVED)
-    reviews.save_branding(app, developer, {"name": "Nova Notes", "terms_url": ""})
+    reviews.save_submission(app, developer, {"name": "Nova Notes", "terms_url": ""})
     Client.objects.filter(pk=app.pk).update(redirect_uris="https://nova.example/callback")
     change = reviews.submit(app, developer)
     assert {each.field: (each.before, each.after) for each in reviews.differences(change)} == {

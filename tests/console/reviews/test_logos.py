@@ -44,16 +44,16 @@ def test_a_logo_that_is_replaced_or_removed_is_gone(
     app: Client, developer: Account, media: Path, committed: Any
 ) -> None:
     with committed():
-        first = reviews.save_branding(app, developer, {}, logo=logo()).snapshot["logo"]
+        first = reviews.save_submission(app, developer, {}, logo=logo()).snapshot["logo"]
     assert files(media) == {first} == {fresh(app).logo.name}
     with committed():
-        second = reviews.save_branding(app, developer, {}, logo=logo()).snapshot["logo"]
+        second = reviews.save_submission(app, developer, {}, logo=logo()).snapshot["logo"]
     assert files(media) == {second}
     with committed():
-        reviews.save_branding(app, developer, {"name": "Orbit Two"})
+        reviews.save_submission(app, developer, {"name": "Orbit Two"})
     assert files(media) == {second}
     with committed():
-        reviews.save_branding(app, developer, {}, remove_logo=True)
+        reviews.save_submission(app, developer, {}, remove_logo=True)
     assert files(media) == set()
     assert fresh(app).logo.name == ""
 
@@ -63,12 +63,12 @@ def test_what_is_approved_keeps_its_logo_while_another_is_reviewed(
 ) -> None:
     with committed():
         fill(app, developer)
-        old = reviews.save_branding(app, developer, {}, logo=logo()).snapshot["logo"]
+        old = reviews.save_submission(app, developer, {}, logo=logo()).snapshot["logo"]
         decide(reviews.submit(app, developer), reviewer, Status.APPROVED)
     address = logos.public_logo_path(fresh(app))
     with committed():
-        reviews.save_branding(app, developer, {}, logo=logo())
-        new = reviews.save_branding(app, developer, {}, logo=logo()).snapshot["logo"]
+        reviews.save_submission(app, developer, {}, logo=logo())
+        new = reviews.save_submission(app, developer, {}, logo=logo()).snapshot["logo"]
     assert files(media) == {old, new}, "a draft's replaced logo is gone"
     assert logos.public_logo_path(fresh(app)) == address
     with committed():
@@ -84,7 +84,7 @@ def test_starting_over_forgets_the_drafts_logo(
     with committed():
         fill(app, developer)
         decide(reviews.submit(app, developer), reviewer, Status.APPROVED)
-        reviews.save_branding(app, developer, {}, logo=logo())
+        reviews.save_submission(app, developer, {}, logo=logo())
         assert len(files(media)) == 1
         reviews.start_over(app, developer)
     assert files(media) == set()
@@ -94,7 +94,7 @@ def test_a_refused_edit_leaves_no_file(app: Client, developer: Account, media: P
     fill(app, developer)
     reviews.submit(app, developer)
     with pytest.raises(IllegalReviewStep):
-        reviews.save_branding(app, developer, {}, logo=logo())
+        reviews.save_submission(app, developer, {}, logo=logo())
     assert files(media) == set()
 
 
@@ -103,7 +103,7 @@ def test_an_app_takes_its_logos_along(
 ) -> None:
     with committed():
         fill(app, developer)
-        reviews.save_branding(app, developer, {}, logo=logo())
+        reviews.save_submission(app, developer, {}, logo=logo())
         decide(reviews.submit(app, developer), reviewer, Status.APPROVED)
         reviews.save_submission(app, developer, BRANDING, logo=logo())
     assert len(files(media)) == 2

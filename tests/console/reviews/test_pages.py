@@ -129,7 +129,7 @@ def test_what_reviewers_said_last_stands_on_top_until_it_is_sent_again(
         assert "A justification does not say enough" in on_top()
         if status == Status.CHANGES_REQUESTED:
             reviews.answer(review, developer, "The second one.")
-        reviews.save_branding(app, developer, {"name": "Orbit Two"})
+        reviews.save_submission(app, developer, {"name": "Orbit Two"})
         assert "Which page is it?" in on_top()
         review = reviews.send_submission(app, developer)
         assert "alert--warning stack" not in on_top()
@@ -429,7 +429,7 @@ def test_a_page_takes_few_statements(
     for _ in range(3):
         reviews.withdraw(sent(app, developer), developer)
     approved(app, developer, reviewer)
-    reviews.save_branding(app, developer, {"name": "Nova Notes"})
+    reviews.save_submission(app, developer, {"name": "Nova Notes"})
     if status == Status.WITHDRAWN:
         reviews.withdraw(reviews.submit(app, developer), developer)
     elif status in (Status.APPROVED, Status.REJECTED, Status.CHANGES_REQUESTED):
