@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 
+from accounts.authentication import account_of
 from accounts.models import Account
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects.roles import Role, is_at_least
@@ -43,15 +44,13 @@ def get_membership(
 
     A deleted project is there for nobody but those who may restore it: `deleted` asks for it.
     """
-    assert isinstance(request.user, Account)
+    account = account_of(request)
     member = (
-        ProjectMember.objects.filter(account=request.user, project__public_id=project_id)
-        .select_related("project")
-        .first()
+        ProjectMember.objects.filter(account=account, project__public_id=project_id).select_related("project").first()
     )
     if member is None or (member.project.is_deleted and not deleted):
         raise Http404
-    seat = Membership(member.project, request.user, member.role)
+    seat = Membership(member.project, account, member.role)
     if not seat.is_at_least(at_least):
         raise PermissionDenied
     return seat

@@ -9,7 +9,7 @@ import re
 from django.db import transaction
 from django.http import HttpRequest
 
-from accounts.models import Account
+from accounts.authentication import account_of
 from devportal.console.models import IdempotencyToken
 from devportal.lib import clock
 from devportal.lib.credentials import random_text
@@ -42,17 +42,17 @@ def consume_token(request: HttpRequest) -> IdempotencyToken:
     Call it inside the transaction that creates the object, then call `record_result`: a rollback leaves the token
     unspent.
     """
-    assert isinstance(request.user, Account)
+    account = account_of(request)
     assert transaction.get_connection().in_atomic_block
     token = request.POST.get(FIELD, "")
     if not _TOKEN.fullmatch(token):
         raise MissingToken
     # Of two concurrent requests the second waits here until the first one's transaction ends.
     row, is_first = IdempotencyToken.objects.get_or_create(
-        token=token, defaults={"account_id": request.user.pk, "at": clock.now()}
+        token=token, defaults={"account_id": account.pk, "at": clock.now()}
     )
     if not is_first:
-        raise AlreadyProcessed(row.made if row.account_id == request.user.pk else "")
+        raise AlreadyProcessed(row.made if row.account_id == account.pk else "")
     return row
 
 

@@ -6,18 +6,13 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
-from accounts.models import Account
+from accounts.authentication import account_of
 from devportal.console import reviews
 from devportal.console.models import AppReview
 from devportal.lib.admin.actions import ActionRefused
 from oidc.models import Project
 
 ActionHandler = Callable[[HttpRequest, Any, Any], str]
-
-
-def reviewer_of(request: HttpRequest) -> Account:
-    assert isinstance(request.user, Account)
-    return request.user
 
 
 def report_refusals(do: ActionHandler) -> ActionHandler:
@@ -36,33 +31,33 @@ def report_refusals(do: ActionHandler) -> ActionHandler:
 
 @report_refusals
 def take(request: HttpRequest, review: AppReview, form: Any) -> str:
-    reviews.assign(review, reviewer_of(request), reviewer_of(request))
+    reviews.assign(review, account_of(request), account_of(request))
     return "The review is yours."
 
 
 @report_refusals
 def assign(request: HttpRequest, review: AppReview, form: Any) -> str:
     assignee = form.cleaned_data["assignee"]
-    reviews.assign(review, reviewer_of(request), assignee)
+    reviews.assign(review, account_of(request), assignee)
     return f"The review is with {assignee or 'nobody'}."
 
 
 @report_refusals
 def start(request: HttpRequest, review: AppReview, form: Any) -> str:
-    reviews.start(review, reviewer_of(request))
+    reviews.start(review, account_of(request))
     return "The review has begun; the developers know."
 
 
 @report_refusals
 def answer(request: HttpRequest, review: AppReview, form: Any) -> str:
-    reviews.answer(review, reviewer_of(request), form.cleaned_data["text"])
+    reviews.answer(review, account_of(request), form.cleaned_data["text"])
     return "The developers were told."
 
 
 def refusal_handler(step: Callable[..., AppReview], done: str) -> ActionHandler:
     @report_refusals
     def do(request: HttpRequest, review: AppReview, form: Any) -> str:
-        step(review, reviewer_of(request), **form.cleaned_data)
+        step(review, account_of(request), **form.cleaned_data)
         return done
 
     return do
@@ -71,14 +66,14 @@ def refusal_handler(step: Callable[..., AppReview], done: str) -> ActionHandler:
 @report_refusals
 def approve(request: HttpRequest, review: AppReview, form: Any) -> str:
     values = {name: form.cleaned_data[name] for name in ("revision", "text")}
-    reviews.approve(review, reviewer_of(request), scopes=form.scopes, **values)
+    reviews.approve(review, account_of(request), scopes=form.scopes, **values)
     return "The app is approved. People see it as reviewed from now on."
 
 
 @report_refusals
 def withdraw(request: HttpRequest, review: AppReview, form: Any) -> str:
     values = {name: form.cleaned_data[name] for name in ("reasons", "text")}
-    reviews.withdraw_approval(review.client, reviewer_of(request), scopes=form.scopes, **values)
+    reviews.withdraw_approval(review.client, account_of(request), scopes=form.scopes, **values)
     return "The approval is withdrawn, at once."
 
 
@@ -88,11 +83,11 @@ def project_of(row: AppReview | Project) -> Project:
 
 @report_refusals
 def suspend(request: HttpRequest, row: Any, form: Any) -> str:
-    reviews.suspend_project(project_of(row), reviewer_of(request), **form.cleaned_data)
+    reviews.suspend_project(project_of(row), account_of(request), **form.cleaned_data)
     return "The project is suspended. This takes effect everywhere within 30 seconds."
 
 
 @report_refusals
 def lift(request: HttpRequest, row: Any, form: Any) -> str:
-    reviews.lift_suspension(project_of(row), reviewer_of(request), text=form.cleaned_data["text"])
+    reviews.lift_suspension(project_of(row), account_of(request), text=form.cleaned_data["text"])
     return "The suspension is lifted. This takes effect everywhere within 30 seconds."

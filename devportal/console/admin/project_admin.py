@@ -10,8 +10,8 @@ from django.http import HttpRequest
 from django.utils.html import format_html_join
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from accounts.authentication import account_of
 from devportal.console.admin import review_actions
-from devportal.console.admin.action_handlers import reviewer_of
 from devportal.lib.admin.actions import ActionForm, ActionRefused, RowAction
 from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
 from oidc import names
@@ -34,7 +34,7 @@ class NameForm(ActionForm):
 
 def _rename(request: HttpRequest, project: Project, form: Any) -> str:
     try:
-        lifecycle.rename_project(project, form.cleaned_data["name"], reviewer_of(request))
+        lifecycle.rename_project(project, form.cleaned_data["name"], account_of(request))
     except ValidationError as error:
         raise ActionRefused(" ".join(error.messages)) from error
     except Gone as gone:

@@ -4,7 +4,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from accounts.models import Account
+from accounts.authentication import account_of
 from devportal.console.pagination import paginate
 from devportal.console.projects.overview import project_memberships, project_overviews
 from devportal.console.shortcuts import console_page, render_page
@@ -15,8 +15,8 @@ from oidc.projects.quotas import QuotaExceeded
 @console_page()
 def home(request: HttpRequest) -> HttpResponse:
     """GET /console/: the projects, newest seat first; below them those that are deleted and can be restored."""
-    assert isinstance(request.user, Account)
-    page = paginate(project_memberships(request.user), request)
+    account = account_of(request)
+    page = paginate(project_memberships(account), request)
     found = project_overviews(page.rows)
     live = [one for one in found if not one.project.is_deleted]
     return render_page(
@@ -25,22 +25,22 @@ def home(request: HttpRequest) -> HttpResponse:
         page=page,
         projects=sorted(live, key=lambda one: one.project.name.casefold()),
         deleted=[one for one in found if one.is_restorable],
-        invitations=invitations_to_account(request.user),
+        invitations=invitations_to_account(account),
     )
 
 
 @console_page("POST")
 def invitation(request: HttpRequest, invitation_id: int) -> HttpResponse:
     """POST …/invitations/<id> with `decision`, accept or decline: the person's answer."""
-    assert isinstance(request.user, Account)
+    account = account_of(request)
     decision = request.POST.get("decision")
     try:
         if decision == "accept":
-            project = accept(invitation_id, request.user).project
+            project = accept(invitation_id, account).project
             messages.success(request, f"You now work on {project.name}.")
             return HttpResponseRedirect(reverse("console:project", args=[project.public_id]))
         if decision == "decline":
-            decline(invitation_id, request.user)
+            decline(invitation_id, account)
             messages.success(request, "The invitation is declined.")
         else:
             messages.error(request, "Accept the invitation, or decline it.")

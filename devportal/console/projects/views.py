@@ -6,6 +6,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from accounts.authentication import account_of
 from accounts.models import Account
 from devportal.console import idempotency
 from devportal.console.access import get_membership
@@ -23,11 +24,10 @@ FEW = 5
 @console_page("GET", "HEAD", "POST")
 def project_new(request: HttpRequest) -> HttpResponse:
     """…/projects/new: the form; idempotent: a repeated submission redirects to the created project."""
-    assert isinstance(request.user, Account)
     form = ProjectNameForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         try:
-            made = _make(request, request.user, form.cleaned_data["name"])
+            made = _make(request, account_of(request), form.cleaned_data["name"])
         except idempotency.MissingToken:
             form.add_error(None, "Nothing was created: send the form once more.")
         except quotas.QuotaExceeded as too_many:
