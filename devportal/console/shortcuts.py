@@ -57,6 +57,11 @@ def render_page(
     return render(request, template, frame | context, status=status)
 
 
+def redirect_to_client(client: Client, page: str = "client_settings") -> HttpResponse:
+    """Redirect to one of a client's pages, by the name of its route."""
+    return HttpResponseRedirect(reverse(f"console:{page}", args=[client.project.public_id, client.client_id]))
+
+
 def render_secret_page(request: HttpRequest, template: str, *args: Any, **context: Any) -> HttpResponse:
     """Render a page that shows a secret once; `no-store` keeps it out of caches (docs/security.md#the-console)."""
     response = render_page(request, template, *args, **context)

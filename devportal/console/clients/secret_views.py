@@ -3,23 +3,18 @@
 from datetime import timedelta
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.http import Http404, HttpRequest, HttpResponse
 
 from devportal.console import idempotency, secret_panel
 from devportal.console.access import get_client
-from devportal.console.shortcuts import console_page, render_page
+from devportal.console.shortcuts import console_page, redirect_to_client, render_page
 from devportal.lib import clock
 from oidc.clients.secrets import MAX_LIVE_SECRETS, TooManySecrets, create_secret, end_secret
-from oidc.models import Client, ClientSecret
+from oidc.models import ClientSecret
 from oidc.projects.roles import Role, lock_for_change
 
 RECENTLY = timedelta(hours=24)
 MOST_ENDED = 20  # revoked secrets on the page
-
-
-def _back(client: Client) -> HttpResponse:
-    return HttpResponseRedirect(reverse("console:client_secrets", args=[client.project.public_id, client.client_id]))
 
 
 @console_page()
@@ -45,7 +40,7 @@ def client_secret_new(request: HttpRequest, project_id: str, client_id: str) -> 
     """POST …/secrets/new: shows the new secret, once; idempotent."""
     seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     if not client.has_secret:
-        return _back(client)
+        return redirect_to_client(client, "client_secrets")
     try:
         with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
             sent = idempotency.consume_token(request)
@@ -63,7 +58,7 @@ def client_secret_new(request: HttpRequest, project_id: str, client_id: str) -> 
         pass
     else:
         return secret_panel.show_client_secret(request, seat, client, raw, "The new secret")
-    return _back(client)
+    return redirect_to_client(client, "client_secrets")
 
 
 @console_page("GET", "HEAD", "POST")
@@ -84,7 +79,7 @@ def client_secret_end(request: HttpRequest, project_id: str, client_id: str, sec
             with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
                 end_secret(secret, seat.account)
             messages.success(request, f"The secret …{secret.last_four} is revoked.")
-            return _back(client)
+            return redirect_to_client(client, "client_secrets")
     return render_page(
         request,
         "console/client_secret_end.html",

@@ -11,16 +11,12 @@ from devportal.console import reviews
 from devportal.console.access import Membership, get_client
 from devportal.console.clients.forms import MORE, ChangeTypeForm, ClientSettingsForm, TesterForm
 from devportal.console.confirmation import confirm_by_name
-from devportal.console.shortcuts import console_page, render_page
+from devportal.console.shortcuts import console_page, redirect_to_client, render_page
 from oidc.authorization.tester import check_request
 from oidc.clients import registration as settings_of
 from oidc.clients.secrets import change_type
 from oidc.models import Client, TokenFamily
 from oidc.projects.roles import Role, lock_for_change
-
-
-def _back(client: Client, page: str = "client_settings") -> HttpResponse:
-    return HttpResponseRedirect(reverse(f"console:{page}", args=[client.project.public_id, client.client_id]))
 
 
 @console_page("GET", "HEAD", "POST")
@@ -43,7 +39,7 @@ def client_settings(request: HttpRequest, project_id: str, client_id: str) -> Ht
             form.add_error(None, str(refused))
         else:
             messages.success(request, "Saved. Sign-in follows it from now on.")
-            return _back(client)
+            return redirect_to_client(client)
     return _settings(request, seat, client, form)
 
 
@@ -78,7 +74,7 @@ def client_switch(request: HttpRequest, project_id: str, client_id: str) -> Http
         with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
             settings_of.set_client_enabled(client, seat.account, wanted == "on")
         messages.success(request, f"{client.name} is turned {wanted}. This takes effect everywhere within 30 seconds.")
-    return _back(client)
+    return redirect_to_client(client)
 
 
 @console_page("GET", "HEAD", "POST")
@@ -91,7 +87,7 @@ def client_type(request: HttpRequest, project_id: str, client_id: str) -> HttpRe
             change_type(client, form.cleaned_data["type"], seat.account)
         text = f"{client.name} is another type now, and what it had as the old one has ended."
         messages.success(request, text + " Add a secret for it here." if client.has_secret else text)
-        return _back(client, "client_secrets" if client.has_secret else "client_settings")
+        return redirect_to_client(client, "client_secrets" if client.has_secret else "client_settings")
     authorizations = TokenFamily.objects.filter(connection__client=client, revoked_at=None)
     return render_page(
         request,

@@ -10,7 +10,7 @@ from devportal.console import idempotency, secret_panel
 from devportal.console.access import Membership, get_membership
 from devportal.console.clients.forms import CLIENT_TYPES, MORE, NewClientForm
 from devportal.console.pagination import paginate
-from devportal.console.shortcuts import console_page, render_page
+from devportal.console.shortcuts import console_page, redirect_to_client, render_page
 from oidc.clients.registration import create_client
 from oidc.clients.secrets import create_secret
 from oidc.models import Client
@@ -77,22 +77,16 @@ def _make(request: HttpRequest, seat: Membership, form: NewClientForm) -> HttpRe
     if raw is not None:
         return secret_panel.show_client_secret(request, seat, client, raw, f"{client.name} is created")
     messages.success(request, f"{client.name} is created. It has no secret: this is how it signs people in.")
-    return HttpResponseRedirect(reverse("console:quick_start", args=[project_id_of(seat), client.client_id]))
+    return redirect_to_client(client, "quick_start")
 
 
 def _made_before(request: HttpRequest, seat: Membership, client_id: str) -> HttpResponse:
     """Redirect to the client that the first submission created; its secret is not shown again."""
     client = Client.objects.filter(project=seat.project, client_id=client_id).first()
     if client is None:
-        return HttpResponseRedirect(reverse("console:clients", args=[project_id_of(seat)]))
+        return HttpResponseRedirect(reverse("console:clients", args=[seat.project.public_id]))
     text = "This form was sent before, and created this client then; no second one was created."
     if client.has_secret:
         text += " Its secret was shown once. If you did not keep it, end it and add another."
     messages.info(request, text)
-    page = "console:client_secrets" if client.has_secret else "console:client_settings"
-    return HttpResponseRedirect(reverse(page, args=[project_id_of(seat), client.client_id]))
-
-
-def project_id_of(seat: Membership) -> str:
-    """Return the public id of a seat's project, for addresses."""
-    return seat.project.public_id
+    return redirect_to_client(client, "client_secrets" if client.has_secret else "client_settings")

@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
@@ -19,7 +19,7 @@ from devportal.console.docs.context import format_duration
 from devportal.console.docs.errors import API_HELP, AUTHORIZATION_HELP, TOKEN_HELP
 from devportal.console.playground import flow, sessions
 from devportal.console.playground.sessions import PlaygroundRun
-from devportal.console.shortcuts import console_page, render_page
+from devportal.console.shortcuts import console_page, redirect_to_client, render_page
 from devportal.lib import request_id
 from oidc import scopes
 from oidc.clients.redirect_uris import playground_redirect_uri
@@ -48,7 +48,7 @@ def playground_address(request: HttpRequest, project_id: str, client_id: str) ->
             flow.set_registered(client, seat.account, request.POST.get("wanted") == "yes")
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
-    return _back_to(client)
+    return redirect_to_client(client, "playground")
 
 
 @console_page("POST")
@@ -57,11 +57,11 @@ def playground_begin(request: HttpRequest, project_id: str, client_id: str) -> H
     seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     if not flow.is_registered(client):
         messages.error(request, "Add the playground’s address to this client first.")  # noqa: RUF001  (an apostrophe)
-        return _back_to(client)
+        return redirect_to_client(client, "playground")
     prompt = request.POST.get("prompt", "")
     scope = " ".join(flow.choose_scopes(client, request.POST.getlist("scope")))
     sessions.begin_run(request.session, seat.account, client, scope, prompt if prompt in flow.PROMPTS else "")
-    return _back_to(client)
+    return redirect_to_client(client, "playground")
 
 
 @sensitive_post_parameters("client_secret")
@@ -71,7 +71,7 @@ def playground_exchange(request: HttpRequest, project_id: str, client_id: str) -
     seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     run = sessions.find_run(request.session, seat.account, client)
     if run is None or not run.code:
-        return _back_to(client)
+        return redirect_to_client(client, "playground")
     secret = request.POST.get("client_secret", "").strip()[:LONGEST_SECRET]
     if client.has_secret and not secret:
         return _page(request, seat, client, run, secret_error="Enter a secret of this client.", status=400)
@@ -81,7 +81,7 @@ def playground_exchange(request: HttpRequest, project_id: str, client_id: str) -
             idempotency.consume_token(request)
     except (idempotency.AlreadyProcessed, idempotency.MissingToken):
         messages.info(request, "The code was exchanged already; the response is shown only once.")
-        return _back_to(client)
+        return redirect_to_client(client, "playground")
     result = flow.exchange_code(request.session, run, client, secret)
     return _page(request, seat, client, run, result=result)
 
@@ -92,7 +92,7 @@ def playground_end(request: HttpRequest, project_id: str, client_id: str) -> Htt
     seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     sessions.end_run(request.session, seat.account)
     messages.success(request, "The test has ended, and so have its tokens.")
-    return _back_to(client)
+    return redirect_to_client(client, "playground")
 
 
 @never_cache
@@ -114,10 +114,6 @@ def playground_callback(request: HttpRequest) -> HttpResponse:
         page = render_page(request, "console/playground_stray.html", status=400, request_id=request_id.current())
         return _without_referrer(page)
     return _without_referrer(redirect("console:playground", run.project, run.client_id))
-
-
-def _back_to(client: Client) -> HttpResponseRedirect:
-    return redirect("console:playground", client.project.public_id, client.client_id)
 
 
 def _without_referrer(response: HttpResponse) -> HttpResponse:

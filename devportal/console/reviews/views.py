@@ -6,11 +6,10 @@ from typing import Any, cast
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 
-from accounts.models import Account
+from accounts.authentication import account_of
 from devportal.console import reviews
 from devportal.console.access import Membership, get_client
 from devportal.console.models import AppReview, ReviewEntry
@@ -18,7 +17,7 @@ from devportal.console.reviews import consent_preview, logos
 from devportal.console.reviews.forms import AnswerForm, BrandingForm
 from devportal.console.reviews.reasons import reason_texts
 from devportal.console.reviews.workflow import is_member
-from devportal.console.shortcuts import console_page, render_page
+from devportal.console.shortcuts import console_page, redirect_to_client, render_page
 from oidc.models import Client, ProjectMember
 from oidc.projects.roles import Role, lock_for_change
 from oidc.views.logos import send_logo
@@ -40,12 +39,12 @@ def review(request: HttpRequest, project_id: str, client_id: str) -> HttpRespons
         return _page(request, seat, client)
     take = STEPS.get(request.POST.get("step", ""))
     if take is None:
-        return _back(client)
+        return redirect_to_client(client, "review")
     try:
         return take(request, seat, client)
     except (reviews.IllegalReviewStep, reviews.ReviewNotAllowed) as refused:
         messages.error(request, str(refused))
-        return _back(client)
+        return redirect_to_client(client, "review")
 
 
 def _page(
@@ -89,10 +88,6 @@ def _answers(under_way: AppReview | None, entries: list[ReviewEntry]) -> list[tu
     return [(steps[-1], reason_texts(steps[-1].reasons))]
 
 
-def _back(client: Client) -> HttpResponse:
-    return HttpResponseRedirect(reverse("console:review", args=[client.project.public_id, client.client_id]))
-
-
 # --- The steps ---
 
 
@@ -123,7 +118,7 @@ def _saved(request: HttpRequest, seat: Membership, client: Client, form: Brandin
         messages.success(request, "Saved as a draft. People see the approved values until the draft is approved.")
     else:
         messages.success(request, "Saved. Submit it when the checklist is done.")
-    return _back(client)
+    return redirect_to_client(client, "review")
 
 
 def _preview(request: HttpRequest, seat: Membership, client: Client) -> HttpResponse:
@@ -134,14 +129,14 @@ def _start_over(request: HttpRequest, seat: Membership, client: Client) -> HttpR
     with _developing(seat):
         reviews.start_over(client, seat.account)
     messages.success(request, "The changes since the last approval are discarded.")
-    return _back(client)
+    return redirect_to_client(client, "review")
 
 
 def _withdraw(request: HttpRequest, seat: Membership, client: Client) -> HttpResponse:
     with _developing(seat):
         reviews.withdraw(_under_way(client), seat.account)
     messages.success(request, "Withdrawn. You can edit it now, and submit it again.")
-    return _back(client)
+    return redirect_to_client(client, "review")
 
 
 def _answer(request: HttpRequest, seat: Membership, client: Client) -> HttpResponse:
@@ -151,7 +146,7 @@ def _answer(request: HttpRequest, seat: Membership, client: Client) -> HttpRespo
     with _developing(seat):
         reviews.answer(_under_way(client), seat.account, form.cleaned_data["text"])
     messages.success(request, "Your answer is sent.")
-    return _back(client)
+    return redirect_to_client(client, "review")
 
 
 def _under_way(client: Client) -> AppReview:
@@ -176,8 +171,7 @@ STEPS: Mapping[str, Callable[[HttpRequest, Membership, Client], HttpResponse]] =
 
 def _for_members_and_reviewers(request: HttpRequest, project_id: str, client_id: str) -> Client:
     """Return a client for a member of its project or a reviewer. Raises Http404 for anybody else."""
-    assert isinstance(request.user, Account)
-    if not reviews.may_review(request.user):
+    if not reviews.may_review(account_of(request)):
         return get_client(request, project_id, client_id)[1]
     rows: Any = Client.objects.select_related("project")
     return cast(
@@ -191,10 +185,10 @@ def review_preview(request: HttpRequest, project_id: str, client_id: str, number
     """…/review/preview/<number>: the consent page before and after one submission."""
     client = _for_members_and_reviewers(request, project_id, client_id)
     found = get_object_or_404(AppReview, client=client, number=number)
-    assert isinstance(request.user, Account)
-    if found.status == AppReview.Status.DRAFT and not is_member(request.user, client.project):
+    account = account_of(request)
+    if found.status == AppReview.Status.DRAFT and not is_member(account, client.project):
         raise Http404  # a draft, which reviewers may not see
-    previews = consent_preview.consent_previews(client, found.snapshot, request.user)
+    previews = consent_preview.consent_previews(client, found.snapshot, account)
     return render_page(request, "console/review_preview.html", app=client, review=found, previews=previews)
 
 
