@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.db.models import Q
 from django.http import HttpRequest
 
-from accounts.models import Account
+from accounts.authentication import account_of
 from api import keys
 from api.models import ApiKey, RequestLog
 from devportal.lib.admin.actions import RowAction
@@ -16,8 +16,7 @@ from oidc.models import Project
 
 
 def _revoke(request: HttpRequest, key: ApiKey, form: Any) -> str:
-    assert isinstance(request.user, Account)
-    keys.revoke_key(key, request.user)
+    keys.revoke_key(key, account_of(request))
     return "The key is revoked. This takes effect everywhere within 30 seconds."
 
 
@@ -54,7 +53,7 @@ class ApiKeyAdmin(ReadOnlyModelAdmin[ApiKey]):
 
     @admin.display(description="key")
     def shown(self, key: ApiKey) -> str:
-        return f"{settings.API_KEY_PREFIX}{key.public_id}…{key.last_four}"
+        return key.masked
 
 
 @admin.register(RequestLog)

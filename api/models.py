@@ -30,6 +30,11 @@ class ApiKey(models.Model):
         return f"{self.name} (…{self.last_four})"
 
     @property
+    def masked(self) -> str:
+        """What pages show of the key: all that is known of it but its secret."""
+        return f"{settings.API_KEY_PREFIX}{self.public_id}…{self.last_four}"
+
+    @property
     def state(self) -> str:
         """The state of the key: live, expired or revoked."""
         if self.revoked_at is not None:

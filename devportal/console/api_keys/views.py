@@ -1,6 +1,5 @@
 """A project's API keys: the list, creating one, revoking one."""
 
-from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -23,7 +22,7 @@ def keys(request: HttpRequest, project_id: str) -> HttpResponse:
     seat = get_membership(request, project_id)
     page = paginate(ApiKey.objects.filter(project=seat.project).select_related("owner"), request)
     rows = [{"key": key, "may_revoke": key.state != "revoked" and _may_revoke(seat, key)} for key in page.rows]
-    return render_page(request, "console/keys.html", seat, page=page, rows=rows, prefix=settings.API_KEY_PREFIX)
+    return render_page(request, "console/keys.html", seat, page=page, rows=rows)
 
 
 @console_page("GET", "HEAD", "POST")
@@ -73,7 +72,7 @@ def key_revoke(request: HttpRequest, project_id: str, key_id: str) -> HttpRespon
             revoke_key(key, seat.account)
         messages.success(request, f"{key.name} is revoked. It is refused everywhere within 30 seconds.")
         return HttpResponseRedirect(reverse("console:keys", args=[project_id]))
-    return render_page(request, "console/key_revoke.html", seat, key=key, prefix=settings.API_KEY_PREFIX)
+    return render_page(request, "console/key_revoke.html", seat, key=key)
 
 
 def _may_revoke(seat: Membership, key: ApiKey) -> bool:

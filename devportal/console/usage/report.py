@@ -209,7 +209,7 @@ def _keys(project: Project, asked: UsageQuery, rows: Sequence[Mapping[str, Any]]
             row["errors"],
             _latencies(row),
             narrow=asked.address(key=key_id),
-            note=f"{settings.API_KEY_PREFIX}{key_id}…{known[key_id].last_four}" if key_id in known else key_id,
+            note=known[key_id].masked if key_id in known else key_id,
         )
         for row in rows
         for key_id in [row["credential"]]
