@@ -17,9 +17,9 @@ from accounts.signals import access_ended
 from accounts.subjects import subject_for
 from api.models import ApiKey
 from devportal.lib import clock
-from devportal.lib.audit import Event, report
 from devportal.lib.credentials import digest, random_text
 from oidc.models import Project, ProjectMember
+from oidc.projects.audit import report_project_event
 from oidc.projects.locking import Gone, lock_project
 from oidc.projects.quotas import QuotaExceeded
 from oidc.signals import project_ended
@@ -94,7 +94,7 @@ def _shown(key: ApiKey) -> dict[str, Any]:
 
 
 def _report(action: str, key: ApiKey, actor: Account | None, **fields: Any) -> None:
-    report(Event(action, actor.pk if actor else None, key.project.public_id, key.public_id, **fields))
+    report_project_event(action, key.project, actor, key.public_id, **fields)
 
 
 def looks_like_key(raw: str) -> bool:

@@ -34,9 +34,10 @@ from devportal.console.reviews.workflow import (
     require_developer,
 )
 from devportal.lib import clock
-from devportal.lib.audit import Event, changes, report
+from devportal.lib.audit import changes
 from oidc.clients import branding
 from oidc.models import Client
+from oidc.projects.audit import report_project_event
 
 # Submissions of one app per day.
 MAX_SUBMISSIONS = 10
@@ -99,10 +100,14 @@ def save_submission(
             apply_snapshot(review.client, review.snapshot)
         was, now = changes(before, review.snapshot)
         if now:
-            target = review.client.client_id
-            report(Event("review.edited", actor.pk, review.client.project.public_id, target, {}, was, now))
+            _report_edit(review, actor, was, now)
         logos.delete_if_unused(review.client, before.get("logo", ""))
     return review
+
+
+def _report_edit(review: AppReview, actor: Account, before: Snapshot, after: Snapshot) -> None:
+    client = review.client
+    report_project_event("review.edited", client.project, actor, client.client_id, before=before, after=after)
 
 
 def apply_snapshot(client: Client, snapshot: Snapshot) -> None:
@@ -128,8 +133,7 @@ def start_over(client: Client, actor: Account) -> AppReview:
         review.snapshot = approved_snapshot(review.client)
         review.save(update_fields=["snapshot"])
         was, now = changes(before, review.snapshot)
-        event = Event("review.edited", actor.pk, review.client.project.public_id, review.client.client_id, {}, was, now)
-        report(event)
+        _report_edit(review, actor, was, now)
         logos.delete_if_unused(review.client, before.get("logo", ""))
     return review
 

@@ -11,8 +11,8 @@ from devportal.console.models import AppReview, ReviewEntry
 from devportal.console.reviews import notifications
 from devportal.console.reviews.workflow import IncompleteSubmission
 from devportal.lib import clock
-from devportal.lib.audit import Event, report
 from oidc.models import Client, Project
+from oidc.projects.audit import report_project_event
 
 Kind = ReviewEntry.Kind
 Side = ReviewEntry.Side
@@ -65,7 +65,7 @@ def record_entry(
         told["reasons"] = entry.reasons
     target = client.client_id if client else ""
     action = ACTIONS.get(kind, f"review.{kind}")
-    report(Event(action, actor.pk, project.public_id, target, told, before or {}, after or {}))
+    report_project_event(action, project, actor, target, details=told, before=before or {}, after=after or {})
     notifications.notify(entry)
     return entry
 
