@@ -1,6 +1,6 @@
 """Lists of reviews: the waiting ones, oldest first; the others, newest first."""
 
-from typing import Any
+from typing import Any, cast
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -34,7 +34,7 @@ class QueueChangeList(KeysetChangeList):
             self.filter_params.pop("which", None)
             narrowed = self.query or any(name.startswith("client") for name in self.params)
             self.which = asked if asked in known else "all" if narrowed else known[0]
-        rows: AppReviewQuerySet = super().get_queryset(request, exclude_parameters)
+        rows = cast(AppReviewQuerySet, super().get_queryset(request, exclude_parameters))
         if self.which in _BY_AGE:
             rows = rows.waiting()
         if self.which == "mine":
