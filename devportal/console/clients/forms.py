@@ -7,7 +7,7 @@ from django import forms
 from django.http import QueryDict
 
 from devportal.console.clients.uri_list_field import MORE_ROWS, URIListField
-from oidc import names
+from devportal.console.name_field import name_field
 from oidc.authorization import tester
 from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS
 from oidc.models import Client
@@ -56,20 +56,10 @@ class _WithAddresses(forms.Form):
         return form
 
 
-def _name_field() -> forms.CharField:
-    return forms.CharField(
-        label="Name",
-        validators=[names.validate_name],
-        error_messages={"required": f"A name has 1 to {names.MAX_LENGTH} characters."},
-        help_text="People read it when they sign in.",
-        widget=forms.TextInput(attrs={"autocomplete": "off", "maxlength": names.MAX_LENGTH}),
-    )
-
-
 class NewClientForm(_WithAddresses):
     """Form of a new client."""
 
-    name = _name_field()
+    name = name_field("People read it when they sign in.")
     type = forms.ChoiceField(
         label="Where does it run?",
         choices=[(kind.value, kind.title) for kind in CLIENT_TYPES],
@@ -81,7 +71,7 @@ class NewClientForm(_WithAddresses):
 class ClientSettingsForm(_WithAddresses):
     """A client's settings; the name can be changed only while the client is unverified."""
 
-    name = _name_field()
+    name = name_field("People read it when they sign in.")
     field_order = ("name",)
 
     def __init__(self, *args: Any, client: Client, added: str = "", **kwargs: Any) -> None:

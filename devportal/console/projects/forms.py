@@ -5,7 +5,7 @@ from typing import Any
 
 from django import forms
 
-from oidc import names
+from devportal.console.name_field import name_field
 from oidc.models import ProjectMember
 
 Role = ProjectMember.Role
@@ -14,13 +14,7 @@ Role = ProjectMember.Role
 class ProjectNameForm(forms.Form):
     """A project's name."""
 
-    name = forms.CharField(
-        label="Name",
-        validators=[names.validate_name],
-        error_messages={"required": f"A name has 1 to {names.MAX_LENGTH} characters."},
-        help_text="For you and your team. People who sign in read the names of the clients.",
-        widget=forms.TextInput(attrs={"autocomplete": "off", "maxlength": names.MAX_LENGTH}),
-    )
+    name = name_field("For you and your team. People who sign in read the names of the clients.")
 
 
 class TransferForm(forms.Form):
