@@ -27,12 +27,12 @@ class ApiKeyAdmin(ReadOnlyModelAdmin[ApiKey]):
     list_display = ("name", "shown", "owner", "project", "created_at", "last_used_at", "expires_at", "revoked_at")
     list_select_related = ("owner", "project")
     search_help_text = "A key's whole public id, or its owner's whole e-mail address"
-    narrowed_by = ("project", "owner")
+    link_filters = ("project", "owner")
     fields = (
         "name", "shown", "owner", "project", "permissions", "created_at", "last_used_at", "expires_at", "revoked_at",
     )  # fmt: skip
     readonly_fields = ("shown",)
-    acts = (
+    row_actions = (
         RowAction(
             "revoke",
             "Revoke",
@@ -45,7 +45,7 @@ class ApiKeyAdmin(ReadOnlyModelAdmin[ApiKey]):
         ),
     )
 
-    def find(self, term: str) -> Q:
+    def search_filter(self, term: str) -> Q:
         return Q(owner__email=term.lower()) if "@" in term else Q(public_id=term.removeprefix(settings.API_KEY_PREFIX))
 
     def audit_target(self, row: ApiKey) -> str:
@@ -63,9 +63,9 @@ class RequestLogAdmin(ReadOnlyModelAdmin[RequestLog]):
     list_display = ("at", "method", "path", "status", "code", "milliseconds", "project", "caller", "request_id")
     list_select_related = ("project",)
     search_help_text = "A whole request id, or a project's whole public id"
-    narrowed_by = ("project",)
+    link_filters = ("project",)
 
-    def find(self, term: str) -> Q:
+    def search_filter(self, term: str) -> Q:
         if not term.startswith("prj_"):
             return Q(request_id=term)
         # The project's key first: the join would read the log from its end on.

@@ -36,14 +36,14 @@ def pages_of(page: Any, base: str) -> Iterator[tuple[str, str]]:
         yield "in the middle, older", f"{base}?older_than={key}"
         yield "in the middle, newer", f"{base}?newer_than={key}"
         yield "the oldest", f"{base}?older_than={model.objects.order_by('pk').values_list('pk', flat=True)[0] + 20}"
-    for name in page.narrowed_by:
+    for name in page.link_filters:
         for what, order in (("the busiest", name), ("the last", f"-{name}")):
             owner = model.objects.exclude(**{name: None}).order_by(order).values_list(name, flat=True).first()
             if owner is not None:
                 yield f"of {what} {name}", f"{base}?{name}__id__exact={owner}"
     row = model.objects.order_by("pk").values_list("pk", flat=True)[0]
     yield "a row", f"{base}{row}/change/"
-    for act in page.acts:
+    for act in page.row_actions:
         yield f"before “{act.label}”", f"{base}{row}/do/{act.name}/"
 
 

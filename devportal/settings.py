@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import django_stubs_ext
 import environ
 
+from devportal import admin_lists
 from devportal.lib.admin import theme
 from devportal.lib.bootstrap import FILE_MODE, FOLDER_MODE, embedded_secret, private_folder
 
@@ -150,6 +151,17 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
 ]
+
+# Endpoints that programs call: their requests skip the middleware for pages (devportal/lib/direct_dispatch.py).
+DIRECT_DISPATCH_PATHS = (
+    "/connect/token", "/connect/userinfo", "/connect/revoke", "/.well-known/", "//.well-known/", "/v1/",
+)  # fmt: skip
+# Endpoints that answer malformed input themselves, each in its own error shape.
+MALFORMED_INPUT_PATHS = ("/connect/", "/v1/")
+# The developer API, whose errors have an envelope.
+API_PATH = "/v1"
+# The one address of the service itself that a client may register as redirect URI.
+PLAYGROUND_PATH = "/console/playground/callback"
 
 MIDDLEWARE = [
     "devportal.lib.request_id.RequestIdMiddleware",
@@ -507,7 +519,9 @@ WORKER_STARTS = ["api.usage.recording.flush_at_exit", "devportal.lib.connection_
 
 # --- The admin (django-unfold) ---------------------------------------------------------------------------
 
-UNFOLD = theme.unfold_settings(SERVICE_NAME)
+UNFOLD = theme.unfold_settings(SERVICE_NAME, admin_lists.SIDEBAR)
+ADMIN_RELATED_LISTS = admin_lists.RELATED
+ADMIN_HISTORY_LIST = admin_lists.HISTORY
 
 # --- Checks and logs -------------------------------------------------------------------------------------
 

@@ -59,20 +59,14 @@ class ClientAdmin(ReadOnlyModelAdmin[Client]):
     list_display = ("name", "client_id", "type", "project", "enabled", "is_verified", "first_party")
     list_select_related = ("project",)
     search_help_text = "Beginning of the name, or a whole client id"
-    narrowed_by = ("project",)
+    link_filters = ("project",)
     fields = (
         "name", "client_id", "type", "project", "enabled", "first_party", "verified_at", "approved_scopes",
         "redirect_uris", "post_logout_redirect_uris", "home_page_url", "privacy_policy_url", "terms_url",
         "secrets", "created",
     )  # fmt: skip
     readonly_fields = ("secrets",)
-    leads_to = (
-        ("Connections", "oidc_connection", "client"),
-        ("Access tokens", "oidc_accesstoken", "application"),
-        ("Refresh tokens", "oidc_refreshtoken", "application"),
-        ("Sign-in log", "console_signinevent", "client"),
-    )
-    acts = (
+    row_actions = (
         RowAction(
             "off",
             "Turn off",
@@ -94,7 +88,7 @@ class ClientAdmin(ReadOnlyModelAdmin[Client]):
         ),
     )
 
-    def find(self, term: str) -> Q:
+    def search_filter(self, term: str) -> Q:
         if term.startswith(settings.CLIENT_ID_PREFIX):
             return Q(client_id=term)
         # The name's skeleton is indexed, and finds lookalikes too.
@@ -124,10 +118,10 @@ class ConnectionAdmin(ReadOnlyModelAdmin[Connection]):
     list_display = ("account", "client", "scopes", "first_authorized_at", "last_authorized_at", "removed_at")
     list_select_related = ("account", "client")
     search_help_text = "A person's whole e-mail address, or a whole client id"
-    narrowed_by = ("account", "client")
+    link_filters = ("account", "client")
     fields = ("account", "client", "scopes", "first_authorized_at", "last_authorized_at", "removed_at")
 
-    def find(self, term: str) -> Q:
+    def search_filter(self, term: str) -> Q:
         # Look up the client's key first: with a join the database would scan the connections from the newest on.
         return Q(account__email=term.lower()) if "@" in term else Q(client=find_client(term) or 0)
 
@@ -138,11 +132,11 @@ class TokenAdmin(ReadOnlyModelAdmin[Any]):
     list_display = ("pk", "user", "application", "scope", "expires", "is_ended")
     list_select_related = ("user", "application", "family")
     search_help_text = "A person's whole e-mail address"
-    narrowed_by = ("user", "application")
+    link_filters = ("user", "application")
     fields = ("user", "application", "created", "expires", "is_ended")
     readonly_fields = ("is_ended",)
 
-    def find(self, term: str) -> Q:
+    def search_filter(self, term: str) -> Q:
         return Q(user__email=term.lower())
 
     @admin.display(description="ended", boolean=True)
@@ -180,7 +174,7 @@ class SigningKeyAdmin(ReadOnlyModelAdmin[SigningKey]):
     is_long = False
     list_display = ("kid", "state", "created_at", "activated_at", "retired_at")
     fields = ("kid", "state", "public_jwk", "created_at", "activated_at", "retired_at")
-    list_acts = (
+    list_actions = (
         RowAction(
             "publish",
             "Publish a next key",

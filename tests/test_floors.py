@@ -2,7 +2,8 @@
 
 Nothing is imported to find this out; the source is parsed. Imports inside functions and those for types only
 count like all others. Strings count where they stand for an import: `apps.get_model("oidc.Client")`, the
-target of a foreign key, `import_string("api.keys.find")`, a migration's dependency.
+target of a foreign key, `import_string("api.keys.find")`, a migration's dependency; and where they name what a floor
+above serves or stores: the path or the URL name of one of its pages, one of its tables.
 """
 
 import ast
@@ -17,7 +18,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FLOORS = {"devportal.console": 4, "api": 3, "oidc": 2, "accounts": 1, "devportal.lib": 0}
 # Imports whatever it ties together, and is imported by none; tasks are declared with `celery.shared_task`.
-WIRING = ("devportal", "devportal.settings", "devportal.urls", "devportal.wsgi", "devportal.celery")
+WIRING = (
+    "devportal", "devportal.settings", "devportal.urls", "devportal.wsgi", "devportal.celery", "devportal.admin_lists",
+)  # fmt: skip
 # Django calls an app by its label, which for the console is not its package.
 LABELS = {"console": "devportal.console"}
 # Calls whose strings are imports by another name.
@@ -26,6 +29,11 @@ LOOKUPS = {
     "ForeignKey", "OneToOneField", "ManyToManyField",
 }  # fmt: skip
 MODEL = re.compile(r"(accounts|oidc|api|console)\.[A-Z]\w+")
+TABLE = re.compile(r"\b(accounts|oidc|api|console)_[a-z]+\b")
+URL_NAME = re.compile(r"(console):\w+")
+# What is served below these paths, by which floor.
+PATHS = {"/console": "devportal.console", "/docs": "devportal.console", "/v1": "api", "/connect": "oidc"}
+PATH = re.compile(rf"({'|'.join(PATHS)})(?![\w-])")
 
 FILE_LINES = 300
 FUNCTION_LINES = 45
@@ -71,6 +79,38 @@ def floor(name: str) -> int | None:
     return next((level for top, level in FLOORS.items() if name == top or name.startswith(f"{top}.")), None)
 
 
+def tables(modules: dict[str, Module]) -> set[str]:
+    """The names of all tables that the models have, or would have without `db_table`."""
+    found = set()
+    for name, module in modules.items():
+        package, dot, _ = name.partition(".models")
+        app = {package: label for label, package in LABELS.items()}.get(package, package)
+        if dot:
+            classes = (node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef))
+            found |= {f"{app}_{node.name.lower()}" for node in classes}
+            found |= {match[0] for text, _ in _strings(module) if (match := TABLE.fullmatch(text))}
+    return found
+
+
+def _strings(module: Module) -> Iterator[tuple[str, int]]:
+    """Yields the strings of a module and their lines, without docstrings."""
+    nodes = list(ast.walk(module.tree))
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            yield node.value, node.lineno
+
+
+def mentions(module: Module, known: set[str]) -> Iterator[Use]:
+    """Yields what the strings of a module name: paths, URL names, and the tables that are `known`."""
+    for text, line in _strings(module):
+        found = [match[1] for match in TABLE.finditer(text) if match[0] in known]
+        found += [match[1] for match in [URL_NAME.fullmatch(text)] if match]
+        found += [PATHS[match[1]] for match in [PATH.match(text)] if match]
+        for app in found:
+            yield Use(module.name, LABELS.get(app, app), line, imports=False)
+
+
 def uses(module: Module) -> Iterator[Use]:
     """Yields what a module mentions: `a.b` for `import a.b`, and `a.b.c` for `from a.b import c`."""
     for node in ast.walk(module.tree):
@@ -110,7 +150,8 @@ def _named_in_call(call: ast.Call) -> Iterator[str]:
 def climbs(modules: dict[str, Module]) -> list[str]:
     """Lists the uses that lead upwards, and those of the wiring."""
     wrong = [f"{name} stands on no floor" for name in modules if floor(name) is None and name not in WIRING]
-    for use in (use for module in modules.values() for use in uses(module)):
+    known = tables(modules)
+    for use in (use for module in modules.values() for use in (*uses(module), *mentions(module, known))):
         own, other = floor(use.user), floor(use.used)
         wires = any(use.used == name or use.used.startswith(f"{name}.") for name in WIRING[1:])
         if wires and use.user not in WIRING:
@@ -203,10 +244,20 @@ def tree(root: Path, files: dict[str, str]) -> dict[str, Module]:
         ("api/keys.py", "from devportal.celery import app"),
         ("api/keys.py", "import devportal.urls"),
         ("devportal/extra.py", "import json"),
+        ("devportal/lib/clock.py", "ADDRESS = '/console/projects'"),
+        ("devportal/lib/clock.py", "def f(host):\n    return f'{host}/v1/me'"),
+        ("oidc/views/token.py", "back = reverse('console:home')"),
+        ("oidc/models/tokens.py", "class Family(Model):\n    pass\nSQL = 'SELECT 1 FROM api_apikey'"),
+        ("accounts/people.py", "LISTS = [('Audit', 'console_auditevent')]"),
     ],
 )
 def test_a_use_that_climbs_is_found(tmp_path: Path, where: str, text: str) -> None:
-    assert climbs(tree(tmp_path, {where: text}))
+    models = {
+        "api/models.py": "class ApiKey(Model):\n    pass",
+        "devportal/console/models/audit.py": "class AuditEvent(Model):\n    pass",
+    }
+    assert climbs(tree(tmp_path, models)) == []
+    assert climbs(tree(tmp_path, models | {where: text}))
 
 
 @pytest.mark.parametrize(
@@ -223,6 +274,8 @@ def test_a_use_that_climbs_is_found(tmp_path: Path, where: str, text: str) -> No
             "scope = 'api.read'\nword = ('oidc', 'a scope')\nkey = ForeignKey('accounts.Plan')",
         ),
         ("accounts/migrations/0001.py", "dependencies = [('accounts', '0000_first')]"),
+        ("accounts/people.py", '"""Shown at /console/ and in console_auditevent."""\nSCOPE = "api_scope"\nX = "/v10"'),
+        ("api/keys.py", "ENDPOINTS = ['/v1/me', '/connect/token', 'api_apikey']"),
     ],
 )
 def test_a_use_of_a_lower_or_its_own_floor_is_allowed(tmp_path: Path, where: str, text: str) -> None:

@@ -29,9 +29,8 @@ class FamilyAdmin(ServiceModelAdmin[Family]):
     search_help_text = "The owner's whole e-mail address"
     autocomplete_fields = ("owner",)
     inlines = (FamilyMemberInline,)
-    leads_to = (("Subscription", "accounts_subscription", "family"),)
 
-    def find(self, term: str) -> Q:
+    def search_filter(self, term: str) -> Q:
         return Q(owner__email=term.lower())
 
     def get_queryset(self, request: HttpRequest) -> Any:
@@ -68,12 +67,7 @@ class OrganizationAdmin(ServiceModelAdmin[Organization]):
 
     list_display = ("name", "created_at")
     search_help_text = "Beginning of the name"
-    leads_to = (
-        ("Members", "accounts_organizationmember", "organization"),
-        ("Invitations", "accounts_invitation", "organization"),
-        ("Subscription", "accounts_subscription", "organization"),
-    )
-    acts = (
+    row_actions = (
         RowAction(
             "invite",
             "Invite",
@@ -85,7 +79,7 @@ class OrganizationAdmin(ServiceModelAdmin[Organization]):
         ),
     )
 
-    def find(self, term: str) -> Q:
+    def search_filter(self, term: str) -> Q:
         return Q(name__startswith=term)
 
     def deletion_consequence(self, row: Organization) -> str:
@@ -99,10 +93,10 @@ class OrganizationMemberAdmin(ServiceModelAdmin[OrganizationMember]):
     list_display = ("account", "organization", "joined_at")
     list_select_related = ("account", "organization")
     search_help_text = "A person's whole e-mail address"
-    narrowed_by = ("organization", "account")
+    link_filters = ("organization", "account")
     autocomplete_fields = ("account", "organization")
 
-    def find(self, term: str) -> Q:
+    def search_filter(self, term: str) -> Q:
         return Q(account__email=term.lower())
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -128,13 +122,13 @@ class InvitationAdmin(ReadOnlyModelAdmin[Invitation]):
     list_display = ("email", "to", "created_at", "expires_at", "accepted_at", "declined_at", "withdrawn_at")
     list_select_related = ("family__owner", "organization")
     search_help_text = "A whole e-mail address"
-    narrowed_by = ("organization", "family")
+    link_filters = ("organization", "family")
     fields = (
         "email", "to", "invited_by", "created_at", "mailed_at", "expires_at",
         "accepted_at", "declined_at", "withdrawn_at",
     )  # fmt: skip
     readonly_fields = ("to",)
-    acts = (
+    row_actions = (
         RowAction(
             "withdraw",
             "Withdraw",
@@ -145,7 +139,7 @@ class InvitationAdmin(ReadOnlyModelAdmin[Invitation]):
         ),
     )
 
-    def find(self, term: str) -> Q:
+    def search_filter(self, term: str) -> Q:
         return Q(email=term.lower())
 
     @admin.display(description="to")

@@ -25,7 +25,7 @@ class OutboxAdmin(ReadOnlyModelAdmin[Outbox]):
 
     list_display = ("to", "subject", "created_at", "sent_at", "attempts", "given_up_at", "last_error")
     search_help_text = "A whole e-mail address"
-    acts = (
+    row_actions = (
         RowAction(
             "retry",
             "Try again",
@@ -37,7 +37,7 @@ class OutboxAdmin(ReadOnlyModelAdmin[Outbox]):
         ),
     )
 
-    def find(self, term: str) -> Q:
+    def search_filter(self, term: str) -> Q:
         return Q(to=term.lower())
 
     def audit_target(self, row: Outbox) -> str:

@@ -116,14 +116,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
         "email", "email_verified", "other_addresses", "is_active", "roles", "created_at", "last_login",
     )  # fmt: skip
     private_fields = ("given_name", "family_name")
-    leads_to = (
-        ("Subscription", "accounts_subscription", "account"),
-        ("Connections", "oidc_connection", "account"),
-        ("API keys", "api_apikey", "owner"),
-        ("Access tokens", "oidc_accesstoken", "user"),
-        ("Audit trail", "console_auditevent", "actor"),
-    )
-    acts = (
+    row_actions = (
         RowAction(
             "deactivate",
             "Deactivate",
@@ -176,7 +169,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
         ),
     )
 
-    def find(self, term: str) -> Q:
+    def search_filter(self, term: str) -> Q:
         if "@" not in term and len(term) >= SHORTEST_SUB:
             return Q(pk__in=PairwiseSubject.objects.filter(sub=term).values("account"))
         return Q(email__startswith=term.lower())
@@ -185,13 +178,13 @@ class AccountAdmin(ServiceModelAdmin[Account]):
         return target_of(row)
 
     def has_change_permission(self, request: HttpRequest, obj: Account | None = None) -> bool:
-        """Accounts with more permissions than one's own are read-only, for every act too."""
+        """Accounts with more permissions than one's own are read-only, for every action too."""
         allowed: bool = super().has_change_permission(request, obj)
         assert isinstance(request.user, Account)
         return allowed and (obj is None or may_administer(request.user, obj))
 
-    def has_act_permission(self, request: HttpRequest, obj: Account | None = None) -> bool:
-        return super().has_act_permission(request, obj) and self.has_change_permission(request, obj)
+    def has_row_action_permission(self, request: HttpRequest, obj: Account | None = None) -> bool:
+        return super().has_row_action_permission(request, obj) and self.has_change_permission(request, obj)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -29,9 +29,8 @@ class PlanAdmin(ServiceModelAdmin[Plan]):
     ordering = ("-rank", "plan_id")
     fields = ("plan_id", "display_name", "rank", "apps", "cache_max_age")
     inlines = (EntitlementInline,)
-    leads_to = (("Subscriptions", "accounts_subscription", "plan"),)
 
-    def find(self, term: str) -> Q:
+    def search_filter(self, term: str) -> Q:
         return Q(plan_id__startswith=term)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Plan | None = None) -> tuple[str, ...]:
@@ -54,7 +53,7 @@ class FeatureAdmin(ServiceModelAdmin[Feature]):
     search_help_text = "Beginning of the name"
     ordering = ("name",)
 
-    def find(self, term: str) -> Q:
+    def search_filter(self, term: str) -> Q:
         return Q(name__startswith=term)
 
     def deletion_consequence(self, row: Feature) -> str:

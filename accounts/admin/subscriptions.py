@@ -67,13 +67,13 @@ class SubscriptionAdmin(ServiceModelAdmin[Subscription]):
     list_filter = ("state", "plan")
     list_select_related = ("account", "family__owner", "organization", "plan")
     search_help_text = "A whole e-mail address, or an organization's whole name"
-    narrowed_by = _HOLDERS
+    link_filters = _HOLDERS
     fields = (*_HOLDERS, "plan", "state", *_DATES, "addons")
     autocomplete_fields = (*_HOLDERS, "plan")
     inlines = (HistoryInline,)
     change_form_template = "admin/accounts/subscription_change.html"
 
-    def find(self, term: str) -> Q:
+    def search_filter(self, term: str) -> Q:
         # Keys first: a condition across several joined tables would read all subscriptions.
         if "@" not in term:
             return Q(organization__in=list(Organization.objects.filter(name=term).values_list("pk", flat=True)))

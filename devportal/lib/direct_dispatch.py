@@ -6,18 +6,18 @@ A token request or a `/v1` call would pass through eight middleware classes that
 import functools
 from collections.abc import Callable
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import ResolverMatch, resolve
 
 # Health checks may use any Host: their answers do not depend on it.
 HEALTH = ("/health/live", "/health/ready")
-PATHS = ("/connect/token", "/connect/userinfo", "/connect/revoke", "/.well-known/", "//.well-known/", "/v1/", *HEALTH)
 
 
 def is_for_apps(path: str) -> bool:
     """Return whether this path is an endpoint for programs."""
-    return path.startswith(PATHS) or path == "/v1"
+    return path.startswith((*settings.DIRECT_DISPATCH_PATHS, *HEALTH)) or path == settings.API_PATH
 
 
 @functools.lru_cache(maxsize=128)

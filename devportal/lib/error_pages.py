@@ -35,7 +35,7 @@ def foreign_host(request: HttpRequest) -> HttpResponse:
     if not is_for_apps(request.path_info):
         return _page(request, 400, "400_host.html", auth_url=settings.AUTH_URL)
     message = "This service does not answer under the host that the request names."
-    if request.path_info.startswith("/v1"):
+    if request.path_info.startswith(settings.API_PATH):
         response = JsonResponse({"error": {"code": "invalid_host", "message": message}}, status=400)
     else:
         response = JsonResponse({"error": "invalid_request", "error_description": message}, status=400)

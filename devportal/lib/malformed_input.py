@@ -3,13 +3,11 @@
 from collections.abc import Callable
 from urllib.parse import unquote_to_bytes
 
+from django.conf import settings
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 
 from devportal.lib.error_pages import bad_request
-
-# These endpoints answer bad input themselves, each in its own error shape.
-EXEMPT_PATHS = ("/connect/", "/v1/")
 
 
 def has_malformed_bytes(encoded: str) -> bool:
@@ -36,7 +34,7 @@ class MalformedInputMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if any("\x00" in value for value in request.COOKIES.values()):
             request.COOKIES.clear()  # nobody's cookies; a session key with a NUL would reach the database
-        if not request.path.startswith(EXEMPT_PATHS) and (
+        if not request.path.startswith(settings.MALFORMED_INPUT_PATHS) and (
             "\x00" in request.path or has_malformed_bytes(request.META.get("QUERY_STRING", ""))
         ):
             return bad_request(request, BadRequest())

@@ -12,7 +12,6 @@ from oauthlib.uri_validate import is_absolute_uri
 from devportal.lib import hosts
 
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1")
-PLAYGROUND_PATH = "/console/playground/callback"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 MAX_LENGTH = 2000  # characters
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")  # what stands before it in `localhost:3000` is no scheme
@@ -48,7 +47,7 @@ def playground_redirect_uri() -> str:
 
     An answer there counts only in the session that began the run (docs/security.md#the-playground).
     """
-    return f"{settings.AUTH_URL}{PLAYGROUND_PATH}"
+    return f"{settings.AUTH_URL}{settings.PLAYGROUND_PATH}"
 
 
 def is_own_address(uri: str) -> bool:

@@ -54,13 +54,13 @@ def test_every_url_has_a_row_and_every_row_a_url() -> None:
 
 def test_every_act_of_the_admin_has_a_row() -> None:
     listed = {re.sub(r"\{\w+\}", "{row}", row.address) for row in ROWS}
-    acts = set()
+    actions = set()
     for model, page in admin.site._registry.items():
         base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
-        acts |= {f"{base}{{row}}/do/{act.name}/" for act in page.acts}  # type: ignore[attr-defined]
-        acts |= {f"{base}do/{act.name}/" for act in page.list_acts}  # type: ignore[attr-defined]
-    assert acts - listed == set()
-    assert {address for address in listed if "/do/" in address and "/do/none/" not in address} - acts == set()
+        actions |= {f"{base}{{row}}/do/{action.name}/" for action in page.row_actions}  # type: ignore[attr-defined]
+        actions |= {f"{base}do/{action.name}/" for action in page.list_actions}  # type: ignore[attr-defined]
+    assert actions - listed == set()
+    assert {address for address in listed if "/do/" in address and "/do/none/" not in address} - actions == set()
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.title)

@@ -16,9 +16,9 @@ class AuditEventAdmin(ReadOnlyModelAdmin[AuditEvent]):
 
     list_display = ("at", "action", "actor_email", "project", "target", "address", "request_id")
     search_help_text = "A whole e-mail address, project, client id, account:…, or request id"
-    narrowed_by = ("actor",)
+    link_filters = ("actor",)
 
-    def find(self, term: str) -> Q:
+    def search_filter(self, term: str) -> Q:
         if "@" in term:
             # The key first: a condition across two tables would read the whole trail.
             people = list(Account.objects.filter(email=term.lower()).values_list("pk", flat=True))
@@ -37,8 +37,8 @@ class SignInEventAdmin(ReadOnlyModelAdmin[SignInEvent]):
     list_display = ("at", "client", "endpoint", "outcome", "error", "reason", "request_id")
     list_select_related = ("client",)
     search_help_text = "A whole client id, or a whole request id"
-    narrowed_by = ("client",)
+    link_filters = ("client",)
 
-    def find(self, term: str) -> Q:
+    def search_filter(self, term: str) -> Q:
         # The client's key first, here too.
         return Q(client=find_client(term) or 0) if term.startswith(settings.CLIENT_ID_PREFIX) else Q(request_id=term)

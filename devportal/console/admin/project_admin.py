@@ -61,14 +61,9 @@ class ProjectAdmin(ReadOnlyModelAdmin[Project]):
     search_help_text = "Beginning of the name, or a whole public id"
     fields = ("name", "public_id", "members", "suspended_at", "deleted_at", "created_at")
     readonly_fields = ("members",)
-    leads_to = (
-        ("Clients", "oidc_client", "project"),
-        ("API keys", "api_apikey", "project"),
-        ("Request log", "api_requestlog", "project"),
-    )
-    acts = (RENAME, review_actions.SUSPEND, review_actions.LIFT)
+    row_actions = (RENAME, review_actions.SUSPEND, review_actions.LIFT)
 
-    def find(self, term: str) -> Q:
+    def search_filter(self, term: str) -> Q:
         return Q(public_id=term) if term.startswith("prj_") else Q(name__startswith=term)
 
     def audit_target(self, row: Project) -> str:

@@ -35,8 +35,8 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
 
     list_display = ("app", "project", "kind", "age", "assignee", "status_now")
     search_help_text = "Beginning of an app's name, or a whole client id"
-    narrowed_by = ("client",)
-    acts = review_actions.REVIEW_ACTIONS
+    link_filters = ("client",)
+    row_actions = review_actions.REVIEW_ACTIONS
     list_before_template = "admin/console/lists.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AppReview]:
@@ -53,7 +53,7 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         return QueueChangeList
 
-    def find(self, term: str) -> Q:
+    def search_filter(self, term: str) -> Q:
         client = find_client(term)
         if client is not None:
             return Q(client=client)
@@ -112,7 +112,7 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
             "opts": self.opts,
             "original": review,
             "why_not": OWN_PROJECT_MESSAGE if review.is_own else PART if review.took_part else "",
-            "steps": self.open_acts(request, review),
+            "steps": self.available_actions(request, review),
             "links": self._history(request, review),
         }
         return TemplateResponse(request, "admin/console/review.html", context)

@@ -52,7 +52,7 @@ class RowAction:
     do: Callable[[HttpRequest, Any, Any], str | HttpResponse]
     form: type[ActionForm] = ActionForm
     # Checked by has_<permission>_permission: without it, the button is not shown either.
-    permission: str = "act"
+    permission: str = "row_action"
     is_open: Callable[[HttpRequest, Any], bool] = _always
     # What is sent by it, as (heading, text) pairs: shown before it is done, with the form's answers fixed.
     preview: Callable[[HttpRequest, Any, Any], list[tuple[str, str]]] | None = None

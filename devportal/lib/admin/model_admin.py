@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar, TypeVar
 
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
@@ -24,9 +25,6 @@ from devportal.lib.admin.theme import may_view
 from devportal.lib.audit import report
 from devportal.lib.storable import is_key
 
-# The list of the audit, as in the admin's addresses; it stands on a floor above.
-AUDIT = "console_auditevent"
-
 Row = TypeVar("Row", bound=Model)
 Below = TypeVar("Below", bound=Model)
 
@@ -34,9 +32,9 @@ Below = TypeVar("Below", bound=Model)
 class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # type: ignore[misc]  # the library is untyped
     """Base of all admin pages.
 
-    Lists count nothing, are paged by key, newest first, and are searched through `find` alone, which names columns
-    with an index. A query string filters by `list_filter` and `narrowed_by` and nothing else: any other column of
-    the table could be guessed at letter by letter, digests included.
+    Lists count nothing, are paged by key, newest first, and are searched through `search_filter` alone, which names
+    columns with an index. A query string filters by `list_filter` and `link_filters` and nothing else: any other column
+    of the table could be guessed at letter by letter, digests included.
     """
 
     show_full_result_count = False
@@ -52,21 +50,19 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
     # The help text of the search; without one, the list has no search.
     search_help_text: ClassVar[str | None] = None
     # Foreign keys by which links of other pages narrow this list.
-    narrowed_by: tuple[str, ...] = ()
-    # Lists that a row's page links to: title, model as in the admin's addresses, and its key that points here.
-    leads_to: tuple[tuple[str, str, str], ...] = ()
+    link_filters: tuple[str, ...] = ()
     # Actions on one row, and on the list as a whole (with None for the row).
-    acts: tuple[RowAction, ...] = ()
-    list_acts: tuple[RowAction, ...] = ()
+    row_actions: tuple[RowAction, ...] = ()
+    list_actions: tuple[RowAction, ...] = ()
     # Fields whose values are left out of audit events, because these outlive accounts.
     private_fields: tuple[str, ...] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # Django needs a non-empty `search_fields` to offer a search; find() does the search.
+        # Django needs a non-empty `search_fields` to offer a search; search_filter() does the search.
         cls.search_fields = ("pk",) if cls.search_help_text else ()
 
-    def find(self, term: str) -> Q:
+    def search_filter(self, term: str) -> Q:
         """Return the filter of a search for `term`: on one indexed column."""
         raise NotImplementedError
 
@@ -82,24 +78,24 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         term = search_term.strip() if self.search_help_text else ""
-        return (queryset.filter(self.find(term)) if term else queryset), False
+        return (queryset.filter(self.search_filter(term)) if term else queryset), False
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
         name, _, rest = lookup.partition("__")
-        fields = {*self.narrowed_by, *(entry for entry in self.list_filter if isinstance(entry, str))}
+        fields = {*self.link_filters, *(entry for entry in self.list_filter if isinstance(entry, str))}
         if name not in fields or rest not in ("", "exact", "id__exact", "pk__exact"):
             return False
         if self.opts.get_field(name).is_relation and not is_key(value):
             raise IncorrectLookupParameters  # without a query: no row can have such a key
         return True
 
-    # --- Acts ---
+    # --- Actions ---
 
     def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.act_view)
+        view = self.admin_site.admin_view(self.action_view)
         return [
-            path("do/<slug:act_name>/", view, {"object_id": None}, name=f"{self._name}_list_act"),
-            path("<path:object_id>/do/<slug:act_name>/", view, name=f"{self._name}_act"),
+            path("do/<slug:action_name>/", view, {"object_id": None}, name=f"{self._name}_list_act"),
+            path("<path:object_id>/do/<slug:action_name>/", view, name=f"{self._name}_act"),
             *super().get_urls(),
         ]
 
@@ -107,65 +103,65 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
     def _name(self) -> str:
         return f"{self.opts.app_label}_{self.opts.model_name}"
 
-    def has_act_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_row_action_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Whether this person may use actions, also on pages without editing."""
         return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
 
-    def _may(self, request: HttpRequest, act: RowAction, row: Row | None) -> bool:
-        allowed: bool = getattr(self, f"has_{act.permission}_permission")(request, row)
+    def _may(self, request: HttpRequest, action: RowAction, row: Row | None) -> bool:
+        allowed: bool = getattr(self, f"has_{action.permission}_permission")(request, row)
         return allowed
 
-    def open_acts(self, request: HttpRequest, row: Row | None) -> list[dict[str, Any]]:
+    def available_actions(self, request: HttpRequest, row: Row | None) -> list[dict[str, Any]]:
         """Return the actions available to this person for this row, or for the list, as the theme's buttons."""
-        place, acts = ([row.pk], self.acts) if row is not None else ([], self.list_acts)
+        place, actions = ([row.pk], self.row_actions) if row is not None else ([], self.list_actions)
         name = f"admin:{self._name}_act" if row is not None else f"admin:{self._name}_list_act"
         return [
             {
-                "title": act.label,
-                "icon": act.icon,
-                "variant": act.variant,
-                "path": reverse(name, args=[*place, act.name]),
+                "title": action.label,
+                "icon": action.icon,
+                "variant": action.variant,
+                "path": reverse(name, args=[*place, action.name]),
             }
-            for act in acts
-            if self._may(request, act, row) and act.is_open(request, row)
+            for action in actions
+            if self._may(request, action, row) and action.is_open(request, row)
         ]
 
-    def act_view(self, request: HttpRequest, object_id: str | None, act_name: str) -> HttpResponse:
+    def action_view(self, request: HttpRequest, object_id: str | None, action_name: str) -> HttpResponse:
         """GET: the confirmation page of an action with its form. POST: do it."""
         row = None if object_id is None else self.get_object(request, unquote(object_id))
-        acts = self.list_acts if object_id is None else self.acts
-        act = next((act for act in acts if act.name == act_name), None)
-        if act is None or (row is None and object_id is not None):
+        actions = self.list_actions if object_id is None else self.row_actions
+        action = next((action for action in actions if action.name == action_name), None)
+        if action is None or (row is None and object_id is not None):
             raise Http404
-        if not self._may(request, act, row):
+        if not self._may(request, action, row):
             raise PermissionDenied
-        if not act.is_open(request, row):
-            messages.error(request, f"“{act.label}” is not possible now; the page shows the current state.")
+        if not action.is_open(request, row):
+            messages.error(request, f"“{action.label}” is not possible now; the page shows the current state.")
             return redirect(self._page_of(row))
-        form = act.form(request.POST if request.method == "POST" else None, request=request, row=row)
+        form = action.form(request.POST if request.method == "POST" else None, request=request, row=row)
         preview = None
         if request.method == "POST" and form.is_valid() and "edit" not in request.POST:
-            if act.preview is None or "confirm" in request.POST:
-                return self._do(request, act, row, form)
-            preview = act.preview(request, row, form)
+            if action.preview is None or "confirm" in request.POST:
+                return self._do(request, action, row, form)
+            preview = action.preview(request, row, form)
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
-            "title": act.label,
+            "title": action.label,
             "original": row,
-            "act": act,
-            "consequence": act.consequence_for(row),
+            "action": action,
+            "consequence": action.consequence_for(row),
             "form": form,
             "preview": preview,
-            "has_preview": act.preview is not None,
+            "has_preview": action.preview is not None,
             "back_url": self._page_of(row),
         }
-        return TemplateResponse(request, act.template, context)
+        return TemplateResponse(request, action.template, context)
 
-    def _do(self, request: HttpRequest, act: RowAction, row: Row | None, form: Any) -> HttpResponse:
+    def _do(self, request: HttpRequest, action: RowAction, row: Row | None, form: Any) -> HttpResponse:
         try:
             with transaction.atomic():
-                done = act.do(request, row, form)
+                done = action.do(request, row, form)
         except ActionRefused as refusal:
             messages.error(request, str(refusal))
             return redirect(self._page_of(row))
@@ -183,20 +179,22 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
         return reverse(f"admin:{self._name}_changelist")
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        return super().changelist_view(request, {"acts": self.open_acts(request, None)} | (extra_context or {}))
+        return super().changelist_view(
+            request, {"row_actions": self.available_actions(request, None)} | (extra_context or {})
+        )
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:
         row = context.get("original")
         if row is not None:
             links = [*self._links(request, row), *self._history(request, row)]
-            context |= {"acts": self.open_acts(request, row), "links": links}
+            context |= {"row_actions": self.available_actions(request, row), "links": links}
         return super().render_change_form(request, context, *args, **kwargs)
 
     def _links(self, request: HttpRequest, row: Row) -> list[tuple[str, str]]:
         """Return links to the lists of related rows that this person may view."""
         return [
             (title, f"{reverse(f'admin:{model}_changelist')}?{key}__id__exact={row.pk}")
-            for title, model, key in self.leads_to
+            for title, model, key in settings.ADMIN_RELATED_LISTS.get(self._name, ())
             if may_view(model)(request)
         ]
 
@@ -213,10 +211,10 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
     # --- The audit, in place of Django's own log of changes ---
 
     def _history(self, request: HttpRequest, row: Row) -> list[tuple[str, str]]:
-        if not may_view(AUDIT)(request):
+        if not may_view(settings.ADMIN_HISTORY_LIST)(request):
             return []
         query = urlencode({"q": self.audit_target(row)})
-        return [("History", f"{reverse(f'admin:{AUDIT}_changelist')}?{query}")]
+        return [("History", f"{reverse(f'admin:{settings.ADMIN_HISTORY_LIST}_changelist')}?{query}")]
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
         """Redirect to the audit trail of the row."""

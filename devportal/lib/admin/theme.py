@@ -3,12 +3,14 @@
 Colours are those of static/css/site.css, as ramps. Read by the settings, so nothing here imports a model.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse_lazy
+
+Lists = Sequence[tuple[str, Sequence[tuple[str, str, str]]]]
 
 _NEUTRAL = {
     "50": "#f6f6f3", "100": "#f1f2ee", "200": "#dfe0da", "300": "#c5c8c6", "400": "#a9b0b8", "500": "#666c75",
@@ -19,55 +21,6 @@ _ACCENT = {
     "600": "#12586a", "700": "#0c4150", "800": "#0a3540", "900": "#1c353c", "950": "#08242c",
 }  # fmt: skip
 
-# Group, then title, model and icon of each list. A list is shown to people with the model's view permission.
-_LISTS: list[tuple[str, list[tuple[str, str, str]]]] = [
-    ("Review", [("Review queue", "console_appreview", "rate_review")]),
-    (
-        "People",
-        [
-            ("People", "accounts_account", "person"),
-            ("Families", "accounts_family", "family_restroom"),
-            ("Organizations", "accounts_organization", "corporate_fare"),
-            ("Seats", "accounts_organizationmember", "event_seat"),
-            ("Invitations", "accounts_invitation", "outgoing_mail"),
-        ],
-    ),
-    (
-        "Plans",
-        [
-            ("Subscriptions", "accounts_subscription", "card_membership"),
-            ("Plans", "accounts_plan", "sell"),
-            ("Features", "accounts_feature", "checklist"),
-        ],
-    ),
-    (
-        "Projects & apps",
-        [
-            ("Projects", "oidc_project", "folder"),
-            ("Clients", "oidc_client", "apps"),
-            ("Connections", "oidc_connection", "link"),
-            ("Access tokens", "oidc_accesstoken", "token"),
-            ("Refresh tokens", "oidc_refreshtoken", "autorenew"),
-        ],
-    ),
-    (
-        "Keys",
-        [
-            ("API keys", "api_apikey", "key"),
-            ("Signing keys", "oidc_signingkey", "signature"),
-        ],
-    ),
-    (
-        "Audit",
-        [
-            ("Audit trail", "console_auditevent", "history"),
-            ("Sign-in log", "console_signinevent", "login"),
-            ("Request log", "api_requestlog", "http"),
-            ("Mail", "accounts_outbox", "mail"),
-        ],
-    ),
-]
-
 
 def may_view(model: str) -> Callable[[HttpRequest], bool]:
     """Return a permission callback for the sidebar; `model` is as in admin URLs (app_model)."""
@@ -76,7 +29,7 @@ def may_view(model: str) -> Callable[[HttpRequest], bool]:
     return lambda request: request.user.has_perm(permission)
 
 
-def _navigation() -> list[dict[str, Any]]:
+def _navigation(lists_by_group: Lists) -> list[dict[str, Any]]:
     return [
         {
             "title": group,
@@ -90,12 +43,12 @@ def _navigation() -> list[dict[str, Any]]:
                 for title, model, icon in lists
             ],
         }
-        for group, lists in _LISTS
+        for group, lists in lists_by_group
     ]
 
 
-def unfold_settings(service_name: str) -> dict[str, Any]:
-    """Return the setting UNFOLD."""
+def unfold_settings(service_name: str, lists: Lists) -> dict[str, Any]:
+    """Return the setting UNFOLD; `lists` are the sidebar: by group, title, model as in admin URLs, icon."""
     return {
         "SITE_TITLE": f"{service_name} admin",
         "SITE_HEADER": service_name,
@@ -108,5 +61,5 @@ def unfold_settings(service_name: str) -> dict[str, Any]:
         "COLORS": {"base": _NEUTRAL, "primary": _ACCENT},
         "STYLES": [lambda request: static("css/admin.css")],
         "SCRIPTS": [lambda request: static("js/admin.js")],
-        "SIDEBAR": {"navigation": _navigation()},
+        "SIDEBAR": {"navigation": _navigation(lists)},
     }

@@ -29,8 +29,8 @@ def unlinked() -> list[str]:
         row = model._default_manager.order_by("-pk").first()
         pk = row.pk if row else 1
         found += [f"{base}{pk}/{end}" for end in ("change/", "history/", "delete/")]
-        found += [f"{base}{pk}/do/{act.name}/" for act in page.acts]  # type: ignore[attr-defined]
-        found += [f"{base}do/{act.name}/" for act in page.list_acts]  # type: ignore[attr-defined]
+        found += [f"{base}{pk}/do/{act.name}/" for act in page.row_actions]  # type: ignore[attr-defined]
+        found += [f"{base}do/{act.name}/" for act in page.list_actions]  # type: ignore[attr-defined]
         for field in model._meta.fields:
             if field.remote_field:
                 source = f"app_label={model._meta.app_label}&model_name={model._meta.model_name}"

@@ -85,7 +85,7 @@ def test_a_form_never_breaks_an_act(as_superuser: Browser, world: World, form: d
         if row is None:
             continue
         base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
-        for act in page.acts:  # type: ignore[attr-defined]
+        for act in page.row_actions:  # type: ignore[attr-defined]
             if act.name in ("delete", "activate", "deactivate", "export"):
                 continue  # of a person: below
             response = as_superuser.post(f"{base}{row.pk}/do/{act.name}/", form)
@@ -127,7 +127,7 @@ def test_pages_of_the_admin_are_not_stored(as_operator: Browser, world: World) -
 def test_a_filter_by_what_is_no_key_is_refused(as_superuser: Browser, world: World, value: str) -> None:
     for model, page in admin.site._registry.items():
         base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
-        for name in page.narrowed_by:  # type: ignore[attr-defined]
+        for name in page.link_filters:  # type: ignore[attr-defined]
             assert as_superuser.get(f"{base}?{name}__id__exact={value}").status_code == 302, (base, name)
         assert as_superuser.get(f"{base}?id__exact={value}").status_code in (302, 400), base
         assert as_superuser.get(f"{base}{value}/change/").status_code in (302, 404), base
@@ -141,7 +141,7 @@ LONG = ("9223372036854775808", "9" * 400, "9" * 5000, "-1", "%D9%A3", "1e3", "1,
 def test_no_spelling_of_a_key_breaks_a_list_or_a_page(as_superuser: Browser, world: World, value: str) -> None:
     for model, page in admin.site._registry.items():
         base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
-        for name in {*page.narrowed_by, "id", "pk"}:  # type: ignore[attr-defined]
+        for name in {*page.link_filters, "id", "pk"}:  # type: ignore[attr-defined]
             for lookup in ("", "__exact", "__id__exact", "__pk__exact", "__in"):
                 status = as_superuser.get(f"{base}?{name}{lookup}={value}").status_code
                 assert status in (302, 400), (base, name, lookup)
@@ -277,11 +277,11 @@ def pages_with_forms() -> list[str]:
     for model, page in admin.site._registry.items():
         base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
         found.append(f"{base}add/")
-        found += [f"{base}do/{act.name}/" for act in page.list_acts]  # type: ignore[attr-defined]
+        found += [f"{base}do/{act.name}/" for act in page.list_actions]  # type: ignore[attr-defined]
         rows = model._default_manager.order_by("-pk")
         for row in rows[:3]:
             found += [f"{base}{row.pk}/change/", f"{base}{row.pk}/delete/"]
-            found += [f"{base}{row.pk}/do/{act.name}/" for act in page.acts]  # type: ignore[attr-defined]
+            found += [f"{base}{row.pk}/do/{act.name}/" for act in page.row_actions]  # type: ignore[attr-defined]
     return found
 
 

@@ -243,7 +243,7 @@ def test_nobody_touches_who_may_do_what_they_may_not(
     page = admin.site._registry[Account]
     assert as_operator.get(f"{base}/change/").status_code == 200, "they are only looked at"
     assert as_operator.post(f"{base}/change/", {"given_name": "Mallory", "family_name": "M"}).status_code == 403
-    for one in page.acts:  # type: ignore[attr-defined]
+    for one in page.row_actions:  # type: ignore[attr-defined]
         for method in ("get", "post"):
             form = {"reason": "Because", "roles": ["operator"]}
             assert getattr(as_operator, method)(f"{base}/do/{one.name}/", form).status_code == 403, one.name

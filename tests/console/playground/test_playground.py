@@ -6,13 +6,14 @@ import logging
 from collections.abc import Callable
 
 import pytest
+from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.test import Client as Browser
 from django.urls import reverse
 
 from accounts.models import Account
 from devportal.console.models import AuditEvent
-from oidc.clients.redirect_uris import PLAYGROUND_PATH, playground_redirect_uri
+from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models import Client, Connection, Project, TokenFamily
 from tests.console.playground.playing import CALLBACK, Playground, tokens_in, tokens_on
 from tests.factories import make_client, make_web_client
@@ -265,7 +266,7 @@ def test_a_run_kept_by_another_version_is_no_fault(spa: Playground) -> None:
 
 
 def test_the_address_is_the_one_that_may_be_registered() -> None:
-    assert reverse("console:playground_callback") == PLAYGROUND_PATH == CALLBACK
+    assert reverse("console:playground_callback") == settings.PLAYGROUND_PATH == CALLBACK
     assert playground_redirect_uri() == f"http://localhost:8000{CALLBACK}"
 
 

@@ -71,7 +71,7 @@ def test_of_two_owners_who_demote_each_other_one_stays(
         lambda: members.change_role(second_seat, "viewer", owner),
         lambda: members.change_role(first_seat, "viewer", second),
     )
-    assert sorted(ended) == ["RoleTooLow", "done"]
+    assert sorted(ended) == ["InsufficientRole", "done"]
     assert owners(project) == 1
 
 
@@ -101,7 +101,7 @@ def test_of_two_owners_who_delete_their_accounts_at_once_one_stays(
     project: Project, owner: Account, second: Account, attempt: int
 ) -> None:
     ended = together(lambda: deletion.delete_account(owner), lambda: deletion.delete_account(second))
-    assert sorted(ended) == ["StillNeeded", "done"]
+    assert sorted(ended) == ["DeletionBlocked", "done"]
     assert owners(project) == 1
 
 
@@ -140,7 +140,7 @@ def test_accepting_and_withdrawing_come_one_after_the_other(project: Project, ow
     ines = make_account("ines@example.com")
     row = invitations.invite(project, ines.email, "viewer", owner)
     accepted, withdrawn = together(lambda: invitations.accept(row.pk, ines), lambda: invitations.withdraw(row, owner))
-    assert {accepted, withdrawn} == {"done", "NoSuchInvitation"}
+    assert {accepted, withdrawn} == {"done", "InvitationNotFound"}
     assert ProjectMember.objects.filter(account=ines).exists() == (accepted == "done")
     assert AuditEvent.objects.exclude(action="invitation.sent").count() == 1
 
@@ -155,7 +155,7 @@ def test_accepting_while_the_project_is_deleted_makes_nobody_a_member_of_it_late
         lambda: invitations.accept(row.pk, ines), lambda: lifecycle.delete_project(project, owner)
     )
     assert deleted == "done"
-    assert accepted in ("done", "NoSuchInvitation")
+    assert accepted in ("done", "InvitationNotFound")
 
 
 def test_an_address_that_is_invited_many_times_at_once_gets_one_mail(project: Project, owner: Account) -> None:
@@ -168,14 +168,14 @@ def test_the_limit_of_mails_holds_for_one_person_in_many_projects(owner: Account
     settings.INVITATIONS_PER_HOUR = 2
     made = [make_project(owner, name=f"P{number}") for number in range(6)]
     acts = [lambda one=one: invitations.invite(one, "ines@example.com", "viewer", owner) for one in made]
-    assert sorted(together(*acts)) == ["TooMany"] * 4 + ["done"] * 2
+    assert sorted(together(*acts)) == ["QuotaExceeded"] * 4 + ["done"] * 2
     assert Outbox.objects.count() == 2
 
 
 def test_the_limit_of_projects_holds(owner: Account, settings: Any) -> None:
     settings.PROJECTS_PER_PERSON = 2
     acts = [lambda number=number: lifecycle.create_project(owner, f"P{number}") for number in range(6)]
-    assert sorted(together(*acts)) == ["TooMany"] * 4 + ["done"] * 2
+    assert sorted(together(*acts)) == ["QuotaExceeded"] * 4 + ["done"] * 2
 
 
 def test_a_project_that_many_delete_or_restore_is_deleted_and_restored_once(project: Project, owner: Account) -> None:

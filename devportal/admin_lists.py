@@ -1,0 +1,86 @@
+"""Which lists the admin shows in its sidebar, and which of them a row's page links to. Read by the settings.
+
+It names models of every floor, as in the admin's URLs (app_model), and so stands on none.
+"""
+
+# Group, then title, model and icon of each list. A list is shown to people with the model's view permission.
+SIDEBAR: list[tuple[str, list[tuple[str, str, str]]]] = [
+    ("Review", [("Review queue", "console_appreview", "rate_review")]),
+    (
+        "People",
+        [
+            ("People", "accounts_account", "person"),
+            ("Families", "accounts_family", "family_restroom"),
+            ("Organizations", "accounts_organization", "corporate_fare"),
+            ("Seats", "accounts_organizationmember", "event_seat"),
+            ("Invitations", "accounts_invitation", "outgoing_mail"),
+        ],
+    ),
+    (
+        "Plans",
+        [
+            ("Subscriptions", "accounts_subscription", "card_membership"),
+            ("Plans", "accounts_plan", "sell"),
+            ("Features", "accounts_feature", "checklist"),
+        ],
+    ),
+    (
+        "Projects & apps",
+        [
+            ("Projects", "oidc_project", "folder"),
+            ("Clients", "oidc_client", "apps"),
+            ("Connections", "oidc_connection", "link"),
+            ("Access tokens", "oidc_accesstoken", "token"),
+            ("Refresh tokens", "oidc_refreshtoken", "autorenew"),
+        ],
+    ),
+    (
+        "Keys",
+        [
+            ("API keys", "api_apikey", "key"),
+            ("Signing keys", "oidc_signingkey", "signature"),
+        ],
+    ),
+    (
+        "Audit",
+        [
+            ("Audit trail", "console_auditevent", "history"),
+            ("Sign-in log", "console_signinevent", "login"),
+            ("Request log", "api_requestlog", "http"),
+            ("Mail", "accounts_outbox", "mail"),
+        ],
+    ),
+]
+
+# By model, the lists of what belongs to one row: title, model, and the foreign key of that model which points at the
+# row.
+RELATED: dict[str, list[tuple[str, str, str]]] = {
+    "accounts_account": [
+        ("Subscription", "accounts_subscription", "account"),
+        ("Connections", "oidc_connection", "account"),
+        ("API keys", "api_apikey", "owner"),
+        ("Access tokens", "oidc_accesstoken", "user"),
+        ("Audit trail", "console_auditevent", "actor"),
+    ],
+    "accounts_family": [("Subscription", "accounts_subscription", "family")],
+    "accounts_organization": [
+        ("Members", "accounts_organizationmember", "organization"),
+        ("Invitations", "accounts_invitation", "organization"),
+        ("Subscription", "accounts_subscription", "organization"),
+    ],
+    "accounts_plan": [("Subscriptions", "accounts_subscription", "plan")],
+    "oidc_project": [
+        ("Clients", "oidc_client", "project"),
+        ("API keys", "api_apikey", "project"),
+        ("Request log", "api_requestlog", "project"),
+    ],
+    "oidc_client": [
+        ("Connections", "oidc_connection", "client"),
+        ("Access tokens", "oidc_accesstoken", "application"),
+        ("Refresh tokens", "oidc_refreshtoken", "application"),
+        ("Sign-in log", "console_signinevent", "client"),
+    ],
+}
+
+# The list of audit events, in place of Django's own history of a row.
+HISTORY = "console_auditevent"
