@@ -42,8 +42,17 @@ def profile_of(account: Account, picture_key: str) -> Profile:
         name=account.full_name,
         given_name=account.given_name,
         family_name=account.family_name or None,
-        picture=picture_url(account.picture.name, picture_key),
+        picture=picture_url(_picture_name(account), picture_key),
     )
+
+
+def _picture_name(account: Account) -> str | None:
+    """Return the picture's stored name, where possible without Django's file object.
+
+    That and the account refer to each other, so both would wait for the garbage collector.
+    """
+    stored = vars(account).get("picture")
+    return stored if isinstance(stored, str) else account.picture.name
 
 
 def picture_version(file_name: str | None, picture_key: str) -> str:

@@ -118,7 +118,7 @@ def _known(error: Exception) -> ApiError | None:
             return wrong_method()
         case exceptions.Throttled():
             text = "Too many requests. Wait as long as Retry-After says."
-            return ApiError("rate_limited", text, retry_after=error.wait)
+            return ApiError("rate_limited", text, retry_after=error.wait)  # type: ignore[attr-defined]  # stubs lack it
     return None
 
 

@@ -21,9 +21,10 @@ class CallThrottle(BaseThrottle):
 
     def allow_request(self, request: Request, view: APIView) -> bool:
         """Count the call of a known caller; any other has no limit of its own."""
-        if not isinstance(request.auth, Caller):
+        caller = request.auth
+        if not isinstance(caller, Caller):
             return True
-        self.verdict = counters().take(_limits_of(request.auth))
+        self.verdict = counters().take(_limits_of(caller))
         return self.verdict.allowed
 
     def wait(self) -> float | None:

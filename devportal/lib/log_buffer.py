@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 MAX_TEXT_BYTES = 2000  # bytes, of a text that has no limit of its own
 _LARGEST = {"PositiveSmallIntegerField": 32_767, "PositiveIntegerField": 2**31 - 1}
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 _writers: dict[str, Writer] = {}
 
 
@@ -34,7 +35,7 @@ def register_writer(name: str, writer: Writer) -> None:
 
 def append(name: str, values: dict[str, Any]) -> None:
     """Add an entry, of values that JSON can hold; it is written within seconds, or dropped where too many wait."""
-    counters().logged(json.dumps([name, values], separators=(",", ":")))
+    counters().logged(_encode([name, values]))
 
 
 def write_entries(waiting: Iterable[str]) -> None:

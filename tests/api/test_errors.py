@@ -1,4 +1,4 @@
-"""Each row of docs/api.md#errors, and the order in which errors are looked for."""
+"""Each row of the errors, and the order in which they are found: docs/api.md."""
 
 from datetime import timedelta
 from typing import Any

@@ -148,6 +148,7 @@ def test_somebody_who_is_no_caller_has_no_scope(db: None) -> None:
     seen: list[Any] = []
 
     def get(self: Any, request: Request) -> HttpResponse:
+        assert isinstance(request.user, Account)
         seen.append(request.user.email)
         return HttpResponse()
 
@@ -178,7 +179,7 @@ def test_a_response_is_rendered_as_json_whatever_is_accepted(key: Key) -> None:
 
 def test_negotiation_and_versioning_act(key: Key) -> None:
     # Neither refusal has a code of its own in the table of errors.
-    negotiating = {"content_negotiation_class": DefaultContentNegotiation}
+    negotiating: dict[str, Any] = {"content_negotiation_class": DefaultContentNegotiation}
     assert ask(key.raw, accept="text/html", **negotiating).status_code == 500
     assert ask(key.raw, accept="application/json", **negotiating).status_code == 200
     seen: list[Any] = []
@@ -187,7 +188,7 @@ def test_negotiation_and_versioning_act(key: Key) -> None:
         seen.append(request.version)
         return HttpResponse()
 
-    versioned = {**negotiating, "versioning_class": AcceptHeaderVersioning}
+    versioned: dict[str, Any] = {**negotiating, "versioning_class": AcceptHeaderVersioning}
     assert ask(key.raw, get, accept="application/json; version=2", **versioned).status_code == 200
     assert seen == ["2"]
 
