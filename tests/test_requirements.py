@@ -22,3 +22,20 @@ def test_packages_are_installed_by_hash_alone() -> None:
     installs = re.findall(r"\$\(PIP\) install .*", text)
     assert installs
     assert all("--require-hashes" in line for line in installs)
+
+
+def test_each_package_has_its_line_in_the_docs() -> None:
+    asked = {
+        re.split(r"[\[~=<>]", line)[0]
+        for path in (ROOT / "requirements").glob("*.in")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line and not line.startswith(("#", "-"))
+    }
+    text = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
+    table = text.partition("## Which package does what")[2].partition("\n## ")[0]
+    told = {
+        name
+        for row in re.findall(r"^\| (`.*?) \|", table, flags=re.MULTILINE)
+        for name in re.findall(r"`([^`]+)`", row)
+    }
+    assert asked == told
