@@ -109,7 +109,7 @@ def test_a_review_on_the_desk(declared: dict[str, str], browser: Chromium, axe: 
             sign_in(page, DEVELOPER)
             write(page, NAME, logo)
             page.get_by_role("button", name="Save and send").click()
-            expect(page.get_by_role("status")).to_contain_text("Sent to the reviewers")
+            expect(page.get_by_role("status")).to_contain_text("Submitted for review")
 
             desk.goto(declared["admin"])
             sign_in(desk, REVIEWER)

@@ -102,7 +102,7 @@ def look(page: Page, camera: Camera) -> None:
     go(page, "Activity")
     page.locator("summary").first.click()
     camera.take("activity")
-    page.get_by_label("What").select_option("keys")
+    page.get_by_label("Action").select_option("keys")
     page.get_by_role("button", name="Show").click()
     expect(page.get_by_text("Nothing like that has happened")).to_be_visible()
     camera.take("activity-none")

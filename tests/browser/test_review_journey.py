@@ -118,7 +118,7 @@ def test_an_app_and_its_review(tern: App, browser: Chromium, tmp_path: Path) -> 
             maker.check("[name=ask_account_read]")
             maker.set_input_files("[name=logo]", logo)
             maker.get_by_role("button", name="Save and send").click()
-            expect(maker.get_by_role("status")).to_contain_text("Sent to the reviewers")
+            expect(maker.get_by_role("status")).to_contain_text("Submitted for review")
             review = maker.url
 
             # A reviewer asks for changes; the mail is the one that was shown first.
@@ -135,7 +135,7 @@ def test_an_app_and_its_review(tern: App, browser: Chromium, tmp_path: Path) -> 
             # The developer says more, and a reviewer approves.
             maker.fill("[name=why_account_read]", "The page called Plan shows which plan you have.")
             maker.get_by_role("button", name="Save and send for review again").click()
-            expect(maker.get_by_role("status")).to_contain_text("Sent to the reviewers")
+            expect(maker.get_by_role("status")).to_contain_text("Submitted for review")
             desk.open_from_the_queue()
             desk.take_step("Start the review")
             desk.take_step("Approve")

@@ -96,7 +96,7 @@ def test_a_review_as_its_developer_sees_it(address: str, browser: Chromium, axe:
 
             page.fill("textarea[name=note]", "Sign in, then press Plan.")
             page.get_by_role("button", name="Save and send").click()
-            expect(page.get_by_role("status")).to_contain_text("Sent to the reviewers")
+            expect(page.get_by_role("status")).to_contain_text("Submitted for review")
             page.fill("textarea[name=text]", "And the plan is on the second page.")
             page.get_by_role("button", name="Send answer").click()
             expect(page.get_by_role("listitem").filter(has_text="second page")).to_be_visible()
@@ -127,7 +127,7 @@ def test_without_scripts_and_mouse(address: str, browser: Chromium, tmp_path: Pa
         page.locator("input[name=name]").press("Enter")
         expect(page.get_by_role("status")).to_contain_text("Saved")
         page.get_by_role("button", name="Save and send").press("Enter")
-        expect(page.get_by_role("status")).to_contain_text(re.compile("Sent to the reviewers"))
+        expect(page.get_by_role("status")).to_contain_text(re.compile("Submitted for review"))
         page.get_by_role("button", name="Withdraw").press("Enter")
         expect(page.get_by_role("status")).to_contain_text("Withdrawn")
 

@@ -57,7 +57,7 @@ class RowAction:
     # What is sent by it, as (heading, text) pairs: shown before it is done, with the form's answers fixed.
     preview: Callable[[HttpRequest, Any, Any], list[tuple[str, str]]] | None = None
     icon: str = ""
-    template: str = "admin/act.html"
+    template: str = "admin/row_action.html"
     is_dangerous: bool = False
 
     def consequence_for(self, row: Any) -> str:
