@@ -9,6 +9,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from devportal.lib.client_ip import limit_key
+from devportal.lib.ratelimit import Rate, hit
 from devportal.lib.ratelimit.limits import check_rate
 from oidc.errors import TokenRefusal
 from oidc.models import Client
@@ -20,8 +21,9 @@ def count_client(client: Client) -> None:
 
 
 def count_authorization(request: HttpRequest, client_id: str) -> None:
-    """Count a visit to the authorization endpoint, per client and address. Raises Throttled."""
-    check_rate("authorize", f"{client_id[:100]} {limit_key(request)}", settings.CLIENT_REQUESTS_PER_MINUTE)
+    """Count a visit to the authorization endpoint, per client and address. Raises RateLimited."""
+    rate = Rate("authorize", settings.CLIENT_REQUESTS_PER_MINUTE, 60, fail_open=True)
+    hit(rate, client_id[:100], limit_key(request))
 
 
 def count_failure(request: HttpRequest, refusal: TokenRefusal | None = None) -> None:
