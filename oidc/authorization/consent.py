@@ -12,6 +12,7 @@ from accounts.subjects import subject_for
 from devportal.lib import clock
 from devportal.lib.audit import Event, report
 from oidc import scopes as scope_rules
+from oidc.clients.locking import lock_client
 from oidc.errors import ConsentMissing, UserCapExceeded
 from oidc.models import Client, Connection, ProjectMember, TokenFamily
 
@@ -51,14 +52,14 @@ def _people_besides_owners(client: Client) -> int:
 
 @transaction.atomic
 def record_consent(account: Account, client: Client, scopes: list[str]) -> Connection:
-    """Store the person's consent to `scopes`, in addition to earlier ones. Raises UserCapExceeded.
+    """Store the person's consent to `scopes`, in addition to earlier ones. Raises UserCapExceeded, Gone.
 
     Exact when many arrive at once: whoever would add a person waits for the client's row first. `no_key`: the rows that
     others insert below this client and this connection check that they exist, and that must not wait for us.
     """
     connection = find_connection(account, client)
     if connection is None:
-        Client.objects.select_for_update(no_key=True).get(pk=client.pk)
+        lock_client(client.pk)
         if is_user_cap_reached(account, client):
             raise UserCapExceeded
     moment = clock.now()

@@ -13,6 +13,7 @@ from django.db import transaction
 from accounts.models import Account
 from devportal.lib.audit import Event, changes, report
 from oidc.clients import redirect_uris as client_redirect_uris
+from oidc.clients.locking import lock_client
 from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS
 from oidc.models import AccessToken, AuthorizationCode, Client, Connection, Project, RefreshToken, TokenFamily
 from oidc.models.clients import new_client_id
@@ -41,18 +42,6 @@ def _report(
     details: dict[str, Any] | None = None,
 ) -> None:
     report(Event(action, actor.pk, client.project.public_id, client.client_id, details or {}, before, after))
-
-
-def _locked(client: Client) -> Client:
-    """Lock a client's row, so that concurrent changes are serialized and their audit events are right.
-
-    Raises Gone.
-    """
-    row = Client.objects.select_for_update(no_key=True).filter(pk=client.pk).first()
-    if row is None:
-        raise Gone
-    row.project = client.project
-    return row
 
 
 def create_client(
@@ -103,7 +92,7 @@ def update_client(
     redirects = client_redirect_uris.clean_redirect_uris(redirect_uris, MAX_REDIRECT_URIS, required=True)
     sign_outs = client_redirect_uris.clean_redirect_uris(post_logout_redirect_uris, MAX_POST_LOGOUT_REDIRECT_URIS)
     with transaction.atomic():
-        row = _locked(client)
+        row = lock_client(client.pk)
         before = _shown(row)
         if name is not None and name.strip() != row.name:
             if row.is_verified:
@@ -125,7 +114,7 @@ def set_client_enabled(client: Client, actor: Account, enabled: bool, reason: st
     Its tokens are not revoked, only refused while it is off. An operator gives a `reason`, for the audit trail.
     """
     with transaction.atomic():
-        row = _locked(client)
+        row = lock_client(client.pk)
         if row.enabled == enabled:
             return
         row.enabled = enabled
@@ -138,11 +127,10 @@ def set_client_enabled(client: Client, actor: Account, enabled: bool, reason: st
 def delete_client(client: Client, actor: Account) -> None:
     """Delete a client with all its credentials (docs/security.md#deletion); its id is never given out again."""
     with transaction.atomic():
-        # The whole row is locked, so that no authorization is added meanwhile.
-        row = Client.objects.select_for_update().filter(pk=client.pk).first()
-        if row is None:
+        try:
+            row = lock_client(client.pk, for_deletion=True)  # no authorization is added meanwhile
+        except Gone:
             return
-        row.project = client.project
         _report("client.deleted", row, actor, _shown(row), {})
         # Children first, one statement per table: Django's collector would load a million tokens first.
         of_client = {"family__connection__client": row.pk}

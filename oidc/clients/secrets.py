@@ -9,8 +9,8 @@ from accounts.models import Account
 from devportal.lib import clock
 from devportal.lib.audit import Event, report
 from devportal.lib.credentials import digest, random_text
+from oidc.clients.locking import lock_client
 from oidc.models import Client, ClientSecret, TokenFamily
-from oidc.projects.locking import Gone
 
 MAX_LIVE_SECRETS = 2
 SECRET_LENGTH = 43  # 256 random bits
@@ -27,7 +27,7 @@ def create_secret(client: Client, created_by: Account | None = None) -> tuple[Cl
     """
     raw = f"{settings.CLIENT_SECRET_PREFIX}{random_text(SECRET_LENGTH)}"
     with transaction.atomic():
-        if not _locked(client).has_secret:
+        if not lock_client(client.pk).has_secret:
             raise ValueError("only web apps have secrets")
         if client.secrets.filter(ended_at=None).count() >= MAX_LIVE_SECRETS:
             raise TooManySecrets
@@ -43,14 +43,6 @@ def end_secret(secret: ClientSecret, actor: Account | None = None) -> None:
             _report("client_secret.ended", secret.client, actor, before={"last_four": secret.last_four})
 
 
-def _locked(client: Client) -> Client:
-    """Read a client anew, with its row locked. Raises Gone."""
-    row = Client.objects.select_for_update(no_key=True).filter(pk=client.pk).first()
-    if row is None:
-        raise Gone
-    return row
-
-
 def _report(action: str, client: Client, actor: Account | None, **fields: Any) -> None:
     report(Event(action, actor.pk if actor else None, client.project.public_id, client.client_id, **fields))
 
@@ -62,7 +54,7 @@ def change_type(client: Client, kind: str, actor: Account | None = None) -> None
     """
     moment = clock.now()
     with transaction.atomic():
-        before, client.type = _locked(client).type, kind
+        before, client.type = lock_client(client.pk).type, kind
         if before == kind:
             return
         client.save(update_fields=["type", "client_type", "updated"])

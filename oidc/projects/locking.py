@@ -3,17 +3,19 @@
 from oidc.models import Project
 
 
-def lock_project(project_pk: int) -> Project:
-    """Return a live project with its row locked, as it is now. Raises Gone. Call it inside a transaction.
+class Gone(Exception):
+    """The object was deleted, or the actor has no access to it any more."""
 
-    For what a member does there is `oidc.projects.roles.lock_for_change`, which asks for their role as well. This is
-    for what others do: who answers an invitation, operators, commands. Of many at once each sees what the others did.
+
+def lock_project(project_pk: int, *, deleted: bool = False) -> Project:
+    """Return a project with its row locked, as it is now. Raises Gone. Call it inside a transaction.
+
+    With `deleted` it has to be deleted, otherwise it must not be. For what a member does there is
+    `oidc.projects.roles.lock_for_change`, which checks their role as well. This is for what others do: who answers an
+    invitation, operators, commands. Of many at once each sees what the others did.
     """
-    row = Project.objects.select_for_update(no_key=True).filter(pk=project_pk, deleted_at=None).first()
+    rows = Project.objects.select_for_update(no_key=True)
+    row = rows.filter(pk=project_pk, deleted_at__isnull=not deleted).first()
     if row is None:
         raise Gone
     return row
-
-
-class Gone(Exception):
-    """The object was deleted, or the actor has no access to it any more."""

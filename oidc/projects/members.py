@@ -44,7 +44,7 @@ def _check_room(account: Account, actor: Account) -> None:
 
 
 def change_role(member: ProjectMember, role: str, actor: Account) -> None:
-    """Give a member another role. Raises LastOwner, TooMany, Gone."""
+    """Give a member another role. Raises LastOwner, QuotaExceeded, Gone."""
     with lock_for_change(member.project_id, actor, Role.OWNER, member.account_id) as me:
         row, role = _current(member), Role(role)
         if role == row.role:
@@ -86,7 +86,7 @@ def _take_out(project: Project, member: ProjectMember, actor: Account, action: s
 
 
 def transfer_ownership(project: Project, to: ProjectMember, actor: Account) -> None:
-    """Transfer ownership to another member; the former owner becomes a developer. Raises TooMany, Gone."""
+    """Transfer ownership to another member; the former owner becomes a developer. Raises QuotaExceeded, Gone."""
     with lock_for_change(project, actor, Role.OWNER, to.account_id) as me:
         member = _current(to)
         if member.account_id == actor.pk or member.project_id != me.project_id or not member.account.is_active:

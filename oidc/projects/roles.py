@@ -12,7 +12,7 @@ from django.db import transaction
 
 from accounts.models import Account
 from oidc.models import Project, ProjectMember
-from oidc.projects.locking import Gone
+from oidc.projects.locking import Gone, lock_project
 
 Role = ProjectMember.Role
 _RANKS = {Role.VIEWER: 0, Role.DEVELOPER: 1, Role.OWNER: 2}
@@ -39,9 +39,7 @@ def lock_for_change(
     """
     pk = project if isinstance(project, int) else project.pk
     with transaction.atomic():
-        row = Project.objects.select_for_update(no_key=True).filter(pk=pk, deleted_at__isnull=not deleted).first()
-        if row is None:
-            raise Gone
+        row = lock_project(pk, deleted=deleted)
         people = ProjectMember.objects.select_related("account").filter(project=row, account__in={actor.pk, *others})
         locked = people.select_for_update(no_key=True, of=("self", "account")).order_by("account_id")
         member = next((one for one in locked if one.account_id == actor.pk), None)

@@ -24,7 +24,9 @@ from tests.urls import every_url
 
 Step = Callable[[int, dict[str, Any]], Any]
 # What forms say at a bound of the table.
-MESSAGES = re.compile(r"Several mails went|many invitations|up to 2 |is the maximum|may have|at most|[0-9] [kK]B|[0-9] MB|larger than")
+MESSAGES = re.compile(
+    r"Several mails went|many invitations|up to 2 |is the maximum|may have|at most|[0-9] [kK]B|[0-9] MB|larger than"
+)
 SPELLINGS = ["ada@example.com", "ADA@example.com", " ada@Example.COM", "Ada@EXAMPLE.com "]
 TAGGED = ["victim@example.com", "Victim@example.com", "victim+1@example.com", "victim+other@EXAMPLE.com"]
 

@@ -10,10 +10,10 @@ from devportal.console.playground.internal_client import Exchange
 from devportal.console.playground.sessions import PlaygroundRun, Session
 from devportal.console.playground.token_decoder import DecodedToken
 from oidc import scopes
+from oidc.clients.locking import lock_client
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.clients.registration import update_client
 from oidc.models import Client
-from oidc.projects.locking import Gone
 
 PROMPTS = {
     "": "left out: pages appear where they are needed",
@@ -55,10 +55,7 @@ def set_registered(client: Client, actor: Account, wanted: bool) -> None:
     """Register the playground's redirect URI on a client, or remove it. Raises ValidationError, Gone."""
     address = playground_redirect_uri()
     with transaction.atomic():
-        row = Client.objects.select_for_update(no_key=True).filter(pk=client.pk).first()
-        if row is None:
-            raise Gone
-        row.project = client.project
+        row = lock_client(client.pk)
         others = [uri for uri in row.registered_redirect_uris if uri != address]
         # Last in the list: the first redirect URI is the app's domain on the consent page.
         redirects = [*others, address] if wanted else others

@@ -30,7 +30,7 @@ from devportal.console.reviews.workflow import (
     Side,
     Status,
     begin_step,
-    lock_client,
+    lock_for_step,
     require_developer,
 )
 from devportal.lib import clock
@@ -48,7 +48,7 @@ MAX_COMMENTS = 20
 def draft_of(client: Client, actor: Account) -> AppReview:
     """Return the review that may be edited, a new draft if none is open. Raises NotAllowed, IllegalReviewStep."""
     with transaction.atomic():
-        locked = lock_client(client)
+        locked = lock_for_step(client.pk)
         require_developer(actor, locked.project)
         review = open_review(locked)
         if review is not None:
@@ -66,7 +66,7 @@ def require_editable(client: Client) -> None:
 
     Call it in the transaction that makes the change.
     """
-    review = open_review(lock_client(client))
+    review = open_review(lock_for_step(client.pk))
     if review is not None and review.is_frozen:
         raise IllegalReviewStep(FROZEN_MESSAGE)
 

@@ -19,7 +19,7 @@ from devportal.console.reviews.workflow import (
     Side,
     Status,
     begin_step,
-    lock_client,
+    lock_for_step,
     may_decide,
     require_reviewer,
     require_revision,
@@ -146,7 +146,7 @@ def withdraw_approval(
     Refreshes and calls narrow at once, since both read the client anew. Who uses the app already goes on using it,
     beyond the cap too. Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
     """
-    client = lock_client(client)
+    client = lock_for_step(client.pk)
     require_reviewer(actor, client.project)
     codes, note = validate_reasons(reasons, text, SUSPENSION_REASONS), clean_text(text)
     held = set(client.approved_scopes.split())

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from accounts.models import Account
 from accounts.roles import is_operator, is_reviewer
 from devportal.console.models import AppReview, ReviewEntry
+from oidc.clients.locking import lock_client
 from oidc.models import Client, FormerMember, Project, ProjectMember
+from oidc.projects.locking import Gone
 
 Status = AppReview.Status
 Side = ReviewEntry.Side
@@ -126,13 +128,15 @@ def require_developer(account: Account, project: Project) -> None:
 # --- Steps ---
 
 
-def lock_client(client: Client) -> Client:
+def lock_for_step(client_pk: int) -> Client:
     """Lock a client's row: every step of its reviews waits here for the one before it. Raises IllegalReviewStep."""
-    locked = Client.objects.select_for_update(no_key=True, of=("self",)).select_related("project").filter(pk=client.pk)
-    row = locked.first()
-    if row is None or row.project.is_deleted:
+    try:
+        client: Client | None = lock_client(client_pk)
+    except Gone:
+        client = None
+    if client is None or client.project.is_deleted:
         raise IllegalReviewStep("This app is deleted.")
-    return row
+    return client
 
 
 def begin_step(review: AppReview, actor: Account, name: str) -> tuple[AppReview, str]:
@@ -142,7 +146,7 @@ def begin_step(review: AppReview, actor: Account, name: str) -> tuple[AppReview,
     IllegalReviewStep.
     """
     step = REVIEW_STEPS[name]
-    client = lock_client(Client(pk=review.client_id))
+    client = lock_for_step(review.client_id)
     row = AppReview.objects.filter(pk=review.pk).first()
     if row is None:
         raise IllegalReviewStep("This review is no longer there.")
