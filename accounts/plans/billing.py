@@ -37,7 +37,7 @@ class WebhookError(Exception):
 
 
 def verify_signature(secret: str, timestamp: str, signature: str, body: bytes) -> None:
-    """Raise Refused unless `body` was signed with `secret`, at most five minutes before or after now.
+    """Raise WebhookError unless `body` was signed with `secret`, at most five minutes before or after now.
 
     `signature` is `sha256=` and the hexadecimal HMAC-SHA256 of the timestamp (seconds since 1970), a dot and the body.
     """

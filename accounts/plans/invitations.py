@@ -105,7 +105,7 @@ def _mailable(email: str) -> str:
 
 
 def _check_seats(family: Family) -> None:
-    """Raise Refused if the family is full; each open invitation counts as a member."""
+    """Raise InvitationRefused if the family is full; each open invitation counts as a member."""
     if family.members.count() + family.invitations.open().count() >= settings.FAMILY_MEMBERS:
         raise InvitationRefused(
             f"A family has up to {settings.FAMILY_MEMBERS} people, those who are invited included. "
@@ -192,7 +192,7 @@ def decline(pk: int, account: Account) -> None:
 
 @transaction.atomic
 def withdraw(group: Group, pk: int, by: Account) -> Invitation:
-    """Withdraw an open invitation. Raises InvitationNotFound; Refused if it has been answered."""
+    """Withdraw an open invitation. Raises InvitationNotFound; InvitationRefused if it has been answered."""
     _lock(group)
     row = Invitation.objects.filter(**_to(group), pk=pk).first()
     if row is None:

@@ -48,7 +48,7 @@ def _step(*, asks: bool = False) -> Callable[[Callable[..., HttpResponse]], Call
     """Decorate the view of an action of the plan page, which is done by POST.
 
     A GET (after reauthentication, or by an old link) is redirected to the plan page, or shows the confirmation page if
-    `asks`. Refused becomes a message on the plan page; InvitationNotFound and MemberNotFound become 404.
+    `asks`. InvitationRefused becomes a message on the plan page; InvitationNotFound and MemberNotFound become 404.
     """
 
     def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
