@@ -12,15 +12,12 @@ from django.urls import URLPattern, path, reverse
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from accounts.models import Account, Family, Organization, Subscription, SubscriptionEvent
-from accounts.models.subscriptions import State
+from accounts.models.subscriptions import DATES, HOLDERS, State
 from accounts.plans import lifecycle
 from accounts.plans.lifecycle import INITIAL_STATES, LAPSED_STATES, TRANSITIONS, Actor, IllegalTransition
 from devportal.lib import clock
 from devportal.lib.admin.model_admin import ServiceModelAdmin, ServiceTabularInline
 from devportal.lib.storable import check_moment
-
-_HOLDERS = ("account", "family", "organization")
-_DATES = ("trial_end", "period_end", "read_only_until")
 
 
 class StepForm(forms.Form):
@@ -38,7 +35,7 @@ class StepForm(forms.Form):
     note = forms.CharField(max_length=500, required=False, widget=UnfoldAdminTextInputWidget)
 
     def details(self) -> dict[str, Any]:
-        return {name: self.cleaned_data[name] for name in _DATES if self.cleaned_data[name] is not None}
+        return {name: self.cleaned_data[name] for name in DATES if self.cleaned_data[name] is not None}
 
 
 class HistoryInline(ServiceTabularInline[SubscriptionEvent, Subscription]):
@@ -63,13 +60,13 @@ class HistoryInline(ServiceTabularInline[SubscriptionEvent, Subscription]):
 class SubscriptionAdmin(ServiceModelAdmin[Subscription]):
     """Subscriptions. An existing one changes only by the transitions of accounts/plans/lifecycle.py."""
 
-    list_display = ("holder", "plan", "state", "state_now", "trial_end", "period_end", "read_only_until")
+    list_display = ("holder", "plan", "state", "state_now", *DATES)
     list_filter = ("state", "plan")
     list_select_related = ("account", "family__owner", "organization", "plan")
     search_help_text = "A whole e-mail address, or an organization's whole name"
-    link_filters = _HOLDERS
-    fields = (*_HOLDERS, "plan", "state", *_DATES, "addons")
-    autocomplete_fields = (*_HOLDERS, "plan")
+    link_filters = HOLDERS
+    fields = (*HOLDERS, "plan", "state", *DATES, "addons")
+    autocomplete_fields = (*HOLDERS, "plan")
     inlines = (HistoryInline,)
     change_form_template = "admin/accounts/subscription_change.html"
 
@@ -106,7 +103,7 @@ class SubscriptionAdmin(ServiceModelAdmin[Subscription]):
     def save_model(self, request: HttpRequest, obj: Subscription, form: Any, change: bool) -> None:
         if change:
             return
-        details = {name: getattr(obj, name) for name in ("plan", *_DATES, "addons")}
+        details = {name: getattr(obj, name) for name in ("plan", *DATES, "addons")}
         obj.pk = lifecycle.start_subscription(obj.holder, obj.state, _by(request), **details).pk
 
     def get_urls(self) -> list[URLPattern]:

@@ -21,13 +21,15 @@ class State(models.TextChoices):
     FREE = "free", "Free"
 
 
-_HOLDERS = ("account", "family", "organization")
+# Fields of Subscription: whose it is (one of them is set), and when its states end.
+HOLDERS = ("account", "family", "organization")
+DATES = ("trial_end", "period_end", "read_only_until")
 
 
 def _exactly_one() -> Q:
     condition = Q()
-    for holder in _HOLDERS:
-        condition |= Q(**{f"{other}__isnull": other != holder for other in _HOLDERS})
+    for holder in HOLDERS:
+        condition |= Q(**{f"{other}__isnull": other != holder for other in HOLDERS})
     return condition
 
 
@@ -59,10 +61,7 @@ class Subscription(models.Model):
             models.CheckConstraint(condition=Q(state__in=State.values), name="a_subscription_has_a_known_state"),
         ]
         # What the periodic task looks for.
-        indexes = [
-            models.Index(fields=["state", name], name=f"subscription_{name}")
-            for name in ("trial_end", "period_end", "read_only_until")
-        ]
+        indexes = [models.Index(fields=["state", name], name=f"subscription_{name}") for name in DATES]
 
     def __str__(self) -> str:
         return f"{self.plan} of {self.holder}"

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from accounts.models import Account, Family, Organization, Plan, Subscription, SubscriptionEvent
-from accounts.models.subscriptions import State
+from accounts.models.subscriptions import DATES, State
 from devportal.lib import clock
 from devportal.lib.audit import Event, report
 
@@ -28,7 +28,7 @@ TRANSITIONS: dict[str, frozenset[str]] = {
 INITIAL_STATES = frozenset({State.TRIAL, State.ACTIVE})
 LIVE_STATES = frozenset({State.TRIAL, State.ACTIVE, State.PAST_DUE, State.CANCELLED_PERIOD_ACTIVE})
 LAPSED_STATES = frozenset({State.CANCELLED, State.EXPIRED})
-DETAIL_FIELDS = frozenset({"plan", "trial_end", "period_end", "read_only_until", "addons"})
+DETAIL_FIELDS = frozenset({"plan", *DATES, "addons"})
 # States that end at a date: state -> (field with that date, state after it).
 _ENDS = {
     State.TRIAL.value: ("trial_end", State.EXPIRED),
@@ -221,7 +221,7 @@ def start_subscription(holder: Holder, state: str, by: Actor, *, plan: Plan, **d
         _catch_up(row, moment)
     row = row or Subscription(**_held_by(holder))
     before, row.state = row.state, state
-    blank: dict[str, Any] = {"trial_end": None, "period_end": None, "read_only_until": None, "addons": {}}
+    blank: dict[str, Any] = dict.fromkeys(DATES) | {"addons": {}}
     _apply(row, blank | details | {"plan": plan})
     row.save()
     _record(row, before, by, moment)

@@ -7,26 +7,11 @@ from typing import Any
 from django.conf import settings
 
 from accounts.models import Account, Invitation, Subscription
-from accounts.models.subscriptions import State
+from accounts.models.subscriptions import DATES, State
 from accounts.plans import resolution, sources
+from accounts.plans.states import STATE_TEXTS
 
 STATUS_LABELS = {"granted": "Included", "denied": "Not included"}
-STATE_LABELS = {
-    State.TRIAL.value: "Trial",
-    State.ACTIVE.value: "Active",
-    State.PAST_DUE.value: "A payment is overdue",
-    State.CANCELLED_PERIOD_ACTIVE.value: "Cancelled, and paid until its period ends",
-    State.CANCELLED.value: "Cancelled",
-    State.EXPIRED.value: "Expired",
-    State.FREE.value: "No paid plan",
-}
-# What the page says of the next change by date, by the present state.
-NEXT_LABELS = {
-    State.TRIAL.value: "The trial ends",
-    State.CANCELLED_PERIOD_ACTIVE.value: "The paid period ends",
-    State.CANCELLED.value: "Reading ends, and the free plan begins",
-    State.EXPIRED.value: "Reading ends, and the free plan begins",
-}
 
 
 @dataclass(frozen=True)
@@ -65,10 +50,10 @@ def _page(
     renews = row.period_end if row is not None and state == State.ACTIVE else None
     return PlanOverview(
         name=answer["plan_display_name"],
-        state=STATE_LABELS[state],
+        state=STATE_TEXTS[state].status,
         through=_through(answer["source"], account, row),
         read_only=answer["read_only"],
-        next_words=NEXT_LABELS.get(state, "") if next_change else "",
+        next_words=STATE_TEXTS[state].next_change if next_change else "",
         next_change=next_change,
         period_end=renews,
         apps=answer["apps"],
@@ -139,7 +124,7 @@ def _course(row: Invitation) -> dict[str, str | None]:
 
 
 def _subscription(row: Subscription) -> dict[str, Any]:
-    dates = {name: getattr(row, name) for name in ("trial_end", "period_end", "read_only_until")}
+    dates = {name: getattr(row, name) for name in DATES}
     return {
         "plan": row.plan.plan_id,
         "state": row.state,

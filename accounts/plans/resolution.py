@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import QuerySet, Subquery
 
 from accounts.models import Account, Catalogue, Subscription
-from accounts.models.subscriptions import State
+from accounts.models.subscriptions import DATES, State
 from accounts.plans import catalogue
 from accounts.plans.catalogue import CatalogueSnapshot, PlanSnapshot
 from accounts.plans.lifecycle import LIVE_STATES, EffectiveState, effective_state
@@ -16,7 +16,7 @@ from accounts.sources import SourceFailed
 from devportal.lib import clock
 from devportal.lib.prepared_queries import PreparedQuery, RowMapper
 
-_FIELDS = ("plan_id", "state", "trial_end", "period_end", "read_only_until", "addons")
+_FIELDS = ("plan_id", "state", *DATES, "addons")
 # Sources of a plan, in the order that decides between plans of one rank.
 PATHS = {
     "own": "subscription",

@@ -6,6 +6,7 @@ from django.conf import settings
 
 from accounts.models.subscriptions import State
 from accounts.plans.lifecycle import INITIAL_STATES, TRANSITIONS
+from accounts.plans.states import STATE_TEXTS
 from api.errors import METADATA
 from api.keys import PERMISSIONS
 from devportal.console.docs import claims
@@ -24,15 +25,6 @@ CHANGES: dict[str, tuple[str, ...]] = {
         "Developer API: GET /v1/me, GET /v1/me/plan, API keys.",
         "Errors of the developer API carry a code and a message; limits are told on every counted answer.",
     ),
-}
-_STATES = {
-    State.TRIAL: "a trial, until its end",
-    State.ACTIVE: "paid and running",
-    State.PAST_DUE: "a payment is late; the plan still runs",
-    State.CANCELLED_PERIOD_ACTIVE: "cancelled, and paid until the end of the period",
-    State.CANCELLED: "ended after it was cancelled",
-    State.EXPIRED: "ended without having been renewed",
-    State.FREE: "no paid plan",
 }
 _OPENS = {
     OPENID: "sub",
@@ -101,11 +93,11 @@ def plan_states() -> list[dict[str, Any]]:
     """Return each state of a subscription: its meaning, and the possible next states."""
     return [
         {
-            "state": state.value,
-            "meaning": meaning,
+            "state": state,
+            "meaning": texts.meaning,
             "next": [other for other in State.values if other in (TRANSITIONS[state] or INITIAL_STATES)],
         }
-        for state, meaning in _STATES.items()
+        for state, texts in STATE_TEXTS.items()
     ]
 
 

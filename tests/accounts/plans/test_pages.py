@@ -6,7 +6,9 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account, Plan
+from accounts.models.subscriptions import State
 from accounts.plans import lifecycle, members, sources
+from accounts.plans.states import STATE_TEXTS
 from accounts.sources import SourceFailed
 from tests.accounts.plans.factories import TEST, ahead, family_of, make_plan, organization_of, subscribe
 from tests.factories import make_account
@@ -145,3 +147,13 @@ def test_the_owner_stays_a_member() -> None:
     assert [member.account for member in family.members.all()] == [owner]
     make_plan("x")
     assert lifecycle.start_subscription(family, "Active", TEST, plan=Plan.objects.get()).holder == family
+
+
+def test_every_state_has_its_texts() -> None:
+    assert set(STATE_TEXTS) == set(State.values)
+    assert all(texts.status and texts.meaning for texts in STATE_TEXTS.values())
+    assert {state for state, texts in STATE_TEXTS.items() if texts.next_change} == set(State.values) - {
+        State.ACTIVE,
+        State.PAST_DUE,
+        State.FREE,
+    }
