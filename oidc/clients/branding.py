@@ -2,13 +2,22 @@
 
 import ipaddress
 from collections.abc import Callable, Mapping
-from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
-from oauthlib.uri_validate import is_absolute_uri
 
-from oidc.clients.redirect_uris import HOST_FAULTS, LOOPBACK_HOSTS, is_own_address
+from oidc.clients.uris import (
+    HAS_FRAGMENT,
+    HAS_USERINFO,
+    HOST_RULES,
+    LOOPBACK_HOSTS,
+    NOT_ASCII,
+    Rule,
+    apply_rules,
+    own_address,
+    split_web_address,
+    too_long,
+)
 from oidc.names import validate_name
 
 MAX_URL_LENGTH = 500  # characters
@@ -16,20 +25,13 @@ MAX_URL_LENGTH = 500  # characters
 _SHARED_SECOND_LABELS = frozenset({"ac", "co", "com", "edu", "gob", "gov", "gv", "ne", "net", "or", "org"})
 
 
-def validate_page_url(url: str) -> None:
-    """Raise ValidationError unless `url` may be a public https page. It is never fetched."""
-    for is_wrong, reason in PAGE_URL_RULES:
-        if is_wrong(url):
-            raise ValidationError(reason)
+# --- Validation ---
 
 
 def _host(url: str) -> str:
-    """Return the host of an http(s) URL, "" for anything else."""
-    try:
-        parts = urlsplit(url)
-        return (parts.hostname or "") if parts.port != 0 and is_absolute_uri(url) else ""
-    except ValueError:  # a port beyond 65535, a bracket without its fellow
-        return ""
+    """Return the host of a web address, "" for anything else."""
+    parts = split_web_address(url)
+    return (parts.hostname or "") if parts else ""
 
 
 def _is_public_name(host: str) -> bool:
@@ -42,22 +44,24 @@ def _is_public_name(host: str) -> bool:
     return False
 
 
-# In order: the message of the first condition that holds is shown to the developer.
-PAGE_URL_RULES: tuple[tuple[Callable[[str], object], str], ...] = (
-    (lambda url: len(url) > MAX_URL_LENGTH, f"An address may have at most {MAX_URL_LENGTH} characters."),
-    (
-        lambda url: any(character <= " " or character > "~" for character in url),
-        "An address holds no spaces and only ASCII characters; percent-encode the others.",
-    ),
-    (lambda url: "#" in url, "Remove the part after #."),
+# In order: the message of the first rule that holds is shown to the developer.
+PAGE_URL_RULES: tuple[Rule, ...] = (
+    too_long(MAX_URL_LENGTH),
+    NOT_ASCII,
+    HAS_FRAGMENT,
     (lambda url: url.lower().startswith("http://"), "Use https: people are sent there from the consent page."),
     (lambda url: not url.startswith("https://"), "This is not a web address: it begins with https://."),
-    (lambda url: "@" in url.partition("://")[2].partition("/")[0], "Remove the user name before @."),
+    HAS_USERINFO,
     (lambda url: "\\" in url or not _host(url), "This is not a web address."),
     (lambda url: not _is_public_name(_host(url)), "Give an address that anybody can open, with a domain name."),
-    *HOST_FAULTS,
-    (lambda url: is_own_address(url), "This is an address of the service itself."),
+    *HOST_RULES,
+    own_address(),
 )
+
+
+def validate_page_url(url: str) -> None:
+    """Raise ValidationError unless `url` may be a public https page. It is never fetched."""
+    apply_rules(PAGE_URL_RULES, url)
 
 
 def validate_support_address(address: str) -> None:
@@ -94,6 +98,9 @@ def clean_branding(values: Mapping[str, str]) -> dict[str, str]:
     if errors:
         raise ValidationError(errors)
     return kept
+
+
+# --- Hosts that fit each other ---
 
 
 def is_same_site(one: str, other: str) -> bool:

@@ -1,36 +1,41 @@
 """Redirect URIs: which ones a client may register (RFC 9700 §2.1), and lists of them as developers type them."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from oauthlib.uri_validate import is_absolute_uri
 
-from devportal.lib import hosts
+from oidc.clients.uris import (
+    HAS_FRAGMENT,
+    HAS_USERINFO,
+    HOST_RULES,
+    LOOPBACK_HOSTS,
+    NOT_ASCII,
+    Rule,
+    apply_rules,
+    own_address,
+    split_web_address,
+    too_long,
+)
 
-LOOPBACK_HOSTS = ("localhost", "127.0.0.1")
-DEFAULT_PORTS = {"http": 80, "https": 443}
 MAX_LENGTH = 2000  # characters
+MAX_REDIRECT_URIS = 50
+MAX_POST_LOGOUT_REDIRECT_URIS = 20
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")  # what stands before it in `localhost:3000` is no scheme
 
 
-def validate_redirect_uri(uri: str) -> None:
-    """Raise ValidationError, with the exact reason, unless a client may register `uri`."""
-    for is_wrong, reason in RULES:
-        if is_wrong(uri):
-            raise ValidationError(reason)
+# --- One URL ---
 
 
-def _parts(uri: str) -> SplitResult | None:
-    """Return the parts of an http(s) URL, None for anything else."""
-    try:
-        parts = urlsplit(uri)
-        return parts if parts.hostname and parts.port != 0 and is_absolute_uri(uri) else None
-    except ValueError:  # a port beyond 65535, a bracket without its fellow
-        return None
+def playground_redirect_uri() -> str:
+    """Return the playground's redirect URI, the only URL of this service that a client may register.
+
+    An answer there counts only in the session that began the run (docs/security.md#the-playground).
+    """
+    return f"{settings.AUTH_URL}{settings.PLAYGROUND_PATH}"
 
 
 def _has_custom_scheme(uri: str) -> bool:
@@ -42,53 +47,37 @@ def _is_plain_http_elsewhere(uri: str) -> bool:
     return parts.scheme == "http" and parts.hostname not in LOOPBACK_HOSTS
 
 
-def playground_redirect_uri() -> str:
-    """Return the playground's redirect URI, the only URL of this service that a client may register.
-
-    An answer there counts only in the session that began the run (docs/security.md#the-playground).
-    """
-    return f"{settings.AUTH_URL}{settings.PLAYGROUND_PATH}"
-
-
-def is_own_address(uri: str) -> bool:
-    """Return whether a URL leads to this service, in any spelling of its hosts."""
-    return _place(uri) in {_place(settings.AUTH_URL), _place(settings.BASE_URL)}
-
-
-def _place(uri: str) -> tuple[str, int | None]:
-    return hosts.place_of(uri, DEFAULT_PORTS.get(urlsplit(uri).scheme))
-
-
-def _of_authority(is_wrong: Callable[[str], object]) -> Callable[[str], object]:
-    return lambda uri: is_wrong(hosts.authority_of(uri))
-
-
-# Checks of host and port, with their messages.
-HOST_FAULTS = tuple((_of_authority(is_wrong), reason) for is_wrong, reason in hosts.FAULTS)
-
-# In order: the message of the first condition that holds is shown to the developer.
-RULES: tuple[tuple[Callable[[str], object], str], ...] = (
-    (lambda uri: len(uri) > MAX_LENGTH, f"An address may have at most {MAX_LENGTH} characters."),
-    (
-        lambda uri: any(character <= " " or character > "~" for character in uri),
-        "An address holds no spaces and only ASCII characters; percent-encode the others.",
-    ),
+# In order: the message of the first rule that holds is shown to the developer.
+RULES: tuple[Rule, ...] = (
+    too_long(MAX_LENGTH),
+    NOT_ASCII,
     (lambda uri: "*" in uri, "Wildcards are not supported: add each address."),
-    (lambda uri: "#" in uri, "Remove the part after #."),
+    HAS_FRAGMENT,
     (
         lambda uri: uri.lower().startswith(("http:", "https:")) and not uri.startswith(("http:", "https:")),
         "Write the scheme in lower case: addresses are compared letter by letter.",
     ),
     (_has_custom_scheme, "Custom schemes are not accepted; use an https link that your app claims."),
-    (lambda uri: "@" in uri.partition("://")[2].partition("/")[0], "Remove the user name before @."),
+    HAS_USERINFO,
     (
-        lambda uri: not uri.startswith(("http://", "https://")) or _parts(uri) is None,
+        lambda uri: not uri.startswith(("http://", "https://")) or split_web_address(uri) is None,
         "This is not a web address: it has to look like https://app.example.com/callback.",
     ),
     (_is_plain_http_elsewhere, "http is allowed only for localhost and 127.0.0.1."),
-    *HOST_FAULTS,
-    (lambda uri: is_own_address(uri) and uri != playground_redirect_uri(), "This is an address of the service itself."),
+    *HOST_RULES,
+    own_address(exception=playground_redirect_uri),
 )
+
+
+def validate_redirect_uri(uri: str) -> None:
+    """Raise ValidationError, with the exact reason, unless a client may register `uri`."""
+    apply_rules(RULES, uri)
+
+
+def origin_of(uri: str | None) -> str:
+    """Return scheme, host and port of a redirect URL that was checked before."""
+    parts = urlsplit(uri or "")
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def notes_for(uri: str, others: Collection[str]) -> list[str]:
@@ -102,6 +91,12 @@ def notes_for(uri: str, others: Collection[str]) -> list[str]:
     if uri == playground_redirect_uri():
         notes.append("The address of the console's playground, which tries this client with it.")
     return notes
+
+
+# --- A URL that matches none ---
+
+
+_PARTS = ("the scheme", "the host", "the port", "the path", "the query", "the part after #")
 
 
 def explain_mismatch(sent: str, registered: Sequence[str]) -> str:
@@ -132,9 +127,6 @@ def _what_differs(sent: str, registered: str) -> str:
     return f"at character {_shared_start(sent, registered) + 1}."
 
 
-_PARTS = ("the scheme", "the host", "the port", "the path", "the query", "the part after #")
-
-
 def _cut(uri: str) -> tuple[str, ...]:
     """Split a URL into its parts, without normalising any."""
     scheme, _, rest = uri.partition("://")
@@ -150,8 +142,7 @@ def _shown(text: str) -> str:
     return f"“{text[:200]}”" if text else "missing"
 
 
-MAX_REDIRECT_URIS = 50
-MAX_POST_LOGOUT_REDIRECT_URIS = 20
+# --- Lists of URLs ---
 
 
 @dataclass(frozen=True)
@@ -209,9 +200,3 @@ def _fault(address: str) -> str:
     except ValidationError as error:
         return str(error.messages[0])
     return ""
-
-
-def origin_of(uri: str | None) -> str:
-    """Return scheme, host and port of a redirect URL that was checked before."""
-    parts = urlsplit(uri or "")
-    return f"{parts.scheme}://{parts.netloc}"

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 from django.conf import settings
 from django.template.loader import render_to_string
 
-from oidc.clients.redirect_uris import LOOPBACK_HOSTS
+from oidc.clients.uris import LOOPBACK_HOSTS
 from oidc.models import Client
 
 LANGUAGES = {"curl": "curl", "python": "Python", "javascript": "JavaScript"}

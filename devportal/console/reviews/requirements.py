@@ -6,7 +6,7 @@ from django.core.exceptions import ValidationError
 
 from devportal.console.reviews.snapshots import Snapshot, has_changes, working_snapshot
 from oidc.clients.branding import FIELD_VALIDATORS, foreign_hosts
-from oidc.clients.redirect_uris import LOOPBACK_HOSTS
+from oidc.clients.uris import LOOPBACK_HOSTS
 from oidc.models import Client
 
 MIN_JUSTIFICATION_LENGTH = 20  # characters; less says nothing
