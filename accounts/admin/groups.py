@@ -8,6 +8,7 @@ from django.db.models import Q
 from django.http import HttpRequest
 from unfold.widgets import UnfoldAdminEmailInputWidget
 
+from accounts.invitations import InvitationRefused
 from accounts.models import Account, Family, FamilyMember, Invitation, Organization, OrganizationMember
 from accounts.plans import invitations, members
 from devportal.lib.admin.actions import ActionForm, ActionRefused, RowAction
@@ -56,7 +57,7 @@ def _invite(request: HttpRequest, organization: Organization, form: Any) -> str:
     assert isinstance(request.user, Account)
     try:
         row = invitations.invite(organization, form.cleaned_data["email"], request.user)
-    except invitations.InvitationRefused as error:
+    except InvitationRefused as error:
         raise ActionRefused(str(error)) from error
     return f"{row.email} is invited."
 
@@ -110,7 +111,7 @@ def _withdraw(request: HttpRequest, row: Invitation, form: Any) -> str:
     assert isinstance(request.user, Account)
     try:
         invitations.withdraw(row.group, row.pk, request.user)
-    except invitations.InvitationRefused as error:
+    except InvitationRefused as error:
         raise ActionRefused(str(error)) from error
     return "The invitation is withdrawn."
 

@@ -3,7 +3,8 @@
 The mail says who invites and where to look, and nothing in it acts by being opened. Who signs in with the invited
 address, once that is proven, sees the invitation on the plan page and answers there.
 
-Every change locks the group first, so that concurrent invitations and answers see each other's results.
+The rules that these share with invitations to projects stand in accounts/invitations.py. Every change locks the group
+first, so that concurrent invitations and answers see each other's results.
 
 An invitation ends with its sender's right to send it: an operator's when they are one no more, anybody's when they are
 deactivated or deleted. Whether they may still invite is asked once more when it is accepted.
@@ -15,8 +16,16 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from accounts.mail import outbox, recipient_limit
-from accounts.mail.recipient_limit import RecipientLimitReached
+from accounts.invitations import (
+    InvitationNotFound,
+    InvitationRefused,
+    check_mail_rate,
+    check_places,
+    count_mail,
+    lock_answerable,
+    needs_mail,
+)
+from accounts.mail import outbox
 from accounts.models import Account, Family, Invitation
 from accounts.plans import members
 from accounts.plans.members import Group
@@ -24,20 +33,6 @@ from accounts.roles import is_operator
 from devportal.lib import clock
 from devportal.lib.audit import Event, report
 from devportal.lib.mail import validate_mail_address
-
-MAIL_INTERVAL = timedelta(hours=1)
-
-
-class InvitationNotFound(Exception):
-    """There is no such invitation, or it is somebody else's."""
-
-
-class InvitationRefused(Exception):
-    """The request is refused; the argument is the message for the person."""
-
-
-class TooManyInvitations(InvitationRefused):
-    """Too many invitations within an hour."""
 
 
 def _lock(group: Group) -> None:
@@ -75,13 +70,15 @@ def invite(group: Group, email: str, by: Account) -> Invitation:
         raise InvitationRefused(f"{address} is a member already.")
     now = clock.now()
     row = Invitation.objects.filter(**_to(group), email=address).first()
-    if isinstance(group, Family) and not (row and row.is_open):
-        _check_seats(group)
-    mails = row is None or row.mailed_at <= now - MAIL_INTERVAL
-    if isinstance(group, Family) and mails:
-        _check_pace(group)
+    mails = needs_mail(row)
+    if isinstance(group, Family):
+        taken = group.members.count() + group.invitations.open().count()
+        full = f"A family has up to {settings.FAMILY_MEMBERS} people, those who are invited included."
+        check_places(row, taken, settings.FAMILY_MEMBERS, full)
+        if mails:
+            check_mail_rate(group.invitations.all())
     if mails:
-        _count_mail(address)
+        count_mail(address)
     row = row or Invitation(**_to(group), email=address, created_at=now)
     row.accepted_at = row.declined_at = row.withdrawn_at = None
     row.invited_by = by
@@ -104,27 +101,6 @@ def _mailable(email: str) -> str:
     return address
 
 
-def _check_seats(family: Family) -> None:
-    """Raise InvitationRefused if the family is full; each open invitation counts as a member."""
-    if family.members.count() + family.invitations.open().count() >= settings.FAMILY_MEMBERS:
-        raise InvitationRefused(
-            f"A family has up to {settings.FAMILY_MEMBERS} people, those who are invited included. "
-            "Remove a member or withdraw an invitation first."
-        )
-
-
-def _check_pace(family: Family) -> None:
-    if family.invitations.filter(mailed_at__gt=clock.now() - MAIL_INTERVAL).count() >= settings.INVITATIONS_PER_HOUR:
-        raise TooManyInvitations("Too many invitations within one hour. Try again later.")
-
-
-def _count_mail(address: str) -> None:
-    try:
-        recipient_limit.count_mail(address)
-    except RecipientLimitReached as reached:
-        raise InvitationRefused(str(reached)) from reached
-
-
 def _mail(row: Invitation, group: Group, by: Account) -> None:
     context = {"days": settings.INVITATION_DAYS, "expires_at": row.expires_at, "email": row.email}
     if isinstance(group, Family):
@@ -141,15 +117,8 @@ def _tell(what: str, row: Invitation, by: Account) -> None:
 
 def _answerable(pk: int, account: Account) -> Invitation:
     """Return the person's invitation with its group locked. Raises InvitationNotFound."""
-    mine = Invitation.objects.select_related("family", "organization").filter(email=account.email)
-    row = mine.filter(pk=pk).first() if account.email_verified else None
-    if row is None:
-        raise InvitationNotFound
-    _lock(row.group)
-    row = mine.filter(pk=pk).first()  # as it is now that nobody else decides
-    if row is None:
-        raise InvitationNotFound
-    return row
+    rows = Invitation.objects.select_related("family", "organization")
+    return lock_answerable(rows, pk, account, lambda row: _lock(row.group))
 
 
 def _is_member(group: Group, account: Account) -> bool:
@@ -192,14 +161,17 @@ def decline(pk: int, account: Account) -> None:
 
 @transaction.atomic
 def withdraw(group: Group, pk: int, by: Account) -> Invitation:
-    """Withdraw an open invitation. Raises InvitationNotFound; InvitationRefused if it has been answered."""
+    """Withdraw an invitation that was not answered, open or expired; one that has ended stays as it is.
+
+    Raises InvitationNotFound; InvitationRefused if it has been accepted.
+    """
     _lock(group)
     row = Invitation.objects.filter(**_to(group), pk=pk).first()
     if row is None:
         raise InvitationNotFound
     if row.accepted_at is not None:
         raise InvitationRefused(f"{row.email} has accepted already.")
-    if row.is_open:
+    if row.declined_at is None and row.withdrawn_at is None:
         row.withdrawn_at = clock.now()
         row.save(update_fields=["withdrawn_at"])
         _tell("withdrawn", row, by)

@@ -4,6 +4,8 @@ The mail says who invites and where to look, and nothing in it acts by being ope
 address, once that is proven, sees the invitation in the console and answers there. Nothing tells whether an address has
 an account.
 
+The rules that these share with other invitations stand in accounts/invitations.py.
+
 An invitation is its sender's word, and ends with their right to give it: when they leave, are demoted or deactivated,
 or delete their account. Whether they may still invite is asked once more when it is accepted.
 """
@@ -14,8 +16,16 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
-from accounts.mail import outbox, recipient_limit
-from accounts.mail.recipient_limit import RecipientLimitReached
+from accounts.invitations import (
+    InvitationNotFound,
+    InvitationRefused,
+    check_mail_rate,
+    check_places,
+    count_mail,
+    lock_answerable,
+    needs_mail,
+)
+from accounts.mail import outbox
 from accounts.models import Account
 from devportal.lib import clock
 from devportal.lib.mail import validate_mail_address
@@ -25,15 +35,10 @@ from oidc.projects.locking import Gone, lock_project
 from oidc.projects.quotas import QuotaExceeded, check_project_quota
 from oidc.projects.roles import Role, lock_for_change
 
-MAIL_INTERVAL = timedelta(hours=1)
 MAX_SHOWN = 50
 KEEP_ENDED = timedelta(days=1)
 # For so long an expired invitation is listed and can be renewed.
 KEEP_EXPIRED = timedelta(days=30)
-
-
-class InvitationNotFound(Exception):
-    """There is no such invitation (any more), or it is for another address."""
 
 
 class AlreadyMember(Exception):
@@ -57,12 +62,11 @@ def _invite(row: Project, address: str, role: Role, actor: Account) -> ProjectIn
     if row.members.filter(account__email=address).exists():
         raise AlreadyMember
     found = ProjectInvitation.objects.filter(project=row, email=address).first()
-    if found is None or not found.is_open:
-        _check_places(row)
-    mails = found is None or found.mailed_at <= now - MAIL_INTERVAL
-    if mails:
-        _check_pace(row, actor)
-        _count_mail(address)
+    mails = needs_mail(found)
+    try:
+        _check_limits(row, address, found, actor, mails=mails)
+    except InvitationRefused as refused:
+        raise QuotaExceeded(str(refused)) from refused
     invitation = found or ProjectInvitation(project=row, email=address)
     invitation.role, invitation.invited_by, invitation.ended_at = role, actor, None
     invitation.expires_at = now + timedelta(days=settings.PROJECT_INVITATION_DAYS)
@@ -78,30 +82,18 @@ def _open() -> Q:
     return Q(ended_at=None, expires_at__gt=clock.now())
 
 
-def _check_places(project: Project) -> None:
-    """Check MEMBERS_PER_PROJECT; each open invitation counts as a member. Raises QuotaExceeded."""
-    invited = ProjectInvitation.objects.filter(_open(), project=project).count()
-    if project.members.count() + invited >= settings.MEMBERS_PER_PROJECT:
-        raise QuotaExceeded(
-            f"A project has up to {settings.MEMBERS_PER_PROJECT} members, those who are invited included. "
-            "Remove a member or withdraw an invitation first."
-        )
-
-
-def _check_pace(project: Project, actor: Account) -> None:
-    """Rate-limit the mails: per project, and per person over all their projects. Raises QuotaExceeded."""
-    # The actor's row is locked (oidc.projects.roles.lock_for_change), so that concurrent invitations see each
-    # other's mails.
-    lately = ProjectInvitation.objects.filter(mailed_at__gt=clock.now() - MAIL_INTERVAL)
-    if lately.filter(Q(project=project) | Q(invited_by=actor)).count() >= settings.INVITATIONS_PER_HOUR:
-        raise QuotaExceeded("Too many invitations within one hour. Try again later.")
-
-
-def _count_mail(address: str) -> None:
-    try:
-        recipient_limit.count_mail(address)
-    except RecipientLimitReached as reached:
-        raise QuotaExceeded(str(reached)) from reached
+def _check_limits(
+    project: Project, address: str, found: ProjectInvitation | None, actor: Account, *, mails: bool
+) -> None:
+    """Check MEMBERS_PER_PROJECT and, if a mail goes out, the limits of mails. Raises InvitationRefused."""
+    taken = project.members.count() + ProjectInvitation.objects.filter(_open(), project=project).count()
+    full = f"A project has up to {settings.MEMBERS_PER_PROJECT} members, those who are invited included."
+    check_places(found, taken, settings.MEMBERS_PER_PROJECT, full)
+    if mails:
+        # Per project, and per person over all their projects. The actor's row is locked
+        # (oidc.projects.roles.lock_for_change), so that concurrent invitations see each other's mails.
+        check_mail_rate(ProjectInvitation.objects.filter(Q(project=project) | Q(invited_by=actor)))
+        count_mail(address)
 
 
 def _mail(invitation: ProjectInvitation, actor: Account) -> None:
@@ -159,16 +151,12 @@ def invitations_to_project(project: Project) -> list[ProjectInvitation]:
 
 def _answerable(pk: int, account: Account) -> tuple[Project, ProjectInvitation]:
     """Return a person's invitation and its project, locked. Raises InvitationNotFound."""
-    mine = ProjectInvitation.objects.filter(pk=pk, email=account.email)
-    found = mine.first() if account.email_verified else None
+    rows = ProjectInvitation.objects.select_related("project")
     try:
-        project = lock_project(found.project_id) if found else None
-    except Gone:
-        project = None
-    row = mine.first()  # as it is now that nobody else decides
-    if project is None or row is None:
-        raise InvitationNotFound
-    return project, row
+        row = lock_answerable(rows, pk, account, lambda found: lock_project(found.project_id))
+    except Gone as gone:
+        raise InvitationNotFound from gone
+    return row.project, row
 
 
 @transaction.atomic

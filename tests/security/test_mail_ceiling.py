@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
+from accounts.invitations import InvitationRefused
 from accounts.mail import recipient_limit
 from accounts.models import Account, Outbox
-from accounts.plans.invitations import InvitationRefused
 from accounts.plans.invitations import invite as invite_to_family
 from devportal.lib.ratelimit import keys
 from oidc.projects import invitations

@@ -6,12 +6,13 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from accounts.invitations import InvitationNotFound
 from devportal.console.access import Membership, get_membership
 from devportal.console.members.forms import ROLE_CHOICES, InviteForm, RoleForm
 from devportal.console.shortcuts import console_page, render_page
 from oidc.models import ProjectInvitation, ProjectMember
 from oidc.projects import members as membership
-from oidc.projects.invitations import AlreadyMember, InvitationNotFound, invitations_to_project, invite, withdraw
+from oidc.projects.invitations import AlreadyMember, invitations_to_project, invite, withdraw
 from oidc.projects.locking import Gone
 from oidc.projects.members import LastOwner
 from oidc.projects.quotas import QuotaExceeded

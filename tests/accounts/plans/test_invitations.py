@@ -8,9 +8,9 @@ import pytest
 
 from accounts import deletion
 from accounts import export as account_export
+from accounts.invitations import InvitationNotFound, InvitationRefused, TooManyInvitations
 from accounts.models import Account, Family, Invitation, Organization, Outbox
 from accounts.plans import invitations, members
-from accounts.plans.invitations import InvitationNotFound, InvitationRefused, TooManyInvitations
 from accounts.plans.members import MemberNotFound
 from accounts.roles import set_roles
 from accounts.tasks import clear_outbox
@@ -167,6 +167,36 @@ def test_declined_and_withdrawn_is_closed_until_the_next_invitation(
         invitations.accept(row.pk, person)
     invitations.invite(family, person.email, owner)
     assert invitations.accept(row.pk, person) == family
+
+
+@pytest.mark.parametrize("end", ["expired", "declined", "withdrawn"])
+def test_withdrawing_ends_what_was_not_answered_also_once_it_has_expired(
+    family: Family, owner: Account, person: Account, later: Mover, end: str
+) -> None:
+    row = invitations.invite(family, person.email, owner)
+    if end == "declined":
+        invitations.decline(row.pk, person)
+    elif end == "withdrawn":
+        invitations.withdraw(family, row.pk, owner)
+    later(8 * DAY)
+    before = Invitation.objects.get()
+    events: list[Event] = []
+
+    def listen(event: Event, **kwargs: Any) -> None:
+        events.append(event)
+
+    happened.connect(listen)
+    try:
+        invitations.withdraw(family, row.pk, owner)
+    finally:
+        happened.disconnect(listen)
+    after = Invitation.objects.get()
+    if end == "expired":
+        assert after.withdrawn_at is not None
+        assert [event.action for event in events] == ["invitation.withdrawn"]
+    else:
+        assert (after.withdrawn_at, after.declined_at) == (before.withdrawn_at, before.declined_at)
+        assert not events
 
 
 def test_what_was_accepted_cant_be_withdrawn_nor_another_groups_invitation(

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from accounts import deletion
+from accounts.invitations import InvitationNotFound, InvitationRefused
 from accounts.models import Account, Family, FamilyMember, Invitation, Outbox
 from accounts.plans import invitations, members
-from accounts.plans.invitations import InvitationNotFound, InvitationRefused
 from devportal.lib.audit import Event, happened
 from tests.accounts.plans.factories import family_of
 from tests.factories import make_account

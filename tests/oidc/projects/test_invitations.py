@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
+from accounts.invitations import InvitationNotFound
 from accounts.models import Account, Outbox
 from devportal.console.models import AuditEvent
 from oidc.models import Project, ProjectInvitation, ProjectMember
 from oidc.projects import invitations, lifecycle, members
-from oidc.projects.invitations import AlreadyMember, InvitationNotFound
+from oidc.projects.invitations import AlreadyMember
 from oidc.projects.locking import Gone
 from oidc.projects.quotas import QuotaExceeded
 from oidc.tasks import clear_invitations
