@@ -136,9 +136,6 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
         # `http` is for loopback addresses alone, and registration sees to that.
         return ["https", "http"]
 
-    def origin_allowed(self, origin: str) -> bool:
-        return False  # CORS is answered by oidc/cors.py
-
 
 class ClientSecret(models.Model):
     """A secret of a web client. Two may be live at a time, for rotation without downtime."""
