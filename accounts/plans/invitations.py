@@ -28,10 +28,10 @@ from accounts.invitations import (
 from accounts.mail import outbox
 from accounts.models import Account, Family, Invitation
 from accounts.plans import members
+from accounts.plans.audit import report_group_event
 from accounts.plans.members import Group
 from accounts.roles import is_operator
 from devportal.lib import clock
-from devportal.lib.audit import Event, report
 from devportal.lib.mail import validate_mail_address
 
 
@@ -87,7 +87,7 @@ def invite(group: Group, email: str, by: Account) -> Invitation:
     row.save()
     if mails:
         _mail(row, group, by)
-    _tell("sent", row, by)
+    report_group_event("invitation.sent", group, by, invitation=row.pk)
     return row
 
 
@@ -108,11 +108,6 @@ def _mail(row: Invitation, group: Group, by: Account) -> None:
         outbox.queue_mail(row.email, "family_invitation", context | {"inviter": by.email})
     else:
         outbox.queue_mail(row.email, "organization_invitation", context | {"organization": group.name})
-
-
-def _tell(what: str, row: Invitation, by: Account) -> None:
-    details = {"invitation": row.pk}
-    report(Event(f"invitation.{what}", by.pk, target=members.audit_target(row.group), details=details))
 
 
 def _answerable(pk: int, account: Account) -> Invitation:
@@ -145,7 +140,7 @@ def accept(pk: int, account: Account) -> Group:
     row.accepted_at = clock.now()
     row.save(update_fields=["accepted_at"])
     members.add_member(group, account)
-    _tell("accepted", row, account)
+    report_group_event("invitation.accepted", group, account, invitation=row.pk)
     return group
 
 
@@ -156,7 +151,7 @@ def decline(pk: int, account: Account) -> None:
     if row.is_open:
         row.declined_at = clock.now()
         row.save(update_fields=["declined_at"])
-        _tell("declined", row, account)
+        report_group_event("invitation.declined", row.group, account, invitation=row.pk)
 
 
 @transaction.atomic
@@ -174,7 +169,7 @@ def withdraw(group: Group, pk: int, by: Account) -> Invitation:
     if row.declined_at is None and row.withdrawn_at is None:
         row.withdrawn_at = clock.now()
         row.save(update_fields=["withdrawn_at"])
-        _tell("withdrawn", row, by)
+        report_group_event("invitation.withdrawn", group, by, invitation=row.pk)
     return row
 
 
@@ -189,5 +184,5 @@ def end_of(inviter: Account, *, is_going: bool = False) -> None:
         if not is_going and _may_invite(row.group, inviter.pk):
             continue
         if Invitation.objects.open().filter(pk=row.pk).update(withdrawn_at=clock.now()):
-            details = {"invitation": row.pk, "why": "whoever sent it may not invite any more"}
-            report(Event("invitation.ended", target=members.audit_target(row.group), details=details))
+            why = "whoever sent it may not invite any more"
+            report_group_event("invitation.ended", row.group, None, invitation=row.pk, why=why)

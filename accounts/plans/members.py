@@ -7,8 +7,8 @@ from django.conf import settings
 from django.db import transaction
 
 from accounts.models import Account, Family, FamilyMember, Invitation, Organization, OrganizationMember
+from accounts.plans.audit import report_group_event
 from devportal.lib import clock
-from devportal.lib.audit import Event, report
 
 Group = Family | Organization
 
@@ -44,18 +44,13 @@ def set_members(group: Group, accounts: Iterable[Account]) -> None:
         add_member(group, account)
 
 
-def audit_target(group: Group) -> str:
-    """Return the audit's name of a group: by its key, which stays when an address or a name changes."""
-    return f"{'family' if isinstance(group, Family) else 'organization'}:{group.pk}"
-
-
 @transaction.atomic
 def remove_member(member: FamilyMember, by: Account) -> None:
     """Remove a member from a family; they lose its plan at once. Raises MemberNotFound."""
     if member.account_id == member.family.owner_id or by.pk != member.family.owner_id:
         raise MemberNotFound
     member.delete()
-    report(Event("member.removed", by.pk, target=audit_target(member.family), details={"account": member.account_id}))
+    report_group_event("member.removed", member.family, by, account=member.account_id)
 
 
 @transaction.atomic
@@ -68,7 +63,7 @@ def leave_group(group: Group, account: Account) -> None:
     gone, _ = (0, {}) if owns else group.members.filter(account=account).delete()
     if not gone:
         raise MemberNotFound
-    report(Event("member.left", account.pk, target=audit_target(group)))
+    report_group_event("member.left", group, account)
 
 
 def clear_expired_invitations() -> int:

@@ -18,6 +18,7 @@ from oidc.authorization.outcomes import (
     UserCapReached,
 )
 from oidc.authorization.requests import PROMPTS, RESPONSE_MODES, AuthorizationRequest
+from oidc.authorization.user_cap import is_user_cap_reached
 from oidc.clients.lookup import find_client
 from oidc.clients.redirect_uris import explain_mismatch
 from oidc.errors import AuthorizationError, InvalidToken
@@ -180,7 +181,7 @@ def check_max_age(auth_request: AuthorizationRequest) -> PromptLogin | None:
 
 def check_user_cap(auth_request: AuthorizationRequest) -> UserCapReached | None:
     assert auth_request.account is not None
-    if not consent.is_user_cap_reached(auth_request.account, auth_request.client):
+    if not is_user_cap_reached(auth_request.account, auth_request.client):
         return None
     if auth_request.silent:
         raise AuthorizationError(

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.dispatch import receiver
 
@@ -10,11 +9,12 @@ from accounts.models import Account
 from accounts.pictures import profile_read
 from accounts.subjects import subject_for
 from devportal.lib import clock
-from devportal.lib.audit import Event, report
 from oidc import scopes as scope_rules
+from oidc.authorization.user_cap import is_user_cap_reached
+from oidc.clients.audit import report_client_event
 from oidc.clients.locking import lock_client
 from oidc.errors import ConsentMissing, UserCapExceeded
-from oidc.models import Client, Connection, ProjectMember, TokenFamily
+from oidc.models import Client, Connection, TokenFamily
 
 
 def find_connection(account: Account, client: Client) -> Connection | None:
@@ -27,27 +27,6 @@ def granted_scopes(connection: Connection | None) -> set[str]:
     if connection is None or connection.removed_at is not None:
         return set()
     return set(connection.scopes.split())
-
-
-def is_user_cap_reached(account: Account, client: Client) -> bool:
-    """Return whether the client is unverified, has reached its limit of people, and does not know `account` yet."""
-    if client.is_verified or client.first_party:
-        return False
-    if Connection.objects.filter(account=account, client=client).exists() or _is_owner(account, client):
-        return False
-    return _people_besides_owners(client) >= settings.UNVERIFIED_APP_PEOPLE
-
-
-def _is_owner(account: Account, client: Client) -> bool:
-    owner = ProjectMember.Role.OWNER
-    return ProjectMember.objects.filter(project_id=client.project_id, account=account, role=owner).exists()
-
-
-def _people_besides_owners(client: Client) -> int:
-    """Count the people who ever authorized the app: deleted accounts included, the project's owners not."""
-    owners = ProjectMember.objects.filter(project_id=client.project_id, role=ProjectMember.Role.OWNER)
-    everybody = Connection.objects.filter(client=client).count()
-    return everybody - Connection.objects.filter(client=client, account__in=owners.values("account")).count()
 
 
 @transaction.atomic
@@ -85,8 +64,7 @@ def record_consent(account: Account, client: Client, scopes: list[str]) -> Conne
     connection.last_authorized_at = moment
     connection.save(update_fields=["scopes", "removed_at", "last_authorized_at"])
     if set(scopes) - before:
-        details = {"scopes": connection.scopes}
-        report(Event("consent.given", account.pk, client.project.public_id, client.client_id, details))
+        report_client_event("consent.given", client, account, details={"scopes": connection.scopes})
     return connection
 
 
@@ -121,5 +99,4 @@ def remove_consent(connection: Connection) -> None:
     Connection.objects.filter(pk=connection.pk).update(scopes="", removed_at=moment)
     live = TokenFamily.objects.filter(connection=connection, revoked_at=None)
     live.update(revoked_at=moment, revoked_why="access removed")
-    client = connection.client
-    report(Event("consent.removed", connection.account_id, client.project.public_id, client.client_id))
+    report_client_event("consent.removed", connection.client, connection.account)

@@ -11,8 +11,9 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from accounts.models import Account
-from devportal.lib.audit import Event, changes, report
+from devportal.lib.audit import changes
 from oidc.clients import redirect_uris as client_redirect_uris
+from oidc.clients.audit import report_client_event
 from oidc.clients.locking import lock_client
 from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS
 from oidc.models import AccessToken, AuthorizationCode, Client, Connection, Project, RefreshToken, TokenFamily
@@ -31,17 +32,6 @@ def _shown(client: Client) -> dict[str, Any]:
         "post_logout_redirect_uris": client.post_logout_redirect_uris.split(),
         "enabled": client.enabled,
     }
-
-
-def _report(
-    action: str,
-    client: Client,
-    actor: Account,
-    before: dict[str, Any],
-    after: dict[str, Any],
-    details: dict[str, Any] | None = None,
-) -> None:
-    report(Event(action, actor.pk, client.project.public_id, client.client_id, details or {}, before, after))
 
 
 def create_client(
@@ -74,7 +64,7 @@ def create_client(
             redirect_uris=" ".join(redirects),
             post_logout_redirect_uris=" ".join(sign_outs),
         )
-        _report("client.created", client, actor, {}, _shown(client))
+        report_client_event("client.created", client, actor, after=_shown(client))
     return client
 
 
@@ -104,7 +94,7 @@ def update_client(
         row.save(update_fields=["name", "redirect_uris", "post_logout_redirect_uris", "updated"])
         was, now = changes(before, _shown(row))
         if now:
-            _report("client.changed", row, actor, was, now)
+            report_client_event("client.changed", row, actor, before=was, after=now)
     return row
 
 
@@ -121,7 +111,9 @@ def set_client_enabled(client: Client, actor: Account, enabled: bool, reason: st
         row.save(update_fields=["enabled", "updated"])
         action = "client.turned_on" if enabled else "client.turned_off"
         details = {"reason": reason} if reason else {}
-        _report(action, row, actor, {"enabled": not enabled}, {"enabled": enabled}, details)
+        report_client_event(
+            action, row, actor, details=details, before={"enabled": not enabled}, after={"enabled": enabled}
+        )
 
 
 def delete_client(client: Client, actor: Account) -> None:
@@ -131,7 +123,7 @@ def delete_client(client: Client, actor: Account) -> None:
             row = lock_client(client.pk, for_deletion=True)  # no authorization is added meanwhile
         except Gone:
             return
-        _report("client.deleted", row, actor, _shown(row), {})
+        report_client_event("client.deleted", row, actor, before=_shown(row))
         # Children first, one statement per table: Django's collector would load a million tokens first.
         of_client = {"family__connection__client": row.pk}
         RefreshToken.objects.filter(**of_client).update(access_token=None)

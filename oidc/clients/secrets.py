@@ -1,14 +1,12 @@
 """Client secrets: creating and ending them, and changing the type of client that has them."""
 
-from typing import Any
-
 from django.conf import settings
 from django.db import transaction
 
 from accounts.models import Account
 from devportal.lib import clock
-from devportal.lib.audit import Event, report
 from devportal.lib.credentials import digest, random_text
+from oidc.clients.audit import report_client_event
 from oidc.clients.locking import lock_client
 from oidc.models import Client, ClientSecret, TokenFamily
 
@@ -32,7 +30,7 @@ def create_secret(client: Client, created_by: Account | None = None) -> tuple[Cl
         if client.secrets.filter(ended_at=None).count() >= MAX_LIVE_SECRETS:
             raise TooManySecrets
         row = ClientSecret.objects.create(client=client, digest=digest(raw), last_four=raw[-4:], created_by=created_by)
-        _report("client_secret.created", client, created_by, after={"last_four": row.last_four})
+        report_client_event("client_secret.created", client, created_by, after={"last_four": row.last_four})
     return row, raw
 
 
@@ -40,11 +38,7 @@ def end_secret(secret: ClientSecret, actor: Account | None = None) -> None:
     """Revoke a client secret: the next request with it is refused. Idempotent."""
     with transaction.atomic():
         if ClientSecret.objects.filter(pk=secret.pk, ended_at=None).update(ended_at=clock.now()):
-            _report("client_secret.ended", secret.client, actor, before={"last_four": secret.last_four})
-
-
-def _report(action: str, client: Client, actor: Account | None, **fields: Any) -> None:
-    report(Event(action, actor.pk if actor else None, client.project.public_id, client.client_id, **fields))
+            report_client_event("client_secret.ended", secret.client, actor, before={"last_four": secret.last_four})
 
 
 def change_type(client: Client, kind: str, actor: Account | None = None) -> None:
@@ -61,4 +55,4 @@ def change_type(client: Client, kind: str, actor: Account | None = None) -> None
         client.secrets.filter(ended_at=None).update(ended_at=moment)
         live = TokenFamily.objects.filter(connection__client=client, revoked_at=None)
         live.update(revoked_at=moment, revoked_why="client type changed")
-        _report("client.type_changed", client, actor, before={"type": before}, after={"type": kind})
+        report_client_event("client.type_changed", client, actor, before={"type": before}, after={"type": kind})

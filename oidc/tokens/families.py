@@ -1,9 +1,9 @@
 """Token families: everything that came from one authorization, and whether it may be used now."""
 
 from devportal.lib import clock
-from devportal.lib.audit import Event, report
 from devportal.lib.credentials import digest
 from oidc import scopes as scope_rules
+from oidc.clients.audit import report_client_event
 from oidc.models import AccessToken, RefreshToken, TokenFamily
 
 
@@ -38,8 +38,7 @@ def revoke_family(family: TokenFamily, why: str) -> None:
     """Revoke a family: its code and all its tokens. The consent stays."""
     ended = TokenFamily.objects.filter(pk=family.pk, revoked_at=None).update(revoked_at=clock.now(), revoked_why=why)
     if ended:
-        client = family.connection.client
-        report(Event("family.ended", None, client.project.public_id, client.client_id, {"why": why}))
+        report_client_event("family.ended", family.connection.client, None, details={"why": why})
 
 
 def effective_scopes(family: TokenFamily) -> list[str]:

@@ -5,37 +5,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce, TruncDay
+from django.db.models import Count
+from django.db.models.functions import TruncDay
 
 from devportal.console.charts.bars import BarChart, Series
 from devportal.lib import clock
-from oidc.models import Client, Connection, Project, ProjectMember
+from oidc.authorization.user_cap import annotate_people
+from oidc.models import Client, Connection, Project
 
 TREND_DAYS = 30
 # From this share of the cap on, developers are warned.
 WARNING_SHARE = 0.8
-
-
-def clients_with_people(clients: "QuerySet[Client]") -> "QuerySet[Client]":
-    """Return clients with `people`, whom the cap counts, and `people_now`, who have not removed the app.
-
-    The cap counts whoever ever authorized the app, the project's owners apart (oidc/authorization/consent.py).
-    """
-    everybody = Connection.objects.filter(client=OuterRef("pk"))
-    owners = ProjectMember.objects.filter(project=OuterRef("client__project"), role=ProjectMember.Role.OWNER)
-    now = everybody.filter(removed_at=None, account__isnull=False)
-    with_people: QuerySet[Client] = clients.annotate(
-        # All people minus the owners: filtering out owners would need a subquery per person.
-        people=_number_of(everybody) - _number_of(everybody.filter(account__in=owners.values("account"))),
-        people_now=_number_of(now),
-    )
-    return with_people
-
-
-def _number_of(connections: "QuerySet[Connection]") -> Coalesce:
-    counted = connections.order_by().values("client").annotate(number=Count("pk")).values("number")
-    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
 
 
 @dataclass(frozen=True)
@@ -62,7 +42,7 @@ class CapUsage:
 
 
 def cap_usage(client: Client) -> CapUsage:
-    """Return the Fullness of one client of `clients_with_people`."""
+    """Return the CapUsage of one client of `annotate_people`."""
     has_cap = not (client.is_verified or client.first_party)
     people, now = getattr(client, "people", 0), getattr(client, "people_now", 0)
     return CapUsage(client, people, now, settings.UNVERIFIED_APP_PEOPLE if has_cap else None)
@@ -71,7 +51,7 @@ def cap_usage(client: Client) -> CapUsage:
 def near_cap(projects: Iterable[int]) -> list[CapUsage]:
     """Return the apps of these projects (primary keys) that are at their cap or near it."""
     capped = Client.objects.filter(project__in=list(projects), verified_at=None, first_party=False)
-    near = clients_with_people(capped).filter(people__gte=settings.UNVERIFIED_APP_PEOPLE * WARNING_SHARE)
+    near = annotate_people(capped).filter(people__gte=settings.UNVERIFIED_APP_PEOPLE * WARNING_SHARE)
     return [cap_usage(client) for client in near.order_by("-people", "pk")]
 
 

@@ -6,6 +6,7 @@ from devportal.console.access import get_membership
 from devportal.console.pagination import paginate
 from devportal.console.people import counts as counting
 from devportal.console.shortcuts import console_page, render_page
+from oidc.authorization.user_cap import annotate_people
 from oidc.models import Client
 
 
@@ -13,7 +14,7 @@ from oidc.models import Client
 def people(request: HttpRequest, project_id: str) -> HttpResponse:
     """GET …/people: numbers for each client, and the trend; nobody is named."""
     seat = get_membership(request, project_id)
-    page = paginate(counting.clients_with_people(Client.objects.filter(project=seat.project)), request)
+    page = paginate(annotate_people(Client.objects.filter(project=seat.project)), request)
     apps = [counting.cap_usage(client) for client in page.rows]
     return render_page(
         request, "console/people.html", seat, page=page, apps=apps, trend=counting.trend_chart(seat.project)

@@ -9,9 +9,10 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account, PairwiseSubject
-from devportal.console.people.counts import cap_usage, clients_with_people, trend_chart
+from devportal.console.people.counts import cap_usage, trend_chart
 from devportal.lib import clock
 from oidc.authorization import consent
+from oidc.authorization.user_cap import annotate_people
 from oidc.errors import UserCapExceeded
 from oidc.models import Client, Connection, Project
 from tests.factories import make_account, make_client, make_project
@@ -77,7 +78,7 @@ def test_the_page_counts_as_the_limit_does(project: Project, owner: Account, set
     consent.remove_consent(Connection.objects.get(account=people[0]))
     people[1].delete()
     for is_full in (False, True):
-        shown = cap_usage(clients_with_people(Client.objects.all()).get())
+        shown = cap_usage(annotate_people(Client.objects.all()).get())
         assert shown.is_full == is_full
         assert shown.people == (3 if is_full else 2)
         newcomer = make_account()
