@@ -1,4 +1,4 @@
-"""Client authentication (RFC 6749 §2.3), client secrets, and look-up of clients."""
+"""Client authentication (RFC 6749 §2.3)."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""Projects: creating, renaming, deleting, restoring, and removing them for good. Members: oidc/projects/members.py."""
+"""Projects: creating, renaming, deleting, restoring, and removing them for good."""
 
 from datetime import datetime, timedelta
 
@@ -11,7 +11,7 @@ from oidc.models import ClientSecret, Project, ProjectMember, TokenFamily
 from oidc.names import validate_name
 from oidc.projects.audit import report_project_event
 from oidc.projects.locking import Gone, lock_project
-from oidc.projects.quotas import _check_deleted, check_project_quota
+from oidc.projects.quotas import check_deleted_project_quota, check_project_quota
 from oidc.projects.roles import Role, lock_for_change
 from oidc.signals import project_ended
 
@@ -21,7 +21,7 @@ def create_project(owner: Account, name: str) -> Project:
     """Create a project of `owner` and return it. Raises ValidationError for the name, QuotaExceeded."""
     validate_name(name)
     check_project_quota(owner)
-    _check_deleted(owner)
+    check_deleted_project_quota(owner)
     project = Project.objects.create(name=name.strip())
     ProjectMember.objects.create(project=project, account=owner, role=Role.OWNER)
     report_project_event("project.created", project, owner, after={"name": project.name})

@@ -1,4 +1,4 @@
-"""How many projects one person may have."""
+"""How many projects one person may own, deleted ones that can be restored included."""
 
 from django.conf import settings
 
@@ -22,8 +22,11 @@ def check_project_quota(account: Account, whose: str = "You own") -> None:
         raise QuotaExceeded(f"{whose} {settings.PROJECTS_PER_PERSON} projects, which is the maximum for one person.")
 
 
-def _check_deleted(account: Account) -> None:
-    """Limit the deleted projects that can still be restored, so that creating and deleting can't fill the database."""
+def check_deleted_project_quota(account: Account) -> None:
+    """Limit the deleted projects that can still be restored, so that creating and deleting can't fill the database.
+
+    Raises QuotaExceeded. Call it after check_project_quota, which locks the person's row.
+    """
     owned = ProjectMember.objects.filter(account=account, role=Role.OWNER, project__deleted_at__isnull=False)
     if owned.count() >= settings.PROJECTS_PER_PERSON:
         raise QuotaExceeded(

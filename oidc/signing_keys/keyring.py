@@ -1,4 +1,4 @@
-"""The key ring: the published signing keys, parsed and cached in the process, and key rotation.
+"""The key ring: the published signing keys, parsed and cached in the process.
 
 Parsing a private key costs about 49 ms, so no request parses one, and discovery and JWKS ask no database. A
 new key is published at least SIGNING_KEY_PUBLISH_AHEAD_SECONDS before it signs, so that a ring of a minute ago

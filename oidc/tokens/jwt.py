@@ -32,7 +32,7 @@ _JSON = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def sign(claims: dict[str, Any], typ: str) -> str:
-    """Return `claims` as an RS256 JWT of the active key. Raises keys.NoSigningKey."""
+    """Return `claims` as an RS256 JWT of the active key. Raises keyring.NoSigningKey."""
     key = keyring.signing_key()
     header = {"typ": typ, "alg": "RS256", "kid": key.kid}
     payload = json.dumps(claims, separators=(",", ":"), ensure_ascii=False)

@@ -1,7 +1,8 @@
-"""Look-up for the token and revocation endpoints: everything they need, in one SQL statement.
+"""Look-up of what was presented, with everything that its checks need, in one SQL statement each.
 
-That is the client with its live secrets, and the code or refresh token with its family, consent, person and subject. A
-statement for each would cost more than the rest of the request.
+At the token and the revocation endpoint that is the client with its live secrets, and the code or refresh token with
+its family, consent, person and subject; of an access token, its family with the same and its client. A statement for
+each would cost more than the rest of the request.
 """
 
 from dataclasses import dataclass, field
@@ -25,7 +26,11 @@ from oidc.models import (
     TokenFamily,
 )
 
-CLIENT_FIELDS = (
+# The columns that are read. The first three are also those of an API key's look-up (api/authentication.py).
+PROJECT_FIELDS = ("public_id", "suspended_at", "deleted_at")
+ACCOUNT_FIELDS = ("email", "email_verified", "given_name", "family_name", "picture", "is_active")
+SUBJECT_FIELDS = ("sub", "picture_key")
+_CLIENT_FIELDS = (
     "client_id",
     "authorization_grant_type",
     "project_id",
@@ -35,24 +40,21 @@ CLIENT_FIELDS = (
     "approved_scopes",
     "name",
 )
-PROJECT_FIELDS = ("public_id", "suspended_at", "deleted_at")
 _SECRET_FIELDS = ("digest", "last_used_at")
 _FAMILY_FIELDS = ("connection_id", "scope", "nonce", "auth_time", "revoked_at")
 _CONNECTION_FIELDS = ("account_id", "client_id", "subject_id", "scopes", "removed_at")
-ACCOUNT_FIELDS = ("email", "email_verified", "given_name", "family_name", "picture", "is_active")
-SUBJECT_FIELDS = ("sub", "picture_key")
 _CODE_FIELDS = ("family_id", "user_id", "application_id", "redirect_uri", "code_challenge", "code_challenge_method")
 _REFRESH_FIELDS = ("family_id", "user_id", "application_id", "expires", "revoked")
 
 _CLIENT_PARTS: dict[str, Any] = {
-    "": (Client, CLIENT_FIELDS),
+    "": (Client, _CLIENT_FIELDS),
     "project": (Project, PROJECT_FIELDS),
     "live_secret": (ClientSecret, _SECRET_FIELDS),
 }
 
 
-def family_parts(path: str) -> dict[str, Any]:
-    """Return the parts of a Joined for a family with its connection, account and subject (not its client)."""
+def _family_parts(path: str) -> dict[str, Any]:
+    """Return the parts of a RowMapper for a family with its connection, account and subject (not its client)."""
     return {
         path: (TokenFamily, _FAMILY_FIELDS),
         f"{path}__connection": (Connection, _CONNECTION_FIELDS),
@@ -65,18 +67,18 @@ _ALONE = RowMapper(_CLIENT_PARTS)
 _WITH_CODE = RowMapper(
     _CLIENT_PARTS
     | {"shown": (AuthorizationCode, (*_CODE_FIELDS, "expires", "consumed_at"))}
-    | family_parts("shown__family")
+    | _family_parts("shown__family")
 )
 _TOKEN = RowMapper(
     {"": (AccessToken, ("family_id", "user_id", "application_id", "expires", "scope"))}
-    | family_parts("family")
+    | _family_parts("family")
     | {
-        "family__connection__client": (Client, CLIENT_FIELDS),
+        "family__connection__client": (Client, _CLIENT_FIELDS),
         "family__connection__client__project": (Project, PROJECT_FIELDS),
     }
 )
 _WITH_REFRESH_TOKEN = RowMapper(
-    _CLIENT_PARTS | {"shown": (RefreshToken, _REFRESH_FIELDS)} | family_parts("shown__family")
+    _CLIENT_PARTS | {"shown": (RefreshToken, _REFRESH_FIELDS)} | _family_parts("shown__family")
 )
 
 
@@ -150,12 +152,12 @@ def look_up_credentials(
     if not is_possible_client_id(client_id):
         client_id = settings.CLIENT_ID_PREFIX  # nobody's: an impossible id takes as long as any other
     if code is not None:
-        joined, rows = _WITH_CODE, _READ_WITH_CODE.rows(client_id or "", digest(code))
+        mapper, rows = _WITH_CODE, _READ_WITH_CODE.rows(client_id or "", digest(code))
     elif refresh_token is not None:
-        joined, rows = _WITH_REFRESH_TOKEN, _READ_WITH_REFRESH_TOKEN.rows(client_id or "", digest(refresh_token))
+        mapper, rows = _WITH_REFRESH_TOKEN, _READ_WITH_REFRESH_TOKEN.rows(client_id or "", digest(refresh_token))
     else:
-        joined, rows = _ALONE, _READ_ALONE.rows(client_id or "")
-    return _presented(joined, rows)
+        mapper, rows = _ALONE, _READ_ALONE.rows(client_id or "")
+    return _presented(mapper, rows)
 
 
 def look_up_by_refresh_token(raw: str) -> PresentedCredentials:
@@ -163,10 +165,10 @@ def look_up_by_refresh_token(raw: str) -> PresentedCredentials:
     return _presented(_WITH_REFRESH_TOKEN, _READ_BY_REFRESH_TOKEN.rows(digest(raw)))
 
 
-def _presented(joined: RowMapper, rows: list[Any]) -> PresentedCredentials:
+def _presented(mapper: RowMapper, rows: list[Any]) -> PresentedCredentials:
     if not rows:
         return PresentedCredentials()
-    found = [joined.build(row) for row in rows]
+    found = [mapper.build(row) for row in rows]
     first = found[0]
     credential = first.get("shown")
     if credential is not None:

@@ -17,6 +17,11 @@ log = logging.getLogger(__name__)
 REFRESH_TOKEN_LENGTH = 43  # 256 random bits
 
 
+def generate_refresh_token(request: Any, refresh_token: bool = False) -> str:
+    """Return a random refresh token (the library's REFRESH_TOKEN_GENERATOR)."""
+    return random_text(REFRESH_TOKEN_LENGTH)
+
+
 def check_refresh_token(row: Any) -> RefreshToken:
     """Return the client's own refresh token if it may be used now. Raises TokenRefusal (RFC 9700 §4.14.2).
 
@@ -45,8 +50,3 @@ def _check_reuse(row: RefreshToken, superseded_at: datetime) -> None:
         log.warning("A superseded refresh token of family %s came back; the family ends.", row.family_id)
         revoke_family(row.family, "refresh token reused")
     raise TokenRefusal("invalid_grant", "The refresh token was superseded. Store the newest one of each answer.")
-
-
-def generate_refresh_token(request: Any, refresh_token: bool = False) -> str:
-    """Return a random refresh token (the library's REFRESH_TOKEN_GENERATOR)."""
-    return random_text(REFRESH_TOKEN_LENGTH)

@@ -1,4 +1,4 @@
-"""Atomically consumes a code or refresh token and stores the tokens issued for it, at most once.
+"""Consuming a code or refresh token and storing the tokens issued for it, atomically and at most once.
 
 On PostgreSQL this is one statement, so that a refresh makes two trips in all; elsewhere three in a transaction. The
 row that is consumed is the lock: whoever finds it consumed stores nothing (docs/security.md#the-code-flow).
@@ -38,6 +38,15 @@ class TokenRecord:
     checksum: str
     expires: datetime
     scope: str = ""
+
+
+def consume_and_store(consumed: AuthorizationCode | RefreshToken, access: str, refresh: str | None, scope: str) -> bool:
+    """Consume a code or refresh token and store the tokens issued for it; return False if another request was first."""
+    access_token = TokenRecord(digest(access), clock.from_now(settings.ACCESS_TOKEN_SECONDS), scope)
+    refresh_token = None
+    if refresh is not None:
+        refresh_token = TokenRecord(digest(refresh), clock.from_now(settings.REFRESH_TOKEN_SECONDS))
+    return store_tokens(consumed, clock.now(), access_token, refresh_token)
 
 
 def store_tokens(
@@ -96,12 +105,3 @@ def _in_a_transaction(consume: str, parameters: list[Any], rows: list[tuple[Inse
             sql = f"INSERT INTO {row.into()} VALUES ({row.placeholders(connection)})"  # noqa: S608  (as above)
             cursor.execute(sql, row.parameters(connection, values))
     return True
-
-
-def consume_and_store(consumed: AuthorizationCode | RefreshToken, access: str, refresh: str | None, scope: str) -> bool:
-    """Consume a code or refresh token and store the tokens issued for it; return False if another request was first."""
-    access_token = TokenRecord(digest(access), clock.from_now(settings.ACCESS_TOKEN_SECONDS), scope)
-    refresh_token = None
-    if refresh is not None:
-        refresh_token = TokenRecord(digest(refresh), clock.from_now(settings.REFRESH_TOKEN_SECONDS))
-    return store_tokens(consumed, clock.now(), access_token, refresh_token)
