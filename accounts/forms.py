@@ -53,10 +53,10 @@ class SignOutElsewhereForm(ManageUserSessionsForm):  # type: ignore[misc]
     """Ends the person's other sessions, those that the page does not list included."""
 
     def save(self, request: HttpRequest) -> None:
-        sessions.end_others(request)
+        sessions.end_other_sessions(request)
 
 
-class CountedCode(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc]
+class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc]
     """A code of the second factor, rate-limited (accounts/guesses.py)."""
 
     def clean_code(self) -> str:
@@ -66,11 +66,11 @@ class CountedCode(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc]
         return code
 
 
-class SecondStepForm(CountedCode, mfa_forms.AuthenticateForm):  # type: ignore[misc]
+class MFAAuthenticateForm(RateLimitedCodeMixin, mfa_forms.AuthenticateForm):  # type: ignore[misc]
     """The second factor at sign-in."""
 
 
-class SecondStepAgainForm(CountedCode, mfa_forms.ReauthenticateForm):  # type: ignore[misc]
+class MFAReauthenticateForm(RateLimitedCodeMixin, mfa_forms.ReauthenticateForm):  # type: ignore[misc]
     """The second factor at reauthentication."""
 
 

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 
 from accounts import known_browsers
 from accounts.models import Account
-from devportal.lib.ratelimit import Rate, hit, keys, take_back
+from devportal.lib.ratelimit import Rate, hit, keys, undo_hit
 
 MINUTE, HOUR = 60, 3600
 # Seconds for which wrong guesses at one account from one address count.
@@ -28,13 +28,16 @@ class Guess:
     def was_right(self) -> None:
         """Take the guess back from the counters: only wrong ones count."""
         for rate, key in self.counted:
-            take_back(rate, *key)
+            undo_hit(rate, *key)
 
 
 def count_password(request: HttpRequest, login: str) -> Guess:
-    """Count a password that was typed for `login`. Raises RateLimited; RedisError if the counters are unavailable."""
-    account = keys.login(login)
-    if request.user.is_authenticated and keys.login(request.user.email) == account:
+    """Count a password that was typed for `login_key`.
+
+    Raises RateLimited; RedisError if the counters are unavailable.
+    """
+    account = keys.login_key(login)
+    if request.user.is_authenticated and keys.login_key(request.user.email) == account:
         known = f"session {request.session.session_key}"
     else:
         known = known_browsers.find_known_browser_by_login(request, login)

@@ -72,7 +72,9 @@ def clean_picture(upload: io.BufferedIOBase) -> ContentFile[bytes]:
 
     Raises ValidationError for anything but a JPEG, PNG, WebP or GIF of a reasonable size.
     """
-    pixels = images.read(upload, what="picture", max_bytes=settings.PICTURE_MAX_BYTES, max_pixels=PICTURE_MAX_PIXELS)
+    pixels = images.decode_image(
+        upload, what="picture", max_bytes=settings.PICTURE_MAX_BYTES, max_pixels=PICTURE_MAX_PIXELS
+    )
     side = (min(PICTURE_PIXELS, pixels.width), min(PICTURE_PIXELS, pixels.height))
     square = ImageOps.fit(pixels.convert("RGB"), side)
-    return ContentFile(images.webp(square, quality=85), name=f"{random_text(32)}.webp")
+    return ContentFile(images.encode_webp(square, quality=85), name=f"{random_text(32)}.webp")

@@ -40,19 +40,19 @@ def address_proven(sender: Any, **kwargs: Any) -> None:
 @receiver(access_ended)
 def end_sessions(sender: Any, account: Account, **kwargs: Any) -> None:
     """End all sessions, so that none is valid again when the account is reactivated."""
-    sessions.end_all(account)
+    sessions.end_all_sessions(account)
 
 
 @receiver(pre_delete, sender=Account)
 def delete_sessions(sender: type[Account], instance: Account, **kwargs: Any) -> None:
     """Delete the sessions of a person who is deleted; allauth's list entries are deleted by cascade."""
-    sessions.end_all(instance)
+    sessions.end_all_sessions(instance)
 
 
 @receiver(access_ended)
 def end_picture_addresses(sender: Any, account: Account, **kwargs: Any) -> None:
     """Replace the picture's addresses, so that a reactivated account gets new ones."""
-    pictures.replace_keys(account)
+    pictures.rotate_picture_keys(account)
 
 
 @receiver([access_ended, roles_changed])
@@ -73,7 +73,7 @@ def delete_mail_and_invitations(sender: type[Account], instance: Account, **kwar
     An open invitation belongs to its sender: it stays, for whoever verifies the address next.
     """
     addresses = export.addresses_of(instance)
-    outbox.forget(addresses)
+    outbox.delete_mail_to(addresses)
     still_open = Invitation.objects.open().values("pk")
     Invitation.objects.filter(email__in=addresses).exclude(pk__in=still_open).delete()
 

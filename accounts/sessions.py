@@ -15,7 +15,7 @@ from devportal.lib.credentials import random_text
 STAMP_LENGTH = 22
 
 
-def end_all(account: Account) -> None:
+def end_all_sessions(account: Account) -> None:
     """End all sessions of a person."""
     with transaction.atomic():
         _restamp(account)
@@ -23,7 +23,7 @@ def end_all(account: Account) -> None:
             session.end()
 
 
-def end_others(request: HttpRequest) -> None:
+def end_other_sessions(request: HttpRequest) -> None:
     """End all other sessions of this person; this one gets a new session key, in case its cookie was copied."""
     assert isinstance(request.user, Account)
     with transaction.atomic():

@@ -19,7 +19,7 @@ def subject_for(account: Account, sector: str, *, reads_profile: bool = False) -
     subject, is_new = PairwiseSubject.objects.get_or_create(
         account=account,
         sector=sector,
-        defaults={"sub": random_text(SUB_LENGTH), "picture_key": pictures.new_key()},
+        defaults={"sub": random_text(SUB_LENGTH), "picture_key": pictures.new_picture_key()},
     )
     if reads_profile and not is_new:
         _renew_picture_key(subject)
@@ -31,7 +31,7 @@ def _renew_picture_key(subject: PairwiseSubject) -> None:
     with transaction.atomic():
         # Of two that begin at once the second finds the first, and keeps what that one was given.
         row = PairwiseSubject.objects.select_for_update(no_key=True).get(pk=subject.pk)
-        if not pictures.is_shown(subject.account, subject.sector):
-            row.picture_key = pictures.new_key()
+        if not pictures.is_picture_visible(subject.account, subject.sector):
+            row.picture_key = pictures.new_picture_key()
             row.save(update_fields=["picture_key"])
     subject.picture_key = row.picture_key

@@ -133,7 +133,7 @@ def revoke_keys_of_former_member(sender: Any, instance: ProjectMember, **kwargs:
 
 
 @receiver(access_ended)
-def revoke_keys_of_who_may_not_go_on(sender: Any, account: Account, **kwargs: Any) -> None:
+def revoke_keys_of_ended_account(sender: Any, account: Account, **kwargs: Any) -> None:
     """Revoke the keys of a deactivated person; reactivation does not bring them back."""
     for key in ApiKey.objects.filter(owner=account, revoked_at=None).select_related("project").order_by("pk"):
         revoke_key(key)

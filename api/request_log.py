@@ -18,7 +18,7 @@ def mask_subject(sub: str) -> str:
     return f"{sub[:4]}…{sub[-4:]}" if len(sub) >= 16 else "…" if sub else ""
 
 
-def plain(path: str) -> str:
+def redact_path(path: str) -> str:
     """Return an unknown path for the log: parts that could be a credential or an id become `…`."""
     parts = path.split("/", 10)[:10]
     return "/".join(part if not part or _VERSION_OR_WORDS.fullmatch(part) else "…" for part in parts)

@@ -28,7 +28,7 @@ def _document() -> bytes:
     return rendered
 
 
-class Document(Endpoint):
+class SchemaView(Endpoint):
     """GET /v1/openapi.json: the OpenAPI document, without authentication; other methods are 405."""
 
     name = "openapi.json"

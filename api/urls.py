@@ -7,10 +7,10 @@ from api import resource_metadata, schema_views, views
 urlpatterns = [
     path("v1/me", views.MeView.as_view(), name="v1_me"),
     path("v1/me/plan", views.PlanView.as_view(), name="v1_me_plan"),
-    path("v1/openapi.json", schema_views.Document.as_view(), name="openapi"),
+    path("v1/openapi.json", schema_views.SchemaView.as_view(), name="openapi"),
     path("docs/api/", schema_views.try_it, name="api_try_it"),
     re_path(
         r"^\.well-known/oauth-protected-resource(?P<rest>/.*)?$", resource_metadata.metadata, name="protected_resource"
     ),
-    re_path(r"^v1(?:/[\s\S]*)?\Z", views.Nowhere.as_view(), name="v1_not_found"),
+    re_path(r"^v1(?:/[\s\S]*)?\Z", views.UnknownEndpoint.as_view(), name="v1_not_found"),
 ]

@@ -34,10 +34,10 @@ from devportal.lib import request_id
 from devportal.lib.cors import allow_any_origin, is_preflight, preflight_answer
 
 # The endpoint name under which calls of unknown paths are counted, all together.
-NOWHERE = "(none)"
+UNKNOWN_ENDPOINT = "(none)"
 
 
-class JsonAlone(BaseContentNegotiation):
+class JSONNegotiation(BaseContentNegotiation):
     """JSON, whatever the caller would accept."""
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser:
@@ -58,7 +58,7 @@ class Endpoint(APIView):
     authentication_classes: Sequence[type[BaseAuthentication]] = (BearerAuthentication,)
     throttle_classes: Sequence[type[BaseThrottle]] = (throttling.CallThrottle,)
     permission_classes: Sequence[type[BasePermission]] = (IsAuthenticated,)
-    content_negotiation_class = JsonAlone
+    content_negotiation_class = JSONNegotiation
     required_scopes: tuple[str, ...] = ()  # of which HasScope asks an access token for one
     required_permissions: tuple[str, ...] = ()  # and an API key
 
@@ -98,7 +98,7 @@ class Endpoint(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check in the order that docs/api.md promises: the limits, path and method, credential, scopes."""
-        if self.content_negotiation_class is not JsonAlone:
+        if self.content_negotiation_class is not JSONNegotiation:
             request.accepted_renderer, request.accepted_media_type = self.perform_content_negotiation(request)
         if self.versioning_class is not None:
             request.version, request.versioning_scheme = self.determine_version(request, *args, **kwargs)
@@ -142,7 +142,7 @@ class Endpoint(APIView):
         raise PermissionDenied(message, code)
 
     def check_route(self, request: Request) -> None:
-        """Refuse what nobody at all can be answered: the method, or for `Nowhere` the path."""
+        """Refuse what nobody at all can be answered: the method, or for `UnknownEndpoint` the path."""
         if request.method not in errors.METHODS:
             raise errors.wrong_method()
 
@@ -168,7 +168,7 @@ class Endpoint(APIView):
         request_log.record_request(
             project_id=whose.project,
             method=request.method,
-            path=request_log.plain(request.path),
+            path=request_log.redact_path(request.path),
             status=status,
             code=code,
             milliseconds=round(seconds * 1000),
@@ -232,10 +232,10 @@ class PlanView(Endpoint):
         return response
 
 
-class Nowhere(Endpoint):
+class UnknownEndpoint(Endpoint):
     """Any other path under `/v1`: 404 for every method, counted in the caller's usage and limits."""
 
-    name = NOWHERE
+    name = UNKNOWN_ENDPOINT
 
     def check_route(self, request: Request) -> None:
         """Refuse every call."""

@@ -14,7 +14,7 @@ import environ
 
 from devportal import admin_lists
 from devportal.lib.admin import theme
-from devportal.lib.bootstrap import FILE_MODE, FOLDER_MODE, embedded_secret, private_folder
+from devportal.lib.bootstrap import FILE_MODE, FOLDER_MODE, create_private_folder, embedded_secret
 
 django_stubs_ext.monkeypatch()  # makes ModelAdmin[Account] and its like mean something at run time
 
@@ -35,7 +35,7 @@ EMBEDDED = ENVIRONMENT == "embedded"
 DEBUG: bool = env.bool("DEBUG", False)
 DATA_DIR = Path(env.str("DATA_DIR", str(PROJECT_DIR / ".data"))).resolve()
 if EMBEDDED:
-    private_folder(DATA_DIR)
+    create_private_folder(DATA_DIR)
 
 # --- The service and its two public addresses ------------------------------------------------------------
 
@@ -427,7 +427,10 @@ ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if _HTTPS else "http"
 ACCOUNT_USER_DISPLAY = "accounts.profile.display_name"
 MFA_ADAPTER = "accounts.adapter.MfaAdapter"
-MFA_FORMS = {"authenticate": "accounts.forms.SecondStepForm", "reauthenticate": "accounts.forms.SecondStepAgainForm"}
+MFA_FORMS = {
+    "authenticate": "accounts.forms.MFAAuthenticateForm",
+    "reauthenticate": "accounts.forms.MFAReauthenticateForm",
+}
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_PASSKEY_SIGNUP_ENABLED = True
@@ -539,7 +542,7 @@ LOGGING: dict[str, Any] = {
     "filters": {
         "no_secrets": {"()": "devportal.lib.logs.RedactingFilter"},
         "request": {"()": "devportal.lib.logs.RequestIdFilter"},
-        "refusals": {"()": "devportal.lib.logs.Refusals", "per_minute": REFUSALS_LOGGED_PER_MINUTE},
+        "refusals": {"()": "devportal.lib.logs.RefusalFilter", "per_minute": REFUSALS_LOGGED_PER_MINUTE},
     },
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"}},
     "handlers": {

@@ -73,7 +73,7 @@ def _one_line(text: str) -> str:
     return _printable(" ".join(text.split()))
 
 
-def forget(addresses: Collection[str]) -> None:
+def delete_mail_to(addresses: Collection[str]) -> None:
     """Delete mails to these addresses, waiting ones too, and take the addresses out of all mails to others.
 
     What a mail server has taken can't be called back. Reads every mail that is kept: for deletions of accounts.

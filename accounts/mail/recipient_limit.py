@@ -28,7 +28,7 @@ def count_mail(recipient: str, known: str = "") -> None:
     """
     rate = Rate("mail, known" if known else "mail", settings.MAILS_PER_RECIPIENT_PER_DAY, DAY)
     try:
-        hit(rate, keys.mailbox(recipient), known)
+        hit(rate, keys.mailbox_key(recipient), known)
     except RateLimited as limited:
         raise RecipientLimitReached(limited.wait) from limited
 

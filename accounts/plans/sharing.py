@@ -12,7 +12,7 @@ MOST_GROUPS = 50
 
 
 @dataclass(frozen=True)
-class OwnFamily:
+class OwnedFamily:
     """The person's own family: members, open invitations, and how many places are left."""
 
     members: list[FamilyMember]
@@ -33,7 +33,7 @@ class Sharing:
     """Invitations to the person, their own family, and the groups of others that they belong to."""
 
     invitations: list[Invitation]
-    own_family: OwnFamily | None
+    own_family: OwnedFamily | None
     families: list[FamilyMember]
     organizations: list[OrganizationMember]
 
@@ -60,8 +60,8 @@ def _to_answer(account: Account) -> list[Invitation]:
     return list(mine.order_by("-pk")[:MOST_INVITATIONS])
 
 
-def _own(family: Family) -> OwnFamily:
+def _own(family: Family) -> OwnedFamily:
     members = family.members.select_related("account").order_by("pk")
     # The owner comes first, whoever joined before.
     ordered = sorted(members, key=lambda member: member.account_id != family.owner_id)
-    return OwnFamily(ordered, list(family.invitations.open().order_by("pk")), settings.FAMILY_MEMBERS)
+    return OwnedFamily(ordered, list(family.invitations.open().order_by("pk")), settings.FAMILY_MEMBERS)

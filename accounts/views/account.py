@@ -80,7 +80,7 @@ def own_picture(request: HttpRequest) -> HttpResponse:
     if not isinstance(request.user, Account) or not request.user.picture:
         raise Http404
     try:
-        response = _image(pictures.stored(request.user.picture.name or ""))
+        response = _image(pictures.read_picture(request.user.picture.name or ""))
     except FileNotFoundError as error:  # a backup without its files
         raise Http404 from error
     response["Cache-Control"] = "private, no-cache"
@@ -96,10 +96,10 @@ def picture(request: HttpRequest, picture_key: str, version: str) -> HttpRespons
     name = subject.account.picture.name or ""
     if not hmac.compare_digest(version, picture_version(name, picture_key)):
         raise Http404
-    if not pictures.is_shown(subject.account, subject.sector):
+    if not pictures.is_picture_visible(subject.account, subject.sector):
         raise Http404
     try:
-        response = _image(pictures.encoded_for(name, picture_key))
+        response = _image(pictures.encode_picture_for(name, picture_key))
     except FileNotFoundError as error:
         raise Http404 from error
     # A picture that was taken back is in no shared cache, and soon in no browser's.

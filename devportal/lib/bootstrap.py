@@ -10,7 +10,7 @@ FOLDER_MODE, FILE_MODE = 0o700, 0o600
 OF_OTHERS = 0o077
 
 
-def private_folder(data_dir: Path) -> None:
+def create_private_folder(data_dir: Path) -> None:
     """Create `data_dir` with mode 700, and set the umask so that all files created later are private too.
 
     The database, its write-ahead log, mails and pictures are files that libraries create: a umask reaches them all.
@@ -20,7 +20,7 @@ def private_folder(data_dir: Path) -> None:
     _close(data_dir)
 
 
-def close_what_is_open(data_dir: Path) -> None:
+def restrict_permissions(data_dir: Path) -> None:
     """Remove the permissions of group and others from existing files in `data_dir`."""
     for folder, _, names in os.walk(data_dir):
         for path in (Path(folder), *(Path(folder, name) for name in names)):

@@ -12,12 +12,12 @@ from django.http.response import HttpResponseBase
 from django.urls import ResolverMatch, resolve
 
 # Health checks may use any Host: their answers do not depend on it.
-HEALTH = ("/health/live", "/health/ready")
+HEALTH_PATHS = ("/health/live", "/health/ready")
 
 
-def is_for_apps(path: str) -> bool:
+def is_direct(path: str) -> bool:
     """Return whether this path is an endpoint for programs."""
-    return path.startswith((*settings.DIRECT_DISPATCH_PATHS, *HEALTH)) or path == settings.API_PATH
+    return path.startswith((*settings.DIRECT_DISPATCH_PATHS, *HEALTH_PATHS)) or path == settings.API_PATH
 
 
 @functools.lru_cache(maxsize=128)
@@ -32,7 +32,7 @@ class DirectDispatchMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if not is_for_apps(request.path_info):
+        if not is_direct(request.path_info):
             return self.get_response(request)
         match = request.resolver_match = _match(request.path_info)
         response: HttpResponseBase = match.func(request, *match.args, **match.kwargs)

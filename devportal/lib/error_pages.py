@@ -11,7 +11,7 @@ from django.utils.cache import add_never_cache_headers
 from redis.exceptions import RedisError
 
 from devportal.lib import clock, request_id
-from devportal.lib.direct_dispatch import is_for_apps
+from devportal.lib.direct_dispatch import is_direct
 
 RETRY_SECONDS = 5
 LONGEST_RETRY_AFTER = 60
@@ -30,9 +30,9 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     return _page(request, 400)
 
 
-def foreign_host(request: HttpRequest) -> HttpResponse:
+def unknown_host(request: HttpRequest) -> HttpResponse:
     """400: the Host header does not belong to this service."""
-    if not is_for_apps(request.path_info):
+    if not is_direct(request.path_info):
         return _page(request, 400, "400_host.html", auth_url=settings.AUTH_URL)
     message = "This service does not answer under the host that the request names."
     if request.path_info.startswith(settings.API_PATH):

@@ -12,8 +12,8 @@ from django.http.request import split_domain_port
 from django.http.response import HttpResponseBase
 from django.utils.log import log_response
 
-from devportal.lib.direct_dispatch import HEALTH
-from devportal.lib.error_pages import foreign_host
+from devportal.lib.direct_dispatch import HEALTH_PATHS
+from devportal.lib.error_pages import unknown_host
 from devportal.lib.headers import protect
 
 log = logging.getLogger(__name__)
@@ -56,12 +56,12 @@ class HostMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if request.path_info in HEALTH:
+        if request.path_info in HEALTH_PATHS:
             return self.get_response(request)
         try:
             host = own_host(request)
         except DisallowedHost:
-            response = protect(foreign_host(request))  # those who add headers stand further in
+            response = protect(unknown_host(request))  # those who add headers stand further in
             given = request.META.get("HTTP_HOST", "")[:_LONGEST_LOGGED]
             log_response("Refused a request for host %s", given, response=response, request=request, logger=log)
             return response

@@ -60,7 +60,7 @@ def _labels(authority: str) -> list[str]:
 
 
 # Checks of an authority, with their messages; the first one that holds is shown.
-FAULTS: tuple[tuple[Callable[[str], object], str], ...] = (
+HOST_RULES: tuple[tuple[Callable[[str], object], str], ...] = (
     (lambda authority: "[" in authority, "Give a host name; IPv6 addresses are not accepted."),
     (
         lambda authority: authority != authority.lower(),
@@ -103,7 +103,7 @@ def is_loopback(host: str) -> bool:
     return address.is_loopback or address.is_unspecified
 
 
-def place_of(url: str, default_port: int | None) -> tuple[str, int | None]:
+def host_and_port(url: str, default_port: int | None) -> tuple[str, int | None]:
     """Return host and port of a URL; every spelling of a loopback host becomes "localhost"."""
     parts = urlsplit(url)
     host = (parts.hostname or "").rstrip(".")

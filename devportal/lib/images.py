@@ -24,7 +24,7 @@ _UNREADABLE = (
 )
 
 
-def read(upload: io.BufferedIOBase, *, what: str, max_bytes: int, max_pixels: int) -> Image.Image:
+def decode_image(upload: io.BufferedIOBase, *, what: str, max_bytes: int, max_pixels: int) -> Image.Image:
     """Decode an uploaded image: rotated by its EXIF data, in mode RGB or RGBA, of an animation the first frame.
 
     File size and pixels are checked before decoding. `what` names the image in messages. Raises ValidationError
@@ -47,7 +47,7 @@ def read(upload: io.BufferedIOBase, *, what: str, max_bytes: int, max_pixels: in
     return pixels
 
 
-def webp(pixels: Image.Image, quality: int) -> bytes:
+def encode_webp(pixels: Image.Image, quality: int) -> bytes:
     """Return pixels as a WebP without metadata."""
     encoded = io.BytesIO()
     pixels.save(encoded, "WEBP", quality=quality, exif=b"", xmp=b"", icc_profile=None)
@@ -58,7 +58,7 @@ _QUALITIES = range(80, 93)
 _PADDING = 4096  # bytes at most: more than two encodings of a picture differ in length by themselves
 
 
-def varied_webp(stored: bytes, random: Callable[[int], bytes]) -> bytes:
+def vary_webp(stored: bytes, random: Callable[[int], bytes]) -> bytes:
     """Re-encode a WebP so that two results for the same picture share neither bytes nor length.
 
     `random(n)` returns the first n bytes of one random sequence; the same sequence makes the same file. Quality and
@@ -73,7 +73,7 @@ def varied_webp(stored: bytes, random: Callable[[int], bytes]) -> bytes:
     varied = ImageChops.add(pixels, Image.merge("RGB", (noise, noise, noise)), offset=-1)
     quality = _QUALITIES[drawn[0] % len(_QUALITIES)]
     length = int.from_bytes(drawn[1:3], "big") % _PADDING + 1
-    return _with_padding(webp(varied, quality), pixels.size, drawn[3 : 3 + length])
+    return _with_padding(encode_webp(varied, quality), pixels.size, drawn[3 : 3 + length])
 
 
 def _with_padding(encoded: bytes, size: tuple[int, int], padding: bytes) -> bytes:

@@ -42,7 +42,7 @@ class RedactingFilter(logging.Filter):
         return True
 
 
-class Refusals(logging.Filter):
+class RefusalFilter(logging.Filter):
     """Shortens records of refused requests (4xx) to one line, and drops those beyond a maximum per minute.
 
     Django adds the traceback of the exception, which is of no use here and can be triggered by anybody.

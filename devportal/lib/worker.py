@@ -12,11 +12,11 @@ from typing import Any
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from devportal.lib.server.answers import Answers
+from devportal.lib.server.answers import ResponseBuffer
 from devportal.lib.server.application import BoundedApplication
-from devportal.lib.server.bodies import Bodies
-from devportal.lib.server.deadlines import Deadlines
-from devportal.lib.server.slots import Slots
+from devportal.lib.server.bodies import BodyReceiver
+from devportal.lib.server.deadlines import DeadlineWatcher
+from devportal.lib.server.slots import SlotPool
 from devportal.lib.uploads import largest_upload
 
 log = logging.getLogger(__name__)
@@ -55,15 +55,15 @@ def load_application(target: str) -> Callable[..., Any]:
 def load_bounded_application(target: str) -> Callable[..., Any]:
     """Return `load_application(target)` wrapped in BoundedApplication, for a server with THREADS threads."""
     application = load_application(target)
-    bodies = Bodies(
+    bodies = BodyReceiver(
         seconds=settings.BODY_TIMEOUT_SECONDS,
         most=BODIES,
         most_large=LARGE_BODIES,
         most_bytes=largest_upload() + FORM_TEXT_BYTES,
     )
-    threading.Thread(target=Deadlines(settings.PORT, bodies).run, daemon=True, name="deadlines").start()
-    slots = Slots(SLOTS, most_waiting=WAITING_FOR_SLOT, seconds=settings.SLOT_WAIT_SECONDS)
-    return BoundedApplication(application, bodies=bodies, slots=slots, answers=Answers(LONG_ANSWERS))
+    threading.Thread(target=DeadlineWatcher(settings.PORT, bodies).run, daemon=True, name="deadlines").start()
+    slots = SlotPool(SLOTS, most_waiting=WAITING_FOR_SLOT, seconds=settings.SLOT_WAIT_SECONDS)
+    return BoundedApplication(application, bodies=bodies, slots=slots, answers=ResponseBuffer(LONG_ANSWERS))
 
 
 def _stop_without_parent(parent: int) -> None:

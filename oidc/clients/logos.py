@@ -24,7 +24,7 @@ def clean_logo(upload: io.BufferedIOBase) -> ContentFile[bytes]:
 
     What is not square gets a transparent margin: a logo is never cut. Raises ValidationError for its developer to read.
     """
-    pixels = images.read(upload, what="logo", max_bytes=settings.LOGO_MAX_BYTES, max_pixels=MAX_PIXELS)
+    pixels = images.decode_image(upload, what="logo", max_bytes=settings.LOGO_MAX_BYTES, max_pixels=MAX_PIXELS)
     shorter, longer = sorted(pixels.size)
     if shorter < MIN_PIXELS:
         raise ValidationError(f"The logo needs at least {MIN_PIXELS} pixels a side.")
@@ -34,7 +34,7 @@ def clean_logo(upload: io.BufferedIOBase) -> ContentFile[bytes]:
     fitting = ImageOps.contain(pixels.convert("RGBA"), (side, side))
     square = Image.new("RGBA", (side, side), (0, 0, 0, 0))
     square.paste(fitting, ((side - fitting.width) // 2, (side - fitting.height) // 2))
-    return ContentFile(images.webp(square, quality=90), name=f"{random_text(32)}.webp")
+    return ContentFile(images.encode_webp(square, quality=90), name=f"{random_text(32)}.webp")
 
 
 def logo_version(file_name: str) -> str:

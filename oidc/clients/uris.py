@@ -38,7 +38,7 @@ def is_own_address(uri: str) -> bool:
 
 
 def _place(uri: str) -> tuple[str, int | None]:
-    return hosts.place_of(uri, DEFAULT_PORTS.get(urlsplit(uri).scheme))
+    return hosts.host_and_port(uri, DEFAULT_PORTS.get(urlsplit(uri).scheme))
 
 
 def _of_authority(is_wrong: Callable[[str], object]) -> Callable[[str], object]:
@@ -68,4 +68,4 @@ HAS_USERINFO: Rule = (
     "Remove the user name before @.",
 )
 # The rules of host and port.
-HOST_RULES: tuple[Rule, ...] = tuple((_of_authority(is_wrong), message) for is_wrong, message in hosts.FAULTS)
+HOST_RULES: tuple[Rule, ...] = tuple((_of_authority(is_wrong), message) for is_wrong, message in hosts.HOST_RULES)

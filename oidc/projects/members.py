@@ -99,7 +99,7 @@ def transfer_ownership(project: Project, to: ProjectMember, actor: Account) -> N
 
 
 @receiver(post_delete, sender=ProjectMember)
-def remember_who_left(
+def record_former_member(
     sender: Any, instance: ProjectMember, origin: "Model | QuerySet[Any] | None" = None, **kwargs: Any
 ) -> None:
     """Store a former member, unless the project or the account itself is being deleted (receiver of post_delete)."""

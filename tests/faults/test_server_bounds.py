@@ -13,10 +13,10 @@ from django.db import connection, connections
 from django.http import HttpResponse, StreamingHttpResponse
 
 from devportal.lib.server import answers, bodies
-from devportal.lib.server.answers import Answers
+from devportal.lib.server.answers import ResponseBuffer
 from devportal.lib.server.application import BoundedApplication
-from devportal.lib.server.bodies import Bodies
-from devportal.lib.server.slots import Slots
+from devportal.lib.server.bodies import BodyReceiver
+from devportal.lib.server.slots import SlotPool
 
 MEGABYTE = 1024 * 1024
 
@@ -34,8 +34,8 @@ class Gate(io.RawIOBase):
 
 def bounded(application: Any, **own: Any) -> BoundedApplication:
     limits = {"most": 4, "most_large": 1, "most_bytes": 5 * MEGABYTE, "seconds": 10} | own
-    slots = Slots(1, most_waiting=1, seconds=0.3)
-    return BoundedApplication(application, bodies=Bodies(**limits), slots=slots, answers=Answers(1))
+    slots = SlotPool(1, most_waiting=1, seconds=0.3)
+    return BoundedApplication(application, bodies=BodyReceiver(**limits), slots=slots, answers=ResponseBuffer(1))
 
 
 def ask(
@@ -110,7 +110,7 @@ def test_so_many_bodies_are_received_at_once_and_no_more(length: int, most: int)
 
 def test_a_body_has_its_time_more_for_what_has_arrived_and_less_when_many_wait() -> None:
     gate = Gate()
-    received = Bodies(seconds=10, most=4, most_large=1, most_bytes=MEGABYTE)
+    received = BodyReceiver(seconds=10, most=4, most_large=1, most_bytes=MEGABYTE)
     body = {"CONTENT_LENGTH": "10", "REMOTE_ADDR": "192.0.2.1", "wsgi.input": gate}
     waiting = [threading.Thread(target=received.receive, args=(body,)) for _ in range(3)]
     waiting[0].start()

@@ -100,12 +100,12 @@ def test_a_code_that_came_still_works(db: None, mailoutbox: list[Any]) -> None:
 
 def test_spellings_and_tags_are_one_mailbox() -> None:
     same = ["ada@example.com", "ADA@Example.com", " ada@example.com", "ada+1@example.com", "ada+x+y@EXAMPLE.COM"]
-    assert {keys.mailbox(address) for address in same} == {"ada@example.com"}
+    assert {keys.mailbox_key(address) for address in same} == {"ada@example.com"}
     same = ["a.d.a@gmail.com", "ada+notes@googlemail.com", "Ada@Gmail.com"]
-    assert {keys.mailbox(address) for address in same} == {"ada@gmail.com"}
-    assert keys.mailbox("a.da@example.com") != keys.mailbox("ada@example.com")
-    assert keys.mailbox("ada@b\u00fccher.example") == keys.mailbox("ada@xn--bcher-kva.example")
-    assert keys.mailbox("+x@example.com") == "+x@example.com"
+    assert {keys.mailbox_key(address) for address in same} == {"ada@gmail.com"}
+    assert keys.mailbox_key("a.da@example.com") != keys.mailbox_key("ada@example.com")
+    assert keys.mailbox_key("ada@b\u00fccher.example") == keys.mailbox_key("ada@xn--bcher-kva.example")
+    assert keys.mailbox_key("+x@example.com") == "+x@example.com"
 
 
 def test_tags_do_not_get_around_it(db: None, mailoutbox: list[Any]) -> None:

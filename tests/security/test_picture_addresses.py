@@ -53,9 +53,9 @@ def drawn(kind: str) -> Image.Image:
 @pytest.fixture(autouse=True)
 def drawn_lots(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw keys and file names that are the same in each run: two lengths could be equal by chance."""
-    pictures.encoded_for.cache_clear()
+    pictures.encode_picture_for.cache_clear()
     numbers = count()
-    monkeypatch.setattr("accounts.pictures.new_key", lambda: f"key{next(numbers):029}")
+    monkeypatch.setattr("accounts.pictures.new_picture_key", lambda: f"key{next(numbers):029}")
     monkeypatch.setattr("accounts.profile.random_text", lambda length: "f" * length)
 
 
@@ -205,7 +205,7 @@ def test_ones_own_picture_does_not_tell_its_stored_name(face: Account, app: Rely
 def test_lengths_follow_no_rule(settings: Any, tmp_path: Path) -> None:
     settings.MEDIA_ROOT = tmp_path
     (tmp_path / "face.webp").write_bytes(rich())
-    lengths = [len(pictures.encoded_for("face.webp", f"key-{number}")) for number in range(24)]
+    lengths = [len(pictures.encode_picture_for("face.webp", f"key-{number}")) for number in range(24)]
     assert len(set(lengths)) > 20
     assert max(lengths) - min(lengths) > 1000
 

@@ -71,7 +71,7 @@ def from_before(tmp_path: Path) -> Path:
 
 def test_what_was_open_is_closed(from_before: Path) -> None:
     assert len(open_to_others(from_before)) == 5
-    bootstrap.close_what_is_open(from_before)
+    bootstrap.restrict_permissions(from_before)
     assert open_to_others(from_before) == {}
 
 
@@ -83,7 +83,7 @@ def test_a_link_is_not_followed_out_of_the_folder(from_before: Path, tmp_path: P
     (outside / "file").chmod(0o644)
     (from_before / "linked").symlink_to(outside)
     (from_before / "linked-file").symlink_to(outside / "file")
-    bootstrap.close_what_is_open(from_before)
+    bootstrap.restrict_permissions(from_before)
     assert (mode(outside), mode(outside / "file")) == (0o755, 0o644)
 
 
@@ -91,7 +91,7 @@ def test_a_folder_of_everybody_s_is_left_as_it_is(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
         tmp_path.chmod(0o1777)
-        bootstrap.private_folder(tmp_path)
+        bootstrap.create_private_folder(tmp_path)
         assert mode(tmp_path) == 0o1777
     finally:
         os.umask(before)

@@ -40,7 +40,7 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
     list_before_template = "admin/console/lists.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AppReview]:
-        # The same as devportal.console.reviews.workflow.is_involved, for many rows at once.
+        # The same as devportal.console.reviews.workflow.has_conflict_of_interest, for many rows at once.
         here = {"project": OuterRef("client__project"), "account": request.user.pk}
         left = FormerMember.objects.filter(**here, left_at__gte=OuterRef("created_at"))
         said = ReviewEntry.objects.filter(author=request.user.pk, side=ReviewEntry.Side.DEVELOPER)
@@ -108,7 +108,7 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
             raise PermissionDenied
         context = {
             **self.admin_site.each_context(request),
-            **review_page.context(review),
+            **review_page.review_context(review),
             "opts": self.opts,
             "original": review,
             "why_not": OWN_PROJECT_MESSAGE if review.is_own else PART if review.took_part else "",

@@ -13,7 +13,7 @@ MOST_EARLIER = 20
 _PAGES = ("home_page_url", "privacy_policy_url", "terms_url")
 
 
-def context(review: AppReview) -> dict[str, Any]:
+def review_context(review: AppReview) -> dict[str, Any]:
     """Return the context of the template `admin/console/review.html`."""
     client = review.client
     earlier = client.reviews.exclude(pk=review.pk).exclude(status=AppReview.Status.DRAFT)

@@ -70,7 +70,7 @@ def is_member(account: Account, project: Project) -> bool:
     return ProjectMember.objects.filter(project=project, account=account).exists()
 
 
-def is_involved(account: Account, project: Project, review: AppReview | None = None) -> bool:
+def has_conflict_of_interest(account: Account, project: Project, review: AppReview | None = None) -> bool:
     """Return whether this person has a conflict of interest, so that somebody else has to decide.
 
     In a review that is who submitted it, wrote in it as its developer, or was a member of the project at any time since
@@ -99,7 +99,7 @@ def side_of(account: Account, project: Project, review: AppReview | None = None)
     role = ProjectMember.objects.filter(project=project, account=account).values_list("role", flat=True).first()
     if role is not None:
         return None if role == ProjectMember.Role.VIEWER else Side.DEVELOPER
-    return Side.REVIEWER if may_review(account) and not is_involved(account, project, review) else None
+    return Side.REVIEWER if may_review(account) and not has_conflict_of_interest(account, project, review) else None
 
 
 def may_decide(account: Account, project: Project, review: AppReview | None = None) -> bool:
@@ -115,7 +115,7 @@ def require_reviewer(account: Account, project: Project) -> None:
 
 def require_suspender(account: Account, project: Project) -> None:
     """Raise ReviewNotAllowed unless this person may suspend the project: reviewers and operators not involved in it."""
-    if is_involved(account, project) or not (is_reviewer(account) or is_operator(account)):
+    if has_conflict_of_interest(account, project) or not (is_reviewer(account) or is_operator(account)):
         raise ReviewNotAllowed(f"Only reviewers and operators do this, and nobody to {_OWN}.")
 
 

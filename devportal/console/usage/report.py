@@ -9,7 +9,7 @@ from django.conf import settings
 
 from api.models import LATENCY_EDGES_MS, LATENCY_FIELDS, ApiKey
 from api.usage import store
-from api.views import NOWHERE
+from api.views import UNKNOWN_ENDPOINT
 from devportal.console.charts.bars import BarChart, LimitLine, Series
 from devportal.console.usage.query import TIME_RANGES, TimeRange, UsageQuery
 from devportal.lib import clock
@@ -163,7 +163,7 @@ def _line(name: str, rows: Iterable[Mapping[str, Any]], narrow: str = "") -> Usa
 
 
 def _path(endpoint: str) -> str:
-    return "No such endpoint" if endpoint == NOWHERE else f"/v1/{endpoint}"
+    return "No such endpoint" if endpoint == UNKNOWN_ENDPOINT else f"/v1/{endpoint}"
 
 
 def _endpoints(kinds: Sequence[Mapping[str, Any]], asked: UsageQuery) -> list[UsageRow]:

@@ -11,7 +11,7 @@ TIMEOUT_SECONDS = 1.0
 
 
 @register(Tags.database)  # it connects, so it runs where Django's own checks do: at `migrate`, or with --database
-def eviction(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+def check_eviction_policy(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """`devportal.W001`: a Redis that evicts forgets limits which others push out."""
     if not settings.REDIS_URL:
         return []

@@ -5,13 +5,13 @@ import unicodedata
 
 from devportal.lib.client_ip import limit_key as address
 
-__all__ = ["address", "login", "mailbox"]
+__all__ = ["address", "login_key", "mailbox_key"]
 
 # Mail providers that ignore dots before the @.
 _DOTLESS = frozenset({"gmail.com", "googlemail.com"})
 
 
-def login(text: str) -> str:
+def login_key(text: str) -> str:
     """Return one key for every spelling of a login: case, compatibility forms (UAX #15, NFKC), white space.
 
     It normalizes at least as much as the look-up at sign-in does (case), because spellings that are counted separately
@@ -21,12 +21,12 @@ def login(text: str) -> str:
     return unicodedata.normalize("NFKC", folded).strip()
 
 
-def mailbox(recipient: str) -> str:
+def mailbox_key(recipient: str) -> str:
     """Return one key for all addresses that probably lead to the same mailbox.
 
     Sign-in takes `ada+notes@…` and `ada@…` for two people; mail to both mostly reaches one.
     """
-    local, _, domain = login(recipient).rpartition("@")
+    local, _, domain = login_key(recipient).rpartition("@")
     with contextlib.suppress(UnicodeError):  # then it is no domain that mail could be sent to
         domain = domain.encode("idna").decode("ascii")
     local = local.partition("+")[0] or local

@@ -46,7 +46,7 @@ def hit(rate: Rate, *key: object) -> None:
         raise RateLimited(wait)
 
 
-def take_back(rate: Rate, *key: object) -> None:
+def undo_hit(rate: Rate, *key: object) -> None:
     """Undo one `hit`, for what succeeded. Counting before the attempt prevents races between parallel ones."""
     _count(_taken_back(rate), rate, key, increment=True)
 

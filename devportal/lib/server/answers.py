@@ -6,17 +6,17 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
-from devportal.lib.server.refusals import Refusal
+from devportal.lib.server.errors import HTTPError
 
 PIECE_BYTES = 64 * 1024
 # What granian may hold of one response in memory; the rest of a longer one stays in a temporary file.
 IN_MEMORY_BYTES = 256 * 1024
 
 
-class Kept:
+class SpooledResponse:
     """An iterator over a long response in a temporary file, which granian reads as the client does."""
 
-    def __init__(self, file: BinaryIO, among: "set[Kept]") -> None:
+    def __init__(self, file: BinaryIO, among: "set[SpooledResponse]") -> None:
         self._file = file
         self._among = among
         among.add(self)
@@ -30,15 +30,15 @@ class Kept:
         self._file.close()
 
 
-class Answers:
+class ResponseBuffer:
     """Buffers responses. Long ones occupy a thread each, so that there are at most `most_long` at a time."""
 
     def __init__(self, most_long: int) -> None:
-        self._long: set[Kept] = set()
+        self._long: set[SpooledResponse] = set()
         self._most_long = most_long
 
     def take(self, response: Any) -> Iterable[bytes]:
-        """Read the whole response of the application and close it; return the buffered body. Raises Refusal."""
+        """Read the whole response of the application and close it; return the buffered body. Raises HTTPError."""
         with contextlib.closing(response):
             if not getattr(response, "streaming", True):
                 return [response.content]
@@ -52,7 +52,7 @@ class Answers:
                 length += len(piece)
                 if length > IN_MEMORY_BYTES and isinstance(kept, io.BytesIO):
                     if len(self._long) >= self._most_long:
-                        raise Refusal(503, ends=False)
+                        raise HTTPError(503, ends=False)
                     begun = kept.getvalue()
                     kept = stack.enter_context(tempfile.TemporaryFile())
                     kept.write(begun)
@@ -61,4 +61,4 @@ class Answers:
                 return [kept.getvalue()]
             kept.seek(0)
             stack.pop_all()
-            return Kept(kept, self._long)
+            return SpooledResponse(kept, self._long)

@@ -8,10 +8,10 @@ that a slow reader holds none. Each stage has a most, and a longest time; what i
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from devportal.lib.server.answers import Answers
-from devportal.lib.server.bodies import Bodies
-from devportal.lib.server.refusals import Refusal
-from devportal.lib.server.slots import Slots
+from devportal.lib.server.answers import ResponseBuffer
+from devportal.lib.server.bodies import BodyReceiver
+from devportal.lib.server.errors import HTTPError
+from devportal.lib.server.slots import SlotPool
 
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 WSGIApplication = Callable[[dict[str, Any], StartResponse], Any]
@@ -32,7 +32,9 @@ WITHOUT_SLOT = frozenset(
 class BoundedApplication:
     """WSGI middleware with the three stages."""
 
-    def __init__(self, application: WSGIApplication, *, bodies: Bodies, slots: Slots, answers: Answers) -> None:
+    def __init__(
+        self, application: WSGIApplication, *, bodies: BodyReceiver, slots: SlotPool, answers: ResponseBuffer
+    ) -> None:
         self._application = application
         self._bodies = bodies
         self._slots = slots
@@ -45,7 +47,7 @@ class BoundedApplication:
             if environ["PATH_INFO"] in WITHOUT_SLOT:
                 return self._answers.take(self._application(environ, start_response))
             return self._work(environ, start_response)
-        except Refusal as refusal:
+        except HTTPError as refusal:
             status, headers, body = refusal.answer()
             start_response(status, headers)
             return [body]
@@ -53,7 +55,7 @@ class BoundedApplication:
     def _work(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         slot = self._slots.take()
         if slot is None:
-            raise Refusal(503, ends=False)
+            raise HTTPError(503, ends=False)
         try:
             return self._answers.take(self._application(environ, start_response))
         finally:

@@ -5,7 +5,7 @@ import time
 from collections import defaultdict
 
 from devportal.lib.server import sockets
-from devportal.lib.server.bodies import Bodies, Receipt
+from devportal.lib.server.bodies import BodyReceiver, PendingBody
 from devportal.lib.server.sockets import Connection
 
 log = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ TOLERANCE_SECONDS = 0.1
 ALIKE_SECONDS = 3.0
 
 
-class Deadlines:
+class DeadlineWatcher:
     """Checks once a second for late request bodies.
 
     Of an address's connections, the one of a late body is found by when its request came: that long ago it began to
@@ -28,7 +28,7 @@ class Deadlines:
     address are alike), the next look takes twice as many, so that each body ends soon after its time.
     """
 
-    def __init__(self, port: int, bodies: Bodies) -> None:
+    def __init__(self, port: int, bodies: BodyReceiver) -> None:
         self._port = port
         self._bodies = bodies
         self._unanswered: dict[tuple[str, int], float] = {}  # connections, and when their request came
@@ -56,7 +56,7 @@ class Deadlines:
         self._note(now, found)
         # A worker that no longer listens is about to stop, and waits for nobody.
         late = self._bodies.late(now) if listens else waiting
-        by_address: dict[str, list[Receipt]] = defaultdict(list)
+        by_address: dict[str, list[PendingBody]] = defaultdict(list)
         for receipt in late:
             by_address[receipt.address].append(receipt)
         for address, receipts in by_address.items():
@@ -67,7 +67,7 @@ class Deadlines:
         self._unanswered = {one.peer: self._unanswered.get(one.peer, now - one.received_ago) for one in unanswered}
         self._ended &= {one.peer for one in found}
 
-    def _end(self, now: float, receipts: list[Receipt], found: list[Connection]) -> None:
+    def _end(self, now: float, receipts: list[PendingBody], found: list[Connection]) -> None:
         most = sum(2**receipt.attempts for receipt in receipts)
         began = [receipt.began for receipt in receipts]
 

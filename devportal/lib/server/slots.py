@@ -30,7 +30,7 @@ class Slot:
             del connections[alias]
 
 
-class Slots:
+class SlotPool:
     """All slots, and the queue for them."""
 
     def __init__(self, count: int, *, most_waiting: int, seconds: float) -> None:

@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.test import RequestFactory
 
 from devportal.lib.error_pages import too_many_requests
-from devportal.lib.ratelimit import Rate, RateLimited, checks, hit, keys, take_back
+from devportal.lib.ratelimit import Rate, RateLimited, checks, hit, keys, undo_hit
 from devportal.lib.ratelimit.store import CULL_FROM, MemoryCache
 
 THREE = Rate("tests", 3, 300)
@@ -69,7 +69,7 @@ def test_retry_after_is_from_1_to_60(rf: RequestFactory, wait: int) -> None:
 def test_what_is_taken_back_does_not_count() -> None:
     for _ in range(20):
         hit(THREE, "a")
-        take_back(THREE, "a")
+        undo_hit(THREE, "a")
     assert hits(THREE, "a", times=5) == 3
 
 
@@ -88,9 +88,9 @@ def test_any_text_can_be_a_key(text: str) -> None:
 
 def test_a_login_has_one_key_in_every_spelling() -> None:
     spellings = ["ada@example.com", "ADA@example.COM", "\uff41da@example.com", " ada@example.com ", "ada@e\u212bx.com"]
-    assert [keys.login(text) for text in spellings[:4]] == ["ada@example.com"] * 4
-    assert keys.login(spellings[4]) == keys.login("ada@e\u00e5x.com") == keys.login("ada@ea\u030ax.com")
-    assert keys.login("ada@STRA\u1e9eE.example") == keys.login("ada@strasse.example")
+    assert [keys.login_key(text) for text in spellings[:4]] == ["ada@example.com"] * 4
+    assert keys.login_key(spellings[4]) == keys.login_key("ada@e\u00e5x.com") == keys.login_key("ada@ea\u030ax.com")
+    assert keys.login_key("ada@STRA\u1e9eE.example") == keys.login_key("ada@strasse.example")
 
 
 # --- The store ---
@@ -183,9 +183,9 @@ def test_a_redis_that_evicts_is_warned_of(
 ) -> None:
     settings.REDIS_URL = "redis://redis.example.com"
     monkeypatch.setattr(redis.Redis, "info", lambda self, section: memory)
-    assert [found.id for found in checks.eviction(None)] == (["devportal.W001"] if warned else [])
+    assert [found.id for found in checks.check_eviction_policy(None)] == (["devportal.W001"] if warned else [])
 
 
 def test_a_redis_that_does_not_answer_is_no_finding(settings: Any) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1"
-    assert checks.eviction(None) == []
+    assert checks.check_eviction_policy(None) == []

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand
 from django.db import connections
 
 from devportal.console.provisioning.demo import prepare_demo
-from devportal.lib.bootstrap import close_what_is_open
+from devportal.lib.bootstrap import restrict_permissions
 from devportal.lib.server.limits import raise_open_files
 from devportal.lib.worker import THREADS, load_bounded_application
 
@@ -32,7 +32,7 @@ class Command(BaseCommand):
         from granian.constants import HTTPModes, Interfaces
 
         if settings.EMBEDDED:
-            close_what_is_open(settings.DATA_DIR)
+            restrict_permissions(settings.DATA_DIR)
             call_command("migrate", verbosity=0)
         if options["demo"]:
             self.stdout.write(prepare_demo(options["demo"]))

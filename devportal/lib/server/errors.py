@@ -11,7 +11,7 @@ _REASONS = {
 }
 
 
-class Refusal(Exception):
+class HTTPError(Exception):
     """A refused request. `ends`: the connection is closed, because the body was not read."""
 
     def __init__(self, status: int, *, ends: bool = True) -> None:
