@@ -235,10 +235,10 @@ def test_entries_are_written_in_batches_all_in_one_flush(
 def test_a_parcel_that_comes_again_is_logged_once(key: Key, shared: Counters, store: Any, redis_url: str) -> None:
     made = RedisCounters(redis_url)
     for name in ("a", "b"):
-        parcel = Batch(f"parcel-{name}", Finished({}, [entry(key, name)]))
+        batch = Batch(f"parcel-{name}", Finished({}, [entry(key, name)]))
         for _ in range(3):
-            made.take([Limit("a", 1000)], parcel.finished, parcel.id)
-            made.keep(parcel)
+            made.take([Limit("a", 1000)], batch.finished, batch.id)
+            made.keep(batch)
     assert entries_in(store) == 2
     recording.flush_usage()
     assert written() == ["a", "b"]

@@ -42,7 +42,7 @@ class RowAction:
     """An action on a row.
 
     `do` gets the request, the row and the valid form. It returns what to say when it is done, or an answer of its
-    own such as a download; it raises Refused when it can't be done. With a `preview` it takes two steps: what the
+    own such as a download; it raises ActionRefused when it can't be done. With a `preview` it takes two steps: what the
     form would bring about is shown, and done once that is confirmed.
     """
 

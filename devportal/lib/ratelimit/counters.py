@@ -131,16 +131,16 @@ class Counters:
     def take(self, limits: Sequence[Limit]) -> RateLimitResult:
         """Count a request under its limits and return the verdict. Never raises: without Redis it counts locally."""
         if self.shared is not None and time.monotonic() >= self._not_before:
-            parcel = self._next_parcel()
+            batch = self._next_batch()
             try:
-                return self.shared.take(limits, parcel.finished, parcel.id)
+                return self.shared.take(limits, batch.finished, batch.id)
             except redis.RedisError as error:
-                self._take_back(parcel, in_doubt=isinstance(error, redis.TimeoutError))
+                self._take_back(batch, in_doubt=isinstance(error, redis.TimeoutError))
                 self._note_failure()
         return self.local.take(limits, self._take_finished())
 
-    def _next_parcel(self) -> Batch:
-        """Return the parcel to send: one without a response before new ones."""
+    def _next_batch(self) -> Batch:
+        """Return the batch to send: one without a response before new ones."""
         with contextlib.suppress(IndexError):
             return self._doubtful.popleft()
         finished = self._take_finished()
@@ -149,24 +149,24 @@ class Counters:
             finished = Finished(Counter(finished.counts) + Counter(more.counts), [*finished.entries, *more.entries])
         return Batch(random_text(16) if finished else "", finished)
 
-    def _take_back(self, parcel: Batch, in_doubt: bool) -> None:
-        if in_doubt and parcel.finished:
-            self._doubtful.append(parcel)
+    def _take_back(self, batch: Batch, in_doubt: bool) -> None:
+        if in_doubt and batch.finished:
+            self._doubtful.append(batch)
         else:
-            self.local.give_back(parcel.finished)
+            self.local.give_back(batch.finished)
 
     def _settle_doubtful(self) -> None:
-        """Send parcels without a response again; if Redis is unavailable, count them locally."""
+        """Send batches without a response again; if Redis is unavailable, count them locally."""
         answers = self.shared is not None
         while self._doubtful:
-            parcel = self._doubtful.popleft()
+            batch = self._doubtful.popleft()
             try:
                 if answers and self.shared is not None:
-                    self.shared.keep(parcel)
+                    self.shared.keep(batch)
                     continue
             except redis.RedisError:
                 answers = False
-            self.local.give_back(parcel.finished)
+            self.local.give_back(batch.finished)
 
     def _note_failure(self) -> None:
         self.failures += 1

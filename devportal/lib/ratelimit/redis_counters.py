@@ -21,9 +21,9 @@ _TAKEN = "entries:taken"  # which of them are being written: the id of their bat
 # How a field of the usage hash begins that is no count but an entry: versions before the list kept them there.
 _ENTRY_FIELD = "log|"
 
-# KEYS: one counter a limit, the usage hash, the entries, and what remembers the parcel. ARGV: the number of limits,
+# KEYS: one counter a limit, the usage hash, the entries, and what remembers the batch. ARGV: the number of limits,
 # each limit's most, the number of counts, each one's field and count, then entries. Limits are looked at first, so that
-# a refused request uses up nothing. A parcel whose answer came too late is sent again, and counts once. Entries stop at
+# a refused request uses up nothing. A batch whose answer came too late is sent again, and counts once. Entries stop at
 # a bound: while nobody writes them down, counting goes on.
 _SCRIPT = """
 local moment = tonumber(redis.call('TIME')[1])
@@ -105,24 +105,24 @@ class RedisCounters:
     def _connect(url: str, seconds: float) -> Any:
         return redis.Redis.from_url(url, socket_timeout=seconds, socket_connect_timeout=REDIS_TIMEOUT_SECONDS)
 
-    def take(self, limits: Sequence[Limit], finished: Finished, parcel: str = "") -> RateLimitResult:
+    def take(self, limits: Sequence[Limit], finished: Finished, batch_id: str = "") -> RateLimitResult:
         """Count a request under all its limits, unless one of them is used up; keep what was finished.
 
-        `parcel` is the id of what was finished: if it comes again within two minutes, it is not counted again.
+        `batch_id` is the id of what was finished: if it comes again within two minutes, it is not counted again.
         """
-        allowed, left, *counts = self._run(limits, Batch(parcel or random_text(16), finished))
+        allowed, left, *counts = self._run(limits, Batch(batch_id or random_text(16), finished))
         return tightest_result(bool(allowed), left, limits, counts)
 
-    def keep(self, parcel: Batch) -> None:
-        """Add the finished usage of a parcel, unless it was added before."""
-        self._run([], parcel)
+    def keep(self, batch: Batch) -> None:
+        """Add the finished usage of a batch, unless it was added before."""
+        self._run([], batch)
 
-    def _run(self, limits: Sequence[Limit], parcel: Batch) -> Any:
-        finished = parcel.finished
+    def _run(self, limits: Sequence[Limit], batch: Batch) -> Any:
+        finished = batch.finished
         pairs = [part for field, count in finished.counts.items() for part in (field, count)]
         names = [*(f"limit:{limit.key}" for limit in limits), _USAGE, _ENTRIES]
         if finished:
-            names.append(f"parcel:{parcel.id}")
+            names.append(f"parcel:{batch.id}")
         given = [len(limits), *(limit.most for limit in limits), len(finished.counts), *pairs, *finished.entries]
         try:
             return self._client.execute_command("EVALSHA", self._sha, len(names), *names, *given)

@@ -1,4 +1,4 @@
-"""Types of the counters: Limit (request), Verdict (result), Parcel (usage to be sent)."""
+"""Types of the counters: Limit (request), RateLimitResult, Batch (usage to be sent)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Batch:
-    """Finished usage to be sent to Redis; by its id a parcel that is sent again is recognized ("" if empty)."""
+    """Finished usage to be sent to Redis; by its id a batch that is sent again is recognized ("" if empty)."""
 
     id: str
     finished: Finished
