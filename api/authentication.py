@@ -76,7 +76,7 @@ class BearerAuthentication(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[Account, Caller] | None:
         """Return whose credential was sent, None if there was none.
 
-        Raises ApiError for a credential that is nobody's, Refused for a dead one.
+        Raises ApiError for a credential that is nobody's, RejectedCredential for a dead one.
         """
         raw = parse_bearer_token(request.META.get("HTTP_AUTHORIZATION"))
         if raw is None:

@@ -64,7 +64,7 @@ class Endpoint(APIView):
 
     format_kwarg = None  # no path has a suffix
     started = 0.0
-    whose: recording.CallOwner | None = None  # the call is counted for them; a call of nobody known is not
+    owner: recording.CallOwner | None = None  # the call is counted for them; a call of nobody known is not
     throttles: list[BaseThrottle] = []
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -125,7 +125,7 @@ class Endpoint(APIView):
                     request.user, request.auth = found  # type: ignore[assignment]
                     break
         except RejectedCredential as refused:
-            self.whose = recording.CallOwner(refused.project, refused.key, refused.client)
+            self.owner = recording.CallOwner(refused.project, refused.key, refused.client)
             raise
         except APIException as refusal:
             if refusal.status_code == 401:
@@ -133,7 +133,7 @@ class Endpoint(APIView):
             raise
         caller = request.auth
         if isinstance(caller, Caller):
-            self.whose = recording.CallOwner(caller.project.pk, caller.key, caller.client, caller.subject.sub)
+            self.owner = recording.CallOwner(caller.project.pk, caller.key, caller.client, caller.subject.sub)
 
     def permission_denied(self, request: Request, message: str | None = None, code: str | None = None) -> NoReturn:
         """Ask whoever is nobody for a credential, if one would help; refuse the others."""
@@ -158,27 +158,27 @@ class Endpoint(APIView):
         for throttle in self.throttles:
             if isinstance(throttle, throttling.CallThrottle):
                 throttle.tell(response)
-        if self.whose is not None:
-            self._count(request, self.whose, response)
+        if self.owner is not None:
+            self._count(request, self.owner, response)
         return response
 
-    def _count(self, request: Request, whose: recording.CallOwner, response: HttpResponseBase) -> None:
+    def _count(self, request: Request, owner: recording.CallOwner, response: HttpResponseBase) -> None:
         status, code = response.status_code, response.code if isinstance(response, errors.ErrorResponse) else ""
         seconds = time.perf_counter() - self.started
         request_log.record_request(
-            project_id=whose.project,
+            project_id=owner.project,
             method=request.method,
             path=request_log.redact_path(request.path),
             status=status,
             code=code,
             milliseconds=round(seconds * 1000),
-            credential=whose.key,
-            client=whose.client,
-            subject=request_log.mask_subject(whose.sub),
+            credential=owner.key,
+            client=owner.client,
+            subject=request_log.mask_subject(owner.sub),
             request_id=request_id.current(),
         )
         recording.record_call(
-            recording.CallLabels(whose.project, whose.key, whose.client, self.name, status, code), seconds
+            recording.CallLabels(owner.project, owner.key, owner.client, self.name, status, code), seconds
         )
 
 

@@ -40,7 +40,7 @@ class Membership:
 def get_membership(
     request: HttpRequest, project_id: str, at_least: str = Role.VIEWER, *, deleted: bool = False
 ) -> Membership:
-    """Return the person's seat in a project. Raises Http404 for outsiders, PermissionDenied for too low a role.
+    """Return the person's membership in a project. Raises Http404 for outsiders, PermissionDenied for too low a role.
 
     A deleted project is there for nobody but those who may restore it: `deleted` asks for it.
     """
@@ -50,19 +50,19 @@ def get_membership(
     )
     if member is None or (member.project.is_deleted and not deleted):
         raise Http404
-    seat = Membership(member.project, account, member.role)
-    if not seat.is_at_least(at_least):
+    membership = Membership(member.project, account, member.role)
+    if not membership.is_at_least(at_least):
         raise PermissionDenied
-    return seat
+    return membership
 
 
 def get_client(
     request: HttpRequest, project_id: str, client_id: str, at_least: str = Role.VIEWER
 ) -> tuple[Membership, Client]:
-    """Return the seat, and a client of that project. Raises Http404, PermissionDenied."""
-    seat = get_membership(request, project_id, at_least)
-    client = Client.objects.filter(project=seat.project, client_id=client_id).first()
+    """Return the membership, and a client of that project. Raises Http404, PermissionDenied."""
+    membership = get_membership(request, project_id, at_least)
+    client = Client.objects.filter(project=membership.project, client_id=client_id).first()
     if client is None:
         raise Http404
-    client.project = seat.project
-    return seat, client
+    client.project = membership.project
+    return membership, client

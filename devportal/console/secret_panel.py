@@ -27,7 +27,9 @@ class SecretPanel:
     command: str = ""  # a shell command that tries it
 
 
-def show_client_secret(request: HttpRequest, seat: Membership, client: Client, raw: str, title: str) -> HttpResponse:
+def show_client_secret(
+    request: HttpRequest, membership: Membership, client: Client, raw: str, title: str
+) -> HttpResponse:
     """Answer with a client's new secret."""
     lines = {
         "ISSUER": f"{settings.AUTH_URL}/",
@@ -35,19 +37,19 @@ def show_client_secret(request: HttpRequest, seat: Membership, client: Client, r
         "CLIENT_SECRET": raw,
         "REDIRECT_URI": next((uri for uri in client.registered_redirect_uris if uri != playground_redirect_uri()), ""),
     }
-    done = reverse("console:quick_start", args=[seat.project.public_id, client.client_id])
+    done = reverse("console:quick_start", args=[membership.project.public_id, client.client_id])
     panel = SecretPanel(title, "client secret", raw, _env(lines), "client.env", done)
-    return render_secret_page(request, "console/secret_once.html", seat, client, panel=panel)
+    return render_secret_page(request, "console/secret_once.html", membership, client, panel=panel)
 
 
-def show_api_key(request: HttpRequest, seat: Membership, key: ApiKey, raw: str) -> HttpResponse:
+def show_api_key(request: HttpRequest, membership: Membership, key: ApiKey, raw: str) -> HttpResponse:
     """Answer with a new API key."""
-    done = reverse("console:keys", args=[seat.project.public_id])
+    done = reverse("console:keys", args=[membership.project.public_id])
     command = (
         f"""export API_KEY='{raw}'\ncurl -sS -H "Authorization: Bearer $API_KEY" {settings.BASE_URL}/v1/me; echo"""
     )
     panel = SecretPanel(f"{key.name} is created", "API key", raw, _env({"API_KEY": raw}), "api-key.env", done, command)
-    return render_secret_page(request, "console/secret_once.html", seat, panel=panel)
+    return render_secret_page(request, "console/secret_once.html", membership, panel=panel)
 
 
 def _env(lines: dict[str, str]) -> str:

@@ -47,13 +47,13 @@ def console_page(*methods: str) -> Callable[[View], View]:
 def render_page(
     request: HttpRequest,
     template: str,
-    seat: Membership | None = None,
+    membership: Membership | None = None,
     client: Client | None = None,
     status: int = 200,
     **context: Any,
 ) -> HttpResponse:
     """Render a page of the console, with the project and client of its navigation."""
-    frame = {"seat": seat, "project": seat.project if seat else None, "client": client}
+    frame = {"membership": membership, "project": membership.project if membership else None, "client": client}
     return render(request, template, frame | context, status=status)
 
 

@@ -115,21 +115,21 @@ def filter_by_person(
     return rows.filter(actor=accounts[who]) if who in accounts else rows
 
 
-def activity_entries(seat: Membership, events: Iterable[AuditEvent]) -> list[ActivityEntry]:
+def activity_entries(membership: Membership, events: Iterable[AuditEvent]) -> list[ActivityEntry]:
     """Return audit events as this member may read them; two SQL statements, for people and names."""
     rows = list(events)
-    names, insiders = _names(seat.project, rows), _insiders(seat.project, rows)
-    return [_line(seat, row, names, insiders) for row in rows]
+    names, insiders = _names(membership.project, rows), _insiders(membership.project, rows)
+    return [_line(membership, row, names, insiders) for row in rows]
 
 
-def _line(seat: Membership, row: AuditEvent, names: dict[str, str], insiders: set[int]) -> ActivityEntry:
+def _line(membership: Membership, row: AuditEvent, names: dict[str, str], insiders: set[int]) -> ActivityEntry:
     by_service = _is_by_service(row, insiders)
     return ActivityEntry(
         at=row.at,
         who=_who(row, by_service),
         said=_said(row, names),
         changes=_changes(row),
-        ip=(row.ip or "") if seat.is_owner and not by_service else "",
+        ip=(row.ip or "") if membership.is_owner and not by_service else "",
         request_id="" if by_service else row.request_id,
     )
 

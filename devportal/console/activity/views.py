@@ -12,17 +12,17 @@ from oidc.models import ProjectMember
 @console_page()
 def activity(request: HttpRequest, project_id: str) -> HttpResponse:
     """GET …/activity?kind=…&by=…: who did what, newest first."""
-    seat = get_membership(request, project_id)
+    membership = get_membership(request, project_id)
     kind, who = request.GET.get("kind", ""), request.GET.get("by", "")
-    members = list(ProjectMember.objects.filter(project=seat.project).select_related("account").order_by("pk"))
-    rows = trails.filter_by_person(trails.filter_by_category(trails.events_of(seat.project), kind), who, members)
+    members = list(ProjectMember.objects.filter(project=membership.project).select_related("account").order_by("pk"))
+    rows = trails.filter_by_person(trails.filter_by_category(trails.events_of(membership.project), kind), who, members)
     page = paginate(rows, request)
     return render_page(
         request,
         "console/activity.html",
-        seat,
+        membership,
         page=page,
-        lines=trails.activity_entries(seat, page.rows),
+        lines=trails.activity_entries(membership, page.rows),
         kinds=trails.CATEGORIES,
         members=members,
         kind=kind,

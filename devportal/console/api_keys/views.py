@@ -19,20 +19,20 @@ from oidc.projects.roles import Role, lock_for_change
 @console_page()
 def keys(request: HttpRequest, project_id: str) -> HttpResponse:
     """GET …/keys: all keys, revoked and expired ones included, never their values."""
-    seat = get_membership(request, project_id)
-    page = paginate(ApiKey.objects.filter(project=seat.project).select_related("owner"), request)
-    rows = [{"key": key, "may_revoke": key.state != "revoked" and _may_revoke(seat, key)} for key in page.rows]
-    return render_page(request, "console/keys.html", seat, page=page, rows=rows)
+    membership = get_membership(request, project_id)
+    page = paginate(ApiKey.objects.filter(project=membership.project).select_related("owner"), request)
+    rows = [{"key": key, "may_revoke": key.state != "revoked" and _may_revoke(membership, key)} for key in page.rows]
+    return render_page(request, "console/keys.html", membership, page=page, rows=rows)
 
 
 @console_page("GET", "HEAD", "POST")
 def key_new(request: HttpRequest, project_id: str) -> HttpResponse:
     """…/keys/new: the form; the response shows the new key, once."""
-    seat = get_membership(request, project_id, Role.DEVELOPER)
+    membership = get_membership(request, project_id, Role.DEVELOPER)
     form = NewKeyForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         try:
-            return _make(request, seat, form)
+            return _make(request, membership, form)
         except idempotency.AlreadyProcessed:
             text = "This form was sent before, and created a key then. It was shown once; no second one was created."
             messages.info(request, text)
@@ -41,40 +41,40 @@ def key_new(request: HttpRequest, project_id: str) -> HttpResponse:
             form.add_error(None, "No key was created: send the form once more.")
         except QuotaExceeded as too_many:
             form.add_error(None, str(too_many))
-    return render_page(request, "console/key_new.html", seat, form=form, once=idempotency.new_token())
+    return render_page(request, "console/key_new.html", membership, form=form, once=idempotency.new_token())
 
 
-def _make(request: HttpRequest, seat: Membership, form: NewKeyForm) -> HttpResponse:
+def _make(request: HttpRequest, membership: Membership, form: NewKeyForm) -> HttpResponse:
     given = form.cleaned_data
-    with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
+    with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
         sent = idempotency.consume_token(request)
         key, raw = create_key_for_member(
-            seat.project, seat.account, given["name"], given["permissions"], form.expires_at
+            membership.project, membership.account, given["name"], given["permissions"], form.expires_at
         )
         idempotency.record_result(sent, key.public_id)
-    return secret_panel.show_api_key(request, seat, key, raw)
+    return secret_panel.show_api_key(request, membership, key, raw)
 
 
 @console_page("GET", "HEAD", "POST")
 def key_revoke(request: HttpRequest, project_id: str, key_id: str) -> HttpResponse:
     """…/keys/<id>/revoke: confirmation, then revocation: of one's own key, or as an owner of anybody's."""
-    seat = get_membership(request, project_id)
-    key = ApiKey.objects.filter(project=seat.project, public_id=key_id).select_related("owner").first()
+    membership = get_membership(request, project_id)
+    key = ApiKey.objects.filter(project=membership.project, public_id=key_id).select_related("owner").first()
     if key is None:
         raise Http404
-    key.project = seat.project
-    if not _may_revoke(seat, key):
+    key.project = membership.project
+    if not _may_revoke(membership, key):
         raise PermissionDenied
     if request.method == "POST":
         with lock_for_change(
-            seat.project, seat.account, Role.VIEWER if key.owner_id == seat.account.pk else Role.OWNER
+            membership.project, membership.account, Role.VIEWER if key.owner_id == membership.account.pk else Role.OWNER
         ):
-            revoke_key(key, seat.account)
+            revoke_key(key, membership.account)
         messages.success(request, f"{key.name} is revoked. It is refused everywhere within 30 seconds.")
         return HttpResponseRedirect(reverse("console:keys", args=[project_id]))
-    return render_page(request, "console/key_revoke.html", seat, key=key)
+    return render_page(request, "console/key_revoke.html", membership, key=key)
 
 
-def _may_revoke(seat: Membership, key: ApiKey) -> bool:
+def _may_revoke(membership: Membership, key: ApiKey) -> bool:
     """Return whether the member may revoke the key: its owner whatever their role, and project owners."""
-    return seat.is_owner or key.owner_id == seat.account.pk
+    return membership.is_owner or key.owner_id == membership.account.pk

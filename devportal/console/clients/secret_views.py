@@ -20,17 +20,17 @@ MOST_ENDED = 20  # revoked secrets on the page
 @console_page()
 def client_secrets(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """GET …/secrets: live and recently revoked ones, never their values; for public clients why there are none."""
-    seat, client = get_client(request, project_id, client_id)
+    membership, client = get_client(request, project_id, client_id)
     rows = client.secrets.select_related("created_by").order_by("-pk")
     live = list(rows.filter(ended_at=None)[:MAX_LIVE_SECRETS])
     return render_page(
         request,
         "console/client_secrets.html",
-        seat,
+        membership,
         client,
         live=live,
         ended=rows.exclude(ended_at=None)[:MOST_ENDED],
-        may_add=seat.may_edit and client.has_secret and len(live) < MAX_LIVE_SECRETS,
+        may_add=membership.may_edit and client.has_secret and len(live) < MAX_LIVE_SECRETS,
         once=idempotency.new_token(),
     )
 
@@ -38,13 +38,13 @@ def client_secrets(request: HttpRequest, project_id: str, client_id: str) -> Htt
 @console_page("POST")
 def client_secret_new(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """POST …/secrets/new: shows the new secret, once; idempotent."""
-    seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     if not client.has_secret:
         return redirect_to_client(client, "client_secrets")
     try:
-        with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
+        with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
             sent = idempotency.consume_token(request)
-            row, raw = create_secret(client, seat.account)
+            row, raw = create_secret(client, membership.account)
             idempotency.record_result(sent, row.last_four)
     except idempotency.AlreadyProcessed as repeated:
         shown = f"the secret that ends in {repeated.made}" if repeated.made else "a secret"
@@ -57,14 +57,14 @@ def client_secret_new(request: HttpRequest, project_id: str, client_id: str) -> 
     except ValueError:  # the type was changed a moment ago
         pass
     else:
-        return secret_panel.show_client_secret(request, seat, client, raw, "The new secret")
+        return secret_panel.show_client_secret(request, membership, client, raw, "The new secret")
     return redirect_to_client(client, "client_secrets")
 
 
 @console_page("GET", "HEAD", "POST")
 def client_secret_end(request: HttpRequest, project_id: str, client_id: str, secret_id: int) -> HttpResponse:
     """…/secrets/<id>/end: confirmation, then revocation; a recently used one needs a checkbox as well."""
-    seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     live = list(client.secrets.filter(ended_at=None))
     secret = next((row for row in live if row.pk == secret_id), None)
     if secret is None:
@@ -76,14 +76,14 @@ def client_secret_end(request: HttpRequest, project_id: str, client_id: str, sec
     if request.method == "POST":
         is_unticked = must_tick and "understood" not in request.POST
         if not is_unticked:
-            with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
-                end_secret(secret, seat.account)
+            with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
+                end_secret(secret, membership.account)
             messages.success(request, f"The secret …{secret.last_four} is revoked.")
             return redirect_to_client(client, "client_secrets")
     return render_page(
         request,
         "console/client_secret_end.html",
-        seat,
+        membership,
         client,
         secret=secret,
         used_lately=used_lately,

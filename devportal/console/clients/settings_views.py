@@ -23,16 +23,16 @@ from oidc.projects.roles import Role, lock_for_change
 def client_settings(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """…/clients/<id>/: the settings form; `?add=` prefills a redirect URL without saving it."""
     at_least = Role.DEVELOPER if request.method == "POST" else Role.VIEWER
-    seat, client = get_client(request, project_id, client_id, at_least)
+    membership, client = get_client(request, project_id, client_id, at_least)
     if request.method != "POST":
         added = request.GET.get("add", "").strip()
-        return _settings(request, seat, client, ClientSettingsForm(client=client, added=added))
+        return _settings(request, membership, client, ClientSettingsForm(client=client, added=added))
     if MORE in request.POST:
-        return _settings(request, seat, client, ClientSettingsForm.with_more_rows(request.POST, client=client))
+        return _settings(request, membership, client, ClientSettingsForm.with_more_rows(request.POST, client=client))
     form = ClientSettingsForm(request.POST, client=client)
     if form.is_valid():
         try:
-            _update(client, seat, form.cleaned_data)
+            _update(client, membership, form.cleaned_data)
         except ValidationError as error:  # reviewed a moment ago
             form.add_error(None, error)
         except reviews.IllegalReviewStep as refused:  # sent a moment ago
@@ -40,39 +40,39 @@ def client_settings(request: HttpRequest, project_id: str, client_id: str) -> Ht
         else:
             messages.success(request, "Saved. Sign-in follows it from now on.")
             return redirect_to_client(client)
-    return _settings(request, seat, client, form)
+    return _settings(request, membership, client, form)
 
 
-def _update(client: Client, seat: Membership, given: dict[str, Any]) -> None:
+def _update(client: Client, membership: Membership, given: dict[str, Any]) -> None:
     name, addresses = given.get("name"), (given["redirect_uris"], given["post_logout_redirect_uris"])
-    with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
+    with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
         if name is not None and name.strip() != client.name:
             reviews.require_editable(client)
-        settings_of.update_client(client, seat.account, *addresses, name)
+        settings_of.update_client(client, membership.account, *addresses, name)
 
 
-def _settings(request: HttpRequest, seat: Membership, client: Client, form: ClientSettingsForm) -> HttpResponse:
-    return render_page(request, "console/client_settings.html", seat, client, form=form, tester=TesterForm())
+def _settings(request: HttpRequest, membership: Membership, client: Client, form: ClientSettingsForm) -> HttpResponse:
+    return render_page(request, "console/client_settings.html", membership, client, form=form, tester=TesterForm())
 
 
 @console_page("GET", "HEAD", "POST")
 def client_tester(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """…/tester: a dry run of a pasted authorization request, check by check."""
-    seat, client = get_client(request, project_id, client_id)
+    membership, client = get_client(request, project_id, client_id)
     form = TesterForm(request.POST) if request.method == "POST" else TesterForm()
     steps = check_request(client, form.cleaned_data["url"]) if form.is_valid() else []
     failed = next((step for step in steps if step.passed is False), None)
-    return render_page(request, "console/client_tester.html", seat, client, form=form, steps=steps, failed=failed)
+    return render_page(request, "console/client_tester.html", membership, client, form=form, steps=steps, failed=failed)
 
 
 @console_page("POST")
 def client_switch(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """POST …/switch with enabled=on or off."""
-    seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     wanted = request.POST.get("enabled", "")
     if wanted in ("on", "off"):
-        with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
-            settings_of.set_client_enabled(client, seat.account, wanted == "on")
+        with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
+            settings_of.set_client_enabled(client, membership.account, wanted == "on")
         messages.success(request, f"{client.name} is turned {wanted}. This takes effect everywhere within 30 seconds.")
     return redirect_to_client(client)
 
@@ -80,11 +80,11 @@ def client_switch(request: HttpRequest, project_id: str, client_id: str) -> Http
 @console_page("GET", "HEAD", "POST")
 def client_type(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """…/type: confirmation of the consequences, then the change of type."""
-    seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     form = ChangeTypeForm(request.POST if request.method == "POST" else None, client=client)
     if form.is_valid():
-        with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
-            change_type(client, form.cleaned_data["type"], seat.account)
+        with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
+            change_type(client, form.cleaned_data["type"], membership.account)
         text = f"{client.name} is another type now, and what it had as the old one has ended."
         messages.success(request, text + " Add a secret for it here." if client.has_secret else text)
         return redirect_to_client(client, "client_secrets" if client.has_secret else "client_settings")
@@ -92,7 +92,7 @@ def client_type(request: HttpRequest, project_id: str, client_id: str) -> HttpRe
     return render_page(
         request,
         "console/client_type.html",
-        seat,
+        membership,
         client,
         form=form,
         secrets=client.secrets.filter(ended_at=None).count(),
@@ -103,11 +103,11 @@ def client_type(request: HttpRequest, project_id: str, client_id: str) -> HttpRe
 @console_page("GET", "HEAD", "POST")
 def client_delete(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """…/delete: confirmation by typing the name, then the deletion."""
-    seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     form = confirm_by_name(request, client.name)
     if form.is_valid():
-        with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
-            settings_of.delete_client(client, seat.account)
+        with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
+            settings_of.delete_client(client, membership.account)
         messages.success(request, f"{client.name} is deleted.")
         return HttpResponseRedirect(reverse("console:clients", args=[project_id]))
-    return render_page(request, "console/client_delete.html", seat, client, form=form)
+    return render_page(request, "console/client_delete.html", membership, client, form=form)

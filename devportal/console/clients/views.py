@@ -23,68 +23,68 @@ LONGEST_SEARCH = 255
 @console_page()
 def clients(request: HttpRequest, project_id: str) -> HttpResponse:
     """GET …/clients: all of them, or those whose name or id begins with `q`."""
-    seat = get_membership(request, project_id)
+    membership = get_membership(request, project_id)
     wanted = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
-    rows = Client.objects.filter(project=seat.project)
+    rows = Client.objects.filter(project=membership.project)
     if wanted:
         rows = rows.filter(Q(name__istartswith=wanted) | Q(client_id__startswith=wanted))
-    return render_page(request, "console/clients.html", seat, page=paginate(rows, request), wanted=wanted)
+    return render_page(request, "console/clients.html", membership, page=paginate(rows, request), wanted=wanted)
 
 
 @console_page("GET", "HEAD", "POST")
 def client_new(request: HttpRequest, project_id: str) -> HttpResponse:
     """…/clients/new: the form; the response shows a web client's secret, once."""
-    seat = get_membership(request, project_id, Role.DEVELOPER)
+    membership = get_membership(request, project_id, Role.DEVELOPER)
     if request.method != "POST":
-        return _form(request, seat, NewClientForm())
+        return _form(request, membership, NewClientForm())
     if MORE in request.POST:
-        return _form(request, seat, NewClientForm.with_more_rows(request.POST))
+        return _form(request, membership, NewClientForm.with_more_rows(request.POST))
     form = NewClientForm(request.POST)
     if form.is_valid():
         try:
-            return _make(request, seat, form)
+            return _make(request, membership, form)
         except idempotency.AlreadyProcessed as repeated:
-            return _made_before(request, seat, repeated.made)
+            return _made_before(request, membership, repeated.made)
         except idempotency.MissingToken:
             form.add_error(None, "Nothing was created: send the form once more.")
         except QuotaExceeded as too_many:
             form.add_error(None, str(too_many))
         except ValidationError as error:
             form.add_error(None, error)
-    return _form(request, seat, form)
+    return _form(request, membership, form)
 
 
-def _form(request: HttpRequest, seat: Membership, form: NewClientForm) -> HttpResponse:
+def _form(request: HttpRequest, membership: Membership, form: NewClientForm) -> HttpResponse:
     return render_page(
-        request, "console/client_new.html", seat, form=form, kinds=CLIENT_TYPES, once=idempotency.new_token()
+        request, "console/client_new.html", membership, form=form, kinds=CLIENT_TYPES, once=idempotency.new_token()
     )
 
 
-def _make(request: HttpRequest, seat: Membership, form: NewClientForm) -> HttpResponse:
+def _make(request: HttpRequest, membership: Membership, form: NewClientForm) -> HttpResponse:
     given = form.cleaned_data
-    with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
+    with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
         sent = idempotency.consume_token(request)
         client = create_client(
-            seat.project,
-            seat.account,
+            membership.project,
+            membership.account,
             given["name"],
             given["type"],
             given["redirect_uris"],
             given["post_logout_redirect_uris"],
         )
-        raw = create_secret(client, seat.account)[1] if client.has_secret else None
+        raw = create_secret(client, membership.account)[1] if client.has_secret else None
         idempotency.record_result(sent, client.client_id)
     if raw is not None:
-        return secret_panel.show_client_secret(request, seat, client, raw, f"{client.name} is created")
+        return secret_panel.show_client_secret(request, membership, client, raw, f"{client.name} is created")
     messages.success(request, f"{client.name} is created. It has no secret: this is how it signs people in.")
     return redirect_to_client(client, "quick_start")
 
 
-def _made_before(request: HttpRequest, seat: Membership, client_id: str) -> HttpResponse:
+def _made_before(request: HttpRequest, membership: Membership, client_id: str) -> HttpResponse:
     """Redirect to the client that the first submission created; its secret is not shown again."""
-    client = Client.objects.filter(project=seat.project, client_id=client_id).first()
+    client = Client.objects.filter(project=membership.project, client_id=client_id).first()
     if client is None:
-        return HttpResponseRedirect(reverse("console:clients", args=[seat.project.public_id]))
+        return HttpResponseRedirect(reverse("console:clients", args=[membership.project.public_id]))
     text = "This form was sent before, and created this client then; no second one was created."
     if client.has_secret:
         text += " Its secret was shown once. If you did not keep it, end it and add another."

@@ -21,25 +21,25 @@ Selects = Sequence[tuple[str, str, Mapping[str, str]]]
 def render_log(
     request: HttpRequest,
     template: str,
-    seat: Membership,
+    membership: Membership,
     client: Client | None = None,
     *,
     rows: "QuerySet[Row]",
-    asked: LogFilters,
+    filters: LogFilters,
     selects: Selects,
     entries: "Callable[[Sequence[Row]], Sequence[Any]]",
     **context: Any,
 ) -> HttpResponse:
     """Render a page of those `rows` that match the filters; `entries` makes of them what the template shows."""
-    page = paginate(rows.filter(asked.where), request)
+    page = paginate(rows.filter(filters.where), request)
     return render_page(
         request,
         template,
-        seat,
+        membership,
         client,
         page=page,
         lines=entries(page.rows),
-        asked=asked,
-        selects=[(name, label, select_options(choices, asked.given[name])) for name, label, choices in selects],
+        filters=filters,
+        selects=[(name, label, select_options(choices, filters.given[name])) for name, label, choices in selects],
         **context,
     )

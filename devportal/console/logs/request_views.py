@@ -15,14 +15,14 @@ from devportal.console.shortcuts import console_page
 @console_page()
 def requests(request: HttpRequest, project_id: str) -> HttpResponse:
     """GET …/requests?status=…&code=…&path=…&who=…&request_id=…&from=…&to=…: newest first."""
-    seat = get_membership(request, project_id)
+    membership = get_membership(request, project_id)
     return render_log(
         request,
         "console/requests.html",
-        seat,
-        rows=RequestLog.objects.filter(project=seat.project),
-        asked=log.read_filters(request),
+        membership,
+        rows=RequestLog.objects.filter(project=membership.project),
+        filters=log.read_filters(request),
         selects=log.SELECTS,
-        entries=partial(log.request_log_entries, seat.project),
+        entries=partial(log.request_log_entries, membership.project),
         log_days=settings.REQUEST_LOG_DAYS,
     )

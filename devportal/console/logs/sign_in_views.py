@@ -15,14 +15,14 @@ from devportal.console.shortcuts import console_page
 @console_page()
 def sign_ins(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """GET …/sign-ins?outcome=…&endpoint=…&error=…&request_id=…&from=…&to=…: newest first."""
-    seat, client = get_client(request, project_id, client_id)
+    membership, client = get_client(request, project_id, client_id)
     return render_log(
         request,
         "console/sign_ins.html",
-        seat,
+        membership,
         client,
         rows=SignInEvent.objects.filter(client=client),
-        asked=log.read_filters(request),
+        filters=log.read_filters(request),
         selects=log.SELECTS,
         entries=partial(log.sign_in_log_entries, client),
         log_days=settings.SIGN_IN_LOG_DAYS,

@@ -11,10 +11,9 @@ from devportal.console.access import Membership, get_membership
 from devportal.console.members.forms import ROLE_CHOICES, InviteForm, RoleForm
 from devportal.console.shortcuts import console_page, render_page
 from oidc.models import ProjectInvitation, ProjectMember
-from oidc.projects import members as membership
 from oidc.projects.invitations import AlreadyMember, invitations_to_project, invite, withdraw
 from oidc.projects.locking import Gone
-from oidc.projects.members import LastOwner
+from oidc.projects.members import LastOwner, change_role, remove_member
 from oidc.projects.quotas import QuotaExceeded
 from oidc.projects.roles import Role
 
@@ -22,39 +21,39 @@ CHANGED = "This changed in the meantime; the page shows the current state."
 LAST_OWNER = "A project needs an owner. Make somebody else an owner first."
 
 
-def back(seat: Membership) -> HttpResponse:
+def back(membership: Membership) -> HttpResponse:
     """Redirect to the list of members."""
-    return HttpResponseRedirect(reverse("console:members", args=[seat.project.public_id]))
+    return HttpResponseRedirect(reverse("console:members", args=[membership.project.public_id]))
 
 
-def members_of(seat: Membership) -> list[ProjectMember]:
+def members_of(membership: Membership) -> list[ProjectMember]:
     """Return the members of a project; there are at most MEMBERS_PER_PROJECT."""
-    return list(ProjectMember.objects.filter(project=seat.project).select_related("account").order_by("pk"))
+    return list(ProjectMember.objects.filter(project=membership.project).select_related("account").order_by("pk"))
 
 
 @console_page("GET", "HEAD", "POST")
 def members(request: HttpRequest, project_id: str) -> HttpResponse:
     """…/members: everybody and the open invitations; for owners, a form to invite."""
-    seat = get_membership(request, project_id, Role.OWNER if request.method == "POST" else Role.VIEWER)
+    membership = get_membership(request, project_id, Role.OWNER if request.method == "POST" else Role.VIEWER)
     form = InviteForm(request.POST if request.method == "POST" else None)
-    if form.is_valid() and _invite(request, seat, form):
-        return back(seat)
+    if form.is_valid() and _invite(request, membership, form):
+        return back(membership)
     return render_page(
         request,
         "console/members.html",
-        seat,
+        membership,
         form=form,
         roles=ROLE_CHOICES,
-        members=members_of(seat),
-        invitations=invitations_to_project(seat.project) if seat.is_owner else [],
+        members=members_of(membership),
+        invitations=invitations_to_project(membership.project) if membership.is_owner else [],
     )
 
 
-def _invite(request: HttpRequest, seat: Membership, form: InviteForm) -> bool:
+def _invite(request: HttpRequest, membership: Membership, form: InviteForm) -> bool:
     """Send the invitation; return False, with an error in the form, if it is refused."""
     email, role = form.cleaned_data["email"], form.cleaned_data["role"]
     try:
-        invite(seat.project, email, role, seat.account)
+        invite(membership.project, email, role, membership.account)
     except AlreadyMember:
         form.add_error("email", f"{email} is a member already.")
     except QuotaExceeded as too_many:
@@ -70,20 +69,20 @@ def _invite(request: HttpRequest, seat: Membership, form: InviteForm) -> bool:
 @console_page("GET", "HEAD", "POST")
 def member(request: HttpRequest, project_id: str, member_id: int) -> HttpResponse:
     """…/members/<id>: another role, or removal; for owners."""
-    seat = get_membership(request, project_id, Role.OWNER)
-    row = _member(seat, member_id)
+    membership = get_membership(request, project_id, Role.OWNER)
+    row = _member(membership, member_id)
     form = RoleForm(request.POST if request.method == "POST" else None, initial={"role": row.role})
     if form.is_valid():
         role = form.cleaned_data["role"]
         done = f"{row.account.email} is now {'an' if role == Role.OWNER else 'a'} {role}."
-        if _do(request, lambda: membership.change_role(row, role, seat.account), done):
-            return back(seat)
+        if _do(request, lambda: change_role(row, role, membership.account), done):
+            return back(membership)
         return HttpResponseRedirect(request.path)
-    return render_page(request, "console/member.html", seat, form=form, roles=ROLE_CHOICES, member=row)
+    return render_page(request, "console/member.html", membership, form=form, roles=ROLE_CHOICES, member=row)
 
 
-def _member(seat: Membership, member_id: int) -> ProjectMember:
-    rows = ProjectMember.objects.filter(project=seat.project, pk=member_id).select_related("account", "project")
+def _member(membership: Membership, member_id: int) -> ProjectMember:
+    rows = ProjectMember.objects.filter(project=membership.project, pk=member_id).select_related("account", "project")
     row = rows.first()
     if row is None:
         raise Http404
@@ -110,16 +109,20 @@ def _do(request: HttpRequest, act: Callable[[], object], done: str) -> bool:
 @console_page("POST")
 def member_remove(request: HttpRequest, project_id: str, member_id: int) -> HttpResponse:
     """POST …/members/<id>/remove: remove a member."""
-    seat = get_membership(request, project_id, Role.OWNER)
-    row = _member(seat, member_id)
+    membership = get_membership(request, project_id, Role.OWNER)
+    row = _member(membership, member_id)
     done = f"{row.account.email} is removed, and their API keys here have ended. They may know secrets of web clients."
-    is_gone = _do(request, lambda: membership.remove_member(row, seat.account), done)
+    is_gone = _do(request, lambda: remove_member(row, membership.account), done)
     # After removing oneself the list is not accessible any more.
-    return HttpResponseRedirect(reverse("console:home")) if is_gone and row.account == seat.account else back(seat)
+    return (
+        HttpResponseRedirect(reverse("console:home"))
+        if is_gone and row.account == membership.account
+        else back(membership)
+    )
 
 
-def _invitation(seat: Membership, invitation_id: int) -> ProjectInvitation:
-    row = ProjectInvitation.objects.filter(project=seat.project, pk=invitation_id).first()
+def _invitation(membership: Membership, invitation_id: int) -> ProjectInvitation:
+    row = ProjectInvitation.objects.filter(project=membership.project, pk=invitation_id).first()
     if row is None:
         raise Http404
     return row
@@ -128,20 +131,20 @@ def _invitation(seat: Membership, invitation_id: int) -> ProjectInvitation:
 @console_page("POST")
 def invitation_renew(request: HttpRequest, project_id: str, invitation_id: int) -> HttpResponse:
     """POST …/invitations/<id>/renew: open it for another week; the mail goes out again, at most once an hour."""
-    seat = get_membership(request, project_id, Role.OWNER)
-    row = _invitation(seat, invitation_id)
+    membership = get_membership(request, project_id, Role.OWNER)
+    row = _invitation(membership, invitation_id)
     if row.ended_at is not None:
         messages.error(request, CHANGED)
-        return back(seat)
+        return back(membership)
     done = f"The invitation of {row.email} is renewed."
-    _do(request, lambda: invite(seat.project, row.email, row.role, seat.account), done)
-    return back(seat)
+    _do(request, lambda: invite(membership.project, row.email, row.role, membership.account), done)
+    return back(membership)
 
 
 @console_page("POST")
 def invitation_withdraw(request: HttpRequest, project_id: str, invitation_id: int) -> HttpResponse:
     """POST …/invitations/<id>/withdraw: withdraw an invitation."""
-    seat = get_membership(request, project_id, Role.OWNER)
-    row = _invitation(seat, invitation_id)
-    _do(request, lambda: withdraw(row, seat.account), f"The invitation of {row.email} is withdrawn.")
-    return back(seat)
+    membership = get_membership(request, project_id, Role.OWNER)
+    row = _invitation(membership, invitation_id)
+    _do(request, lambda: withdraw(row, membership.account), f"The invitation of {row.email} is withdrawn.")
+    return back(membership)

@@ -13,9 +13,9 @@ from oidc.models import Client
 @console_page()
 def people(request: HttpRequest, project_id: str) -> HttpResponse:
     """GET …/people: numbers for each client, and the trend; nobody is named."""
-    seat = get_membership(request, project_id)
-    page = paginate(annotate_people(Client.objects.filter(project=seat.project)), request)
+    membership = get_membership(request, project_id)
+    page = paginate(annotate_people(Client.objects.filter(project=membership.project)), request)
     apps = [counting.cap_usage(client) for client in page.rows]
     return render_page(
-        request, "console/people.html", seat, page=page, apps=apps, trend=counting.trend_chart(seat.project)
+        request, "console/people.html", membership, page=page, apps=apps, trend=counting.trend_chart(membership.project)
     )

@@ -35,17 +35,17 @@ LONGEST_SECRET = 200  # characters
 @console_page("GET", "HEAD")
 def playground(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """GET …/playground: the current run."""
-    seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
-    return _page(request, seat, client, sessions.find_run(request.session, seat.account, client))
+    membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    return _page(request, membership, client, sessions.find_run(request.session, membership.account, client))
 
 
 @console_page("POST")
 def playground_address(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """POST …/playground/address: register the playground's redirect URI on the client, or remove it."""
-    seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     try:
-        with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
-            flow.set_registered(client, seat.account, request.POST.get("wanted") == "yes")
+        with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
+            flow.set_registered(client, membership.account, request.POST.get("wanted") == "yes")
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
     return redirect_to_client(client, "playground")
@@ -54,13 +54,13 @@ def playground_address(request: HttpRequest, project_id: str, client_id: str) ->
 @console_page("POST")
 def playground_begin(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """POST …/playground/begin: create an authorization request."""
-    seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     if not flow.is_registered(client):
         messages.error(request, "Add the playground’s address to this client first.")  # noqa: RUF001  (an apostrophe)
         return redirect_to_client(client, "playground")
     prompt = request.POST.get("prompt", "")
     scope = " ".join(flow.choose_scopes(client, request.POST.getlist("scope")))
-    sessions.begin_run(request.session, seat.account, client, scope, prompt if prompt in flow.PROMPTS else "")
+    sessions.begin_run(request.session, membership.account, client, scope, prompt if prompt in flow.PROMPTS else "")
     return redirect_to_client(client, "playground")
 
 
@@ -68,29 +68,29 @@ def playground_begin(request: HttpRequest, project_id: str, client_id: str) -> H
 @console_page("POST")
 def playground_exchange(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """POST …/playground/exchange: exchange the code; the result is shown once."""
-    seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
-    run = sessions.find_run(request.session, seat.account, client)
+    membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    run = sessions.find_run(request.session, membership.account, client)
     if run is None or not run.code:
         return redirect_to_client(client, "playground")
     secret = request.POST.get("client_secret", "").strip()[:LONGEST_SECRET]
     if client.has_secret and not secret:
-        return _page(request, seat, client, run, secret_error="Enter a secret of this client.", status=400)
+        return _page(request, membership, client, run, secret_error="Enter a secret of this client.", status=400)
     try:
         # A second concurrent exchange would be a replay, and revoke the tokens of the first.
-        with lock_for_change(seat.project, seat.account, Role.DEVELOPER):
+        with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
             idempotency.consume_token(request)
     except (idempotency.AlreadyProcessed, idempotency.MissingToken):
         messages.info(request, "The code was exchanged already; the response is shown only once.")
         return redirect_to_client(client, "playground")
     result = flow.exchange_code(request.session, run, client, secret)
-    return _page(request, seat, client, run, result=result)
+    return _page(request, membership, client, run, result=result)
 
 
 @console_page("POST")
 def playground_end(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """POST …/playground/end: end the run and revoke its tokens."""
-    seat, client = get_client(request, project_id, client_id, Role.DEVELOPER)
-    sessions.end_run(request.session, seat.account)
+    membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    sessions.end_run(request.session, membership.account)
     messages.success(request, "The test has ended, and so have its tokens.")
     return redirect_to_client(client, "playground")
 
@@ -123,7 +123,7 @@ def _without_referrer(response: HttpResponse) -> HttpResponse:
 
 def _page(
     request: HttpRequest,
-    seat: Membership,
+    membership: Membership,
     client: Client,
     run: PlaygroundRun | None,
     result: flow.ExchangeResult | None = None,
@@ -150,4 +150,4 @@ def _page(
     if result is not None:
         context["exchange_help"] = TOKEN_HELP.get(result.exchange.error, (0, None))[1]
         context["calls"] = [(call, API_HELP.get(call.error)) for call in result.calls]
-    return render_page(request, "console/playground.html", seat, client, status=status, **(context | more))
+    return render_page(request, "console/playground.html", membership, client, status=status, **(context | more))

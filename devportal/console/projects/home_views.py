@@ -15,7 +15,7 @@ from oidc.projects.quotas import QuotaExceeded
 
 @console_page()
 def home(request: HttpRequest) -> HttpResponse:
-    """GET /console/: the projects, newest seat first; below them those that are deleted and can be restored."""
+    """GET /console/: the projects, newest membership first; below them those that are deleted and can be restored."""
     account = account_of(request)
     page = paginate(project_memberships(account), request)
     found = project_overviews(page.rows)

@@ -19,19 +19,19 @@ class OnboardingStep:
     url: str = ""
 
 
-def onboarding_steps(seat: Membership, facts: ProjectCounts, client: Client | None) -> list[OnboardingStep]:
+def onboarding_steps(membership: Membership, facts: ProjectCounts, client: Client | None) -> list[OnboardingStep]:
     """Return the steps of one project, in their order; `client` is the newest of its clients."""
 
     def at(page: str) -> str:
         """Return the URL of a page of the client, "" without a client."""
-        return reverse(f"console:{page}", args=[seat.project.public_id, client.client_id]) if client else ""
+        return reverse(f"console:{page}", args=[membership.project.public_id, client.client_id]) if client else ""
 
     return [
         OnboardingStep(
             "Create a client",
             "An app of yours: a web site, a page in the browser, or an app for phones and computers.",
             facts.clients > 0,
-            reverse("console:client_new", args=[seat.project.public_id]) if seat.may_edit else "",
+            reverse("console:client_new", args=[membership.project.public_id]) if membership.may_edit else "",
         ),
         OnboardingStep(
             "Sign the first person in",
@@ -43,7 +43,7 @@ def onboarding_steps(seat: Membership, facts: ProjectCounts, client: Client | No
             "Call the API",
             "With the access token of that person, or with an API key of your own.",
             facts.first_call_at is not None,
-            reverse("console:keys", args=[seat.project.public_id]),
+            reverse("console:keys", args=[membership.project.public_id]),
         ),
         OnboardingStep(
             "Submit it for review",

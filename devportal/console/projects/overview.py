@@ -145,20 +145,20 @@ def project_memberships(account: Account) -> "Any":
 
 def project_overviews(seats: Sequence[ProjectMember]) -> list[ProjectOverview]:
     """Return the cards of these memberships' projects, in three SQL statements."""
-    live = [seat.project_id for seat in seats if not seat.project.is_deleted]
+    live = [membership.project_id for membership in seats if not membership.project.is_deleted]
     facts, calls = _facts(live), _calls(live)
     full: dict[int, list[CapUsage]] = {}
     for app in near_cap(live):
         full.setdefault(app.client.project_id, []).append(app)
     return [
         ProjectOverview(
-            project=seat.project,
-            role=seat.role,
-            facts=facts.get(seat.project_id, ProjectCounts()),
-            calls=calls.get(seat.project_id, CallStatistics()),
-            nearly_full=full.get(seat.project_id, []),
+            project=membership.project,
+            role=membership.role,
+            facts=facts.get(membership.project_id, ProjectCounts()),
+            calls=calls.get(membership.project_id, CallStatistics()),
+            nearly_full=full.get(membership.project_id, []),
         )
-        for seat in seats
+        for membership in seats
     ]
 
 

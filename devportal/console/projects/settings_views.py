@@ -25,31 +25,35 @@ def _to_home() -> HttpResponse:
 @console_page("GET", "HEAD", "POST")
 def project_settings(request: HttpRequest, project_id: str) -> HttpResponse:
     """…/settings: the project's settings; owners can rename it here, and find the links to transfer and delete."""
-    seat = get_membership(request, project_id, Role.OWNER if request.method == "POST" else Role.VIEWER)
-    form = ProjectNameForm(request.POST if request.method == "POST" else None, initial={"name": seat.project.name})
+    membership = get_membership(request, project_id, Role.OWNER if request.method == "POST" else Role.VIEWER)
+    form = ProjectNameForm(
+        request.POST if request.method == "POST" else None, initial={"name": membership.project.name}
+    )
     if form.is_valid():
         try:
-            with lock_for_change(seat.project, seat.account, Role.OWNER):
-                lifecycle.rename_project(seat.project, form.cleaned_data["name"], seat.account)
+            with lock_for_change(membership.project, membership.account, Role.OWNER):
+                lifecycle.rename_project(membership.project, form.cleaned_data["name"], membership.account)
         except ValidationError as error:
             form.add_error("name", error)
         else:
             messages.success(request, "The name is saved.")
             return HttpResponseRedirect(request.path)
     days = settings.PROJECT_RESTORE_DAYS
-    return render_page(request, "console/project_settings.html", seat, form=form, restore_days=days)
+    return render_page(request, "console/project_settings.html", membership, form=form, restore_days=days)
 
 
 @console_page("GET", "HEAD", "POST")
 def project_transfer(request: HttpRequest, project_id: str) -> HttpResponse:
     """…/transfer: transfer ownership to another member, and become a developer."""
-    seat = get_membership(request, project_id, Role.OWNER)
-    others = [one for one in members_of(seat) if one.account_id != seat.account.pk and one.account.is_active]
+    membership = get_membership(request, project_id, Role.OWNER)
+    others = [
+        one for one in members_of(membership) if one.account_id != membership.account.pk and one.account.is_active
+    ]
     form = TransferForm(request.POST if request.method == "POST" else None, members=others)
     if form.is_valid():
         to = form.chosen()
         try:
-            members.transfer_ownership(seat.project, to, seat.account)
+            members.transfer_ownership(membership.project, to, membership.account)
         except QuotaExceeded as too_many:
             form.add_error("to", str(too_many))
         except Gone:
@@ -57,38 +61,38 @@ def project_transfer(request: HttpRequest, project_id: str) -> HttpResponse:
         else:
             messages.success(request, f"{to.account.email} is now an owner, and you are a developer.")
             return HttpResponseRedirect(reverse("console:members", args=[project_id]))
-    return render_page(request, "console/project_transfer.html", seat, form=form, others=others)
+    return render_page(request, "console/project_transfer.html", membership, form=form, others=others)
 
 
 @console_page("GET", "HEAD", "POST")
 def project_leave(request: HttpRequest, project_id: str) -> HttpResponse:
     """…/leave: confirmation, then leaving."""
-    seat = get_membership(request, project_id)
+    membership = get_membership(request, project_id)
     if request.method == "POST":
         try:
-            members.leave_project(seat.project, seat.account)
+            members.leave_project(membership.project, membership.account)
         except LastOwner:
             messages.error(request, LAST_OWNER)
             return HttpResponseRedirect(request.path)
         except Gone:
             pass
         else:
-            messages.success(request, f"You have left {seat.project.name}.")
+            messages.success(request, f"You have left {membership.project.name}.")
         return _to_home()
-    owners = [one for one in members_of(seat) if one.role == Role.OWNER and one.account.is_active]
-    is_last = seat.is_owner and len(owners) == 1
-    return render_page(request, "console/project_leave.html", seat, is_last_owner=is_last)
+    owners = [one for one in members_of(membership) if one.role == Role.OWNER and one.account.is_active]
+    is_last = membership.is_owner and len(owners) == 1
+    return render_page(request, "console/project_leave.html", membership, is_last_owner=is_last)
 
 
 @console_page("GET", "HEAD", "POST")
 def project_delete(request: HttpRequest, project_id: str) -> HttpResponse:
     """…/delete: confirmation, then deletion."""
-    seat = get_membership(request, project_id, Role.OWNER)
-    name = seat.project.name
+    membership = get_membership(request, project_id, Role.OWNER)
+    name = membership.project.name
     form = confirm_by_name(request, name)
     if form.is_valid():
         try:
-            lifecycle.delete_project(seat.project, seat.account)
+            lifecycle.delete_project(membership.project, membership.account)
         except Gone:
             messages.error(request, CHANGED)
         else:
@@ -96,26 +100,26 @@ def project_delete(request: HttpRequest, project_id: str) -> HttpResponse:
             messages.success(request, f"{name} is deleted. Its owners can restore it here for {days} days.")
         return _to_home()
     days = settings.PROJECT_RESTORE_DAYS
-    return render_page(request, "console/project_delete.html", seat, form=form, restore_days=days)
+    return render_page(request, "console/project_delete.html", membership, form=form, restore_days=days)
 
 
 @console_page("POST")
 def project_restore(request: HttpRequest, project_id: str) -> HttpResponse:
     """POST …/restore: restore a deleted project, for its owners."""
-    seat = get_membership(request, project_id, deleted=True)
-    if not seat.is_owner:
+    membership = get_membership(request, project_id, deleted=True)
+    if not membership.is_owner:
         # Only owners can access a deleted project.
-        raise Http404 if seat.project.is_deleted else PermissionDenied
-    if not seat.project.is_deleted:
+        raise Http404 if membership.project.is_deleted else PermissionDenied
+    if not membership.project.is_deleted:
         return HttpResponseRedirect(reverse("console:project", args=[project_id]))
     try:
-        lifecycle.restore_project(seat.project, seat.account)
+        lifecycle.restore_project(membership.project, membership.account)
     except QuotaExceeded as too_many:
         messages.error(request, str(too_many))
     except Gone:
         messages.error(request, CHANGED)
     else:
-        name = seat.project.name
+        name = membership.project.name
         messages.success(request, f"{name} is restored. Create new secrets and API keys: the old ones stay revoked.")
         return HttpResponseRedirect(reverse("console:project", args=[project_id]))
     return _to_home()

@@ -55,18 +55,18 @@ def _make(request: HttpRequest, account: Account, name: str) -> str:
 @console_page()
 def project(request: HttpRequest, project_id: str) -> HttpResponse:
     """GET …/p/<id>/: checklist, figures and warnings of a project."""
-    seat = get_membership(request, project_id)
-    member = ProjectMember(project=seat.project, account=seat.account, role=seat.role)
+    membership = get_membership(request, project_id)
+    member = ProjectMember(project=membership.project, account=membership.account, role=membership.role)
     (found,) = overview.project_overviews([member])
-    clients = list(Client.objects.filter(project=seat.project).order_by("-pk")[:FEW])
-    steps = onboarding_steps(seat, found.facts, clients[0] if clients else None)
+    clients = list(Client.objects.filter(project=membership.project).order_by("-pk")[:FEW])
+    steps = onboarding_steps(membership, found.facts, clients[0] if clients else None)
     return render_page(
         request,
         "console/project.html",
-        seat,
+        membership,
         overview=found,
         checklist=steps,
         is_begun=is_complete(steps),
         clients=clients,
-        lines=feed.activity_entries(seat, feed.events_of(seat.project)[:FEW]),
+        lines=feed.activity_entries(membership, feed.events_of(membership.project)[:FEW]),
     )

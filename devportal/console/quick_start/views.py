@@ -12,7 +12,7 @@ from devportal.console.shortcuts import console_page, render_page
 @console_page("GET", "HEAD")
 def quick_start(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """GET …/quick-start?language=…: the steps, in one language."""
-    seat, client = get_client(request, project_id, client_id)
+    membership, client = get_client(request, project_id, client_id)
     app = snippets.app_for(client)
     language = snippets.chosen_language(request.GET.get("language", ""), client.type)
     context: dict[str, Any] = {
@@ -23,4 +23,4 @@ def quick_start(request: HttpRequest, project_id: str, client_id: str) -> HttpRe
         "is_registered": client.redirect_uri_allowed(app.redirect_uri),
         "lacks_secret": client.has_secret and not client.secrets.filter(ended_at=None).exists(),
     }
-    return render_page(request, "console/quick_start.html", seat, client, **context)
+    return render_page(request, "console/quick_start.html", membership, client, **context)

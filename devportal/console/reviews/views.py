@@ -34,14 +34,14 @@ UNWELCOME = (
 def review(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """…/review: draft, checklist, preview and timeline of a review; each form names its step."""
     at_least = Role.DEVELOPER if request.method == "POST" else Role.VIEWER
-    seat, client = get_client(request, project_id, client_id, at_least)
+    membership, client = get_client(request, project_id, client_id, at_least)
     if request.method != "POST":
-        return _page(request, seat, client)
+        return _page(request, membership, client)
     take = STEPS.get(request.POST.get("step", ""))
     if take is None:
         return redirect_to_client(client, "review")
     try:
-        return take(request, seat, client)
+        return take(request, membership, client)
     except (reviews.IllegalReviewStep, reviews.ReviewNotAllowed) as refused:
         messages.error(request, str(refused))
         return redirect_to_client(client, "review")
@@ -49,7 +49,7 @@ def review(request: HttpRequest, project_id: str, client_id: str) -> HttpRespons
 
 def _page(
     request: HttpRequest,
-    seat: Membership,
+    membership: Membership,
     client: Client,
     form: BrandingForm | None = None,
     answer: AnswerForm | None = None,
@@ -62,16 +62,16 @@ def _page(
     return render_page(
         request,
         "console/review.html",
-        seat,
+        membership,
         client,
         review=under_way,
-        may_edit=seat.may_edit and not (under_way and under_way.is_frozen),
+        may_edit=membership.may_edit and not (under_way and under_way.is_frozen),
         asked=asked,
         logo=logos.logo_path(client, asked["logo"]),
         form=form,
         answer=answer or AnswerForm(),
         items=reviews.submission_requirements(client, asked),
-        previews=consent_preview.consent_previews(client, seen, seat.account),
+        previews=consent_preview.consent_previews(client, seen, membership.account),
         entries=entries,
         answers=_answers(under_way, [entry for entry, _ in entries]),
     )
@@ -91,28 +91,28 @@ def _answers(under_way: AppReview | None, entries: list[ReviewEntry]) -> list[tu
 # --- The steps ---
 
 
-def _developing(seat: Membership) -> AbstractContextManager[ProjectMember]:
+def _developing(membership: Membership) -> AbstractContextManager[ProjectMember]:
     """Lock the project for a developer's step, before the review locks the client."""
-    return lock_for_change(seat.project, seat.account, Role.DEVELOPER)
+    return lock_for_change(membership.project, membership.account, Role.DEVELOPER)
 
 
-def _save(request: HttpRequest, seat: Membership, client: Client) -> HttpResponse:
+def _save(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
     form = BrandingForm(request.POST, request.FILES, snapshot=reviews.working_snapshot(client))
     if form.is_valid():
         try:
-            with _developing(seat):
-                reviews.save_submission(client, seat.account, **form.changes)
+            with _developing(membership):
+                reviews.save_submission(client, membership.account, **form.changes)
         except ValidationError as error:
             form.add_error(None, error)
         else:
-            return _saved(request, seat, client, form)
-    return _page(request, seat, client, form)
+            return _saved(request, membership, client, form)
+    return _page(request, membership, client, form)
 
 
-def _saved(request: HttpRequest, seat: Membership, client: Client, form: BrandingForm) -> HttpResponse:
+def _saved(request: HttpRequest, membership: Membership, client: Client, form: BrandingForm) -> HttpResponse:
     if request.POST.get("step") == "send":
-        with _developing(seat):
-            reviews.send_submission(client, seat.account, form.cleaned_data["note"])
+        with _developing(membership):
+            reviews.send_submission(client, membership.account, form.cleaned_data["note"])
         messages.success(request, "Submitted for review. You get a mail when the reviewers answer.")
     elif client.is_verified:
         messages.success(request, "Saved as a draft. People see the approved values until the draft is approved.")
@@ -121,30 +121,30 @@ def _saved(request: HttpRequest, seat: Membership, client: Client, form: Brandin
     return redirect_to_client(client, "review")
 
 
-def _preview(request: HttpRequest, seat: Membership, client: Client) -> HttpResponse:
-    return _page(request, seat, client, BrandingForm(request.POST, snapshot=reviews.working_snapshot(client)))
+def _preview(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
+    return _page(request, membership, client, BrandingForm(request.POST, snapshot=reviews.working_snapshot(client)))
 
 
-def _start_over(request: HttpRequest, seat: Membership, client: Client) -> HttpResponse:
-    with _developing(seat):
-        reviews.start_over(client, seat.account)
+def _start_over(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
+    with _developing(membership):
+        reviews.start_over(client, membership.account)
     messages.success(request, "The changes since the last approval are discarded.")
     return redirect_to_client(client, "review")
 
 
-def _withdraw(request: HttpRequest, seat: Membership, client: Client) -> HttpResponse:
-    with _developing(seat):
-        reviews.withdraw(_under_way(client), seat.account)
+def _withdraw(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
+    with _developing(membership):
+        reviews.withdraw(_under_way(client), membership.account)
     messages.success(request, "Withdrawn. You can edit it now, and submit it again.")
     return redirect_to_client(client, "review")
 
 
-def _answer(request: HttpRequest, seat: Membership, client: Client) -> HttpResponse:
+def _answer(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
     form = AnswerForm(request.POST)
     if not form.is_valid():
-        return _page(request, seat, client, answer=form)
-    with _developing(seat):
-        reviews.answer(_under_way(client), seat.account, form.cleaned_data["text"])
+        return _page(request, membership, client, answer=form)
+    with _developing(membership):
+        reviews.answer(_under_way(client), membership.account, form.cleaned_data["text"])
     messages.success(request, "Your answer is sent.")
     return redirect_to_client(client, "review")
 

@@ -32,21 +32,21 @@ class _Echo:
         return text
 
 
-def csv_lines(project: Project, asked: UsageQuery) -> Iterator[str]:
+def csv_lines(project: Project, query: UsageQuery) -> Iterator[str]:
     """Yield the lines of the file: one per kind of call and unit of time."""
-    since, until = asked.bounds()
+    since, until = query.bounds()
     clients = dict(Client.objects.filter(project=project).values_list("client_id", "name"))
     keys = dict(ApiKey.objects.filter(project=project).values_list("public_id", "name"))
     writer: Any = csv.writer(_Echo())
-    yield writer.writerow([f"{asked.span.unit}_utc", *_HEADER, *LATENCY_FIELDS])
-    for start, row in store.iterate_rows(project, since, until, asked.span.unit, **asked.only):
+    yield writer.writerow([f"{query.span.unit}_utc", *_HEADER, *LATENCY_FIELDS])
+    for start, row in store.iterate_rows(project, since, until, query.span.unit, **query.only):
         who = (row.client, clients.get(row.client, ""), row.credential, keys.get(row.credential, ""))
         latencies = (getattr(row, name) for name in LATENCY_FIELDS)
         texts = (row.endpoint, str(row.status), row.code, *who)
         yield writer.writerow([iso_time(start), *map(escape_cell, texts), row.count, *latencies])
 
 
-def file_name(project: Project, asked: UsageQuery) -> str:
+def file_name(project: Project, query: UsageQuery) -> str:
     """Return the file name, with project, time range and end."""
-    _, until = asked.bounds()
-    return f"usage-{project.public_id}-{asked.span.name}-until-{until:%Y%m%dT%H%MZ}.csv"
+    _, until = query.bounds()
+    return f"usage-{project.public_id}-{query.span.name}-until-{until:%Y%m%dT%H%MZ}.csv"

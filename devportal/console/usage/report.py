@@ -60,7 +60,7 @@ class UsageRow:
 class UsageReport:
     """All that the page shows."""
 
-    asked: UsageQuery
+    query: UsageQuery
     since: datetime
     until: datetime
     chart: BarChart
@@ -95,22 +95,22 @@ def format_quantile(latencies: Sequence[int], hundredth: int) -> str:
     return f"> {LATENCY_EDGES_MS[-1]:,} ms"
 
 
-def usage_report(project: Project, asked: UsageQuery) -> UsageReport:
+def usage_report(project: Project, query: UsageQuery) -> UsageReport:
     """Return the report of a project's usage page."""
-    since, until = asked.bounds()
-    kinds = store.series(project, since, until, "endpoint", "status", "code", **asked.only)
-    chart = _chart(project, asked, since, until)
-    callers = store.by_caller(project, since, until, **asked.only)
+    since, until = query.bounds()
+    kinds = store.series(project, since, until, "endpoint", "status", "code", **query.only)
+    chart = _chart(project, query, since, until)
+    callers = store.by_caller(project, since, until, **query.only)
     return UsageReport(
-        asked,
+        query,
         since,
         until,
         chart,
-        _limit_text(asked.span, chart),
+        _limit_text(query.span, chart),
         _line("", kinds),
-        _endpoints(kinds, asked),
-        _clients(project, asked, [row for row in callers if row["client"]][:MAX_ROWS]),
-        _keys(project, asked, [row for row in callers if row["credential"]][:MAX_ROWS]),
+        _endpoints(kinds, query),
+        _clients(project, query, [row for row in callers if row["client"]][:MAX_ROWS]),
+        _keys(project, query, [row for row in callers if row["credential"]][:MAX_ROWS]),
         _codes(kinds),
     )
 
@@ -118,12 +118,12 @@ def usage_report(project: Project, asked: UsageQuery) -> UsageReport:
 # --- The chart ---
 
 
-def _chart(project: Project, asked: UsageQuery, since: datetime, until: datetime) -> BarChart:
-    span = asked.span
+def _chart(project: Project, query: UsageQuery, since: datetime, until: datetime) -> BarChart:
+    span = query.span
     now = clock.now()
     starts = [start for place in range(span.bars) if (start := since + place * span.step) <= now]
     values = [[0] * len(starts) for _ in STATUS_CLASSES]
-    for row in store.series(project, since, until, span.unit, "status", **asked.only):
+    for row in store.series(project, since, until, span.unit, "status", **query.only):
         place = (row[span.unit] - since) // span.step
         if place < len(starts):
             values[status_class(row["status"])][place] += row["total_count"]
@@ -166,10 +166,10 @@ def _path(endpoint: str) -> str:
     return "No such endpoint" if endpoint == UNKNOWN_ENDPOINT else f"/v1/{endpoint}"
 
 
-def _endpoints(kinds: Sequence[Mapping[str, Any]], asked: UsageQuery) -> list[UsageRow]:
+def _endpoints(kinds: Sequence[Mapping[str, Any]], query: UsageQuery) -> list[UsageRow]:
     names = {kind["endpoint"] for kind in kinds}
     lines = [
-        _line(_path(name), (kind for kind in kinds if kind["endpoint"] == name), asked.address(endpoint=name))
+        _line(_path(name), (kind for kind in kinds if kind["endpoint"] == name), query.address(endpoint=name))
         for name in sorted(names)
     ]
     return sorted(lines, key=lambda line: -line.calls)
@@ -182,7 +182,7 @@ def _codes(kinds: Sequence[Mapping[str, Any]]) -> list[UsageRow]:
     return sorted(lines, key=lambda line: -line.calls)
 
 
-def _clients(project: Project, asked: UsageQuery, rows: Sequence[Mapping[str, Any]]) -> list[UsageRow]:
+def _clients(project: Project, query: UsageQuery, rows: Sequence[Mapping[str, Any]]) -> list[UsageRow]:
     names = Client.objects.filter(project=project, client_id__in=[row["client"] for row in rows])
     known = dict(names.values_list("client_id", "name"))
     return [
@@ -191,7 +191,7 @@ def _clients(project: Project, asked: UsageQuery, rows: Sequence[Mapping[str, An
             row["total_count"],
             row["errors"],
             _latencies(row),
-            narrow=asked.address(client=row["client"]),
+            narrow=query.address(client=row["client"]),
             page=row["client"] if row["client"] in known else "",
             note=row["client"],
         )
@@ -199,7 +199,7 @@ def _clients(project: Project, asked: UsageQuery, rows: Sequence[Mapping[str, An
     ]
 
 
-def _keys(project: Project, asked: UsageQuery, rows: Sequence[Mapping[str, Any]]) -> list[UsageRow]:
+def _keys(project: Project, query: UsageQuery, rows: Sequence[Mapping[str, Any]]) -> list[UsageRow]:
     names = ApiKey.objects.filter(project=project, public_id__in=[row["credential"] for row in rows])
     known = {key.public_id: key for key in names}
     return [
@@ -208,7 +208,7 @@ def _keys(project: Project, asked: UsageQuery, rows: Sequence[Mapping[str, Any]]
             row["total_count"],
             row["errors"],
             _latencies(row),
-            narrow=asked.address(key=key_id),
+            narrow=query.address(key=key_id),
             note=known[key_id].masked if key_id in known else key_id,
         )
         for row in rows
@@ -216,25 +216,25 @@ def _keys(project: Project, asked: UsageQuery, rows: Sequence[Mapping[str, Any]]
     ]
 
 
-def range_choices(asked: UsageQuery) -> list[dict[str, Any]]:
+def range_choices(query: UsageQuery) -> list[dict[str, Any]]:
     """Return the time ranges to choose from."""
     return [
-        {"label": span.label, "address": asked.address(range=span.name), "is_current": span is asked.span}
+        {"label": span.label, "address": query.address(range=span.name), "is_current": span is query.span}
         for span in TIME_RANGES
     ]
 
 
-def active_filters(asked: UsageQuery, report: UsageReport) -> list[dict[str, str]]:
+def active_filters(query: UsageQuery, report: UsageReport) -> list[dict[str, str]]:
     """Return the active filters, each with the URL without it."""
-    client = report.clients[0].name if asked.client and report.clients else asked.client
-    key = report.keys[0].name if asked.key and report.keys else asked.key
+    client = report.clients[0].name if query.client and report.clients else query.client
+    key = report.keys[0].name if query.key and report.keys else query.key
     given = (
-        ("endpoint", "Endpoint", asked.endpoint and _path(asked.endpoint)),
+        ("endpoint", "Endpoint", query.endpoint and _path(query.endpoint)),
         ("client", "Client", client),
         ("key", "Key", key),
     )
     return [
-        {"label": label, "value": value, "without": asked.address(**{name: ""})}
+        {"label": label, "value": value, "without": query.address(**{name: ""})}
         for name, label, value in given
         if value
     ]

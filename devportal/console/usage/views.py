@@ -13,17 +13,17 @@ from devportal.console.usage.query import UsageQuery
 @console_page()
 def usage(request: HttpRequest, project_id: str) -> HttpResponseBase:
     """GET …/usage?range=…&endpoint=…&client=…&key=…: chart and tables."""
-    seat = get_membership(request, project_id)
-    asked = UsageQuery.of(request)
-    found = report.usage_report(seat.project, asked)
+    membership = get_membership(request, project_id)
+    query = UsageQuery.of(request)
+    found = report.usage_report(membership.project, query)
     return render_page(
         request,
         "console/usage.html",
-        seat,
+        membership,
         report=found,
-        chips=report.active_filters(asked, found),
-        asked=asked,
-        ranges=report.range_choices(asked),
+        chips=report.active_filters(query, found),
+        query=query,
+        ranges=report.range_choices(query),
         usage_days=settings.USAGE_DAYS,
         most_rows=report.MAX_ROWS,
     )
@@ -32,8 +32,10 @@ def usage(request: HttpRequest, project_id: str) -> HttpResponseBase:
 @console_page()
 def usage_csv(request: HttpRequest, project_id: str) -> HttpResponseBase:
     """GET …/usage.csv with the same filters."""
-    seat = get_membership(request, project_id)
-    asked = UsageQuery.of(request)
-    response = StreamingHttpResponse(csv_export.csv_lines(seat.project, asked), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{csv_export.file_name(seat.project, asked)}"'
+    membership = get_membership(request, project_id)
+    query = UsageQuery.of(request)
+    response = StreamingHttpResponse(
+        csv_export.csv_lines(membership.project, query), content_type="text/csv; charset=utf-8"
+    )
+    response["Content-Disposition"] = f'attachment; filename="{csv_export.file_name(membership.project, query)}"'
     return response
