@@ -46,9 +46,9 @@ SETTINGS = {
 ROTATOR = """
 import sys, django
 django.setup()
-from oidc import keys
+from oidc.signing_keys import rotation
 for line in sys.stdin:
-    print(keys.rotate(), flush=True)
+    print(rotation.rotate(), flush=True)
 """
 
 
