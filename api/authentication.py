@@ -1,7 +1,6 @@
 """Authentication of `/v1`: a bearer credential becomes a Caller, in one SQL statement, or a documented error."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import DatabaseError
 from django.db.models import QuerySet
@@ -42,8 +41,7 @@ _READ_KEY = PreparedQuery(["public_id"], _keys)
 _SUSPENDED = "The project is suspended. Its owner can ask the service why."
 
 
-@dataclass(frozen=True)
-class Caller:
+class Caller(NamedTuple):
     """An authenticated call: the person, their subject in the project, and the scopes of the credential.
 
     `key` or `client` is the caller for limits and usage: the public id of an API key, or a client id; the other is "".

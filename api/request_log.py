@@ -1,5 +1,6 @@
 """The request log: one row per call, queued and stored with the usage counts (api/usage/recording.py)."""
 
+import functools
 import re
 from typing import Any
 
@@ -18,6 +19,7 @@ def mask_subject(sub: str) -> str:
     return f"{sub[:4]}…{sub[-4:]}" if len(sub) >= 16 else "…" if sub else ""
 
 
+@functools.lru_cache(maxsize=256)
 def redact_path(path: str) -> str:
     """Return an unknown path for the log: parts that could be a credential or an id become `…`."""
     parts = path.split("/", 10)[:10]

@@ -4,6 +4,7 @@ Each policy is declared on the view, as Django REST framework has it: who calls 
 (api/throttling.py), with which scopes (api/permissions.py). What it raises becomes an answer in api/errors.py.
 """
 
+import functools
 import hashlib
 import json
 import time
@@ -48,6 +49,11 @@ class JSONNegotiation(BaseContentNegotiation):
     ) -> tuple[BaseRenderer, str]:
         renderer = next(iter(renderers))
         return renderer, renderer.media_type
+
+
+@functools.lru_cache(maxsize=64)
+def _instances(classes: tuple[type[Any], ...]) -> list[Any]:
+    return [each() for each in classes]
 
 
 class Endpoint(APIView):
@@ -146,6 +152,14 @@ class Endpoint(APIView):
         if request.method not in errors.METHODS:
             raise errors.wrong_method()
 
+    def get_authenticators(self) -> list[BaseAuthentication]:
+        """Return the authentication classes' instances, which keep nothing of a call."""
+        return _instances(tuple(self.authentication_classes))
+
+    def get_permissions(self) -> list[BasePermission]:
+        """Return the permission classes' instances, which keep nothing of a call."""
+        return _instances(tuple(self.permission_classes))
+
     def get_throttles(self) -> list[BaseThrottle]:
         """Keep the throttles of this call: the answer tells what they counted."""
         self.throttles = super().get_throttles()
@@ -198,8 +212,9 @@ class MeView(Endpoint):
     @extend_schema(**schema.ME_OPERATION)
     def get(self, request: Request) -> HttpResponse:
         """Read the profile of the caller's account."""
-        assert isinstance(request.auth, Caller)  # HasScope lets nobody else pass
-        response = JsonResponse(profile_for(request.auth))
+        caller = request.auth
+        assert isinstance(caller, Caller)  # HasScope lets nobody else pass
+        response = JsonResponse(profile_for(caller))
         response["Cache-Control"] = "no-store"
         return response
 

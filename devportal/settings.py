@@ -518,7 +518,13 @@ SOURCE_TOKEN: str = env.str("SOURCE_TOKEN", "")
 BILLING_SECRET: str = env.str("BILLING_SECRET", "")
 
 # What each worker process sets up for itself (devportal/wsgi.py).
-WORKER_STARTS = ["api.usage.recording.flush_at_exit", "devportal.lib.connection_health.skip_recent_health_checks"]
+WORKER_STARTS = [
+    "api.usage.recording.flush_at_exit",
+    "devportal.lib.connection_health.skip_recent_health_checks",
+    "devportal.lib.connection_health.disconnect_idle_receivers",
+    "oidc.signing_keys.keyring.preload_keyring",  # parsing a private key takes longer than answering a request
+    "devportal.lib.garbage.freeze_loaded_objects",
+]
 
 # --- The admin (django-unfold) ---------------------------------------------------------------------------
 

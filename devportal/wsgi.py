@@ -1,7 +1,6 @@
 """The WSGI application."""
 
 import os
-from importlib import import_module
 
 import django
 from django.conf import settings
@@ -16,6 +15,3 @@ application = UTF8Handler()
 
 for start in settings.WORKER_STARTS:
     import_string(start)()
-
-# Parsing a private key takes longer than answering a request, so it is done before the first one.
-import_module("oidc.signing_keys.keyring").preload_keyring()

@@ -3,9 +3,9 @@
 import logging
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from multiprocessing.util import Finalize
+from typing import NamedTuple
 
 from django.db import DatabaseError, transaction
 
@@ -28,8 +28,7 @@ _FIELD = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class CallOwner:
+class CallOwner(NamedTuple):
     """The caller of a finished call: project, public id of the key or client id, and the person's `sub`."""
 
     project: int
@@ -38,8 +37,7 @@ class CallOwner:
     sub: str = ""
 
 
-@dataclass(frozen=True)
-class CallLabels:
+class CallLabels(NamedTuple):
     """The dimensions that a call is counted by, besides minute and latency class."""
 
     project: int

@@ -15,9 +15,14 @@ from django.urls import ResolverMatch, resolve
 HEALTH_PATHS = ("/health/live", "/health/ready")
 
 
+@functools.cache
+def _prefixes() -> tuple[str, ...]:
+    return (*settings.DIRECT_DISPATCH_PATHS, *HEALTH_PATHS)
+
+
 def is_direct(path: str) -> bool:
     """Return whether this path is an endpoint for programs."""
-    return path.startswith((*settings.DIRECT_DISPATCH_PATHS, *HEALTH_PATHS)) or path == settings.API_PATH
+    return path.startswith(_prefixes()) or path == settings.API_PATH
 
 
 @functools.lru_cache(maxsize=128)

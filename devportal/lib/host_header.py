@@ -41,11 +41,12 @@ def own_host(request: HttpRequest) -> str:
     many proxies drop it.
     """
     name, port = split_domain_port(request.get_host())
-    public = _ports((settings.AUTH_URL, settings.BASE_URL))
+    auth_url = settings.AUTH_URL
+    public = _ports((auth_url, settings.BASE_URL))
     allowed = public.get(name) or {str(settings.PORT)}.union(*public.values())
     if port and port not in allowed:
         raise DisallowedHost("The port is none of AUTH_URL or BASE_URL.")
-    goes_without_saying = _DEFAULT_PORTS.get(urlsplit(settings.AUTH_URL).scheme)
+    goes_without_saying = _DEFAULT_PORTS.get(urlsplit(auth_url).scheme)
     return f"{name}:{port}" if port and port != goes_without_saying else name
 
 

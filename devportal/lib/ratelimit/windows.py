@@ -2,20 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 WINDOW_SECONDS = 60
 
 
-@dataclass(frozen=True)
-class Limit:
+class Limit(NamedTuple):
     """At most `most` in a window, counted under `key`."""
 
     key: str
     most: int
 
 
-@dataclass(frozen=True)
-class RateLimitResult:
+class RateLimitResult(NamedTuple):
     """Whether a request is within all its limits; `limit` and `remaining` are the tightest one's."""
 
     allowed: bool
@@ -35,8 +34,7 @@ class Finished:
         return bool(self.counts or self.entries)
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(NamedTuple):
     """Finished usage to be sent to Redis; by its id a batch that is sent again is recognized ("" if empty)."""
 
     id: str
