@@ -62,8 +62,8 @@ class Side:
         self.process.wait()
 
 
-def compare(other: Path, operation: str, rounds: int) -> None:
-    """Print both medians and the median of the ratios within each round."""
+def series(other: Path, operation: str, rounds: int) -> list[tuple[float, float]]:
+    """Return what a request took there and here, in pairs of blocks, by two fresh processes."""
     # The older first: its migrations are a part of the newer one's.
     sides = [Side(other, operation), Side(ROOT, operation)]
     try:
@@ -77,16 +77,29 @@ def compare(other: Path, operation: str, rounds: int) -> None:
     finally:
         for side in sides:
             side.end()
+    return pairs
+
+
+def compare(other: Path, operation: str, starts: int, rounds: int) -> None:
+    """Print the medians, and the ratio: of each start the median of its rounds, of all starts the median."""
+    pairs, ratios = [], []
+    for _ in range(starts):
+        found = series(other, operation, rounds)
+        ratios.append(statistics.median(now / then for then, now in found))
+        pairs += found
     before, after = (statistics.median(side) for side in zip(*pairs, strict=True))
-    ratio = statistics.median(now / then for then, now in pairs)
-    print(f"{operation}: {before:.0f} µs there, {after:.0f} µs here; median of {rounds} ratios {ratio:.3f}")
+    print(
+        f"{operation}: {before:.0f} µs there, {after:.0f} µs here; ratio {statistics.median(ratios):.3f}, "
+        f"from {min(ratios):.3f} to {max(ratios):.3f} in {starts} starts of both"
+    )
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("other", type=Path, help="another checkout, with its own .venv")
     arguments.add_argument("operations", nargs="*", default=["me", "refresh"], help="me, userinfo, refresh")
-    arguments.add_argument("--rounds", type=int, default=100)
+    arguments.add_argument("--starts", type=int, default=7, help="same code differs by start")
+    arguments.add_argument("--rounds", type=int, default=30, help="of each start")
     arguments.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = arguments.parse_args()
     if given.serve:
@@ -97,7 +110,7 @@ def main() -> None:
 
     with services():
         for operation in given.operations:
-            compare(given.other.resolve(), operation, given.rounds)
+            compare(given.other.resolve(), operation, given.starts, given.rounds)
 
 
 if __name__ == "__main__":

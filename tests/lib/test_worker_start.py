@@ -1,0 +1,39 @@
+"""What a worker process sets up for itself when it starts (WORKER_STARTS)."""
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+from django.core.cache import close_caches
+from django.core.signals import request_finished, request_started
+from django.db import reset_queries
+
+from devportal.lib.connection_health import disconnect_idle_receivers
+from devportal.lib.garbage import freeze_loaded_objects
+
+
+@pytest.fixture
+def receivers() -> Iterator[None]:
+    yield
+    request_started.connect(reset_queries)
+    request_finished.connect(close_caches)
+
+
+def test_receivers_that_have_nothing_to_do_are_disconnected(receivers: None) -> None:
+    disconnect_idle_receivers()
+    assert not request_started.disconnect(reset_queries)
+    assert not request_finished.disconnect(close_caches)
+
+
+def test_queries_are_forgotten_where_they_are_logged(receivers: None, settings: pytest.FixtureRequest) -> None:
+    settings.DEBUG = True  # type: ignore[attr-defined]
+    disconnect_idle_receivers()
+    assert request_started.disconnect(reset_queries)
+
+
+def test_what_is_loaded_is_left_out_of_garbage_collection() -> None:
+    try:
+        freeze_loaded_objects()
+        assert gc.get_freeze_count() > 100_000
+    finally:
+        gc.unfreeze()
