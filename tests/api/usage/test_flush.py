@@ -149,7 +149,7 @@ def test_two_writers_at_once_add_up() -> None:
             for turn in range(5):
                 local = LocalCounters()
                 order = kinds if number % 2 else kinds[::-1]
-                fields = ["|".join(map(str, (*vars(kind).values(), 28_000_000 + turn, 0))) for kind in order]
+                fields = ["|".join(map(str, (*kind, 28_000_000 + turn, 0))) for kind in order]
                 local.give_back(Finished({field: fields.count(field) for field in dict.fromkeys(fields)}))
                 batch = local.drain()
                 assert batch is not None
