@@ -21,7 +21,7 @@ from oidc.signing_keys import rotation
 
 
 class HiddenModelAdmin(admin.ModelAdmin[Any]):
-    """For models of django-oauth-toolkit that the admin does not show: its site registers only subclasses of Page."""
+    """For models of django-oauth-toolkit that the admin does not show: its site registers ServiceModelAdmins only."""
 
 
 def _actor(request: HttpRequest) -> Account:

@@ -1,4 +1,4 @@
-"""The AdminSite: registers only subclasses of Page, and uses the account pages for sign-in, password and sign-out."""
+"""The AdminSite: it registers ServiceModelAdmins only; the account pages do sign-in, password and sign-out."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from devportal.lib.admin.model_admin import ServiceModelAdmin
 class ServiceAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # the library is untyped
     """The admin.
 
-    Only subclasses of Page are registered: the ModelAdmins of installed packages would show session keys,
+    Only subclasses of ServiceModelAdmin are registered: the ModelAdmins of installed packages would show session keys,
     second factors' data and tokens (docs/operations.md#the-admin).
     """
 
