@@ -49,7 +49,7 @@ format: .venv/.dev ## Puts the source in order
 
 lock: | $(PY) ## Pins requirements/*.in, with hashes; UPGRADE=--upgrade takes the newest versions
 	@$(PIP) install -qq --require-hashes -r requirements/lock.txt
-	cd requirements && for name in runtime dev lock; do $(LOCK) $(UPGRADE) $$name.in -o $$name.txt || exit 1; done
+	cd requirements && for name in runtime extras dev lock; do $(LOCK) $(UPGRADE) $$name.in -o $$name.txt || exit 1; done
 
 clean: ## Removes what was installed and cached, but not the service's data in .data
 	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis staticfiles tests/clients/node_modules
