@@ -55,7 +55,7 @@ class Person:
         self.email = email
         self.password = password
         self.decision = decision
-        self.browser = httpx.Client(timeout=20)
+        self.browser = service.client()
         self.asked: list[str] = []
 
     def go(self, url: str) -> str:
@@ -93,4 +93,4 @@ class Person:
         fields = {name: value for name, value in filled.items() if name}
         address = urljoin(str(page.url), form.action)
         assert urlsplit(address).netloc == urlsplit(str(page.url)).netloc
-        return self.browser.post(address, data=fields)
+        return self.browser.post(address, data=fields, headers={"Referer": str(page.url)})

@@ -14,6 +14,7 @@ import secrets
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
@@ -47,6 +48,40 @@ def start() -> Iterator[str]:
     if given := os.environ.get("TEST_DATABASE_URL"):
         yield given
         return
+    with cluster() as own, own.running():
+        # The database of this name is never made: Django makes `test_devportal` beside it.
+        yield f"{own.url}/devportal"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A fresh cluster, which may be started again and again."""
+
+    programs: Path
+    home: Path
+    user: str | None
+    port: int
+    password: str
+
+    @property
+    def url(self) -> str:
+        """The address of the server, without a database."""
+        return f"postgresql://postgres:{self.password}@127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """The process id of the running server."""
+        return int((self.home / "data" / "postmaster.pid").read_text().splitlines()[0])
+
+    def running(self, **settings: str) -> contextlib.AbstractContextManager[None]:
+        """Run it for the length of a block, with these settings besides. Raises NotStartedError."""
+        command = _command(self.programs, self.home, self.port, settings)
+        return keeper.running(command, self.home, lambda: _answers(f"{self.url}/postgres"), self.user)
+
+
+@contextlib.contextmanager
+def cluster() -> Iterator[Cluster]:
+    """Yield a cluster that does not run yet; nothing of it stays. Raises NotStartedError if it can't be made."""
     programs = _programs()
     assert programs is not None, why_missing()
     user = _unprivileged_user() if os.geteuid() == 0 else None
@@ -55,11 +90,7 @@ def start() -> Iterator[str]:
             programs = _within_reach(programs, home)
         password = secrets.token_hex(16)
         _create_cluster(programs, home, password, user)
-        port = keeper.free_port()
-        url = f"postgresql://postgres:{password}@127.0.0.1:{port}"
-        with keeper.running(_command(programs, home, port), home, lambda: _answers(f"{url}/postgres"), user):
-            # The database of this name is never made: Django makes `test_devportal` beside it.
-            yield f"{url}/devportal"
+        yield Cluster(programs, home, user, keeper.free_port(), password)
 
 
 def _programs() -> Path | None:
@@ -127,7 +158,7 @@ def _create_cluster(programs: Path, home: Path, password: str, user: str | None)
         raise keeper.NotStartedError(made.stderr[-2000:])
 
 
-def _command(programs: Path, home: Path, port: int) -> list[str]:
+def _command(programs: Path, home: Path, port: int, besides: dict[str, str]) -> list[str]:
     settings = {
         **FAST,
         "listen_addresses": "127.0.0.1",
@@ -135,6 +166,7 @@ def _command(programs: Path, home: Path, port: int) -> list[str]:
         "unix_socket_directories": "",
         "max_connections": str(MAX_CONNECTIONS),
         "timezone": "UTC",
+        **besides,
     }
     given = [f"--{name.replace('_', '-')}={value}" for name, value in settings.items()]
     return [str(programs / "postgres"), "-D", str(home / "data"), *given]

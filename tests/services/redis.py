@@ -3,6 +3,7 @@
 import contextlib
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import redis
 
@@ -16,19 +17,20 @@ def why_missing() -> str | None:
 
 @contextlib.contextmanager
 def start() -> Iterator[str]:
-    """Yields the REDIS_URL of a fresh server.
+    """Yield the REDIS_URL of a fresh server. Raises NotStartedError when the server does not come up."""
+    port = keeper.free_port()
+    with keeper.folder() as home, running(home, port):
+        yield f"redis://127.0.0.1:{port}/0"
 
-    Raises NotStartedError when the server does not come up.
-    """
+
+def running(home: Path, port: int) -> contextlib.AbstractContextManager[None]:
+    """Run a server with nothing in it for the length of a block. Raises NotStartedError."""
     program = _program()
     assert program is not None, why_missing()
-    port = keeper.free_port()
+    options = ["--bind", "127.0.0.1", "--port", str(port), "--dir", str(home)]
+    unsaved = ["--save", "", "--appendonly", "no"]
     client = redis.Redis(port=port)
-    with keeper.folder() as home:
-        options = ["--bind", "127.0.0.1", "--port", str(port), "--dir", str(home)]
-        unsaved = ["--save", "", "--appendonly", "no"]
-        with keeper.running([program, *options, *unsaved], home, lambda: _answers(client)):
-            yield f"redis://127.0.0.1:{port}/0"
+    return keeper.running([program, *options, *unsaved], home, lambda: _answers(client))
 
 
 def _program() -> str | None:

@@ -57,12 +57,20 @@ class Service:
         return f"http://localhost:{self.port}"
 
     @property
+    def command(self) -> list[str]:
+        return [sys.executable, "manage.py", "serve"]
+
+    @property
     def issuer(self) -> str:
         return f"{self.address}/"
 
     @property
     def log(self) -> Path:
         return self.home / "log"
+
+    def client(self, timeout: float = 20) -> httpx.Client:
+        """Return an HTTP client of the service, with cookies of its own."""
+        return httpx.Client(base_url=self.address, timeout=timeout)
 
     def discovery(self) -> dict[str, Any]:
         """Return the discovery document."""
@@ -116,7 +124,7 @@ class Service:
         """Start it, and wait until it answers. Raises NotStartedError when it does not."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "serve"],
+                self.command,
                 cwd=ROOT,
                 env=self._environment(),
                 stdin=subprocess.DEVNULL,

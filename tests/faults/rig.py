@@ -1,0 +1,171 @@
+"""The service in its production environment on engines of a test's own, which may be harmed.
+
+What stands for the TLS proxy is the transport of the test's HTTP clients: it passes requests to the service's port as a
+proxy does, with `Host`, `X-Forwarded-For` and `X-Forwarded-Proto`.
+"""
+
+import contextlib
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from tests.faults.engines import Postgres, Redis, own_postgres, own_redis
+from tests.services import keeper
+from tests.services.service import ROOT, Service
+
+HOST = "auth.example.com"
+_static_collected: list[bool] = []  # once in each test process
+# A load must not meet the limits that protect from one.
+NO_LIMITS = {
+    "CLIENT_REQUESTS_PER_MINUTE": "1000000",
+    "FAILURES_PER_MINUTE": "1000000",
+    "API_CALLS_PER_MINUTE": "1000000",
+    "API_CALLS_PER_PERSON_PER_MINUTE": "1000000",
+    "API_GUESSES_PER_MINUTE": "1000000",
+    "SIGN_INS_PER_MINUTE": "1000000",
+    "FORMS_PER_ADDRESS_PER_MINUTE": "1000000",
+}
+
+
+class Proxy(httpx.BaseTransport):
+    """Passes requests to a port on the loopback address, as a TLS proxy in front does."""
+
+    def __init__(self, port: int, address: str = "192.0.2.1", connections: int = 100) -> None:
+        self._port = port
+        self._address = address
+        limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections)
+        self._transport = httpx.HTTPTransport(limits=limits)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        headers = httpx.Headers({**request.headers, "X-Forwarded-For": self._address, "X-Forwarded-Proto": "https"})
+        passed_on = httpx.Request(
+            request.method,
+            request.url.copy_with(scheme="http", host="127.0.0.1", port=self._port),
+            headers=headers,
+            stream=request.stream,
+            extensions=request.extensions,
+        )
+        return self._transport.handle_request(passed_on)
+
+    def close(self) -> None:
+        self._transport.close()
+
+
+@dataclass
+class ProductionService(Service):
+    """The service as production runs it: several workers, Celery beside it, behind a proxy."""
+
+    workers: int = 2
+    _others: list["subprocess.Popen[bytes]"] = field(default_factory=list)
+
+    @property
+    def address(self) -> str:
+        return f"https://{HOST}"
+
+    @property
+    def command(self) -> list[str]:
+        return [sys.executable, "manage.py", "serve", "--workers", str(self.workers)]
+
+    def client(self, timeout: float = 20, address: str = "192.0.2.1") -> httpx.Client:
+        """Return an HTTP client whose requests come through the proxy, from an IP address."""
+        return httpx.Client(transport=Proxy(self.port, address), base_url=self.address, timeout=timeout)
+
+    def discovery(self) -> dict[str, Any]:
+        with self.client() as client:
+            document: dict[str, Any] = client.get("/.well-known/openid-configuration").json()
+        return document
+
+    def owns(self, url: str) -> bool:
+        return urlsplit(url).netloc == HOST
+
+    def manage(self, *command: str) -> str:
+        """Run a management command, and return what it printed."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *command],
+            cwd=ROOT,
+            env=self._environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout[-4000:]
+        return done.stdout
+
+    def start_celery(self, *arguments: str) -> "subprocess.Popen[bytes]":
+        """Start a Celery process, such as `worker` or `beat`, that writes to the service's log; `end` stops it."""
+        command = [sys.executable, "-m", "celery", "-A", "devportal", *arguments]
+        with self.log.open("ab") as log:
+            process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._others.append(process)
+        return process
+
+    def end(self) -> None:
+        for process in self._others:
+            if process.poll() is None:
+                process.terminate()
+                try:
+                    process.wait(10)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+        super().end()
+
+
+@dataclass
+class Rig:
+    """A service and its engines."""
+
+    service: ProductionService
+    postgres: Postgres
+    redis: Redis
+
+
+@contextlib.contextmanager
+def rig(
+    *, start: bool = True, workers: int = 2, postgres: dict[str, str] | None = None, **settings: str
+) -> Iterator[Rig]:
+    """Yield a migrated service in production with its engines, started if asked for; nothing of it stays.
+
+    `postgres` holds settings of the database server, `settings` those of the service.
+    """
+    with keeper.folder() as home, own_postgres(**postgres or {}) as database, own_redis() as counters:
+        given = {
+            "ENVIRONMENT": "production",
+            "AUTH_URL": f"https://{HOST}",
+            "BASE_URL": f"https://{HOST}",
+            "TRUSTED_PROXIES": "127.0.0.1",
+            "DATABASE_URL": database.url,
+            "REDIS_URL": counters.url,
+            "EMAIL_URL": f"smtp://127.0.0.1:{keeper.free_port()}",
+            "SECRET_KEY": secrets.token_urlsafe(48),
+            "KEY_ENCRYPTION_KEY": secrets.token_urlsafe(48),
+            **NO_LIMITS,
+            **settings,
+        }
+        service = ProductionService(home, given, workers=workers)
+        try:
+            service.manage("migrate", "--verbosity", "0")
+            if not _static_collected:
+                service.manage("collectstatic", "--noinput", "--verbosity", "0")
+                _static_collected.append(True)
+            if start:
+                service.start()
+            yield Rig(service, database, counters)
+        finally:
+            service.end()
