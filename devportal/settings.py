@@ -13,6 +13,7 @@ import django_stubs_ext
 import environ
 
 from devportal import admin_lists
+from devportal.lib import object_store
 from devportal.lib.admin import theme
 from devportal.lib.bootstrap import FILE_MODE, FOLDER_MODE, create_private_folder, embedded_secret
 
@@ -299,6 +300,7 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-expired": {"task": "oidc.tasks.clear_expired", "schedule": 600.0},
     "clear-outbox": {"task": "accounts.tasks.clear_outbox", "schedule": 3600.0},
+    "delete-files": {"task": "accounts.tasks.delete_files", "schedule": 60.0},
     "clear-sessions": {"task": "accounts.tasks.clear_sessions", "schedule": 3600.0},
     "flush-usage": {"task": "api.tasks.flush_usage", "schedule": 10.0},
     "clear-usage": {"task": "api.tasks.clear_usage", "schedule": 3600.0},
@@ -379,9 +381,13 @@ STATICFILES_DIRS = [PROJECT_DIR / "static"]
 WHITENOISE_USE_FINDERS = EMBEDDED
 WHITENOISE_MAX_AGE = 0 if EMBEDDED else 3600
 MEDIA_ROOT = DATA_DIR / "media"
+# An object store for several machines, with its key (docs/operations.md#static-and-uploaded-files); none: MEDIA_ROOT.
+_MEDIA_STORAGE_URL: str = env.str("MEDIA_STORAGE_URL", "")
 MEDIA_URL = "/uploads/"  # never mounted: pictures are served by views that know who may see them
-STORAGES = {
-    "default": {
+STORAGES: dict[str, dict[str, Any]] = {
+    "default": {"BACKEND": object_store.BACKEND, "OPTIONS": object_store.storage_options(_MEDIA_STORAGE_URL)}
+    if _MEDIA_STORAGE_URL
+    else {
         "BACKEND": "django.core.files.storage.FileSystemStorage",
         "OPTIONS": {"file_permissions_mode": FILE_MODE, "directory_permissions_mode": FOLDER_MODE},
     },
@@ -595,6 +601,8 @@ LOGGING: dict[str, Any] = {
         # Below INFO these two print codes, tokens and secrets.
         "oauthlib": {"level": "INFO"},
         "oauth2_provider": {"level": "INFO"},
+        # It would print the signatures of calls to the object store.
+        "botocore": {"level": "INFO"},
         # A line for each task that went well, twice every ten seconds; what fails is an error.
         "celery.app.trace": {"level": "WARNING"},
     },

@@ -1,11 +1,14 @@
 """Django system checks of the settings; an error stops `manage.py serve` (docs/settings.md#checks-at-the-start)."""
 
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
+
+from devportal.lib.object_store import BACKEND
 
 MIN_SECRET_LENGTH = 32
 
@@ -45,6 +48,15 @@ def check_production(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         (bool(settings.BILLING_SECRET) and _is_short("BILLING_SECRET"), "BILLING_SECRET is short.", short, "E009"),
     )
     return [Error(message, hint=hint, id=f"devportal.{number}") for wrong, message, hint, number in dangers if wrong]
+
+
+@register(Tags.files)
+def check_media_storage(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """`devportal.E040`: pictures in an object store need packages that the service runs without otherwise."""
+    if settings.STORAGES["default"]["BACKEND"] != BACKEND or all(map(find_spec, ("storages", "boto3"))):
+        return []
+    message = "MEDIA_STORAGE_URL is set, and django-storages or boto3 is not installed."
+    return [Error(message, hint="Install requirements/extras.txt.", id="devportal.E040")]
 
 
 def _is_short(name: str) -> bool:
