@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import django_stubs_ext
 import environ
 
-from devportal import admin_lists
+from devportal import __version__, admin_lists
 from devportal.lib import object_store
 from devportal.lib.admin import theme
 from devportal.lib.bootstrap import FILE_MODE, FOLDER_MODE, create_private_folder, embedded_secret
@@ -40,6 +40,7 @@ if EMBEDDED:
 
 # --- The service and its public addresses ----------------------------------------------------------------
 
+VERSION = __version__
 SERVICE_NAME: str = env.str("SERVICE_NAME", "Openport")
 PORT: int = env.int("PORT", 8000)
 AUTH_URL: str = env.str("AUTH_URL", f"http://localhost:{PORT}").rstrip("/")
@@ -189,7 +190,7 @@ ADMIN_SIGN_IN = frozenset(
     }
 )
 # Besides static files and health checks.
-EVERY_HOST_PATHS = frozenset({"/favicon.ico"})
+EVERY_HOST_PATHS = frozenset({"/favicon.ico", "/.well-known/security.txt"})
 # The one address of the service itself that a client may register as redirect URI.
 PLAYGROUND_PATH = "/console/playground/callback"
 
@@ -550,6 +551,9 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 PROFILE_SOURCE_URL: str = env.str("PROFILE_SOURCE_URL", "")
 PLAN_SOURCE_URL: str = env.str("PLAN_SOURCE_URL", "")
 SOURCE_TOKEN: str = env.str("SOURCE_TOKEN", "")
+
+# Whom to tell of a vulnerability, in /.well-known/security.txt (RFC 9116): addresses and URLs; none: 404.
+SECURITY_CONTACT: list[str] = env.list("SECURITY_CONTACT", default=[])
 
 # With this secret a billing system signs what it reports to /hooks/billing (docs/plans.md); none: nobody reports.
 BILLING_SECRET: str = env.str("BILLING_SECRET", "")

@@ -1,5 +1,6 @@
 """Django system checks of the settings; an error stops `manage.py serve` (docs/settings.md#checks-at-the-start)."""
 
+import re
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
@@ -48,6 +49,19 @@ def check_production(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         (bool(settings.BILLING_SECRET) and _is_short("BILLING_SECRET"), "BILLING_SECRET is short.", short, "E009"),
     )
     return [Error(message, hint=hint, id=f"devportal.{number}") for wrong, message, hint, number in dangers if wrong]
+
+
+# RFC 9116 §2.5.3: a URI, of the web by https; a bare address of a mailbox becomes one.
+_CONTACT = re.compile(r"(mailto:|tel:|https://)[\x21-\x7e]+|[^\s:@]+@[^\s:@]+", re.ASCII)
+
+
+@register(Tags.security)
+def check_security_contact(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """`devportal.E041`: what /.well-known/security.txt would name is no address."""
+    if all(map(_CONTACT.fullmatch, settings.SECURITY_CONTACT)):
+        return []
+    message = "SECURITY_CONTACT holds something else than e-mail addresses and mailto:, tel: or https:// URLs."
+    return [Error(message, hint="Set SECURITY_CONTACT, comma-separated.", id="devportal.E041")]
 
 
 @register(Tags.files)

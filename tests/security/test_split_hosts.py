@@ -18,6 +18,7 @@ from tests.factories import PASSWORD, make_account, make_project
 from tests.urls import every_url
 
 AUTH, API, ADMIN, INSIDE = "auth.example.com", "api.example.com", "admin.example.com", "inside.example.net"
+EVERY_HOST = ("/health/live", "/health/ready", "/static/css/site.css", "/favicon.ico", "/.well-known/security.txt")
 HOSTS = (AUTH, API, ADMIN, INSIDE)
 EVERYWHERE = "everywhere"
 # Where each name of the resolver belongs; what is not listed is for people. "+" is a part besides.
@@ -28,7 +29,7 @@ BELONGS = {
         "account_reauthenticate", "mfa_authenticate", "mfa_login_webauthn", "mfa_reauthenticate",
         "mfa_reauthenticate_webauthn", "signed_out", "switch_account",
     },
-    EVERYWHERE: {"health_live", "health_ready", "None"},
+    EVERYWHERE: {"health_live", "health_ready", "security_txt", "None"},
 }  # fmt: skip
 # The parts of the table that regular expressions leave open, and what is no address at all.
 BY_HAND = {
@@ -144,8 +145,9 @@ def test_what_belongs_reaches_its_view(host: str, refused: list[str]) -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("path", ["/health/live", "/health/ready", "/static/css/site.css", "/favicon.ico"])
-def test_some_things_are_everywhere(path: str) -> None:
+@pytest.mark.parametrize("path", EVERY_HOST)
+def test_some_things_are_everywhere(path: str, settings: Any) -> None:
+    settings.SECURITY_CONTACT = ["security@example.com"]
     for host in HOSTS:
         assert ask(host, path).status_code in (200, 302), host
 
