@@ -18,7 +18,7 @@ PEOPLE, API, ADMIN = "people", "api", "admin"
 _NOTHING: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Hosts:
     """What the hosts of the three addresses serve."""
 
@@ -75,12 +75,21 @@ def _sign_in_paths() -> frozenset[str]:
 
 
 def is_served(host: str, path: str) -> bool:
-    """Return whether a host serves a path, with split hosts.
+    """Return whether a host serves a path, with split hosts."""
+    return is_in(parts_of(host), path)
+
+
+def parts_of(host: str) -> frozenset[str]:
+    """Return the parts that a host serves.
 
     A name that is none of the three serves what every host does, and nothing else: whoever sends a request chooses its
     Host, and would choose the name that has everything.
     """
-    parts = current().parts.get(host_name(host), _NOTHING)
+    return current().parts.get(host_name(host), _NOTHING)
+
+
+def is_in(parts: frozenset[str], path: str) -> bool:
+    """Return whether a path belongs to one of these parts, or on every host."""
     return (
         part_of(path) in parts
         or path in settings.EVERY_HOST_PATHS

@@ -34,3 +34,9 @@ def url(parser: Parser, token: Token) -> URLNode:
     """Parse as Django's tag does."""
     node = parse_url(parser, token)
     return HostURLNode(node.view_name, node.args, node.kwargs, node.asvar)
+
+
+@register.simple_tag(takes_context=True)
+def on_its_host(context: Context, path: str) -> str:
+    """Return a path as `{% url %}` would, for error pages: they do without the names of URLs."""
+    return split_hosts.link(path, context.get("request"))
