@@ -13,7 +13,7 @@ OR_NONE := || [ $$? -eq 5 ]
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run app test test-all check format lock clean
+.PHONY: help run app test test-all check format lock sbom clean
 
 help: ## Lists these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ format: .venv/.dev ## Puts the source in order
 lock: | $(PY) ## Pins requirements/*.in, with hashes; UPGRADE=--upgrade takes the newest versions
 	@$(PIP) install -qq --require-hashes -r requirements/lock.txt
 	cd requirements && for name in runtime extras dev lock; do $(LOCK) $(UPGRADE) $$name.in -o $$name.txt || exit 1; done
+
+sbom: .venv/.dev ## Writes sbom.cdx.json, the bill of materials of requirements/extras.txt (CycloneDX)
+	@PYTHONPATH=. $(PY) deploy/sbom.py > sbom.cdx.json.tmp && mv sbom.cdx.json.tmp sbom.cdx.json
 
 clean: ## Removes what was installed and cached, but not the service's data in .data
 	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis staticfiles tests/clients/node_modules

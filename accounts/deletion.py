@@ -1,10 +1,10 @@
 """Deleting a person: what stands in the way, and what ends with them."""
 
-from functools import partial
 from typing import Any
 
 from django.db import transaction
 
+from accounts import files
 from accounts.models import Account, Family
 from accounts.signals import blocking_deletion
 
@@ -24,7 +24,7 @@ def delete_account(account: Account) -> None:
 
     Raises DeletionBlocked if something blocks the deletion by now (`deletion_blockers` is checked again).
     """
-    storage, picture = account.picture.storage, account.picture.name
+    picture = account.picture.name
     with transaction.atomic():
         # Who is joining the person's family just now comes before this, and is counted in, or finds it gone.
         list(Family.objects.select_for_update().filter(owner=account))
@@ -32,4 +32,4 @@ def delete_account(account: Account) -> None:
             raise DeletionBlocked
         account.delete()
         if picture:
-            transaction.on_commit(partial(storage.delete, picture))
+            files.delete_on_commit(picture)

@@ -1,7 +1,6 @@
 """Forms of the account pages that differ from allauth's, or that allauth does not have."""
 
 import contextlib
-from functools import partial
 from typing import Any
 
 from allauth.account import forms as allauth_forms
@@ -13,7 +12,7 @@ from django.core.validators import validate_email
 from django.db import transaction
 from django.http import HttpRequest
 
-from accounts import guesses, sessions
+from accounts import files, guesses, pictures, sessions
 from accounts.models import Account
 from accounts.profile import clean_picture
 
@@ -89,13 +88,20 @@ class ProfileForm(forms.ModelForm[Account]):
         return (self.cleaned_data["family_name"] or "").strip() or None
 
     def save(self, commit: bool = True) -> Account:
-        """Save only these fields; delete the file of a photo that was replaced or removed."""
-        account = super().save(commit=False)
-        if commit:  # the rest of the row was read before the photo: it may be an operator's by now
-            account.save(update_fields=self._meta.fields)
-        old = self.initial.get("picture")
-        if old and "picture" in self.changed_data:
-            transaction.on_commit(partial(account.picture.storage.delete, old.name))
+        """Save only these fields, and the photo's file if there is a new one. Raises StoreUnavailable.
+
+        The rest of the row was read before the photo: it may be an operator's by now.
+        """
+        account = self.instance
+        account.given_name, account.family_name = self.cleaned_data["given_name"], self.cleaned_data["family_name"]
+        content, former = self.cleaned_data["picture"], self.initial.get("picture")
+        is_changed = "picture" in self.changed_data
+        with files.discarded_on_failure():
+            stored = pictures.store_picture(content) if is_changed and content else ""
+            with transaction.atomic():
+                if is_changed:
+                    pictures.replace_picture(account, stored, former.name if former else None)
+                account.save(update_fields=self._meta.fields)
         return account
 
     def clean_picture(self) -> Any:

@@ -3,16 +3,19 @@
 import functools
 import hashlib
 import hmac
+from contextlib import suppress
 from typing import Any
 
-from django.core.files.storage import default_storage
+from django.core.files.base import ContentFile
 from django.dispatch import Signal
 
+from accounts import files
 from accounts.models import Account, PairwiseSubject
-from devportal.lib import images
+from devportal.lib import images, stored_files
 from devportal.lib.credentials import random_text
 
 KEY_LENGTH = 32  # 190 random bits
+FOLDER = "pictures/"
 _KEPT_ENCODED = 128  # of at most about 100 kB, by each process: encoding takes 40 ms
 
 # Sent with `account` and `sector`; a receiver returns whether an app or API key of the sector may read the person's
@@ -37,19 +40,36 @@ def rotate_picture_keys(account: Account) -> None:
         PairwiseSubject.objects.filter(pk=pk).update(picture_key=new_picture_key())
 
 
-def read_picture(file_name: str) -> bytes:
-    """Return a stored picture. Raises FileNotFoundError."""
-    with default_storage.open(file_name, "rb") as file:
-        content: bytes = file.read()
-    return content
+def has_picture(account: Account, content: ContentFile[bytes]) -> bool:
+    """Return whether this is the account's picture already. Raises StoreUnavailable."""
+    with suppress(FileNotFoundError):
+        return stored_files.read_file(account.picture.name or "") == content.open().read() if account.picture else False
+    return False
+
+
+def store_picture(content: ContentFile[bytes]) -> str:
+    """Store a picture from `accounts.profile.clean_picture` and return its file's name.
+
+    Call it within `files.discarded_on_failure`, and before a transaction: a store may take seconds. Raises
+    StoreUnavailable.
+    """
+    return files.store(FOLDER, content)
+
+
+def replace_picture(account: Account, stored: str, former: str | None) -> None:
+    """Give an account another picture, "" for none; the caller saves the row. The former file goes with the commit."""
+    account.picture = stored
+    if former:
+        files.delete_on_commit(former)
 
 
 @functools.lru_cache(maxsize=_KEPT_ENCODED)
 def encode_picture_for(file_name: str, picture_key: str) -> bytes:
     """Return a stored picture, encoded for the sector with this key; deterministic for each key.
 
-    Each sector's has other bytes, another length, and pixels that differ by what nobody sees. Raises FileNotFoundError.
+    Each sector's has other bytes, another length, and pixels that differ by what nobody sees. Raises FileNotFoundError,
+    StoreUnavailable.
     """
     # Nobody makes it again without the file's name, which never leaves the service.
     seed = hmac.digest(picture_key.encode(), f"bytes of {file_name}".encode(), hashlib.sha256)
-    return images.vary_webp(read_picture(file_name), hashlib.shake_256(seed).digest)
+    return images.vary_webp(stored_files.read_file(file_name), hashlib.shake_256(seed).digest)

@@ -5,6 +5,7 @@ from celery import shared_task
 from django.contrib.sessions.models import Session
 from django.db.models import Exists, OuterRef
 
+from accounts import files
 from accounts.mail import delivery
 from accounts.plans import lifecycle, members
 from devportal.lib.sessions import SessionStore
@@ -14,6 +15,12 @@ from devportal.lib.sessions import SessionStore
 def advance_subscriptions() -> int:
     """Store subscription transitions that are due by date; return how many changed. Answers are right without it."""
     return lifecycle.apply_due_transitions()
+
+
+@shared_task
+def delete_files() -> int:
+    """Delete the files of pictures and logos that the store could not delete at once; return how many were deleted."""
+    return files.delete_waiting()
 
 
 @shared_task

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 import django_stubs_ext
 import environ
 
-from devportal import admin_lists
+from devportal import __version__, admin_lists
+from devportal.lib import object_store
 from devportal.lib.admin import theme
 from devportal.lib.bootstrap import FILE_MODE, FOLDER_MODE, create_private_folder, embedded_secret
 
@@ -37,12 +38,15 @@ DATA_DIR = Path(env.str("DATA_DIR", str(PROJECT_DIR / ".data"))).resolve()
 if EMBEDDED:
     create_private_folder(DATA_DIR)
 
-# --- The service and its two public addresses ------------------------------------------------------------
+# --- The service and its public addresses ----------------------------------------------------------------
 
+VERSION = __version__
 SERVICE_NAME: str = env.str("SERVICE_NAME", "Openport")
 PORT: int = env.int("PORT", 8000)
 AUTH_URL: str = env.str("AUTH_URL", f"http://localhost:{PORT}").rstrip("/")
 BASE_URL: str = env.str("BASE_URL", f"http://localhost:{PORT}").rstrip("/")
+# Of /admin/; empty: AUTH_URL.
+ADMIN_URL: str = env.str("ADMIN_URL", "").rstrip("/")
 # OpenID Connect Core 2: the issuer is fixed here and never taken from a Host header.
 ISSUER = f"{AUTH_URL}/"
 CLIENT_ID_PREFIX: str = env.str("CLIENT_ID_PREFIX", "op_client_")
@@ -51,7 +55,10 @@ API_KEY_PREFIX: str = env.str("API_KEY_PREFIX", "op_key_")
 
 _HTTPS = AUTH_URL.startswith("https://")
 _HOSTS = sorted({urlsplit(AUTH_URL).hostname or "localhost", urlsplit(BASE_URL).hostname or "localhost"})
-ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=[*_HOSTS, *(["127.0.0.1"] if EMBEDDED else [])])
+_ADMIN_HOST = [urlsplit(ADMIN_URL).hostname or "localhost"] if ADMIN_URL else []
+ALLOWED_HOSTS: list[str] = env.list(
+    "ALLOWED_HOSTS", default=sorted({*_HOSTS, *_ADMIN_HOST}) + (["127.0.0.1"] if EMBEDDED else [])
+)
 
 # --- Secrets ---------------------------------------------------------------------------------------------
 
@@ -160,6 +167,30 @@ DIRECT_DISPATCH_PATHS = (
 MALFORMED_INPUT_PATHS = ("/connect/", "/v1/")
 # The developer API, whose errors have an envelope.
 API_PATH = "/v1"
+# Where AUTH_URL, BASE_URL and ADMIN_URL have hosts of their own (devportal/lib/split_hosts.py): what belongs on those
+# of the latter two, by whole path and by prefix; all else belongs on AUTH_URL's.
+API_PATHS = frozenset({"/v1", "/.well-known/oauth-protected-resource", "/hooks/billing"})
+API_PREFIXES = ("/v1/", "/.well-known/oauth-protected-resource/")
+ADMIN_PATHS = frozenset({"/admin"})
+ADMIN_PREFIXES = ("/admin/",)
+# What signing in to the admin takes, on its own host; by URL name.
+ADMIN_SIGN_IN = frozenset(
+    {
+        "account_email_verification_sent",
+        "account_inactive",
+        "account_login",
+        "account_logout",
+        "account_reauthenticate",
+        "mfa_authenticate",
+        "mfa_login_webauthn",
+        "mfa_reauthenticate",
+        "mfa_reauthenticate_webauthn",
+        "signed_out",
+        "switch_account",
+    }
+)
+# Besides static files and health checks.
+EVERY_HOST_PATHS = frozenset({"/favicon.ico", "/.well-known/security.txt"})
 # The one address of the service itself that a client may register as redirect URI.
 PLAYGROUND_PATH = "/console/playground/callback"
 
@@ -200,11 +231,13 @@ TEMPLATES: list[dict[str, Any]] = [
         "DIRS": [PROJECT_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
+            "builtins": ["devportal.lib.url_tag"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "devportal.lib.context_processors.service_name",
+                "devportal.lib.context_processors.this_host",
                 "oidc.context_processors.pending_client",
             ],
         },
@@ -268,6 +301,7 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-expired": {"task": "oidc.tasks.clear_expired", "schedule": 600.0},
     "clear-outbox": {"task": "accounts.tasks.clear_outbox", "schedule": 3600.0},
+    "delete-files": {"task": "accounts.tasks.delete_files", "schedule": 60.0},
     "clear-sessions": {"task": "accounts.tasks.clear_sessions", "schedule": 3600.0},
     "flush-usage": {"task": "api.tasks.flush_usage", "schedule": 10.0},
     "clear-usage": {"task": "api.tasks.clear_usage", "schedule": 3600.0},
@@ -348,9 +382,13 @@ STATICFILES_DIRS = [PROJECT_DIR / "static"]
 WHITENOISE_USE_FINDERS = EMBEDDED
 WHITENOISE_MAX_AGE = 0 if EMBEDDED else 3600
 MEDIA_ROOT = DATA_DIR / "media"
+# An object store for several machines, with its key (docs/operations.md#static-and-uploaded-files); none: MEDIA_ROOT.
+_MEDIA_STORAGE_URL: str = env.str("MEDIA_STORAGE_URL", "")
 MEDIA_URL = "/uploads/"  # never mounted: pictures are served by views that know who may see them
-STORAGES = {
-    "default": {
+STORAGES: dict[str, dict[str, Any]] = {
+    "default": {"BACKEND": object_store.BACKEND, "OPTIONS": object_store.storage_options(_MEDIA_STORAGE_URL)}
+    if _MEDIA_STORAGE_URL
+    else {
         "BACKEND": "django.core.files.storage.FileSystemStorage",
         "OPTIONS": {"file_permissions_mode": FILE_MODE, "directory_permissions_mode": FOLDER_MODE},
     },
@@ -381,7 +419,7 @@ SECURE_REDIRECT_EXEMPT = [r"^health/"]
 TRUSTED_PROXIES: list[str] = env.list("TRUSTED_PROXIES", default=[])
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
 X_FRAME_OPTIONS = "DENY"
-CSRF_TRUSTED_ORIGINS = sorted({AUTH_URL, BASE_URL})
+CSRF_TRUSTED_ORIGINS = sorted({AUTH_URL, BASE_URL, ADMIN_URL or AUTH_URL})
 CSRF_FAILURE_VIEW = "devportal.lib.error_pages.csrf_failure"
 
 # --- People (django-allauth) -----------------------------------------------------------------------------
@@ -514,6 +552,9 @@ PROFILE_SOURCE_URL: str = env.str("PROFILE_SOURCE_URL", "")
 PLAN_SOURCE_URL: str = env.str("PLAN_SOURCE_URL", "")
 SOURCE_TOKEN: str = env.str("SOURCE_TOKEN", "")
 
+# Whom to tell of a vulnerability, in /.well-known/security.txt (RFC 9116): addresses and URLs; none: 404.
+SECURITY_CONTACT: list[str] = env.list("SECURITY_CONTACT", default=[])
+
 # With this secret a billing system signs what it reports to /hooks/billing (docs/plans.md); none: nobody reports.
 BILLING_SECRET: str = env.str("BILLING_SECRET", "")
 
@@ -564,6 +605,8 @@ LOGGING: dict[str, Any] = {
         # Below INFO these two print codes, tokens and secrets.
         "oauthlib": {"level": "INFO"},
         "oauth2_provider": {"level": "INFO"},
+        # It would print the signatures of calls to the object store.
+        "botocore": {"level": "INFO"},
         # A line for each task that went well, twice every ten seconds; what fails is an error.
         "celery.app.trace": {"level": "WARNING"},
     },

@@ -5,7 +5,7 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from devportal.console.home_page import home
+from devportal.console.home_page import home, security_txt
 
 admin.autodiscover()
 
@@ -19,6 +19,7 @@ urlpatterns = [
     path("console/", include("devportal.console.urls")),
     path("docs/", include("devportal.console.docs.urls")),
     path("admin/", admin.site.urls),
+    path(".well-known/security.txt", security_txt, name="security_txt"),
     path("favicon.ico", RedirectView.as_view(url=f"{settings.STATIC_URL}img/mark.svg")),
 ]
 

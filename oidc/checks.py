@@ -1,11 +1,15 @@
 """Django system checks of the settings; an error stops `manage.py serve` (docs/settings.md#checks-at-the-start)."""
 
+import re
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
+
+from devportal.lib.object_store import BACKEND
 
 MIN_SECRET_LENGTH = 32
 
@@ -16,8 +20,11 @@ def check_addresses(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     found: list[CheckMessage] = []
     if settings.ENVIRONMENT not in ("embedded", "production"):
         found.append(Error("ENVIRONMENT must be embedded or production.", id="devportal.E001"))
-    for name in ("AUTH_URL", "BASE_URL"):
-        parts = urlsplit(getattr(settings, name))
+    for name in ("AUTH_URL", "BASE_URL", "ADMIN_URL"):
+        address = getattr(settings, name)
+        if name == "ADMIN_URL" and not address:  # it is AUTH_URL
+            continue
+        parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
             found.append(Error(f"{name} must be an http(s) address without query.", id="devportal.E002"))
     return found
@@ -33,6 +40,7 @@ def check_production(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     dangers = (
         (settings.DEBUG, "DEBUG shows secrets to strangers.", "Leave DEBUG out.", "E003"),
         (not settings.ISSUER.startswith("https://"), "The issuer must be https.", "Set AUTH_URL.", "E004"),
+        (settings.ADMIN_URL.startswith("http:"), "The admin's address must be https.", "Set ADMIN_URL.", "E004"),
         (_is_short("SECRET_KEY"), "SECRET_KEY is missing or short.", short, "E005"),
         (_is_short("KEY_ENCRYPTION_KEY"), "KEY_ENCRYPTION_KEY is missing or short.", short, "E005"),
         (not settings.REDIS_URL, "Each process would count limits for itself.", "Set REDIS_URL.", "E006"),
@@ -41,6 +49,28 @@ def check_production(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         (bool(settings.BILLING_SECRET) and _is_short("BILLING_SECRET"), "BILLING_SECRET is short.", short, "E009"),
     )
     return [Error(message, hint=hint, id=f"devportal.{number}") for wrong, message, hint, number in dangers if wrong]
+
+
+# RFC 9116 §2.5.3: a URI, of the web by https; a bare address of a mailbox becomes one.
+_CONTACT = re.compile(r"(mailto:|tel:|https://)[\x21-\x7e]+|[^\s:@]+@[^\s:@]+", re.ASCII)
+
+
+@register(Tags.security)
+def check_security_contact(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """`devportal.E041`: what /.well-known/security.txt would name is no address."""
+    if all(map(_CONTACT.fullmatch, settings.SECURITY_CONTACT)):
+        return []
+    message = "SECURITY_CONTACT holds something else than e-mail addresses and mailto:, tel: or https:// URLs."
+    return [Error(message, hint="Set SECURITY_CONTACT, comma-separated.", id="devportal.E041")]
+
+
+@register(Tags.files)
+def check_media_storage(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """`devportal.E040`: pictures in an object store need packages that the service runs without otherwise."""
+    if settings.STORAGES["default"]["BACKEND"] != BACKEND or all(map(find_spec, ("storages", "boto3"))):
+        return []
+    message = "MEDIA_STORAGE_URL is set, and django-storages or boto3 is not installed."
+    return [Error(message, hint="Install requirements/extras.txt.", id="devportal.E040")]
 
 
 def _is_short(name: str) -> bool:

@@ -1,3 +1,4 @@
+from accounts.models.files import FileToDelete
 from accounts.models.groups import Family, FamilyMember, Invitation, Organization, OrganizationMember
 from accounts.models.outbox import Outbox
 from accounts.models.people import Account, PairwiseSubject
@@ -11,6 +12,7 @@ __all__ = [
     "Family",
     "FamilyMember",
     "Feature",
+    "FileToDelete",
     "Invitation",
     "Organization",
     "OrganizationMember",

@@ -1,6 +1,7 @@
 """Account pages (profile, export, deletion), and profile pictures at their per-sector URLs."""
 
 import hmac
+from functools import partial
 
 from allauth.account.decorators import reauthentication_required
 from django.contrib import messages
@@ -17,6 +18,7 @@ from accounts import export as account_export
 from accounts.forms import ProfileForm
 from accounts.models import Account, PairwiseSubject
 from accounts.profile import picture_version
+from devportal.lib.stored_files import StoreUnavailable, image_response, read_file
 
 PICTURE_MAX_AGE = 300  # seconds
 
@@ -30,7 +32,11 @@ def profile(request: HttpRequest) -> HttpResponse:
     account = Account.objects.get(pk=request.user.pk)  # apart from the one that the page header shows
     form = ProfileForm(request.POST or None, request.FILES or None, instance=account)
     if request.method == "POST" and form.is_valid():
-        form.save()
+        try:
+            form.save()
+        except StoreUnavailable:
+            form.add_error("picture", "The photo could not be stored. Nothing was changed; try again in a minute.")
+            return render(request, "accounts/profile.html", {"form": form}, status=503)
         messages.success(request, "Your profile is saved. Apps see the change when they next ask.")
         return HttpResponseRedirect(reverse("account_profile"))
     return render(request, "accounts/profile.html", {"form": form})
@@ -69,22 +75,12 @@ def delete(request: HttpRequest) -> HttpResponse:
     return render(request, "accounts/delete.html", {"blockers": blockers})
 
 
-def _image(content: bytes) -> HttpResponse:
-    """Return a response with the picture, without headers that tell the stored file."""
-    return HttpResponse(content, content_type="image/webp")
-
-
 @require_safe
 def own_picture(request: HttpRequest) -> HttpResponse:
     """GET /account/picture: the signed-in person's own photo."""
     if not isinstance(request.user, Account) or not request.user.picture:
         raise Http404
-    try:
-        response = _image(pictures.read_picture(request.user.picture.name or ""))
-    except FileNotFoundError as error:  # a backup without its files
-        raise Http404 from error
-    response["Cache-Control"] = "private, no-cache"
-    return response
+    return image_response(partial(read_file, request.user.picture.name or ""), "private, no-cache")
 
 
 @require_safe
@@ -98,12 +94,9 @@ def picture(request: HttpRequest, picture_key: str, version: str) -> HttpRespons
         raise Http404
     if not pictures.is_picture_visible(subject.account, subject.sector):
         raise Http404
-    try:
-        response = _image(pictures.encode_picture_for(name, picture_key))
-    except FileNotFoundError as error:
-        raise Http404 from error
     # A picture that was taken back is in no shared cache, and soon in no browser's.
-    response["Cache-Control"] = f"private, max-age={PICTURE_MAX_AGE}"
+    cache_control = f"private, max-age={PICTURE_MAX_AGE}"
+    response = image_response(partial(pictures.encode_picture_for, name, picture_key), cache_control)
     response["Cross-Origin-Resource-Policy"] = "cross-origin"  # apps show it on their own pages
     response["Access-Control-Allow-Origin"] = "*"
     return response

@@ -14,8 +14,8 @@ from oidc.signing_keys import keyring
 @never_cache
 @require_safe
 def live(request: HttpRequest) -> HttpResponse:
-    """GET /health/live: 200 as long as the process answers."""
-    return JsonResponse({"status": "ok"})
+    """GET /health/live: 200 as long as the process answers, with the version that it runs."""
+    return JsonResponse({"status": "ok", "version": settings.VERSION})
 
 
 @never_cache

@@ -134,6 +134,14 @@ GROUPS = (
         """,
     ),
     Group(
+        "Whom to tell of a vulnerability, where nobody is named",
+        Policy(cache="no-store", csp="none", frame="none", exempt=True),
+        "everybody",
+        """
+        /.well-known/security.txt           404 | 405
+        """,
+    ),
+    Group(
         "Health",
         Policy(cache="no-store", csp="none", frame="none", exempt=True),
         "everybody",

@@ -19,6 +19,7 @@ from tests.services import chromium, keeper, node, postgres, redis
 
 # A shell in which the service is run must not change what the tests see.
 SETTINGS = (
+    "ADMIN_URL",
     "ALLOWED_HOSTS",
     "API_KEY_PREFIX",
     "AUTH_URL",
@@ -32,12 +33,15 @@ SETTINGS = (
     "ENVIRONMENT",
     "KEY_ENCRYPTION_KEY",
     "KEY_ENCRYPTION_KEY_FILE",
+    "MEDIA_STORAGE_URL",
+    "MEDIA_STORAGE_URL_FILE",
     "PLAN_SOURCE_URL",
     "PORT",
     "PROFILE_SOURCE_URL",
     "REDIS_URL",
     "SECRET_KEY",
     "SECRET_KEY_FILE",
+    "SECURITY_CONTACT",
     "SERVICE_NAME",
     "SOURCE_TOKEN",
     "TRUSTED_PROXIES",

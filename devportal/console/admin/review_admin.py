@@ -1,11 +1,12 @@
 """Admin pages of app review: the queue, oldest first, and the page of one review."""
 
+from functools import partial
 from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from unfold.decorators import display
@@ -15,10 +16,10 @@ from devportal.console.admin.review_queue import LISTS, QueueChangeList
 from devportal.console.models import AppReview, ReviewEntry
 from devportal.lib import clock
 from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
+from devportal.lib.stored_files import image_response, read_file
 from oidc.clients.lookup import find_client
 from oidc.models import Client, FormerMember, ProjectMember
 from oidc.names import skeleton
-from oidc.views.logos import send_logo
 
 # Most apps that a search by name considers.
 MAX_SIMILAR = 500
@@ -117,7 +118,7 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
         }
         return TemplateResponse(request, "admin/console/review.html", context)
 
-    def logo_view(self, request: HttpRequest, pk: int, which: str) -> FileResponse:
+    def logo_view(self, request: HttpRequest, pk: int, which: str) -> HttpResponse:
         """GET: a logo that was submitted for review, for reviewers only (docs/review.md#logos)."""
         review = self.get_object(request, str(pk))
         if review is None or which not in ("asked", "before"):
@@ -127,9 +128,7 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
         name = review_page.logo_name(review, which)
         if not name:
             raise Http404
-        response = send_logo(name)
-        response["Cache-Control"] = "private, no-store"
-        return response
+        return image_response(partial(read_file, name), "private, no-store")
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         which = request.GET.get("which")

@@ -13,12 +13,14 @@ from django.conf import settings
 from django.db import transaction
 from rest_framework import serializers
 
+from accounts import files
 from devportal.console.provisioning.families import FamilyTable, apply_family
 from devportal.console.provisioning.organizations import OrganizationTable, apply_organization
 from devportal.console.provisioning.people import PersonTable, apply_person
 from devportal.console.provisioning.plans import PlanTable, apply_plan
 from devportal.console.provisioning.projects import ProjectTable, apply_project
 from devportal.console.provisioning.toml_tables import InvalidFile, Table, read_toml
+from devportal.lib.stored_files import StoreUnavailable
 from devportal.lib.strict_fields import StrictListField, first_error
 
 __all__ = ["InvalidFile", "provision"]
@@ -37,7 +39,8 @@ class FileTable(Table):
 def provision(file: Path, *, rotate_secrets: bool = False) -> dict[str, Any]:
     """Apply `file` in one transaction; return what it declares, in its order.
 
-    Secrets appear only if they were just created. Raises InvalidFile, naming the key, and then nothing is changed.
+    Secrets appear only if they were just created. Raises InvalidFile, naming the key; then nothing is changed, and no
+    picture that was stored meanwhile stays.
     """
     document = read_toml(file)
     apply: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -48,10 +51,12 @@ def provision(file: Path, *, rotate_secrets: bool = False) -> dict[str, Any]:
         "projects": partial(apply_project, rotate_secrets=rotate_secrets),
     }
     try:
-        with transaction.atomic():
+        with files.discarded_on_failure(), transaction.atomic():
             done = _apply_sections(FileTable(context={"folder": file.parent}), document, apply)
     except serializers.ValidationError as error:
         raise InvalidFile(first_error(error, "the file")) from error
+    except StoreUnavailable as error:
+        raise InvalidFile("a picture can't be stored: the store of uploaded files does not answer") from error
     return {
         "issuer": settings.ISSUER,
         "base_url": settings.BASE_URL,

@@ -6,6 +6,7 @@ from allauth.account.models import EmailAddress
 from django.core.validators import EmailValidator
 from rest_framework.fields import empty
 
+from accounts import pictures
 from accounts.models import Account
 from accounts.profile import clean_picture
 from accounts.roles import ROLES, set_roles
@@ -49,9 +50,11 @@ def apply_person(values: dict[str, Any]) -> dict[str, Any]:
     account = Account.objects.filter(email=email).first()
     if account is None:
         account = Account.objects.create_user(email, password)
-    for name in ("given_name", "family_name", "picture"):
+    for name in ("given_name", "family_name"):
         if name in values:
             setattr(account, name, values[name])
+    if "picture" in values and not pictures.has_picture(account, values["picture"]):
+        pictures.replace_picture(account, pictures.store_picture(values["picture"]), account.picture.name)
     account.save()
     if "email_verified" in values or not EmailAddress.objects.filter(user=account).exists():
         verified = values.get("email_verified", True)

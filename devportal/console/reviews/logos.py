@@ -5,14 +5,16 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.core.files.base import ContentFile
-from django.core.files.storage import default_storage
 from django.db import transaction
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
 from django.urls import reverse
 
+from accounts import files
 from devportal.console.models import AppReview
+from devportal.lib.stored_files import StoreUnavailable
 from oidc.clients.logos import logo_version
 from oidc.models import Client
 
@@ -21,16 +23,17 @@ FOLDER = "logos/"
 
 @contextmanager
 def stored_logo(logo: ContentFile[bytes] | None) -> Iterator[str]:
-    """Store a logo for the block and yield its name ("" for none); if the block fails, it is deleted again."""
-    if logo is None:
-        yield ""
-        return
-    name = default_storage.save(f"{FOLDER}{logo.name}", logo)
-    try:
+    """Store a logo for the block and yield its name ("" for none); if the block fails, it is deleted again.
+
+    Raises ValidationError, for the field `logo`, when the store does not answer.
+    """
+    with files.discarded_on_failure():
+        try:
+            name = files.store(FOLDER, logo) if logo else ""
+        except StoreUnavailable as error:
+            text = "The logo could not be stored. Nothing was changed; try again in a minute."
+            raise ValidationError({"logo": text}) from error
         yield name
-    except BaseException:
-        default_storage.delete(name)
-        raise
 
 
 def logo_path(client: Client, name: str) -> str:
@@ -70,4 +73,4 @@ def _delete_if_unused(client_id: int, name: str) -> None:
     client = Client.objects.filter(pk=client_id).first()
     if client is not None and (client.logo.name == name or client.reviews.filter(snapshot__logo=name).exists()):
         return
-    default_storage.delete(name)
+    files.delete_on_commit(name)

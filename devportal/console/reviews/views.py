@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, cast
 
 from django.contrib import messages
@@ -18,9 +19,9 @@ from devportal.console.reviews.forms import AnswerForm, BrandingForm
 from devportal.console.reviews.reasons import reason_texts
 from devportal.console.reviews.workflow import is_member
 from devportal.console.shortcuts import console_page, redirect_to_client, render_page
+from devportal.lib.stored_files import image_response, read_file
 from oidc.models import Client, ProjectMember
 from oidc.projects.roles import Role, lock_for_change
-from oidc.views.logos import send_logo
 
 # Entries that a developer has to respond to.
 UNWELCOME = (
@@ -199,4 +200,4 @@ def review_logo(request: HttpRequest, project_id: str, client_id: str, version: 
     name = logos.find_logo(client, version)
     if name is None:
         raise Http404
-    return cast(HttpResponse, send_logo(name))
+    return image_response(partial(read_file, name), "private, no-cache")

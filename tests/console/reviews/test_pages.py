@@ -329,7 +329,7 @@ def test_the_preview_is_the_real_page(
     real = re.search(r'<div class="card">.*?<img src="([^"]+)"', after, re.DOTALL)
     assert shown
     assert real
-    pictures = [b"".join(as_owner.get(found.group(1)).streaming_content) for found in (shown, real)]  # type: ignore[attr-defined]
+    pictures = [as_owner.get(found.group(1)).content for found in (shown, real)]
     assert pictures[0] == pictures[1]
 
 
@@ -407,7 +407,7 @@ def test_a_logo_in_waiting_is_for_the_project_and_reviewers(
         assert "private" in response["Cache-Control"]
         assert "no-store" in response["Cache-Control"]
         assert response["X-Content-Type-Options"] == "nosniff"
-        assert b"".join(response.streaming_content)[:4] == b"RIFF"
+        assert response.content[:4] == b"RIFF"
     for browser in (as_outsider, browser_of(make_operator())):
         assert browser.get(address).status_code == 404
     assert Browser().get(address).status_code == 302

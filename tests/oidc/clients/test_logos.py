@@ -209,7 +209,7 @@ def test_a_reviewed_apps_logo_is_served_to_anybody(verified: Client) -> None:
     assert response["Cross-Origin-Resource-Policy"] == "cross-origin"
     assert response["Cache-Control"] == "public, max-age=3600"
     assert not response.cookies
-    assert opened(b"".join(response.streaming_content)).size == (128, 128)
+    assert opened(response.content).size == (128, 128)
 
 
 def test_an_unreviewed_apps_logo_is_there_for_nobody(verified: Client) -> None:

@@ -1,0 +1,74 @@
+"""Uploaded files, in DATA_DIR or in an object store: one way to read, store and delete them, and one error.
+
+Views serve them, so that each decides who may see what; no address of the store is ever shown
+(docs/operations.md#static-and-uploaded-files).
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.http import Http404, HttpResponse
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 30
+
+
+class StoreUnavailable(OSError):
+    """The store does not answer, or refuses: a disk that is full, an object store that is down."""
+
+
+def _attempt(action: str, do: Callable[[], Any]) -> Any:
+    try:
+        return do()
+    except FileNotFoundError:
+        raise
+    except StoreUnavailable as error:
+        log.warning("%s an uploaded file failed. %s", action, error)
+        raise
+    except OSError as error:
+        log.warning("%s an uploaded file failed: %s.", action, error.strerror)
+        raise StoreUnavailable(f"{action} failed") from error
+
+
+def _read(name: str) -> bytes:
+    with default_storage.open(name, "rb") as file:
+        content: bytes = file.read()
+    return content
+
+
+def read_file(name: str) -> bytes:
+    """Return a stored file. Raises FileNotFoundError, StoreUnavailable."""
+    content: bytes = _attempt("Reading", lambda: _read(name))
+    return content
+
+
+def save_file(folder: str, content: ContentFile[bytes]) -> str:
+    """Store a file below `folder`, which ends in a slash, and return its name. Raises StoreUnavailable."""
+    name: str = _attempt("Storing", lambda: default_storage.save(f"{folder}{content.name}", content))
+    return name
+
+
+def delete_file(name: str) -> None:
+    """Delete a file, which may be gone already. Raises StoreUnavailable."""
+    _attempt("Deleting", lambda: default_storage.delete(name))
+
+
+def image_response(read: Callable[[], bytes], cache_control: str) -> HttpResponse:
+    """Return a WebP, and 503 while the store does not answer; without headers that tell the stored file.
+
+    Raises Http404 where the file is missing: a backup without its files.
+    """
+    try:
+        response = HttpResponse(read(), content_type="image/webp")
+    except FileNotFoundError as error:
+        raise Http404 from error
+    except StoreUnavailable:
+        response = HttpResponse("The picture can't be read just now.", content_type="text/plain", status=503)
+        response["Retry-After"] = str(RETRY_SECONDS)
+        cache_control = "no-store"
+    response["Cache-Control"] = cache_control
+    return response
