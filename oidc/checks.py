@@ -65,7 +65,7 @@ def _has_short(name: str) -> bool:
 
 @register(Tags.database)  # it reads the keys, so it runs where Django's own do: at `migrate`, or with --database
 def check_signing_keys(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """`devportal.E018`: KEY_ENCRYPTION_KEY is not the one that the keys in the database were encrypted with."""
+    """`devportal.E017`: KEY_ENCRYPTION_KEY is not the one that the keys in the database were encrypted with."""
     try:
         rows = list(SigningKey.objects.exclude(state=SigningKey.State.RETIRED).order_by("state"))
     except DatabaseError:  # not migrated yet, or away: /health/ready tells
@@ -75,7 +75,7 @@ def check_signing_keys(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
             f"KEY_ENCRYPTION_KEY: the {row.state} signing key was encrypted with another key, and can't be read.",
             hint="Set the key that it was encrypted with, or add that one to KEY_ENCRYPTION_KEY_FALLBACKS. If it is "
             "lost: manage.py discard_unreadable.",
-            id="devportal.E018",
+            id="devportal.E017",
         )
         for row in rows
         if not is_readable(row)

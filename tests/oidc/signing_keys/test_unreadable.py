@@ -79,7 +79,7 @@ def test_the_check_names_the_setting(settings: Any) -> None:
     assert check_signing_keys(None) == []
     settings.KEY_ENCRYPTION_KEY = WRONG
     found = check_signing_keys(None)
-    assert [message.id for message in found] == ["devportal.E018"] * 2
+    assert [message.id for message in found] == ["devportal.E017"] * 2
     assert all("KEY_ENCRYPTION_KEY" in message.msg for message in found)
     settings.KEY_ENCRYPTION_KEY_FALLBACKS = [right]
     assert check_signing_keys(None) == []
