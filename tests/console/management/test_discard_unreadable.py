@@ -109,7 +109,7 @@ def test_who_has_no_other_second_step_proves_their_address(
     refused = browser.post("/account/login/", {"login": person.email, "password": PASSWORD})
     assert refused.status_code == 200  # the password alone, which somebody else may know
     browser.post("/account/password/reset/", {"email": person.email})
-    code = re.findall(r"^ {4}(\S+)$", mail.outbox[-1].body, re.MULTILINE)[-1]
+    code = re.findall(r"^ {4}(\S+)$", str(mail.outbox[-1].body), re.MULTILINE)[-1]
     assert browser.post("/account/password/reset/confirm/", {"code": code}).status_code == 302
     form = {"password1": NEW_PASSWORD, "password2": NEW_PASSWORD}
     assert browser.post("/account/password/reset/complete/", form).status_code == 302

@@ -76,13 +76,13 @@ def test_the_token_endpoint_asks_to_come_back_and_what_was_signed_stays_good(
 def test_the_check_names_the_setting(settings: Any) -> None:
     right = settings.KEY_ENCRYPTION_KEY
     rotated(1)
-    assert check_signing_keys(None) == []
+    assert check_signing_keys(None, databases=["default"]) == []
     settings.KEY_ENCRYPTION_KEY = WRONG
-    found = check_signing_keys(None)
+    found = check_signing_keys(None, databases=["default"])
     assert [message.id for message in found] == ["devportal.E017"] * 2
     assert all("KEY_ENCRYPTION_KEY" in message.msg for message in found)
     settings.KEY_ENCRYPTION_KEY_FALLBACKS = [right]
-    assert check_signing_keys(None) == []
+    assert check_signing_keys(None, databases=["default"]) == []
 
 
 def test_rotation_replaces_nothing_where_nothing_can_be_read(wrong_key: None, caplog: pytest.LogCaptureFixture) -> None:
