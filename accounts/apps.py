@@ -9,5 +9,12 @@ class AccountsConfig(AppConfig):
         from accounts import (
             known_browsers,  # noqa: F401  (connects the receivers)
             receivers,  # noqa: F401  (connects the receivers)
+            second_factors,
+        )
+        from devportal.lib import (
+            encrypted_columns,
+            settings_checks,  # noqa: F401  (registers the system checks)
         )
         from devportal.lib.ratelimit import checks  # noqa: F401  (registers the system check)
+
+        encrypted_columns.register(second_factors.COLUMN)

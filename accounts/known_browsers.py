@@ -38,15 +38,17 @@ class KnownBrowser:
     def is_of(self, account: Account) -> bool:
         """Return whether this is an unexpired sign-in to `account` with its present password."""
         is_recent = 0 <= clock.timestamp() - self.at <= settings.KNOWN_BROWSER_DAYS * DAY
-        return is_recent and hmac.compare_digest(self.mac, _mac(account, self.id, self.at))
+        keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+        return is_recent and any(hmac.compare_digest(self.mac, _mac(account, self.id, self.at, key)) for key in keys)
 
     def __str__(self) -> str:
         return _SEPARATOR.join((self.id, str(self.at), self.mac))
 
 
-def _mac(account: Account, entry_id: str, at: int) -> str:
+def _mac(account: Account, entry_id: str, at: int, key: str | None = None) -> str:
+    """Return the MAC of an entry, by SECRET_KEY unless `key` is one of its fallbacks."""
     signed = f"{account.pk} {account.password} {entry_id} {at}"
-    return salted_hmac("accounts.known_browsers", signed, algorithm="sha256").hexdigest()
+    return salted_hmac("accounts.known_browsers", signed, secret=key, algorithm="sha256").hexdigest()
 
 
 def _entries(request: HttpRequest) -> Iterator[KnownBrowser]:

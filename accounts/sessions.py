@@ -6,13 +6,15 @@ all sessions, also those that django-allauth's list (UserSession) lacks; that li
 
 from allauth.usersessions.models import UserSession
 from django.contrib.auth import update_session_auth_hash
-from django.db import transaction
+from django.contrib.sessions.models import Session
+from django.db import models, transaction
 from django.http import HttpRequest
 
 from accounts.models import Account
 from devportal.lib.credentials import random_text
 
 STAMP_LENGTH = 22
+BATCH = 2000
 
 
 def end_all_sessions(account: Account) -> None:
@@ -34,6 +36,17 @@ def end_other_sessions(request: HttpRequest) -> None:
         listed.filter(session_key=before).update(session_key=request.session.session_key)
         for session in listed.exclude(session_key=request.session.session_key):
             session.end()
+
+
+def end_everybodys_sessions() -> int:
+    """End the sessions of all browsers, those in which nobody is signed in included; return how many there were."""
+    ended = 0
+    tables: tuple[tuple[type[models.Model], bool], ...] = ((Session, True), (UserSession, False))
+    for model, counts in tables:
+        while batch := list(model._default_manager.values_list("pk", flat=True)[:BATCH]):
+            model._default_manager.filter(pk__in=batch).delete()
+            ended += len(batch) if counts else 0
+    return ended
 
 
 def _restamp(account: Account) -> None:

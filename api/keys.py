@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
@@ -115,6 +116,13 @@ def revoke_key(key: ApiKey, actor: Account | None = None) -> None:
     with transaction.atomic():
         if ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=clock.now()):
             _report("api_key.revoked", key, actor, before=_shown(key))
+
+
+def live_keys_created(since: datetime | None = None, before: datetime | None = None) -> "QuerySet[ApiKey]":
+    """Return the keys that are not revoked and were created within a time; None leaves that end open."""
+    keys = ApiKey.objects.filter(revoked_at=None).order_by("pk")
+    keys = keys.filter(created_at__gte=since) if since else keys
+    return keys.filter(created_at__lt=before) if before else keys
 
 
 @receiver(profile_read)

@@ -1,11 +1,33 @@
 """The Celery application: `celery -A devportal worker`, `celery -A devportal beat`."""
 
 import os
+import sys
+from typing import Any
 
-from celery import Celery
+import django
+from celery import Celery, signals
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "devportal.settings")
 
 app = Celery("devportal")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+def check_settings(**kwargs: Any) -> None:
+    """Run the checks of `manage.py serve`; exit with 1 and what is wrong (docs/settings.md#checks-at-the-start)."""
+    django.setup()
+    from django.db import connections
+
+    from devportal.lib import start_checks
+
+    if dangers := start_checks.find_dangers():
+        # Celery has put a logger in place of sys.stderr by now, which is silent when the process exits.
+        print(dangers, file=sys.__stderr__)
+        raise SystemExit(1)
+    start_checks.log_stored_dangers()
+    connections.close_all()  # no process that is forked may share one
+
+
+for begins in (signals.celeryd_init, signals.beat_init):
+    begins.connect(check_settings)

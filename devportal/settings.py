@@ -10,25 +10,19 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import django_stubs_ext
-import environ
 
 from devportal import __version__, admin_lists
 from devportal.lib import object_store
 from devportal.lib.admin import theme
 from devportal.lib.bootstrap import FILE_MODE, FOLDER_MODE, create_private_folder, embedded_secret
+from devportal.lib.environment import Env
 
 django_stubs_ext.monkeypatch()  # makes ModelAdmin[Account] and its like mean something at run time
 
 
-class Env(environ.FileAwareEnv):  # type: ignore[misc]
-    """Reads `NAME`, or the file that `NAME_FILE` names, without the newline that editors leave at its end."""
-
-    def get_value(self, var: str, *args: Any, **kwargs: Any) -> Any:
-        value = super().get_value(var, *args, **kwargs)
-        return value.strip() if isinstance(value, str) else value
-
-
 env = Env()
+# For the checks (devportal/lib/settings_checks.py): each number that is read here, and what could not be read.
+NUMBERS, UNREADABLE_SETTINGS = env.numbers, env.problems
 
 PROJECT_DIR = Path(__file__).resolve().parent.parent
 ENVIRONMENT: str = env.str("ENVIRONMENT", "embedded")
@@ -36,7 +30,7 @@ EMBEDDED = ENVIRONMENT == "embedded"
 DEBUG: bool = env.bool("DEBUG", False)
 DATA_DIR = Path(env.str("DATA_DIR", str(PROJECT_DIR / ".data"))).resolve()
 if EMBEDDED:
-    create_private_folder(DATA_DIR)
+    UNREADABLE_SETTINGS.extend(create_private_folder(DATA_DIR))
 
 # --- The service and its public addresses ----------------------------------------------------------------
 
@@ -68,6 +62,9 @@ if EMBEDDED:
 else:
     SECRET_KEY = env.str("SECRET_KEY", "")
     KEY_ENCRYPTION_KEY = env.str("KEY_ENCRYPTION_KEY", "")
+# What was signed or encrypted with one of these is still read (docs/operations.md#rotating-secret_key).
+SECRET_KEY_FALLBACKS: list[str] = env.secrets("SECRET_KEY_FALLBACKS")
+KEY_ENCRYPTION_KEY_FALLBACKS: list[str] = env.secrets("KEY_ENCRYPTION_KEY_FALLBACKS")
 
 # --- Lifetimes and limits, all in one place (seconds unless the name says otherwise) ---------------------
 

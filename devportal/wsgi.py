@@ -4,13 +4,18 @@ import os
 
 import django
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
+from devportal.lib.start_checks import find_dangers
 from devportal.lib.wsgi import UTF8Handler
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "devportal.settings")
 
 django.setup(set_prefix=False)
+# Whatever server loads this. With an exception, and no exit, servers know that another worker would fare no better.
+if dangers := find_dangers():
+    raise ImproperlyConfigured(dangers)
 application = UTF8Handler()
 
 for start in settings.WORKER_STARTS:

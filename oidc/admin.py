@@ -159,7 +159,7 @@ def _publish(request: HttpRequest, row: None, form: Any) -> str:
 
 def _activate(request: HttpRequest, row: None, form: Any) -> str:
     if not rotation.activate_next_key(_actor(request).pk):
-        raise ActionRefused("There is no next key.")
+        raise ActionRefused("There is no next key that can be read.")
     return "The next key signs from now on, and the one before is retired."
 
 
@@ -172,8 +172,8 @@ class SigningKeyAdmin(ReadOnlyModelAdmin[SigningKey]):
     """Signing keys. The private part is never rendered, encrypted or not."""
 
     is_long = False
-    list_display = ("kid", "state", "created_at", "activated_at", "retired_at")
-    fields = ("kid", "state", "public_jwk", "created_at", "activated_at", "retired_at")
+    list_display = ("kid", "state", "created_at", "activated_at", "retired_at", "withdrawn_at")
+    fields = ("kid", "state", "public_jwk", "created_at", "activated_at", "retired_at", "withdrawn_at")
     list_actions = (
         RowAction(
             "publish",

@@ -7,11 +7,14 @@ class OidcConfig(AppConfig):
     verbose_name = "Sign-in service"
 
     def ready(self) -> None:
+        from devportal.lib import encrypted_columns
         from oidc import (
             checks,  # noqa: F401  (register checks and receivers)
             receivers,  # noqa: F401  (register checks and receivers)
         )
+        from oidc.models import SigningKey
         from oidc.projects import members  # noqa: F401  (register checks and receivers)
         from oidc.signing_keys import rotation
 
+        encrypted_columns.register(encrypted_columns.EncryptedColumn(SigningKey, "private_encrypted"))
         post_migrate.connect(rotation.create_first_key, sender=self)

@@ -1,4 +1,7 @@
-"""Django system checks of the settings; an error stops `manage.py serve` (docs/settings.md#checks-at-the-start)."""
+"""System checks of the sign-in service; an error stops `manage.py serve` (docs/settings.md#checks-at-the-start).
+
+Those that concern every floor stand in devportal/lib/settings_checks.py.
+"""
 
 import re
 from importlib.util import find_spec
@@ -8,6 +11,10 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError
+
+from oidc.models import SigningKey
+from oidc.signing_keys.rotation import is_readable
 
 from devportal.lib.object_store import BACKEND
 
@@ -43,6 +50,8 @@ def check_production(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         (settings.ADMIN_URL.startswith("http:"), "The admin's address must be https.", "Set ADMIN_URL.", "E004"),
         (_is_short("SECRET_KEY"), "SECRET_KEY is missing or short.", short, "E005"),
         (_is_short("KEY_ENCRYPTION_KEY"), "KEY_ENCRYPTION_KEY is missing or short.", short, "E005"),
+        (_has_short("SECRET_KEY_FALLBACKS"), "One of SECRET_KEY_FALLBACKS is short.", short, "E005"),
+        (_has_short("KEY_ENCRYPTION_KEY_FALLBACKS"), "One of KEY_ENCRYPTION_KEY_FALLBACKS is short.", short, "E005"),
         (not settings.REDIS_URL, "Each process would count limits for itself.", "Set REDIS_URL.", "E006"),
         (database.endswith("sqlite3"), "SQLite serves one process only.", "Set DATABASE_URL.", "E007"),
         (mail.endswith("DemoBackend"), "Mail would only be printed.", "Set EMAIL_URL.", "E008"),
@@ -78,3 +87,28 @@ def _is_short(name: str) -> bool:
         return len(getattr(settings, name)) < MIN_SECRET_LENGTH
     except ImproperlyConfigured:  # Django's answer to an empty SECRET_KEY
         return True
+
+
+def _has_short(name: str) -> bool:
+    return any(len(key) < MIN_SECRET_LENGTH for key in getattr(settings, name))
+
+
+@register(Tags.database)
+def check_signing_keys(app_configs: Any, databases: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    """`devportal.E017`: KEY_ENCRYPTION_KEY is not the one that the keys in the database were encrypted with."""
+    if not databases:  # it reads the keys, so it runs where Django's own do: at `migrate`, or with --database
+        return []
+    try:
+        rows = list(SigningKey.objects.exclude(state=SigningKey.State.RETIRED).order_by("state"))
+    except DatabaseError:  # not migrated yet, or away: /health/ready tells
+        return []
+    return [
+        Error(
+            f"KEY_ENCRYPTION_KEY: the {row.state} signing key was encrypted with another key, and can't be read.",
+            hint="Set the key that it was encrypted with, or add that one to KEY_ENCRYPTION_KEY_FALLBACKS. If it is "
+            "lost: manage.py discard_unreadable.",
+            id="devportal.E017",
+        )
+        for row in rows
+        if not is_readable(row)
+    ]

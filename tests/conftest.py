@@ -35,10 +35,10 @@ def fresh_process() -> None:
 def keys_parsed_once() -> Iterator[None]:
     """Parse each signing key once for all tests: it takes longer than all else that most of them do."""
     real = keyring._parse
-    parsed: dict[tuple[str, str], keyring.ParsedKey] = {}
+    parsed: dict[tuple[str, str], keyring.PublishedKey] = {}
 
-    def remember(row: SigningKey) -> keyring.ParsedKey:
-        known_by = (row.private_encrypted, settings.KEY_ENCRYPTION_KEY)
+    def remember(row: SigningKey) -> keyring.PublishedKey:
+        known_by = (row.private_encrypted, f"{settings.KEY_ENCRYPTION_KEY} {settings.KEY_ENCRYPTION_KEY_FALLBACKS}")
         if known_by not in parsed:
             parsed[known_by] = real(row)
         return parsed[known_by]

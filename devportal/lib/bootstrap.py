@@ -10,14 +10,24 @@ FOLDER_MODE, FILE_MODE = 0o700, 0o600
 OF_OTHERS = 0o077
 
 
-def create_private_folder(data_dir: Path) -> None:
+def create_private_folder(data_dir: Path) -> list[str]:
     """Create `data_dir` with mode 700, and set the umask so that all files created later are private too.
 
     The database, its write-ahead log, mails and pictures are files that libraries create: a umask reaches them all.
+    Return what is wrong with the folder, as sentences for the checks.
     """
     os.umask(OF_OTHERS)
-    data_dir.mkdir(parents=True, exist_ok=True)
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return [f"DATA_DIR can't be made: {error.strerror}."]
     _close(data_dir)
+    return [] if is_writable(data_dir) else ["DATA_DIR can't be written to."]
+
+
+def is_writable(folder: Path) -> bool:
+    """Return whether files can be made in a folder; asks the file system, which may be mounted read-only."""
+    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
 
 
 def restrict_permissions(data_dir: Path) -> None:
@@ -39,10 +49,12 @@ def _close(path: Path) -> None:
 def embedded_secret(data_dir: Path, name: str) -> str:
     """Return the secret kept in `data_dir/name`, making it (mode 600) on the first call.
 
-    Two processes that start at once agree: the one that creates the file first wins, the other reads it.
+    Two processes that start at once agree: the one that creates the file first wins, the other reads it. Where the
+    folder can't be used, which the checks refuse, it is made for this process alone.
     """
-    data_dir.mkdir(parents=True, exist_ok=True)
     path = data_dir / name
+    if not path.exists() and not is_writable(data_dir):
+        return secrets.token_urlsafe(48)
     if not path.exists():
         fresh = path.with_name(f"{name}.{os.getpid()}")
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

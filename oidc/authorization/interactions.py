@@ -21,6 +21,9 @@ from oidc.parameters import Parameters, parse
 SESSION_KEY = "pending_authorizations"
 MAX_INTERACTIONS = 8
 _SALT = "oidc.pending"
+# The key that the session had when it first signed a reference: Django gives a session another one when it was signed
+# with one of SECRET_KEY_FALLBACKS, and forms that were open before stay good.
+_SIGNED_IN = "pending_authorizations_signed_in"
 
 
 @dataclass(frozen=True)
@@ -95,12 +98,14 @@ def mark_answered(session: SessionBase, key: str) -> None:
 
 def _signer(request: HttpRequest) -> signing.TimestampSigner:
     # Bound to the session and the person without naming either: the account id never leaves the service.
-    bound_to = f"{request.session.session_key}:{request.user.pk}"
+    session = request.session.get(_SIGNED_IN, request.session.session_key)
+    bound_to = f"{session}:{request.user.pk}"
     return signing.TimestampSigner(salt=f"{_SALT}:{hashlib.sha256(bound_to.encode()).hexdigest()}")
 
 
 def sign_reference(request: HttpRequest, pending: Interaction) -> str:
     """Return a signed, expiring reference to a pending request, good in this session for this person."""
+    request.session.setdefault(_SIGNED_IN, request.session.session_key)
     return _signer(request).sign(pending.key)
 
 

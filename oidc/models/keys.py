@@ -20,6 +20,8 @@ class SigningKey(models.Model):
     created_at = models.DateTimeField()
     activated_at = models.DateTimeField(null=True, blank=True)
     retired_at = models.DateTimeField(null=True, blank=True)
+    # When a retired key was taken out of publication before its time, after a leak.
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [

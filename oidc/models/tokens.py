@@ -54,6 +54,8 @@ class AccessToken(AbstractAccessToken):  # type: ignore[misc]
     """An access token's checksum; the token itself is a signed JWT that only its holder has."""
 
     family = models.ForeignKey(TokenFamily, models.CASCADE, related_name="access_tokens")
+    # Whether the token was used, which tells that its answer arrived; None where REFRESH_GRACE_SECONDS does not ask.
+    used = models.BooleanField(null=True, editable=False)
 
     objects: ClassVar["models.Manager[AccessToken]"] = models.Manager()
 
@@ -65,12 +67,18 @@ class AccessToken(AbstractAccessToken):  # type: ignore[misc]
 
 
 class RefreshToken(AbstractRefreshToken):  # type: ignore[misc]
-    """A refresh token's checksum. `revoked` is the moment it was superseded by the next of its family."""
+    """A refresh token's checksum. `revoked` is the moment it was superseded by the next of its family.
+
+    `next_checksum` and `next_access_checksum` are those of the answer that superseded it, while REFRESH_GRACE_SECONDS
+    asks for them: by these an answer that nobody heard is found. None otherwise, and where an answer was replaced.
+    """
 
     # In place of the library's family id: a foreign key to Family.
     token_family = None
     family = models.ForeignKey(TokenFamily, models.CASCADE, related_name="refresh_tokens")
     expires = models.DateTimeField()
+    next_checksum = models.CharField(max_length=64, null=True, editable=False)  # noqa: DJ001  (None: nothing is known)
+    next_access_checksum = models.CharField(max_length=64, null=True, editable=False)  # noqa: DJ001  (as above)
 
     objects: ClassVar["models.Manager[RefreshToken]"] = models.Manager()
 

@@ -3,6 +3,9 @@
 Parsing a private key costs about 49 ms, so no request parses one, and discovery and JWKS ask no database. A
 new key is published at least SIGNING_KEY_PUBLISH_AHEAD_SECONDS before it signs, so that a ring of a minute ago
 is never wrong.
+
+A key whose private part can't be read (KEY_ENCRYPTION_KEY is another one, or the row is damaged) stays published, for
+its public part is not encrypted: what it signed goes on being verified. It signs nothing.
 """
 
 import json
@@ -23,18 +26,27 @@ from oidc.models import SigningKey
 log = logging.getLogger(__name__)
 
 
+UNREADABLE = "Signing key %s (%s) can't be read: it was not encrypted with KEY_ENCRYPTION_KEY or one of its fallbacks."
+
+
 class NoSigningKey(Exception):
-    """There is no active signing key: the service is not ready. It never signs with another key instead."""
+    """There is no active signing key, or it can't be read: the service is not ready. It never signs with another."""
 
 
 @dataclass(frozen=True)
-class ParsedKey:
-    """A parsed key. `private` signs, `public` verifies, `public_jwk` is published in the JWKS."""
+class PublishedKey:
+    """A published key. `public` verifies, `public_jwk` is published in the JWKS."""
 
     kid: str
-    private: RSAKey
     public: RSAKey
     public_jwk: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ParsedKey(PublishedKey):
+    """A published key whose private part can be read; `private` signs."""
+
+    private: RSAKey
 
 
 @dataclass(frozen=True)
@@ -42,8 +54,9 @@ class KeyRing:
     """All published keys, and the one that signs."""
 
     active: ParsedKey | None
-    published: dict[str, ParsedKey]
+    published: dict[str, PublishedKey]
     loaded_at: float  # of time.monotonic()
+    unreadable: tuple[tuple[str, str], ...] = ()  # kid and state
 
 
 _lock = threading.Lock()
@@ -52,13 +65,14 @@ _ring: KeyRing | None = None
 
 def signing_key() -> ParsedKey:
     """Return the key that signs. Raises NoSigningKey."""
-    active = current_keyring().active
-    if active is None:
-        raise NoSigningKey
-    return active
+    ring = current_keyring()
+    if ring.active is None:
+        unreadable = [UNREADABLE % key for key in ring.unreadable if key[1] == SigningKey.State.ACTIVE]
+        raise NoSigningKey(unreadable[0] if unreadable else "No signing key is active.")
+    return ring.active
 
 
-def published_key(kid: str) -> ParsedKey | None:
+def published_key(kid: str) -> PublishedKey | None:
     """Return the published key with this id: next, active, or retired but still needed."""
     return current_keyring().published.get(kid)
 
@@ -99,22 +113,29 @@ def preload_keyring() -> None:
 
 def _load() -> KeyRing:
     global _ring
-    parsed = _ring.published if _ring else {}
-    published: dict[str, ParsedKey] = {}
+    parsed = {kid: key for kid, key in _ring.published.items() if isinstance(key, ParsedKey)} if _ring else {}
+    published: dict[str, PublishedKey] = {}
     active: ParsedKey | None = None
-    for row in SigningKey.objects.exclude(retired_at__lt=_unneeded_before()).order_by("created_at"):
-        key = parsed.get(row.kid) or _parse(row)
-        published[row.kid] = key
-        if row.state == SigningKey.State.ACTIVE:
+    unreadable: list[tuple[str, str]] = []
+    rows = SigningKey.objects.filter(withdrawn_at=None).exclude(retired_at__lt=_unneeded_before())
+    for row in rows.order_by("created_at"):
+        published[row.kid] = key = parsed.get(row.kid) or _parse(row)
+        if not isinstance(key, ParsedKey):
+            unreadable.append((row.kid, row.state))
+        elif row.state == SigningKey.State.ACTIVE:
             active = key
-    _ring = KeyRing(active=active, published=published, loaded_at=time.monotonic())
+    for kid, state in unreadable:
+        log.error(UNREADABLE, kid, state)
+    _ring = KeyRing(active, published, time.monotonic(), tuple(unreadable))
     return _ring
 
 
-def _parse(row: SigningKey) -> ParsedKey:
-    private = RSAKey.import_key(json.loads(encryption.decrypt(row.private_encrypted)))
-    public = RSAKey.import_key(private.as_dict(private=False))
-    return ParsedKey(row.kid, private, public, row.public_jwk)
+def _parse(row: SigningKey) -> PublishedKey:
+    try:
+        private = RSAKey.import_key(json.loads(encryption.decrypt(row.private_encrypted)))
+    except encryption.Unreadable:
+        return PublishedKey(row.kid, RSAKey.import_key(row.public_jwk), row.public_jwk)
+    return ParsedKey(row.kid, RSAKey.import_key(private.as_dict(private=False)), row.public_jwk, private)
 
 
 def _unneeded_before() -> datetime:

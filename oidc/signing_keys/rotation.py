@@ -1,4 +1,9 @@
-"""Rotating the signing keys: next, active, retired."""
+"""Rotating the signing keys: next, active, retired.
+
+A key that can't be read never signs. Whoever rotates replaces such a key, but only if they read another one of the
+table: who reads none has the wrong KEY_ENCRYPTION_KEY, and would replace keys that others read
+(docs/operations.md#a-signing-key-cant-be-read).
+"""
 
 import json
 import logging
@@ -12,9 +17,11 @@ from joserfc.jwk import RSAKey
 from devportal.lib import clock, encryption
 from devportal.lib.audit import Event, report
 from oidc.models import SigningKey
-from oidc.signing_keys.keyring import clear_keyring, reload_keyring
+from oidc.signing_keys.keyring import UNREADABLE, clear_keyring, reload_keyring
 
 log = logging.getLogger(__name__)
+
+State = SigningKey.State
 
 
 def _create(state: SigningKey.State) -> SigningKey:
@@ -28,7 +35,7 @@ def _create(state: SigningKey.State) -> SigningKey:
         public_jwk=public_jwk,
         state=state,
         created_at=now,
-        activated_at=now if state == SigningKey.State.ACTIVE else None,
+        activated_at=now if state == State.ACTIVE else None,
     )
 
 
@@ -37,7 +44,7 @@ def create_first_key(**kwargs: Any) -> None:
     if not SigningKey.objects.exists():
         try:
             with transaction.atomic():
-                _create(SigningKey.State.ACTIVE)
+                _create(State.ACTIVE)
         except IntegrityError:
             log.info("Another process made the first signing key.")
         clear_keyring()
@@ -47,11 +54,18 @@ def create_first_key(**kwargs: Any) -> None:
 def rotate(*, now: bool = False) -> str:
     """Perform the step of key rotation that is due; return what was done, as one word.
 
-    `published`: a next key was made. `activated`: the next key signs, the old one is retired. `waiting`: nothing
-    is due. With `now`, a published next key signs at once, however young (after a leak), and a missing one is
+    `published`: a next key was made. `activated`: the next key signs, the old one is retired. `replaced`: the active
+    key could not be read, and a new one signs. `unreadable`: neither can be read, and nothing was done. `waiting`:
+    nothing is due. With `now`, a published next key signs at once, however young (after a leak), and a missing one is
     published. Safe to run twice at once: the row locks and the unique constraints let one through.
     """
     active, following = _locked()
+    if any(row is not None and not is_readable(row) for row in (active, following)):
+        if not _reads_any():
+            return "unreadable"
+        if replaced := _replace_unreadable(active, following):
+            return replaced
+        active, following = _locked()
     ahead = timedelta(seconds=settings.SIGNING_KEY_PUBLISH_AHEAD_SECONDS)
     moment = clock.now()
     if following is not None:
@@ -66,6 +80,63 @@ def rotate(*, now: bool = False) -> str:
     return "waiting"
 
 
+def is_readable(row: SigningKey) -> bool:
+    """Return whether this process can sign with a key."""
+    return encryption.is_readable(row.private_encrypted)
+
+
+def _reads_any() -> bool:
+    """Return whether this process reads a key of the table at all, retired ones included; log which it does not."""
+    rows = list(SigningKey.objects.order_by("-created_at")[:100])
+    readable = [row for row in rows if is_readable(row)]
+    for row in rows:
+        if row not in readable and row.state != State.RETIRED:
+            log.error(UNREADABLE, row.kid, row.state)
+    return bool(readable)
+
+
+def _replace_unreadable(active: SigningKey | None, following: SigningKey | None) -> str | None:
+    """Retire those of the two that can't be read. Return what signs instead of the active key, None if it is fine."""
+    if following is not None and not is_readable(following):
+        _retire(following, reason="unreadable")
+        following = None
+    if active is None or is_readable(active):
+        return None
+    # Nothing signs just now, so nobody is served by waiting until every app has seen the next key.
+    if following is not None:
+        _activate(following, active, reason="unreadable")
+        return "activated"
+    _retire(active, reason="unreadable")
+    row = _create(State.ACTIVE)
+    report(Event("signing_key.activated", None, target=row.kid))
+    transaction.on_commit(reload_keyring)
+    return "replaced"
+
+
+@transaction.atomic
+def replace_unreadable_keys() -> list[str]:
+    """Retire every next and active key that can't be read, and have a new one sign at once; return the retired kids.
+
+    For an operator who knows that the encryption key is lost (docs/operations.md#the-encryption-key-is-lost).
+    """
+    active, following = _locked()
+    lost = [row.kid for row in (active, following) if row is not None and not is_readable(row)]
+    _replace_unreadable(active, following)
+    return lost
+
+
+@transaction.atomic
+def withdraw_retired_keys() -> list[str]:
+    """Take every retired key out of publication, before its time; return their kids. What they signed is refused."""
+    rows = list(SigningKey.objects.select_for_update().filter(state=State.RETIRED, withdrawn_at=None).order_by("pk"))
+    for row in rows:
+        row.withdrawn_at = clock.now()
+        row.save(update_fields=["withdrawn_at"])
+        report(Event("signing_key.withdrawn", None, target=row.kid))
+    transaction.on_commit(reload_keyring)
+    return [row.kid for row in rows]
+
+
 @transaction.atomic
 def publish_next_key(actor: int) -> bool:
     """Publish a next key, on an operator's request; return False if there is one. It does not activate it."""
@@ -77,19 +148,20 @@ def publish_next_key(actor: int) -> bool:
 
 @transaction.atomic
 def activate_next_key(actor: int) -> bool:
-    """Activate the next key, however young, on an operator's request; return False if there is none."""
+    """Activate the next key, however young, on an operator's request; return False if there is none to be read."""
     active, following = _locked()
-    if following is not None:
-        _activate(following, active, actor)
-    return following is not None
+    if following is None or not is_readable(following):
+        return False
+    _activate(following, active, actor)
+    return True
 
 
 def _locked() -> tuple[SigningKey | None, SigningKey | None]:
     """Return the active and the next key; keys rotate one at a time."""
     # The lock first: what another rotation did meanwhile is seen only by a statement that begins after it.
-    list(SigningKey.objects.select_for_update(no_key=True).filter(state=SigningKey.State.ACTIVE))
-    active = SigningKey.objects.filter(state=SigningKey.State.ACTIVE).first()
-    return active, SigningKey.objects.filter(state=SigningKey.State.NEXT).first()
+    list(SigningKey.objects.select_for_update(no_key=True).filter(state=State.ACTIVE))
+    active = SigningKey.objects.filter(state=State.ACTIVE).first()
+    return active, SigningKey.objects.filter(state=State.NEXT).first()
 
 
 def _expiry(active: SigningKey) -> datetime:
@@ -98,17 +170,22 @@ def _expiry(active: SigningKey) -> datetime:
 
 
 def _publish(actor: int | None = None) -> None:
-    row = _create(SigningKey.State.NEXT)
+    row = _create(State.NEXT)
     transaction.on_commit(reload_keyring)  # parsed here, where the key was made, and not in the next request
     report(Event("signing_key.published", actor, target=row.kid))
 
 
-def _activate(following: SigningKey, active: SigningKey | None, actor: int | None = None) -> None:
-    moment = clock.now()
+def _retire(row: SigningKey, reason: str = "", actor: int | None = None) -> None:
+    row.state, row.retired_at = State.RETIRED, clock.now()
+    row.save(update_fields=["state", "retired_at"])
+    if reason:
+        report(Event("signing_key.retired", actor, target=row.kid, details={"why": reason}))
+
+
+def _activate(following: SigningKey, active: SigningKey | None, actor: int | None = None, reason: str = "") -> None:
     if active is not None:
-        active.state, active.retired_at = SigningKey.State.RETIRED, moment
-        active.save(update_fields=["state", "retired_at"])
-    following.state, following.activated_at = SigningKey.State.ACTIVE, moment
+        _retire(active, reason, actor)
+    following.state, following.activated_at = State.ACTIVE, clock.now()
     following.save(update_fields=["state", "activated_at"])
     report(Event("signing_key.activated", actor, target=following.kid))
     transaction.on_commit(reload_keyring)

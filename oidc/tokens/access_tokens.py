@@ -8,7 +8,7 @@ from devportal.lib import clock
 from devportal.lib.credentials import random_text
 from oidc.errors import InvalidToken
 from oidc.models import AccessToken, TokenFamily
-from oidc.tokens import jwt
+from oidc.tokens import jwt, lost_answers
 from oidc.tokens.families import is_active
 from oidc.tokens.lookup import PresentedCredentials, look_up_access_token
 
@@ -50,4 +50,5 @@ def find_access_token(raw: str) -> AccessToken:
         raise InvalidToken("expired")
     if not is_active(row.family):
         raise InvalidToken("ended")
+    lost_answers.note_use(row)
     return row

@@ -44,7 +44,15 @@ _SECRET_FIELDS = ("digest", "last_used_at")
 _FAMILY_FIELDS = ("connection_id", "scope", "nonce", "auth_time", "revoked_at")
 _CONNECTION_FIELDS = ("account_id", "client_id", "subject_id", "scopes", "removed_at")
 _CODE_FIELDS = ("family_id", "user_id", "application_id", "redirect_uri", "code_challenge", "code_challenge_method")
-_REFRESH_FIELDS = ("family_id", "user_id", "application_id", "expires", "revoked")
+_REFRESH_FIELDS = (
+    "family_id",
+    "user_id",
+    "application_id",
+    "expires",
+    "revoked",
+    "next_checksum",
+    "next_access_checksum",
+)
 
 _CLIENT_PARTS: dict[str, Any] = {
     "": (Client, _CLIENT_FIELDS),
@@ -70,7 +78,7 @@ _WITH_CODE = RowMapper(
     | _family_parts("shown__family")
 )
 _TOKEN = RowMapper(
-    {"": (AccessToken, ("family_id", "user_id", "application_id", "expires", "scope"))}
+    {"": (AccessToken, ("family_id", "user_id", "application_id", "expires", "scope", "used"))}
     | _family_parts("family")
     | {
         "family__connection__client": (Client, _CLIENT_FIELDS),

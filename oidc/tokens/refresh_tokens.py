@@ -10,6 +10,7 @@ from devportal.lib import clock
 from devportal.lib.credentials import random_text
 from oidc.errors import TokenRefusal
 from oidc.models import RefreshToken
+from oidc.tokens import lost_answers
 from oidc.tokens.families import inactive_reason, is_granted, revoke_family
 
 log = logging.getLogger(__name__)
@@ -26,7 +27,8 @@ def check_refresh_token(row: Any) -> RefreshToken:
     """Return the client's own refresh token if it may be used now. Raises TokenRefusal (RFC 9700 §4.14.2).
 
     A rotated token is refused. Reuse within REFRESH_REUSE_SECONDS (parallel tabs, a repeated request) does no more;
-    later reuse revokes the family. Within REFRESH_GRACE_SECONDS it is accepted, for responses that were lost.
+    later reuse revokes the family. Within REFRESH_GRACE_SECONDS it is accepted if nobody used the answer that rotated
+    it: that one got lost (docs/sign-in.md#lost-answers).
     """
     if not isinstance(row, RefreshToken):
         raise TokenRefusal("invalid_grant", "The refresh token is unknown, or was given to another client.")
@@ -42,9 +44,9 @@ def check_refresh_token(row: Any) -> RefreshToken:
 
 
 def _check_reuse(row: RefreshToken, superseded_at: datetime) -> None:
-    age = (clock.now() - superseded_at).total_seconds()
-    if 0 <= age < settings.REFRESH_GRACE_SECONDS:  # an age below 0 is another worker's clock, and no grace
+    if lost_answers.may_be_answered_again(row):
         return
+    age = (clock.now() - superseded_at).total_seconds()
     if age > settings.REFRESH_REUSE_SECONDS:
         # Counted where it lasts: by the families whose `revoked_why` says so.
         log.warning("A superseded refresh token of family %s came back; the family ends.", row.family_id)

@@ -15,6 +15,7 @@ from devportal.lib import clock
 from devportal.lib.credentials import digest
 from devportal.lib.prepared_queries import InsertSpec
 from oidc.models import AccessToken, AuthorizationCode, RefreshToken
+from oidc.tokens import lost_answers
 
 _BOTH = (
     "user_id",
@@ -27,7 +28,7 @@ _BOTH = (
     "created",
     "updated",
 )
-_ACCESS = InsertSpec(AccessToken, (*_BOTH, "scope"))
+_ACCESS = InsertSpec(AccessToken, (*_BOTH, "scope", "used"))
 _REFRESH = InsertSpec(RefreshToken, _BOTH)
 
 
@@ -38,11 +39,14 @@ class TokenRecord:
     checksum: str
     expires: datetime
     scope: str = ""
+    used: bool | None = None  # of an access token: False, to have its first use noted (oidc/tokens/lost_answers.py)
 
 
 def consume_and_store(consumed: AuthorizationCode | RefreshToken, access: str, refresh: str | None, scope: str) -> bool:
     """Consume a code or refresh token and store the tokens issued for it; return False if another request was first."""
-    access_token = TokenRecord(digest(access), clock.from_now(settings.ACCESS_TOKEN_SECONDS), scope)
+    may_get_lost = isinstance(consumed, RefreshToken) and settings.REFRESH_GRACE_SECONDS > 0
+    expires = clock.from_now(settings.ACCESS_TOKEN_SECONDS)
+    access_token = TokenRecord(digest(access), expires, scope, used=False if may_get_lost else None)
     refresh_token = None
     if refresh is not None:
         refresh_token = TokenRecord(digest(refresh), clock.from_now(settings.REFRESH_TOKEN_SECONDS))
@@ -65,21 +69,34 @@ def store_tokens(
     rows = [(_ACCESS, _values(shared, access))]
     if refresh is not None:
         rows.append((_REFRESH, _values(shared, refresh)))
-    # A superseded refresh token that REFRESH_GRACE_SECONDS forgives is consumed already.
-    again = isinstance(consumed, RefreshToken) and consumed.revoked is not None
-    column = "revoked" if isinstance(consumed, RefreshToken) else "consumed_at"
-    still = "" if again else f' AND "{column}" IS NULL'
-    value = consumed.revoked if again else moment
-    consume = f'UPDATE "{consumed._meta.db_table}" SET "{column}" = %s WHERE "id" = %s{still}'  # noqa: S608  (names from the models)
-    field: Any = consumed._meta.get_field(column)
-    parameters = [field.get_db_prep_save(value, connection), consumed.pk]
+    if isinstance(consumed, RefreshToken) and consumed.revoked is not None:
+        return _in_place_of_a_lost_answer(consumed, access, refresh, rows)
+    consume, parameters = _consuming(consumed, moment, access, refresh)
     if connection.vendor == "postgresql":
         return _in_one_statement(consume, parameters, rows)
     return _in_a_transaction(consume, parameters, rows)
 
 
+def _consuming(
+    consumed: AuthorizationCode | RefreshToken, moment: datetime, access: TokenRecord, refresh: TokenRecord | None
+) -> tuple[str, list[Any]]:
+    """Return the update that consumes the row unless it was consumed before, and its parameters."""
+    column = "revoked" if isinstance(consumed, RefreshToken) else "consumed_at"
+    values: dict[str, Any] = {column: moment}
+    if isinstance(consumed, RefreshToken):
+        keeps = refresh is not None and settings.REFRESH_GRACE_SECONDS > 0
+        values["next_checksum"] = refresh.checksum if refresh is not None and keeps else None
+        values["next_access_checksum"] = access.checksum if keeps else None
+    assigned = ", ".join(f'"{name}" = %s' for name in values)
+    sql = f'UPDATE "{consumed._meta.db_table}" SET {assigned} WHERE "id" = %s AND "{column}" IS NULL'  # noqa: S608  (names from the models)
+    fields: list[Any] = [consumed._meta.get_field(name) for name in values]
+    saved = [field.get_db_prep_save(value, connection) for field, value in zip(fields, values.values(), strict=True)]
+    return sql, [*saved, consumed.pk]
+
+
 def _values(shared: dict[str, Any], token: TokenRecord) -> dict[str, Any]:
-    return shared | {"token_checksum": token.checksum, "expires": token.expires, "scope": token.scope}
+    own = {"token_checksum": token.checksum, "expires": token.expires, "scope": token.scope, "used": token.used}
+    return shared | own
 
 
 def _in_one_statement(consume: str, parameters: list[Any], rows: list[tuple[InsertSpec, dict[str, Any]]]) -> bool:
@@ -101,7 +118,22 @@ def _in_a_transaction(consume: str, parameters: list[Any], rows: list[tuple[Inse
         cursor.execute(consume, parameters)
         if cursor.rowcount != 1:
             return False
-        for row, values in rows:
-            sql = f"INSERT INTO {row.into()} VALUES ({row.placeholders(connection)})"  # noqa: S608  (as above)
-            cursor.execute(sql, row.parameters(connection, values))
+        _insert(cursor, rows)
     return True
+
+
+def _in_place_of_a_lost_answer(
+    superseded: RefreshToken, access: TokenRecord, refresh: TokenRecord | None, rows: list[tuple[InsertSpec, Any]]
+) -> bool:
+    with transaction.atomic(), connection.cursor() as cursor:
+        if not lost_answers.end_answer(superseded, refresh.checksum if refresh else None, access.checksum):
+            transaction.set_rollback(True)
+            return False
+        _insert(cursor, rows)
+    return True
+
+
+def _insert(cursor: Any, rows: list[tuple[InsertSpec, Any]]) -> None:
+    for row, values in rows:
+        sql = f"INSERT INTO {row.into()} VALUES ({row.placeholders(connection)})"  # noqa: S608  (as above)
+        cursor.execute(sql, row.parameters(connection, values))

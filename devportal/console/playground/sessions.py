@@ -61,6 +61,11 @@ class PlaygroundRun:
     def is_over(self) -> bool:
         return clock.timestamp() > self.at + settings.PENDING_REQUEST_SECONDS
 
+    @property
+    def has_code(self) -> bool:
+        """Return whether there is a code to exchange, and it can be read."""
+        return bool(self.code) and encryption.is_readable(self.code)
+
     def parameters(self) -> dict[str, str]:
         """Return the authorization request."""
         request = {

@@ -70,7 +70,7 @@ def playground_exchange(request: HttpRequest, project_id: str, client_id: str) -
     """POST …/playground/exchange: exchange the code; the result is shown once."""
     membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     run = sessions.find_run(request.session, membership.account, client)
-    if run is None or not run.code:
+    if run is None or not run.has_code:
         return redirect_to_client(client, "playground")
     secret = request.POST.get("client_secret", "").strip()[:LONGEST_SECRET]
     if client.has_secret and not secret:
@@ -140,7 +140,7 @@ def _page(
         "scopes": [scope for name, scope in scopes.SCOPES.items() if name in allowed and name != scopes.OPENID],
         "usual_scopes": ("email", "profile"),
         "prompts": flow.PROMPTS,
-        "shows_exchange": result is not None or (run is not None and run.code),
+        "shows_exchange": result is not None or (run is not None and run.has_code),
         "once": idempotency.new_token(),
         "code_life": format_duration(settings.AUTHORIZATION_CODE_SECONDS),
     }

@@ -133,39 +133,6 @@ def test_reuse_ends_one_family_and_keeps_the_others_and_the_consent(
     assert app.tokens()["token_type"] == "Bearer"
 
 
-def test_the_grace_setting_forgives_a_lost_reply(
-    app: RelyingParty, settings: Any, later: Callable[[float], None]
-) -> None:
-    settings.REFRESH_GRACE_SECONDS = 30
-    first = app.tokens()
-    lost = app.refresh(first["refresh_token"]).json()
-    later(20)
-    again = app.refresh(first["refresh_token"])
-    assert again.status_code == 200
-    assert app.call("/connect/userinfo", again.json()["access_token"]).status_code == 200
-    assert app.refresh(again.json()["refresh_token"]).status_code == 200
-    assert TokenFamily.objects.count() == 1
-    assert lost["refresh_token"] != again.json()["refresh_token"]
-
-
-def test_after_the_grace_reuse_ends_the_family(
-    app: RelyingParty, settings: Any, later: Callable[[float], None]
-) -> None:
-    settings.REFRESH_GRACE_SECONDS = 30
-    first = app.tokens()
-    second = app.refresh(first["refresh_token"]).json()
-    later(31)
-    assert error_of(app.refresh(first["refresh_token"])) == INVALID_GRANT
-    assert error_of(app.refresh(second["refresh_token"])) == INVALID_GRANT
-
-
-def test_the_grace_does_not_revive_what_was_ended(app: RelyingParty, settings: Any) -> None:
-    settings.REFRESH_GRACE_SECONDS = 30
-    first = app.tokens()
-    app.post("/connect/revoke", {"token": first["refresh_token"]} | app.credentials())
-    assert error_of(app.refresh(first["refresh_token"])) == INVALID_GRANT
-
-
 def test_no_grace_is_the_default(settings: Any) -> None:
     assert settings.REFRESH_GRACE_SECONDS == 0
     assert settings.REFRESH_REUSE_SECONDS == 10

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand
 from django.db import connections
 
 from devportal.console.provisioning.demo import prepare_demo
+from devportal.lib import start_checks
 from devportal.lib.bootstrap import restrict_permissions
 from devportal.lib.server.limits import raise_open_files
 from devportal.lib.worker import THREADS, load_bounded_application
@@ -36,6 +37,7 @@ class Command(BaseCommand):
             call_command("migrate", verbosity=0)
         if options["demo"]:
             self.stdout.write(prepare_demo(options["demo"]))
+        start_checks.log_stored_dangers()
         # A fork must not share a database connection with its parent.
         connections.close_all()
         server = Granian(

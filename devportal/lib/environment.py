@@ -1,0 +1,61 @@
+"""Reading settings from the environment. What can't be read is collected for the checks, and its default is used.
+
+So a wrong value stops the start with a sentence that names its variable (docs/settings.md#checks-at-the-start), and not
+with a traceback.
+"""
+
+import math
+from typing import Any
+
+import environ
+
+TRUE = frozenset({"true", "1", "yes", "on", "y", "ok"})
+FALSE = frozenset({"false", "0", "no", "off", "n", ""})
+
+
+class Env(environ.FileAwareEnv):  # type: ignore[misc]
+    """Reads `NAME`, or the file that `NAME_FILE` names, without the newline that editors leave at its end.
+
+    `numbers` holds each number that was read, by its variable; `problems` says what could not be read.
+    """
+
+    def __init__(self, **scheme: Any) -> None:
+        super().__init__(**scheme)
+        self.numbers: dict[str, float] = {}
+        self.problems: list[str] = []
+
+    def get_value(self, var: str, cast: Any = None, default: Any = environ.Env.NOTSET, **kwargs: Any) -> Any:
+        if cast in (int, float):
+            return self._number(var, cast, default)
+        if cast is bool:
+            return self._boolean(var, default)
+        value = super().get_value(var, cast, default, **kwargs)
+        if isinstance(value, list):
+            return [entry for entry in map(str.strip, value) if entry]
+        return value.strip() if isinstance(value, str) else value
+
+    def secrets(self, var: str) -> list[str]:
+        """Return a list of secrets: separated by commas, or one a line where there are several lines."""
+        text = self.str(var, "")
+        parts = text.splitlines() if "\n" in text else text.split(",")
+        return [part for part in map(str.strip, parts) if part]
+
+    def _number(self, var: str, cast: Any, default: Any) -> Any:
+        text = super().get_value(var, str, "").strip()
+        number = default
+        if text:
+            try:
+                number = cast(text)
+            except ValueError:
+                self.problems.append(f"{var} must be a {'whole number' if cast is int else 'number'}.")
+            if not math.isfinite(number):
+                self.problems.append(f"{var} must be a number.")
+                number = default
+        self.numbers[var] = number
+        return number
+
+    def _boolean(self, var: str, default: bool) -> bool:
+        text = super().get_value(var, str, "").strip().lower()
+        if text not in TRUE | FALSE:
+            self.problems.append(f"{var} must be true or false.")
+        return text in TRUE if text and text in TRUE | FALSE else default

@@ -1,0 +1,138 @@
+"""System checks of the settings: what can't be read, and what is dangerous (docs/settings.md#checks-at-the-start).
+
+What only a deployment for people must not have is an error in production and a warning in the embedded environment.
+"""
+
+import contextlib
+import ipaddress
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+from django.conf import settings
+from django.core import checks
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.exceptions import ImproperlyConfigured
+from django.core.files.storage import FileSystemStorage, storages
+
+from devportal.lib.bootstrap import is_writable
+from devportal.lib.setting_bounds import BOUNDS
+
+# The largest network that somebody's proxies may stand in: 10.0.0.0/8 and fc00::/7, the private ones.
+LARGEST_NETWORK = {4: 8, 6: 7}
+LOOPBACK_NAMES = ("localhost", "localhost.localdomain")
+
+
+def _danger(text: str, hint: str, number: str) -> CheckMessage:
+    """Return an error in production, a warning elsewhere."""
+    kind = Error if settings.ENVIRONMENT == "production" else checks.Warning
+    return kind(text, hint=hint, id=f"devportal.{number}")
+
+
+@register(Tags.security)
+def check_readable(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """`devportal.E010`: a value that is not what its variable holds, such as a number."""
+    return [Error(problem, id="devportal.E010") for problem in settings.UNREADABLE_SETTINGS]
+
+
+@register(Tags.security)
+def check_numbers(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """`devportal.E011` and `E012`: numbers out of their bounds, and keys that sign before they are published."""
+    found: list[CheckMessage] = []
+    for name, value in sorted(settings.NUMBERS.items()):
+        least, most = BOUNDS.get(name, (0, float("inf")))
+        text = f"{name} is {value}, and must be from {least} to {most}."
+        if value < 0 or (value == 0 and least > 0):
+            found.append(Error(text, hint=f"Set {name}.", id="devportal.E011"))
+        elif not least <= value <= most:
+            found.append(_danger(text, f"Set {name}.", "E011"))
+    ahead = settings.NUMBERS["SIGNING_KEY_PUBLISH_AHEAD_SECONDS"]
+    if ahead >= settings.NUMBERS["SIGNING_KEY_LIFETIME_SECONDS"]:
+        text = "SIGNING_KEY_PUBLISH_AHEAD_SECONDS must be shorter than SIGNING_KEY_LIFETIME_SECONDS."
+        found.append(Error(text, hint="A key is published before it takes over.", id="devportal.E012"))
+    return found
+
+
+@register(Tags.security)
+def check_hosts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """`devportal.E013` and `E014`: a public address without https, and a Host that anybody chooses."""
+    found: list[CheckMessage] = []
+    if settings.ENVIRONMENT == "production" and not settings.BASE_URL.startswith("https://"):
+        found.append(Error("BASE_URL must be https: access tokens are sent to it.", id="devportal.E013"))
+    if "*" in settings.ALLOWED_HOSTS:
+        found.append(_danger("ALLOWED_HOSTS takes any Host header.", "Name the hosts, without *.", "E014"))
+    return found
+
+
+@register(Tags.security)
+def check_proxies(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """`devportal.E015`: a trusted proxy that is no address, or a network in which anybody may be."""
+    found: list[CheckMessage] = []
+    for proxy in settings.TRUSTED_PROXIES:
+        try:
+            network = ipaddress.ip_network(proxy, strict=False)
+        except ValueError:
+            text = f"TRUSTED_PROXIES: {proxy!r} is no IP address or network."
+            found.append(Error(text, hint="A name is not looked up: give its address.", id="devportal.E015"))
+            continue
+        if network.prefixlen < LARGEST_NETWORK[network.version]:
+            text = f"TRUSTED_PROXIES: {proxy} holds strangers, who could choose the address that they seem to have."
+            found.append(_danger(text, "Name the proxies alone.", "E015"))
+    return found
+
+
+@register(Tags.security)
+def check_equal_secrets(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """`devportal.E016`: one secret for two purposes, so that one leak is two."""
+    secrets = list(_secrets())
+    equal = {(one, other) for (one, a), (other, b) in combinations(secrets, 2) if a == b and one != other}
+    return [
+        _danger(f"{one} and {other} hold the same secret.", "Give each its own.", "E016")
+        for one, other in sorted(equal)
+    ]
+
+
+def _secrets() -> Iterator[tuple[str, str]]:
+    """Yield setting and secret; a fallback belongs to the setting that it stood in."""
+    with contextlib.suppress(ImproperlyConfigured):  # Django's answer to an empty SECRET_KEY, which is E005
+        yield "SECRET_KEY", settings.SECRET_KEY
+    yield from (("SECRET_KEY", key) for key in settings.SECRET_KEY_FALLBACKS)
+    keys = (settings.KEY_ENCRYPTION_KEY, *settings.KEY_ENCRYPTION_KEY_FALLBACKS)
+    yield from (("KEY_ENCRYPTION_KEY", key) for key in keys if key)
+    for name in ("BILLING_SECRET", "SOURCE_TOKEN"):
+        if value := getattr(settings, name):
+            yield name, value
+
+
+@register(Tags.security)
+def check_mail(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """`devportal.W002`: codes and passwords would cross a network in the clear."""
+    if not settings.EMAIL_BACKEND.endswith("smtp.EmailBackend"):
+        return []
+    if settings.EMAIL_USE_TLS or settings.EMAIL_USE_SSL or _is_loopback(settings.EMAIL_HOST):
+        return []
+    text = f"EMAIL_URL: codes go to {settings.EMAIL_HOST} without encryption."
+    return [checks.Warning(text, hint="Use smtp+tls:// or smtp+ssl://.", id="devportal.W002")]
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() in LOOPBACK_NAMES
+
+
+@register(Tags.security)
+def check_data_dir(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """`devportal.W003`: uploads would fail. In the embedded environment nothing works then: E010 (bootstrap.py)."""
+    if settings.EMBEDDED or not isinstance(storages["default"], FileSystemStorage):
+        return []
+    if is_writable(settings.DATA_DIR) or _can_be_made(settings.DATA_DIR):
+        return []
+    text = f"DATA_DIR ({settings.DATA_DIR}) can't be written to: pictures can't be uploaded."
+    return [checks.Warning(text, hint="Set DATA_DIR, or open it to the user of the service.", id="devportal.W003")]
+
+
+def _can_be_made(folder: Any) -> bool:
+    above = next(parent for parent in folder.parents if parent.exists())
+    return not folder.exists() and is_writable(above)

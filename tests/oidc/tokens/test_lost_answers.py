@@ -1,0 +1,221 @@
+"""REFRESH_GRACE_SECONDS: an answer to a refresh that nobody heard is given again (docs/sign-in.md#lost-answers)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from oidc.models import AccessToken, RefreshToken, TokenFamily
+from tests.oidc.test_budgets import Counted
+from tests.relying_party import RelyingParty
+
+INVALID_GRANT = (400, "invalid_grant")
+GRACE = 30
+
+Later = Callable[[float], None]
+
+
+@pytest.fixture(autouse=True)
+def grace(settings: Any) -> None:
+    settings.REFRESH_GRACE_SECONDS = GRACE
+
+
+def refused(response: Any) -> bool:
+    return (response.status_code, response.json().get("error")) == INVALID_GRANT
+
+
+def is_alive(app: RelyingParty, tokens: dict[str, Any]) -> bool:
+    """Tell whether both tokens of an answer are good; the refresh token is used by that."""
+    return app.call("/v1/me", tokens["access_token"]).status_code == 200 and not refused(
+        app.refresh(tokens["refresh_token"])
+    )
+
+
+def family_has_ended() -> bool:
+    return TokenFamily.objects.get().revoked_why == "refresh token reused"
+
+
+def test_a_lost_answer_is_given_again(app: RelyingParty, later: Later) -> None:
+    first = app.tokens()
+    lost = app.refresh(first["refresh_token"]).json()
+    later(20)
+    again = app.refresh(first["refresh_token"])
+    assert again.status_code == 200
+    assert again.json()["refresh_token"] != lost["refresh_token"]
+    assert is_alive(app, again.json())
+    assert TokenFamily.objects.count() == 1
+
+
+def test_the_unheard_answer_dies_and_its_reuse_is_noticed(app: RelyingParty, later: Later) -> None:
+    first = app.tokens()
+    lost = app.refresh(first["refresh_token"]).json()
+    again = app.refresh(first["refresh_token"]).json()
+    for path in ("/v1/me", "/connect/userinfo"):
+        assert app.call(path, lost["access_token"]).status_code == 401
+    assert refused(app.refresh(lost["refresh_token"]))  # late on its way: nothing more happens
+    assert is_alive(app, again)
+    later(11)
+    assert refused(app.refresh(lost["refresh_token"]))
+    assert family_has_ended()
+
+
+def test_answers_may_get_lost_again_and_again_within_the_grace(app: RelyingParty, later: Later) -> None:
+    first = app.tokens()
+    app.refresh(first["refresh_token"])
+    for _ in range(4):
+        later(7)
+        again = app.refresh(first["refresh_token"])
+        assert again.status_code == 200
+    assert RefreshToken.objects.filter(revoked=None).count() == 1
+    assert is_alive(app, again.json())
+
+
+def test_another_answer_does_not_make_the_grace_longer(app: RelyingParty, later: Later) -> None:
+    first = app.tokens()
+    app.refresh(first["refresh_token"])
+    later(20)
+    newest = app.refresh(first["refresh_token"]).json()
+    later(11)
+    assert refused(app.refresh(first["refresh_token"]))
+    assert family_has_ended()
+    assert refused(app.refresh(newest["refresh_token"]))
+
+
+def test_after_the_grace_reuse_ends_the_family(app: RelyingParty, later: Later) -> None:
+    first = app.tokens()
+    second = app.refresh(first["refresh_token"]).json()
+    later(GRACE + 1)
+    assert refused(app.refresh(first["refresh_token"]))
+    assert refused(app.refresh(second["refresh_token"]))
+    assert family_has_ended()
+
+
+@pytest.mark.parametrize("use", ["refresh", "/v1/me", "/connect/userinfo"])
+def test_once_the_successor_was_used_reuse_is_theft(app: RelyingParty, later: Later, use: str) -> None:
+    first = app.tokens()
+    second = app.refresh(first["refresh_token"]).json()
+    if use == "refresh":
+        second = app.refresh(second["refresh_token"]).json()
+    else:
+        assert app.call(use, second["access_token"]).status_code == 200
+    later(11)
+    assert refused(app.refresh(first["refresh_token"]))
+    assert family_has_ended()
+    assert not is_alive(app, second)
+
+
+def test_a_second_tab_that_repeats_a_token_whose_answer_arrived_ends_nothing(app: RelyingParty) -> None:
+    first = app.tokens()
+    second = app.refresh(first["refresh_token"]).json()
+    assert app.call("/v1/me", second["access_token"]).status_code == 200
+    assert refused(app.refresh(first["refresh_token"]))
+    assert is_alive(app, second)
+
+
+def test_a_thief_who_caught_the_answer_and_waits_has_nothing(app: RelyingParty, later: Later) -> None:
+    first = app.tokens()
+    caught = app.refresh(first["refresh_token"]).json()
+    later(20)
+    assert app.refresh(first["refresh_token"]).status_code == 200  # its owner, who heard nothing
+    later(20)
+    assert app.call("/v1/me", caught["access_token"]).status_code == 401
+    assert refused(app.refresh(caught["refresh_token"]))
+    assert family_has_ended()
+
+
+def test_a_thief_who_caught_the_answer_and_uses_it_is_found_by_the_owners_retry(
+    app: RelyingParty, later: Later
+) -> None:
+    first = app.tokens()
+    caught = app.refresh(first["refresh_token"]).json()
+    stolen = app.refresh(caught["refresh_token"]).json()
+    later(20)
+    assert refused(app.refresh(first["refresh_token"]))
+    assert family_has_ended()
+    assert not is_alive(app, stolen)
+
+
+def test_a_thief_of_a_superseded_token_is_found_when_the_owner_comes_back(app: RelyingParty, later: Later) -> None:
+    first = app.tokens()
+    owners = app.refresh(first["refresh_token"]).json()
+    later(5)
+    thiefs = app.refresh(first["refresh_token"]).json()
+    later(60)
+    assert refused(app.refresh(owners["refresh_token"]))
+    assert family_has_ended()
+    assert not is_alive(app, thiefs)
+
+
+def test_another_client_gets_nothing_by_it(app: RelyingParty, web_app: RelyingParty, later: Later) -> None:
+    first = app.tokens()
+    second = app.refresh(first["refresh_token"]).json()
+    later(11)
+    assert refused(web_app.refresh(first["refresh_token"]))
+    assert is_alive(app, second)
+
+
+def test_what_was_ended_stays_ended(app: RelyingParty) -> None:
+    first = app.tokens()
+    app.refresh(first["refresh_token"])
+    app.post("/connect/revoke", {"token": first["refresh_token"]} | app.credentials())
+    assert refused(app.refresh(first["refresh_token"]))
+
+
+def test_a_clock_that_runs_behind_gives_no_grace(app: RelyingParty, later: Later) -> None:
+    first = app.tokens()
+    app.refresh(first["refresh_token"])
+    later(-5)
+    assert refused(app.refresh(first["refresh_token"]))
+
+
+def test_what_was_superseded_without_a_grace_has_none_afterwards(app: RelyingParty, settings: Any) -> None:
+    settings.REFRESH_GRACE_SECONDS = 0
+    first = app.tokens()
+    second = app.refresh(first["refresh_token"]).json()
+    assert RefreshToken.objects.exclude(next_checksum=None).count() == 0
+    settings.REFRESH_GRACE_SECONDS = GRACE
+    assert refused(app.refresh(first["refresh_token"]))
+    assert is_alive(app, second)
+
+
+def test_the_scope_may_be_narrowed_in_the_second_answer_too(app: RelyingParty) -> None:
+    first = app.tokens()
+    app.refresh(first["refresh_token"])
+    assert app.refresh(first["refresh_token"], scope="openid email").json()["scope"] == "openid email"
+    widened = app.refresh(first["refresh_token"], scope="openid account.read")
+    assert widened.json()["error"] == "invalid_scope"
+    assert not family_has_ended()
+
+
+def test_a_refused_second_answer_leaves_the_first_alive(app: RelyingParty) -> None:
+    first = app.tokens()
+    second = app.refresh(first["refresh_token"]).json()
+    assert app.refresh(first["refresh_token"], scope="openid account.read").json()["error"] == "invalid_scope"
+    assert is_alive(app, second)
+
+
+# --- What it costs ---
+
+
+def test_a_refresh_costs_no_statement_more(app: RelyingParty) -> None:
+    token = app.refresh(app.tokens()["refresh_token"]).json()["refresh_token"]
+    with Counted() as counted:
+        assert app.refresh(token).status_code == 200
+    assert len(counted.statements) <= 4, "\n".join(counted.statements)
+
+
+def test_the_first_use_of_an_access_token_is_noted_and_no_other(app: RelyingParty) -> None:
+    token = app.refresh(app.tokens()["refresh_token"]).json()["access_token"]
+    for most in (2, 1):
+        with Counted() as counted:
+            assert app.call("/v1/me", token).status_code == 200
+        assert len(counted.statements) == most, "\n".join(counted.statements)
+    assert list(AccessToken.objects.order_by("pk").values_list("used", flat=True)) == [None, True]
+
+
+def test_another_answer_takes_seven_statements(app: RelyingParty) -> None:
+    token = app.refresh(app.tokens()["refresh_token"]).json()["refresh_token"]
+    app.refresh(token)
+    with Counted() as counted:
+        assert app.refresh(token).status_code == 200
+    assert len(counted.statements) <= 7, "\n".join(counted.statements)

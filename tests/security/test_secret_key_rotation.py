@@ -1,0 +1,91 @@
+"""SECRET_KEY_FALLBACKS: after a rotation of SECRET_KEY, whatever was signed before goes on working, and no longer."""
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as as_read
+from django.core import mail
+from django.test import Client as Browser
+
+from accounts.models import Account
+from tests.factories import PASSWORD
+from tests.oidc.signing_keys.test_unreadable import WRONG as ANOTHER
+from tests.relying_party import RelyingParty, answer_of
+from tests.security.test_known_browsers import known_browser, lock, sign_in
+
+ROOT = Path(__file__).resolve().parents[2]
+# What signs or compares with SECRET_KEY by hand, and so must honour the fallbacks itself.
+BY_HAND = {"accounts/known_browsers.py"}
+
+
+def rotate(settings: Any, *, forget: bool = False) -> None:
+    settings.SECRET_KEY_FALLBACKS = [] if forget else [settings.SECRET_KEY]
+    settings.SECRET_KEY = ANOTHER
+
+
+@pytest.fixture(params=[False, True], ids=["with a fallback", "without"])
+def forget(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+def test_a_session_goes_on(signed_in: Browser, settings: Any, forget: bool) -> None:
+    rotate(settings, forget=forget)
+    assert signed_in.get("/account/").status_code == (302 if forget else 200)
+
+
+def test_a_session_that_was_seen_since_needs_the_fallback_no_more(signed_in: Browser, settings: Any) -> None:
+    rotate(settings)
+    assert signed_in.get("/account/").status_code == 200
+    settings.SECRET_KEY_FALLBACKS = []
+    assert signed_in.get("/account/").status_code == 200
+
+
+def test_a_consent_form_that_waits_can_be_answered(app: RelyingParty, settings: Any, forget: bool) -> None:
+    page = app.authorize()
+    rotate(settings, forget=forget)
+    answer = app.answer_consent(page)
+    if forget:
+        assert answer.status_code != 303
+    else:
+        assert app.exchange(answer_of(answer)["code"]).status_code == 200
+
+
+def test_a_reset_that_was_begun_is_finished(person: Account, settings: Any) -> None:
+    browser = Browser()
+    browser.post("/account/password/reset/", {"email": person.email})
+    (code,) = [line.strip() for line in mail.outbox[-1].body.splitlines() if line.startswith("    ")]
+    rotate(settings)
+    assert browser.post("/account/password/reset/confirm/", {"code": code}).status_code == 302
+    form = {"password1": "a new staple 7 horse", "password2": "a new staple 7 horse"}
+    assert browser.post("/account/password/reset/complete/", form).status_code == 302
+    assert browser.get("/account/").status_code == 200
+
+
+def test_a_known_browser_stays_known(person: Account, settings: Any, stopped_clock: None, forget: bool) -> None:
+    browser = known_browser(person)
+    rotate(settings, forget=forget)
+    lock(person, settings)
+    assert (sign_in(browser, person.email).status_code == 302) is not forget
+
+
+def test_a_new_sign_in_is_signed_with_the_new_key(person: Account, settings: Any) -> None:
+    rotate(settings)
+    browser = Browser()
+    browser.post("/account/login/", {"login": person.email, "password": PASSWORD})
+    settings.SECRET_KEY_FALLBACKS = []
+    assert browser.get("/account/").status_code == 200
+
+
+def test_whatever_uses_the_key_by_hand_is_known() -> None:
+    found = set()
+    for folder in ("accounts", "api", "oidc", "devportal"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                name = getattr(node, "attr", None) or getattr(node, "id", None)
+                if name in ("SECRET_KEY", "salted_hmac"):
+                    found.add(str(path.relative_to(ROOT)))
+    # The settings themselves, and the check that compares them.
+    assert found - {"devportal/settings.py", "devportal/lib/settings_checks.py"} == BY_HAND
+    assert as_read.SECRET_KEY_FALLBACKS == []
