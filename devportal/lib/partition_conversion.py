@@ -13,7 +13,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from devportal.lib import clock
 from devportal.lib.partitions import DailyTable, create_ahead, is_partitioned, literal, midnight
-from devportal.lib.table_locks import run_giving_way
+from devportal.lib.table_locks import patient, run_giving_way
 
 # Days whose rows still go to `…_before`. Until the table is parted, a row beyond them is refused: a migration that was
 # killed halfway has to be run again within that time.
@@ -34,8 +34,9 @@ def partition_by_day(connection: BaseDatabaseWrapper, daily: DailyTable) -> None
     with connection.cursor() as cursor:
         if not is_partitioned(cursor, daily.table):
             cutoff = _bound(connection, daily)
-            _index(cursor, daily)
-            cursor.execute(f"ALTER TABLE {daily.table} VALIDATE CONSTRAINT {_check(daily)}")
+            with patient(cursor):
+                _index(cursor, daily)
+                cursor.execute(f"ALTER TABLE {daily.table} VALIDATE CONSTRAINT {_check(daily)}")
             _giving_way(connection, lambda swapping: _swap(swapping, daily, cutoff))
     create_ahead(connection, daily)
 

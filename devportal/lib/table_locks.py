@@ -8,6 +8,7 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from django.db import DatabaseError, transaction
@@ -34,6 +35,19 @@ def pauses(within: float) -> Iterator[float]:
         # Not below half: who holds the lock shall have the time to finish. Not in time with others, who retry as well.
         yield pause * random.uniform(0.5, 1)  # noqa: S311  (no secret)
         pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+@contextmanager
+def patient(cursor: Any) -> Iterator[None]:
+    """Let statements wait for locks as long as it takes: for those for which nobody else waits meanwhile.
+
+    Such as CREATE INDEX CONCURRENTLY, which waits for the transactions that are older than it.
+    """
+    cursor.execute("SELECT current_setting('lock_timeout')")
+    before = cursor.fetchone()[0]
+    cursor.execute("SET lock_timeout = 0")
+    yield
+    cursor.execute("SELECT set_config('lock_timeout', %s, false)", [before])
 
 
 def run_giving_way(

@@ -91,7 +91,6 @@ def check_ledger(filler: Filler, apps: list[App]) -> None:
 def test_an_upgrade_under_load_loses_nothing_and_keeps_nobody_waiting(before: Service) -> None:
     with psycopg.connect(before.settings["DATABASE_URL"], autocommit=True) as database:
         filler, apps = fill(database)
-        print(f"fill {time.monotonic() - began:.1f}")
         client_id = database.execute(b"SELECT client_id FROM oidc_client").fetchone()
         assert client_id is not None
         with Load(before.address, str(client_id[0]), apps) as load:
