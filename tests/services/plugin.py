@@ -21,8 +21,10 @@ from tests.services import chromium, keeper, node, postgres, redis
 SETTINGS = (
     "ALLOWED_HOSTS",
     "API_KEY_PREFIX",
+    "AUDIT_DAYS",
     "AUTH_URL",
     "BASE_URL",
+    "BILLING_EVENT_DAYS",
     "BILLING_SECRET",
     "BROKER_URL",
     "CLIENT_ID_PREFIX",
