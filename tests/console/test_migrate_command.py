@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 from django.core.management import CommandError, call_command
+from django.core.management.commands.migrate import Command as DjangoCommand
 from django.db import connection
 
 from devportal.console.management.commands import migrate
@@ -49,7 +50,7 @@ def do_instead(monkeypatch: pytest.MonkeyPatch, sql: str) -> list[float]:
         with connection.cursor() as cursor:
             cursor.execute(sql)
 
-    monkeypatch.setattr(migrate.DjangoCommand, "handle", handle)
+    monkeypatch.setattr(DjangoCommand, "handle", handle)
     return tried
 
 
@@ -57,14 +58,14 @@ def test_its_statements_have_time_and_wait_briefly_for_locks(monkeypatch: pytest
     with connection.cursor() as cursor:
         cursor.execute("SET statement_timeout = '7s'")
     seen = {}
-    monkeypatch.setattr(migrate.DjangoCommand, "handle", lambda *_, **__: seen.update({n: shown(n) for n in TIMEOUTS}))
+    monkeypatch.setattr(DjangoCommand, "handle", lambda *_, **__: seen.update({n: shown(n) for n in TIMEOUTS}))
     run()
     assert seen == dict.fromkeys(TIMEOUTS, "0") | {"lock_timeout": "2s"}
     assert [shown(name) for name in TIMEOUTS] == ["0", "0", "0"]  # what the session began with
 
 
 def test_a_locked_table_is_given_way_to_and_named(monkeypatch: pytest.MonkeyPatch, other: Any) -> None:
-    tried = do_instead(monkeypatch, "ALTER TABLE oidc_project ALTER COLUMN name SET STATISTICS -1")
+    tried = do_instead(monkeypatch, "ALTER TABLE oidc_project ALTER COLUMN suspended_at DROP NOT NULL")
     with other.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM oidc_project")
     begun = time.monotonic()
@@ -75,10 +76,10 @@ def test_a_locked_table_is_given_way_to_and_named(monkeypatch: pytest.MonkeyPatc
 
 
 def test_it_goes_on_when_the_table_is_free(monkeypatch: pytest.MonkeyPatch, other: Any) -> None:
-    tried = do_instead(monkeypatch, "ALTER TABLE oidc_project ALTER COLUMN name SET STATISTICS -1")
+    tried = do_instead(monkeypatch, "ALTER TABLE oidc_project ALTER COLUMN suspended_at DROP NOT NULL")
     with other.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM oidc_project")
-    monkeypatch.setattr(migrate.time, "sleep", lambda _: other.rollback())
+    monkeypatch.setattr("time.sleep", lambda _: other.rollback())
     _, said = run(lock_timeout=0.6, give_up_after=60)
     assert len(tried) == 2
     assert "oidc_project is held by process" in said
