@@ -1,13 +1,19 @@
 """Periodic work of accounts."""
 
+from datetime import timedelta
+
 from allauth.usersessions.models import UserSession
 from celery import shared_task
+from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db.models import Exists, OuterRef
 
 from accounts import files
 from accounts.mail import delivery
+from accounts.models import BillingEvent
 from accounts.plans import lifecycle, members
+from devportal.lib import clock
+from devportal.lib.batches import delete_oldest
 from devportal.lib.sessions import SessionStore
 
 
@@ -48,3 +54,12 @@ def send_waiting_mail() -> int:
 def clear_outbox() -> int:
     """Delete old mails and old invitations; return how many rows were deleted."""
     return delivery.clear_old_mail() + members.clear_expired_invitations()
+
+
+@shared_task
+def clear_billing_events() -> int:
+    """Delete the ids of billing reports that were received more than BILLING_EVENT_DAYS ago; return how many went."""
+    if not settings.BILLING_EVENT_DAYS:
+        return 0
+    old = clock.now() - timedelta(days=settings.BILLING_EVENT_DAYS)
+    return delete_oldest(BillingEvent.objects.all(), "received_at", old)

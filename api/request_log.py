@@ -2,15 +2,17 @@
 
 import functools
 import re
+from datetime import datetime
 from typing import Any
 
 from api.models import RequestLog
-from devportal.lib import clock, log_buffer
+from devportal.lib import clock, log_buffer, partitions
 from oidc.models import Project
 
 LOG = "request"
 _LONGEST = {"method": 8, "path": 100}  # bytes
 _ROWS_A_STATEMENT = 500
+_BY_DAY = partitions.DailyTable(RequestLog._meta.db_table, "at")
 _VERSION_OR_WORDS = re.compile(r"v\d{1,2}|[A-Za-z][A-Za-z_.-]{0,23}")
 
 
@@ -37,6 +39,11 @@ def _write(entries: list[dict[str, Any]]) -> None:
     rows = [row for entry in entries if (row := log_buffer.build_row(RequestLog, entry)) is not None]
     known = set(Project.objects.filter(pk__in={row.project_id for row in rows}).values_list("pk", flat=True))
     RequestLog.objects.bulk_create((row for row in rows if row.project_id in known), batch_size=_ROWS_A_STATEMENT)
+
+
+def clear_before(before: datetime) -> int:
+    """Delete the days (UTC) that end before `before`; return about how many rows went."""
+    return partitions.clear_before(RequestLog, _BY_DAY, before)
 
 
 log_buffer.register_writer(LOG, _write)

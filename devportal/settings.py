@@ -113,6 +113,9 @@ REQUEST_LOG_DAYS: int = env.int("REQUEST_LOG_DAYS", 30)
 SIGN_IN_LOG_DAYS: int = env.int("SIGN_IN_LOG_DAYS", 30)
 # At most so many entries a minute go into one client's sign-in log: a flood of refusals must not fill the disk.
 SIGN_IN_LOG_PER_MINUTE: int = env.int("SIGN_IN_LOG_PER_MINUTE", 120)
+# How long the audit trail, and the ids of billing reports that were applied, are kept (days; 0: for ever).
+AUDIT_DAYS: int = env.int("AUDIT_DAYS", 730)
+BILLING_EVENT_DAYS: int = env.int("BILLING_EVENT_DAYS", 730)
 # How long a deleted project can be restored (days), and how many of each thing one may have.
 PROJECT_RESTORE_DAYS: int = env.int("PROJECT_RESTORE_DAYS", 30)
 PROJECTS_PER_PERSON: int = env.int("PROJECTS_PER_PERSON", 50)
@@ -299,6 +302,8 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-expired": {"task": "oidc.tasks.clear_expired", "schedule": 600.0},
     "clear-outbox": {"task": "accounts.tasks.clear_outbox", "schedule": 3600.0},
     "delete-files": {"task": "accounts.tasks.delete_files", "schedule": 60.0},
+    "clear-billing-events": {"task": "accounts.tasks.clear_billing_events", "schedule": 3600.0},
+    "clear-audit-events": {"task": "devportal.console.tasks.clear_audit_events", "schedule": 3600.0},
     "clear-sessions": {"task": "accounts.tasks.clear_sessions", "schedule": 3600.0},
     "flush-usage": {"task": "api.tasks.flush_usage", "schedule": 10.0},
     "clear-usage": {"task": "api.tasks.clear_usage", "schedule": 3600.0},

@@ -4,7 +4,7 @@ import base64
 import hashlib
 from typing import Any
 
-from django.db import migrations
+from django.db import migrations, transaction
 
 KEY_LENGTH = 32  # of a key as cookies hold it; a hash has 40 characters
 BATCH = 2000
@@ -21,7 +21,8 @@ def hash_keys(apps: Any, schema_editor: Any) -> None:
         keys = [key for key in model.objects.values_list("session_key", flat=True) if len(key) == KEY_LENGTH]
         for start in range(0, len(keys), BATCH):
             rows = [(_hash_of(key), key) for key in keys[start : start + BATCH]]
-            with connection.cursor() as cursor:
+            # Each batch for itself: requests wait for the rows of one. What a broken-off run has left is found by its length.
+            with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
                 statement = f"UPDATE {table} SET session_key = %s WHERE session_key = %s"  # noqa: S608  (a model's own table)
                 cursor.executemany(statement, rows)
 
@@ -33,6 +34,8 @@ def sign_everybody_out(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
+    atomic = False
+
     dependencies = [
         ("accounts", "0004_account_session_stamp"),
         ("sessions", "0001_initial"),

@@ -9,6 +9,8 @@ from django.db import migrations, models
 from django.db.models import Sum
 from django.db.models.functions import Trunc
 
+from devportal.lib.migration_operations import DropForeignKeyIndex
+
 COUNTS = ("count", "ms_5", "ms_10", "ms_25", "ms_50", "ms_100", "ms_250", "ms_1000", "ms_more")
 TABLES = {"UsageHour": ("hour", True), "UsageDay": ("day", True), "UsageTotal": ("hour", False)}
 
@@ -37,13 +39,6 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.AlterField(
-            model_name="usagebucket",
-            name="project",
-            field=models.ForeignKey(
-                db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name="+", to="oidc.project"
-            ),
-        ),
         migrations.CreateModel(
             name="UsageDay",
             fields=[
@@ -149,4 +144,13 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.RunPython(fill, migrations.RunPython.noop),
+        # Last, since its lock is kept until the end; and without Django's way round, which took away the foreign key
+        # first and so kept every token check, which reads the projects, waiting while the tables were filled.
+        DropForeignKeyIndex(
+            model_name="usagebucket",
+            name="project",
+            field=models.ForeignKey(
+                db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name="+", to="oidc.project"
+            ),
+        ),
     ]

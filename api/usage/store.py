@@ -15,6 +15,8 @@ from django.db.models import Q, QuerySet, Sum
 from django.db.models.functions import Trunc
 
 from api.models import LATENCY_FIELDS, UsageBucket, UsageCounts, UsageCountsByCaller, UsageDay, UsageHour, UsageTotal
+from devportal.lib import partitions
+from devportal.lib.batches import delete_in_batches
 from oidc.models import Project
 
 ROWS_A_STATEMENT = 500
@@ -47,6 +49,7 @@ DAYS = Granularity(UsageDay, "day", by_whom=True)
 TOTALS = Granularity(UsageTotal, "hour", by_whom=False)
 # In one order, so that two writers at once wait for each other and never deadlock.
 GRANULARITIES = (MINUTES, HOURS, DAYS, TOTALS)
+_BY_DAY = partitions.DailyTable(UsageBucket._meta.db_table, "minute")
 
 
 # --- Writing ---
@@ -106,10 +109,11 @@ def _add_to(level: Granularity, counts: Iterable[UsageCount]) -> None:
 
 
 def clear_before(before: datetime) -> int:
-    """Delete counts of times before `before`, a midnight; return how many rows went."""
-    return sum(
-        level.model._default_manager.filter(**{f"{level.time}__lt": before}).delete()[0] for level in GRANULARITIES
-    )
+    """Delete counts of times before `before`, a midnight; return about how many rows went."""
+    gone = partitions.clear_before(UsageBucket, _BY_DAY, before)
+    for level in (HOURS, DAYS, TOTALS):
+        gone += delete_in_batches(level.model._default_manager.filter(**{f"{level.time}__lt": before}))
+    return gone
 
 
 # --- Reading ---

@@ -5,19 +5,27 @@ from datetime import timedelta
 from celery import shared_task
 from django.conf import settings
 
-from devportal.console.models import IdempotencyToken, SignInEvent
+from devportal.console.logs import sign_in_writer
+from devportal.console.models import AuditEvent, IdempotencyToken
 from devportal.lib import clock
+from devportal.lib.batches import delete_in_batches, delete_oldest
 
 
 @shared_task
 def clear_sign_in_log() -> int:
-    """Delete entries of the sign-in log older than SIGN_IN_LOG_DAYS; return how many were deleted."""
-    gone, _ = SignInEvent.objects.filter(at__lt=clock.now() - timedelta(days=settings.SIGN_IN_LOG_DAYS)).delete()
-    return gone
+    """Delete the days of the sign-in log that are older than SIGN_IN_LOG_DAYS; return about how many rows went."""
+    return sign_in_writer.clear_before(clock.now() - timedelta(days=settings.SIGN_IN_LOG_DAYS))
+
+
+@shared_task
+def clear_audit_events() -> int:
+    """Delete audit events older than AUDIT_DAYS, the one change that is made to the trail; return how many went."""
+    if not settings.AUDIT_DAYS:
+        return 0
+    return delete_oldest(AuditEvent.objects.all(), "at", clock.now() - timedelta(days=settings.AUDIT_DAYS))
 
 
 @shared_task
 def forget_sent_forms() -> int:
     """Delete idempotency tokens of forms older than a day; return how many were deleted."""
-    gone, _ = IdempotencyToken.objects.filter(at__lt=clock.now() - timedelta(days=1)).delete()
-    return gone
+    return delete_in_batches(IdempotencyToken.objects.filter(at__lt=clock.now() - timedelta(days=1)))

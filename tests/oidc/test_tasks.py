@@ -67,7 +67,7 @@ def test_a_family_with_something_left_stays(app: RelyingParty, later: Callable[[
 def test_it_works_in_batches(
     app: RelyingParty, later: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("oidc.tasks.BATCH", 2)
+    monkeypatch.setattr("oidc.tokens.expiry.BATCH", 2)
     for _ in range(5):
         app.tokens()
     later(31 * DAY)

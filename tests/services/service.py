@@ -48,6 +48,7 @@ class Service:
     home: Path
     settings: dict[str, str] = field(default_factory=dict)
     port: int = field(default_factory=keeper.free_port)
+    source: Path = ROOT  # of which state it is
     process: "subprocess.Popen[bytes] | None" = None
     _guard: "subprocess.Popen[bytes] | None" = None
     _files: int = 0
@@ -90,7 +91,7 @@ class Service:
         file.write_text(as_toml(sections), encoding="utf-8")
         done = subprocess.run(
             [sys.executable, "manage.py", "provision", str(file), "--json"],
-            cwd=ROOT,
+            cwd=self.source,
             env=self._environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -125,7 +126,7 @@ class Service:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 self.command,
-                cwd=ROOT,
+                cwd=self.source,
                 env=self._environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -11,13 +11,14 @@ from django.db.models.functions import TruncMinute
 
 from devportal.console.logs.redaction import redact_secrets
 from devportal.console.models import SignInEvent
-from devportal.lib import clock, log_buffer, request_id
+from devportal.lib import clock, log_buffer, partitions, request_id
 from devportal.lib.audit import Event
 from oidc.models import Client
 
 LOG = "sign_in"
 PREFIX = "sign_in."
 _ROWS_A_STATEMENT = 500
+_BY_DAY = partitions.DailyTable(SignInEvent._meta.db_table, "at")
 
 
 class EntryBudget:
@@ -95,6 +96,11 @@ def _written_since(since: datetime, clients: set[int]) -> Counter[tuple[int, str
     rows = SignInEvent.objects.filter(at__gte=since.replace(second=0, microsecond=0), client__in=clients)
     minutes = rows.annotate(minute=TruncMinute("at", tzinfo=UTC)).values_list("client", "outcome", "minute")
     return Counter({(client, outcome, minute): n for client, outcome, minute, n in minutes.annotate(n=Count("pk"))})
+
+
+def clear_before(before: datetime) -> int:
+    """Delete the days (UTC) that end before `before`; return about how many rows went."""
+    return partitions.clear_before(SignInEvent, _BY_DAY, before)
 
 
 log_buffer.register_writer(LOG, _write)

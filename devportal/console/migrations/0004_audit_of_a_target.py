@@ -3,15 +3,19 @@
 from django.conf import settings
 from django.db import migrations, models
 
+from devportal.lib.migration_operations import AddIndexConcurrently
+
 
 class Migration(migrations.Migration):
+    atomic = False
+
     dependencies = [
         ("console", "0003_reviews"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
-        migrations.AddIndex(
+        AddIndexConcurrently(
             model_name="auditevent",
             index=models.Index(fields=["target", "-id"], name="audit_of_a_target"),
         ),

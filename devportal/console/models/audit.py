@@ -7,7 +7,7 @@ from django.db import models
 
 
 class AuditEvent(models.Model):
-    """An audit event: an action of a person or of the service. Rows are added and never changed.
+    """An audit event: an action of a person or of the service. Rows are added, never changed, and deleted by age alone.
 
     `actor_email` is the actor's address at that time. Deleting the account empties it, and `target` where that
     is their address.

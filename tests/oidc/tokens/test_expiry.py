@@ -1,0 +1,121 @@
+"""Deleting what has expired, where there is much of it."""
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection, transaction
+
+from devportal.lib import clock
+from oidc.models import AccessToken, AuthorizationCode, Connection, RefreshToken, TokenFamily
+from oidc.tokens import expiry
+from tests.factories import make_account, make_client, make_project
+from tests.relying_party import RelyingParty
+from tests.services.many_rows import Filler
+
+DAY = timedelta(days=1)
+FAMILIES = 40_000  # of five rows each, and one in five more is alive
+
+
+def bare_family(begun: timedelta) -> TokenFamily:
+    now = clock.now()
+    held = {"connection": Connection.objects.get(), "scope": "openid", "auth_time": now}
+    return TokenFamily.objects.create(created_at=now - begun, **held)
+
+
+def test_a_family_goes_with_the_last_of_its_rows(app: RelyingParty, later: Callable[[float], None]) -> None:
+    app.tokens()
+    RefreshToken.objects.all().delete()
+    later(DAY.total_seconds())
+    assert expiry.delete_expired() == 1  # the access token; the code is kept for a while
+    assert TokenFamily.objects.count() == 1
+    later(3600)
+    assert expiry.delete_expired() == 2
+    assert not TokenFamily.objects.exists()
+
+
+def test_strays_go_when_they_are_old(app: RelyingParty) -> None:
+    app.tokens()
+    strays = [bare_family(2 * DAY).pk, bare_family(timedelta(0)).pk]
+    assert expiry.delete_expired() == 1
+    assert list(TokenFamily.objects.filter(pk__in=strays).values_list("pk", flat=True)) == strays[1:]
+    assert TokenFamily.objects.count() == 2
+
+
+def test_each_run_looks_for_strays_in_another_part(
+    app: RelyingParty, later: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.tokens()
+    monkeypatch.setattr(expiry, "STRAYS_A_RUN", 2)
+    first = TokenFamily.objects.get().pk
+    for _ in range(5):
+        bare_family(2 * DAY)
+    gone = []
+    # Each round takes the next part; there are fewer parts when the last ones are empty.
+    for _ in range(12):
+        gone.append(expiry.delete_expired())
+        later(600)
+    assert TokenFamily.objects.get().pk == first
+    assert max(gone) <= 3  # of two families, and the access token, which expires meanwhile
+    assert sum(gone) == 6
+
+
+def test_by_hand_all_strays_go_at_once(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
+    app.tokens()
+    monkeypatch.setattr(expiry, "STRAYS_A_RUN", 1)
+    for _ in range(5):
+        bare_family(2 * DAY)
+    assert expiry.delete_expired(everything=True) == 5
+
+
+def test_what_refers_to_a_deleted_token_stays(app: RelyingParty, later: Callable[[float], None]) -> None:
+    app.tokens()
+    RefreshToken.objects.update(access_token=AccessToken.objects.get())
+    later(3600)
+    assert expiry.delete_expired() == 1
+    assert RefreshToken.objects.get().access_token is None
+
+
+@pytest.fixture
+def longest(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The duration of each transaction, in seconds, its commit included."""
+    took: list[float] = []
+    enter, leave = transaction.Atomic.__enter__, transaction.Atomic.__exit__
+
+    def begin(self: Any) -> None:
+        self.begun = time.monotonic()
+        enter(self)
+
+    def end(self: Any, *exception: Any) -> None:
+        leave(self, *exception)
+        took.append(time.monotonic() - self.begun)
+
+    monkeypatch.setattr(transaction.Atomic, "__enter__", begin)
+    monkeypatch.setattr(transaction.Atomic, "__exit__", end)
+    return took
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_a_million_rows_would_take_less_than_a_minute(longest: list[float]) -> None:
+    make_client(make_project(make_account("ada@example.com")), name="Orbit")
+    name = {**connection.settings_dict}
+    url = f"postgresql://{name['USER']}:{name['PASSWORD']}@{name['HOST']}:{name['PORT']}/{name['NAME']}"
+    with psycopg.connect(url, autocommit=True) as database:
+        filler = Filler(database, "ada@example.com", "Orbit")
+        filler.add_families(FAMILIES, age="40 days", refresh=2)
+        filler.add_families(FAMILIES // 5, age="-10 days")
+        database.execute(b"ANALYZE")
+    begun = time.monotonic()
+    gone = expiry.delete_expired()
+    took = time.monotonic() - begun
+    assert gone == FAMILIES * 5
+    assert took / gone * 1_000_000 < 60
+    assert longest
+    assert max(longest) < 1
+    left = [model.objects.count() for model in (AuthorizationCode, AccessToken, RefreshToken, TokenFamily)]
+    assert left == [FAMILIES // 5] * 4

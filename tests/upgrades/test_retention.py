@@ -1,0 +1,61 @@
+"""Every table has its line in docs/operations.md#retention: what ends its rows, and after how long."""
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.conf import settings
+from django.test import override_settings
+
+from accounts.models import BillingEvent
+from accounts.tasks import clear_billing_events
+from devportal.console.models import AuditEvent
+from devportal.console.tasks import clear_audit_events
+from devportal.lib import clock
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
+ROWS = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in DOCUMENT.read_text(encoding="utf-8").partition("\n## Retention\n")[2].partition("\n## ")[0].splitlines()
+    if line.startswith("| `")
+]
+
+
+def names(cell: str) -> list[str]:
+    return re.findall(r"`([\w.]+)`", cell)
+
+
+def test_every_table_has_one_line() -> None:
+    told = [name for tables, _, _ in ROWS for name in names(tables)]
+    assert sorted(told) == sorted(model._meta.db_table for model in apps.get_models(include_auto_created=True))
+
+
+def test_what_is_named_is_there() -> None:
+    scheduled = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
+    for _, end, after in ROWS:
+        assert {name for name in names(end) if "." in name} <= scheduled
+        unknown = [name for name in names(after) if name.isupper() and name != "SESSION_SECONDS"]
+        assert all(hasattr(settings, name) for name in unknown)
+        assert after or "." not in "".join(names(end)), "a task goes by time"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["AUDIT_DAYS", "BILLING_EVENT_DAYS"])
+def test_trails_go_by_age_and_with_zero_never(name: str) -> None:
+    def add(age: timedelta) -> Any:
+        if name == "AUDIT_DAYS":
+            return AuditEvent.objects.create(at=clock.now() - age, action="test.done")
+        event = BillingEvent.objects.create(event_id=str(age), digest="0" * 64)
+        BillingEvent.objects.filter(pk=event.pk).update(received_at=clock.now() - age)
+        return event
+
+    task: Any = clear_audit_events if name == "AUDIT_DAYS" else clear_billing_events
+    old, young = add(timedelta(days=11)), add(timedelta(days=9))
+    with override_settings(**{name: 0}):
+        assert task() == 0
+    with override_settings(**{name: 10}):
+        assert task() == 1
+    assert list(type(old).objects.all()) == [young]
