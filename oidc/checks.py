@@ -13,10 +13,9 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
+from devportal.lib.object_store import BACKEND
 from oidc.models import SigningKey
 from oidc.signing_keys.rotation import is_readable
-
-from devportal.lib.object_store import BACKEND
 
 MIN_SECRET_LENGTH = 32
 
