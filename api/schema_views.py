@@ -54,6 +54,7 @@ class SchemaView(Endpoint):
 class TryItView(SpectacularSwaggerSplitView):
     """GET /docs/api/: Swagger UI, its script at a URL of its own: the Content-Security-Policy forbids inline script."""
 
+    schema = None  # a page
     template_name = "api/try_it.html"
     template_name_js = "drf_spectacular/swagger_ui.js"
 
