@@ -7,7 +7,7 @@ LOCK := ../.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --
 	--no-emit-index-url --fork-strategy fewest --custom-compile-command "make lock"
 
 # What the fast suite leaves to `make test-all`.
-APART := redis or node or browser or slow
+APART := redis or node or browser or image or proxy or slow
 # pytest's way of saying that it was asked for tests of which there are none.
 OR_NONE := || [ $$? -eq 5 ]
 

