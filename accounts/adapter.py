@@ -11,12 +11,13 @@ from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.http import HttpRequest
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from accounts import guesses
 from accounts.mail import recipient_limit
 from accounts.models import Account
-from devportal.lib import clock, encryption
+from devportal.lib import clock, encryption, passkeys, split_hosts
 from devportal.lib.client_ip import client_ip
 from devportal.lib.credentials import random_text
 
@@ -42,6 +43,12 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
     def is_safe_url(self, url: str | None) -> bool:
         # `next` stays on this service; never a host that the request itself names.
         return bool(url) and url_has_allowed_host_and_scheme(url, allowed_hosts=None)
+
+    def get_login_redirect_url(self, request: HttpRequest) -> str:
+        if split_hosts.serves_only(request, split_hosts.ADMIN):  # no app and no profile is there
+            return reverse("admin:index")
+        url: str = super().get_login_redirect_url(request)
+        return url
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Account | None:
         # Instead of allauth's own limits, which are keyed with the Host header (docs/sign-in.md#limits).
@@ -85,6 +92,9 @@ class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
 
     def _get_site_name(self) -> str:
         return settings.SERVICE_NAME
+
+    def get_public_key_credential_rp_entity(self) -> dict[str, str]:
+        return {"id": passkeys.rp_id(allauth_context.request), "name": self._get_site_name()}
 
     def encrypt(self, text: str) -> str:
         return encryption.encrypt(text)

@@ -7,6 +7,7 @@ from django.urls import reverse
 from api import errors
 from devportal.lib import well_known
 from devportal.lib.cors import allow_any_origin, is_preflight, preflight_answer
+from devportal.lib.split_hosts import address_of
 from oidc.scopes import OFFLINE_ACCESS, SCOPES
 
 MAX_AGE = 3600
@@ -27,7 +28,7 @@ def metadata(request: HttpRequest, rest: str | None = None) -> HttpResponse:
         "scopes_supported": [name for name in SCOPES if name != OFFLINE_ACCESS],
         "bearer_methods_supported": ["header"],
         "resource_name": f"{settings.SERVICE_NAME} developer API",
-        "resource_documentation": f"{settings.AUTH_URL}{reverse('api_try_it')}",
+        "resource_documentation": address_of(reverse("api_try_it")),
     }
     response = JsonResponse(document)
     allow_any_origin(response, errors.EXPOSED_HEADERS)

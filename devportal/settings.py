@@ -37,12 +37,14 @@ DATA_DIR = Path(env.str("DATA_DIR", str(PROJECT_DIR / ".data"))).resolve()
 if EMBEDDED:
     create_private_folder(DATA_DIR)
 
-# --- The service and its two public addresses ------------------------------------------------------------
+# --- The service and its public addresses ----------------------------------------------------------------
 
 SERVICE_NAME: str = env.str("SERVICE_NAME", "Openport")
 PORT: int = env.int("PORT", 8000)
 AUTH_URL: str = env.str("AUTH_URL", f"http://localhost:{PORT}").rstrip("/")
 BASE_URL: str = env.str("BASE_URL", f"http://localhost:{PORT}").rstrip("/")
+# Of /admin/; empty: AUTH_URL.
+ADMIN_URL: str = env.str("ADMIN_URL", "").rstrip("/")
 # OpenID Connect Core 2: the issuer is fixed here and never taken from a Host header.
 ISSUER = f"{AUTH_URL}/"
 CLIENT_ID_PREFIX: str = env.str("CLIENT_ID_PREFIX", "op_client_")
@@ -51,7 +53,10 @@ API_KEY_PREFIX: str = env.str("API_KEY_PREFIX", "op_key_")
 
 _HTTPS = AUTH_URL.startswith("https://")
 _HOSTS = sorted({urlsplit(AUTH_URL).hostname or "localhost", urlsplit(BASE_URL).hostname or "localhost"})
-ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=[*_HOSTS, *(["127.0.0.1"] if EMBEDDED else [])])
+_ADMIN_HOST = [urlsplit(ADMIN_URL).hostname or "localhost"] if ADMIN_URL else []
+ALLOWED_HOSTS: list[str] = env.list(
+    "ALLOWED_HOSTS", default=sorted({*_HOSTS, *_ADMIN_HOST}) + (["127.0.0.1"] if EMBEDDED else [])
+)
 
 # --- Secrets ---------------------------------------------------------------------------------------------
 
@@ -160,6 +165,30 @@ DIRECT_DISPATCH_PATHS = (
 MALFORMED_INPUT_PATHS = ("/connect/", "/v1/")
 # The developer API, whose errors have an envelope.
 API_PATH = "/v1"
+# Where AUTH_URL, BASE_URL and ADMIN_URL have hosts of their own (devportal/lib/split_hosts.py): what belongs on those
+# of the latter two, by whole path and by prefix; all else belongs on AUTH_URL's.
+API_PATHS = frozenset({"/v1", "/.well-known/oauth-protected-resource", "/hooks/billing"})
+API_PREFIXES = ("/v1/", "/.well-known/oauth-protected-resource/")
+ADMIN_PATHS = frozenset({"/admin"})
+ADMIN_PREFIXES = ("/admin/",)
+# What signing in to the admin takes, on its own host; by URL name.
+ADMIN_SIGN_IN = frozenset(
+    {
+        "account_email_verification_sent",
+        "account_inactive",
+        "account_login",
+        "account_logout",
+        "account_reauthenticate",
+        "mfa_authenticate",
+        "mfa_login_webauthn",
+        "mfa_reauthenticate",
+        "mfa_reauthenticate_webauthn",
+        "signed_out",
+        "switch_account",
+    }
+)
+# Besides static files and health checks.
+EVERY_HOST_PATHS = frozenset({"/favicon.ico"})
 # The one address of the service itself that a client may register as redirect URI.
 PLAYGROUND_PATH = "/console/playground/callback"
 
@@ -200,11 +229,13 @@ TEMPLATES: list[dict[str, Any]] = [
         "DIRS": [PROJECT_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
+            "builtins": ["devportal.lib.url_tag"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "devportal.lib.context_processors.service_name",
+                "devportal.lib.context_processors.this_host",
                 "oidc.context_processors.pending_client",
             ],
         },
@@ -381,7 +412,7 @@ SECURE_REDIRECT_EXEMPT = [r"^health/"]
 TRUSTED_PROXIES: list[str] = env.list("TRUSTED_PROXIES", default=[])
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
 X_FRAME_OPTIONS = "DENY"
-CSRF_TRUSTED_ORIGINS = sorted({AUTH_URL, BASE_URL})
+CSRF_TRUSTED_ORIGINS = sorted({AUTH_URL, BASE_URL, ADMIN_URL or AUTH_URL})
 CSRF_FAILURE_VIEW = "devportal.lib.error_pages.csrf_failure"
 
 # --- People (django-allauth) -----------------------------------------------------------------------------

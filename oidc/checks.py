@@ -16,8 +16,11 @@ def check_addresses(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     found: list[CheckMessage] = []
     if settings.ENVIRONMENT not in ("embedded", "production"):
         found.append(Error("ENVIRONMENT must be embedded or production.", id="devportal.E001"))
-    for name in ("AUTH_URL", "BASE_URL"):
-        parts = urlsplit(getattr(settings, name))
+    for name in ("AUTH_URL", "BASE_URL", "ADMIN_URL"):
+        address = getattr(settings, name)
+        if name == "ADMIN_URL" and not address:  # it is AUTH_URL
+            continue
+        parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
             found.append(Error(f"{name} must be an http(s) address without query.", id="devportal.E002"))
     return found
@@ -33,6 +36,7 @@ def check_production(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     dangers = (
         (settings.DEBUG, "DEBUG shows secrets to strangers.", "Leave DEBUG out.", "E003"),
         (not settings.ISSUER.startswith("https://"), "The issuer must be https.", "Set AUTH_URL.", "E004"),
+        (settings.ADMIN_URL.startswith("http:"), "The admin's address must be https.", "Set ADMIN_URL.", "E004"),
         (_is_short("SECRET_KEY"), "SECRET_KEY is missing or short.", short, "E005"),
         (_is_short("KEY_ENCRYPTION_KEY"), "KEY_ENCRYPTION_KEY is missing or short.", short, "E005"),
         (not settings.REDIS_URL, "Each process would count limits for itself.", "Set REDIS_URL.", "E006"),

@@ -51,7 +51,11 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("oidc/views/logout.py", "redirect to a value"): (1, "Registered for the client that the hint proves."),
     ("oidc/views/authorize.py", "redirect to a value"): (2, "Our sign-in page, or our endpoint with a kept query."),
     ("oidc/views/consent.py", "redirect to a value"): (1, "Our sign-in page, on the way back to a kept request."),
-    ("devportal/lib/admin/site.py", "redirect to a value"): (1, "The admin's index, from reverse()."),
+    ("devportal/lib/host_header.py", "redirect to a value"): (1, "The admin, by the settings."),
+    ("devportal/lib/admin/site.py", "redirect to a value"): (
+        2,
+        "The admin's index, from reverse(); the password page, from reverse(), on AUTH_URL.",
+    ),
     ("devportal/lib/admin/model_admin.py", "redirect to a value"): (4, "Pages of the admin, from reverse()."),
     ("devportal/console/members/views.py", "redirect to a value"): (1, "This page; its path begins with /console/."),
     ("devportal/console/projects/settings_views.py", "redirect to a value"): (2, "This page, under /console/."),

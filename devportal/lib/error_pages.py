@@ -11,6 +11,7 @@ from django.utils.cache import add_never_cache_headers
 from redis.exceptions import RedisError
 
 from devportal.lib import clock, request_id
+from devportal.lib.cors import allow_any_origin
 from devportal.lib.direct_dispatch import is_direct
 
 RETRY_SECONDS = 5
@@ -43,6 +44,16 @@ def unknown_host(request: HttpRequest) -> HttpResponse:
     return response
 
 
+def not_on_this_host(request: HttpRequest, is_api: bool) -> HttpResponse:
+    """404: the path belongs to another host of the service; in the envelope of the API where programs call."""
+    if not is_api:
+        return _page(request, 404)
+    response = JsonResponse({"error": {"code": "not_found", "message": "There is no such endpoint."}}, status=404)
+    response["Cache-Control"] = "no-store"
+    allow_any_origin(response, (request_id.HEADER,))
+    return response
+
+
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
     """403: signed in, but not allowed."""
     return _page(request, 403)
@@ -66,7 +77,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
     Rendered without context processors, which may be what failed.
     """
     status = 503 if isinstance(sys.exc_info()[1], DatabaseError | RedisError) else 500
-    response = HttpResponse(render_to_string(f"{status}.html", {"request_id": request_id.current()}), status=status)
+    context = {"request_id": request_id.current(), "request": request}
+    response = HttpResponse(render_to_string(f"{status}.html", context), status=status)
     add_never_cache_headers(response)
     if status == 503:
         response["Retry-After"] = str(RETRY_SECONDS)

@@ -33,13 +33,20 @@ PAGE_POLICY = _policy(_PAGES)
 ADMIN_POLICY = _policy(_ADMIN)
 
 
+def policy_with(directive: str, origins: Iterable[str]) -> str:
+    """Return the pages' policy, with more origins for one directive.
+
+    What is no origin is left out: a `;` in it would begin another directive.
+    """
+    return _policy(_PAGES | {directive: " ".join(["'self'", *filter(is_origin, origins)])})
+
+
 def policy_with_form_action(origins: Iterable[str]) -> str:
     """Return the pages' policy for a page whose form ends in a redirect to one of `origins`.
 
-    Chromium checks `form-action` against every redirect that follows a form. What is no origin is left out: a `;` in it
-    would begin another directive.
+    Chromium checks `form-action` against every redirect that follows a form.
     """
-    return _policy(_PAGES | {"form-action": " ".join(["'self'", *filter(is_origin, origins)])})
+    return policy_with("form-action", origins)
 
 
 def protect(response: HttpResponse) -> HttpResponse:

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterable
 from urllib.parse import SplitResult, urlsplit
 
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from oauthlib.uri_validate import is_absolute_uri
 
-from devportal.lib import hosts
+from devportal.lib import hosts, split_hosts
 
 # What makes an address wrong, and what its developer is told.
 Rule = tuple[Callable[[str], object], str]
@@ -34,7 +33,7 @@ def split_web_address(uri: str) -> SplitResult | None:
 
 def is_own_address(uri: str) -> bool:
     """Return whether a URL leads to this service, in any spelling of its hosts."""
-    return _place(uri) in {_place(settings.AUTH_URL), _place(settings.BASE_URL)}
+    return _place(uri) in {_place(address) for address in split_hosts.current().addresses.values()}
 
 
 def _place(uri: str) -> tuple[str, int | None]:

@@ -65,7 +65,7 @@ def test_it_names_the_audience_of_the_tokens_and_their_issuer(app: RelyingParty)
 
 
 def test_a_resource_with_a_path_has_it_after_the_name(settings: Any) -> None:
-    settings.BASE_URL = "https://example.com/api"
+    settings.AUTH_URL, settings.BASE_URL = "https://example.com", "https://example.com/api"
     expected = "https://example.com/.well-known/oauth-protected-resource/api"
     assert call(ME)["WWW-Authenticate"].endswith(f'resource_metadata="{expected}"')
     # As it is, and as a proxy passes it on that has cut the path off.

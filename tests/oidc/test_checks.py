@@ -10,6 +10,7 @@ GOOD = {
     "ENVIRONMENT": "production",
     "DEBUG": False,
     "ISSUER": "https://auth.example.com/",
+    "ADMIN_URL": "",
     "SECRET_KEY": "x" * 40,
     "KEY_ENCRYPTION_KEY": "y" * 40,
     "REDIS_URL": "redis://localhost",
@@ -29,6 +30,7 @@ class Settings:
     [
         ({"DEBUG": True}, "E003"),
         ({"ISSUER": "http://auth.example.com/"}, "E004"),
+        ({"ADMIN_URL": "http://admin.example.com"}, "E004"),
         ({"SECRET_KEY": ""}, "E005"),
         ({"KEY_ENCRYPTION_KEY": "short"}, "E005"),
         ({"REDIS_URL": ""}, "E006"),
@@ -48,3 +50,8 @@ def test_each_danger_has_its_check(monkeypatch: pytest.MonkeyPatch, change: dict
 def test_an_address_that_is_none(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setattr("oidc.checks.settings", Settings(AUTH_URL=address, BASE_URL="https://api.example.com"))
     assert [found.id for found in check_addresses(None)] == ["devportal.E002"]
+    good = {"AUTH_URL": "https://auth.example.com", "BASE_URL": "https://api.example.com"}
+    monkeypatch.setattr("oidc.checks.settings", Settings(**good, ADMIN_URL=address))
+    assert [found.id for found in check_addresses(None)] == ["devportal.E002"]
+    monkeypatch.setattr("oidc.checks.settings", Settings(**good))
+    assert check_addresses(None) == []

@@ -44,7 +44,8 @@ def test_it_stands_under_the_name_of_rfc_8414_too(client: Browser, path: str) ->
 
 
 def test_an_issuer_with_a_path_has_it_after_the_name(client: Browser, settings: Any) -> None:
-    settings.AUTH_URL, settings.ISSUER = "https://example.com/id", "https://example.com/id/"
+    settings.AUTH_URL = settings.BASE_URL = "https://example.com/id"
+    settings.ISSUER = "https://example.com/id/"
     for path in (f"{SERVER}/id", f"{PATH}/id", SERVER, PATH):
         response = client.get(path)
         assert response.json()["issuer"] == "https://example.com/id/"
@@ -78,7 +79,8 @@ def test_an_unknown_host_learns_and_changes_nothing(client: Browser) -> None:
 
 
 def test_the_issuer_follows_the_settings(client: Browser, settings: Any) -> None:
-    settings.AUTH_URL, settings.ISSUER = "https://id.example.com", "https://id.example.com/"
+    settings.AUTH_URL = settings.BASE_URL = "https://id.example.com"
+    settings.ISSUER = "https://id.example.com/"
     document = client.get(PATH).json()
     assert document["issuer"] == "https://id.example.com/"
     assert document["token_endpoint"] == "https://id.example.com/connect/token"

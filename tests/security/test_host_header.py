@@ -90,23 +90,28 @@ def test_probes_are_answered_whatever_they_name(host: str) -> None:
         ("auth.example.com:8443", False),
         ("auth.example.com:80", False),
         ("api.example.com:443", False),
+        ("admin.example.com:444", True),
+        ("admin.example.com:443", False),
         ("inside.example.net", True),
+        ("inside.example.net:444", True),
         ("inside.example.net:443", True),
         ("inside.example.net:8443", True),
         ("inside.example.net:8000", True),
         ("inside.example.net:1001", False),
     ],
 )
-def test_ports_are_those_of_the_two_addresses(host: str, is_own: bool, settings: Any) -> None:
+def test_ports_are_those_of_the_addresses(host: str, is_own: bool, settings: Any) -> None:
     settings.AUTH_URL, settings.BASE_URL = "https://auth.example.com", "https://api.example.com:8443"
-    settings.ALLOWED_HOSTS = ["auth.example.com", "api.example.com", "inside.example.net"]
-    assert status(host) == (200 if is_own else 400)
+    settings.ADMIN_URL = "https://admin.example.com:444"
+    settings.ALLOWED_HOSTS = ["auth.example.com", "api.example.com", "admin.example.com", "inside.example.net"]
+    assert status(host, "/favicon.ico") == (302 if is_own else 400)  # which every host has
 
 
 def test_an_own_host_has_one_spelling(rf: Any, settings: Any) -> None:
     for given in ("localhost:8000", "LOCALHOST:8000", "localhost.:8000"):
         assert host_header.own_host(rf.get("/", headers={"Host": given})) == "localhost:8000"
-    settings.AUTH_URL, settings.ALLOWED_HOSTS = "https://auth.example.com", ["auth.example.com"]
+    settings.AUTH_URL = settings.BASE_URL = "https://auth.example.com"
+    settings.ALLOWED_HOSTS = ["auth.example.com"]
     for given in ("auth.example.com", "auth.example.com:443", "Auth.Example.com.", "AUTH.EXAMPLE.COM.:443"):
         assert host_header.own_host(rf.get("/", headers={"Host": given})) == "auth.example.com"
 

@@ -19,6 +19,7 @@ from tests.services import chromium, keeper, node, podman, postgres, proxies, re
 
 # A shell in which the service is run must not change what the tests see.
 SETTINGS = (
+    "ADMIN_URL",
     "ALLOWED_HOSTS",
     "API_KEY_PREFIX",
     "AUTH_URL",

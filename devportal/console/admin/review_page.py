@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 
 from devportal.console import reviews
 from devportal.console.admin.forms import scope_title
@@ -28,7 +28,6 @@ def review_context(review: AppReview) -> dict[str, Any]:
         "evidence": _evidence(reviews.collect_evidence(client)),
         "earlier": _titled(earlier.select_related("decided_by").order_by("-number")[:MOST_EARLIER]),
         "entries": _titled(reviews.timeline(client)),
-        "preview_url": _preview_url(review),
     }
 
 
@@ -101,12 +100,3 @@ def _titled(rows: Iterable[Any]) -> list[Any]:
     for row in listed:
         row.reason_titles = [known[code].title if code in known else code for code in row.reasons]
     return listed
-
-
-def _preview_url(review: AppReview) -> str:
-    """Return where the consent page is shown as a person would see it."""
-    client = review.client
-    try:
-        return reverse("console:review_preview", args=[client.project.public_id, client.client_id, review.number])
-    except NoReverseMatch:
-        return ""

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.urls import reverse
 
 from devportal.console.provisioning import provision
+from devportal.lib.split_hosts import address_of
 
 CREDENTIALS_FILE = "demo.json"
 
@@ -22,7 +24,7 @@ def prepare_demo(file: Path) -> str:
         f"{settings.SERVICE_NAME} is at {settings.AUTH_URL}",
         f"  issuer     {settings.ISSUER}",
         f"  API        {settings.BASE_URL}/v1/me",
-        f"  admin      {settings.AUTH_URL}/admin/",
+        f"  admin      {address_of(reverse('admin:index'))}",
         f"  mail       kept in {settings.MAIL_DIR}",
         "Sign in as",
     ]

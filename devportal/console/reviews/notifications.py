@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from typing import Any
 
-from django.conf import settings
 from django.urls import reverse
 
 from accounts.mail import outbox
 from devportal.console.models import AppReview, ReviewEntry
 from devportal.console.reviews.reasons import reason_texts
+from devportal.lib.split_hosts import address_of
 from oidc.models import Client, Project, ProjectMember
 from oidc.scopes import SCOPES
 
@@ -72,13 +72,13 @@ def _shown(scope: str) -> str:
 def console_url(project: Project, client: Client | None) -> str:
     """Return the URL of the console page for a developer."""
     if client is None:
-        return settings.AUTH_URL + reverse("console:project", args=[project.public_id])
-    return settings.AUTH_URL + reverse("console:review", args=[project.public_id, client.client_id])
+        return address_of(reverse("console:project", args=[project.public_id]))
+    return address_of(reverse("console:review", args=[project.public_id, client.client_id]))
 
 
 def review_admin_url(review: AppReview | None) -> str:
     """Return the URL of a review in the admin."""
-    return f"{settings.AUTH_URL}{reverse('admin:index')}console/appreview/{review.pk if review else 0}/change/"
+    return address_of(f"{reverse('admin:index')}console/appreview/{review.pk if review else 0}/change/")
 
 
 def preview_decision(

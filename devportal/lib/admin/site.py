@@ -13,6 +13,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from unfold.sites import UnfoldAdminSite
 
+from devportal.lib import split_hosts
 from devportal.lib.admin.model_admin import ServiceModelAdmin
 
 
@@ -46,7 +47,7 @@ class ServiceAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # the library is
 
     def password_change(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Redirect to the account's password page, which also ends the other sessions."""
-        return redirect("account_change_password")
+        return redirect(split_hosts.link(reverse("account_change_password"), request))
 
     password_change_done = password_change
 

@@ -132,6 +132,7 @@ def test_home_and_every_footer_lead_here(client: Browser, db: None) -> None:
     ALLOWED_HOSTS=["*"],
 )
 def test_names_addresses_and_numbers_are_those_of_the_settings(client: Browser) -> None:
+    client.defaults["HTTP_HOST"] = "login.lantern.example"
     everything = "".join(text_of(name, client) for name in NAMES)
     for language in ("curl", "javascript"):
         everything += "".join(text_of(name, client, f"?language={language}") for name in ("web_app", "installed_app"))

@@ -1,0 +1,107 @@
+"""Which paths each host serves where AUTH_URL, BASE_URL and ADMIN_URL have hosts of their own.
+
+docs/operations.md#hosts says what belongs where. Hosts are told apart by their names: a proxy may drop the port. While
+all three addresses share one name, every allowed Host gets everything.
+"""
+
+import functools
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.exceptions import DisallowedHost
+from django.http import HttpRequest
+from django.http.request import split_domain_port
+from django.urls import reverse
+
+PEOPLE, API, ADMIN = "people", "api", "admin"
+_NOTHING: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """What the hosts of the three addresses serve."""
+
+    addresses: dict[str, str]  # of each part, without trailing slash
+    parts: dict[str, frozenset[str]]  # of each host name
+    is_split: bool
+
+
+@functools.lru_cache(maxsize=8)
+def _hosts(auth_url: str, base_url: str, admin_url: str) -> Hosts:
+    addresses = {PEOPLE: auth_url, API: base_url, ADMIN: admin_url or auth_url}
+    parts: dict[str, frozenset[str]] = {}
+    for part, address in addresses.items():
+        name = host_name(urlsplit(address).netloc)
+        parts[name] = parts.get(name, _NOTHING) | {part}
+    return Hosts(addresses, parts, len(parts) > 1)
+
+
+def current() -> Hosts:
+    """Return the hosts by the settings."""
+    return _hosts(settings.AUTH_URL, settings.BASE_URL, settings.ADMIN_URL)
+
+
+def host_name(host: str) -> str:
+    """Return the name of a host in lower case, without port and trailing dot."""
+    return split_domain_port(host)[0]
+
+
+def name_of(request: HttpRequest) -> str:
+    """Return the name of a request's host, "" for one that is not allowed: its error page links to AUTH_URL."""
+    try:
+        return host_name(request.get_host())
+    except DisallowedHost:
+        return ""
+
+
+def people_host() -> str:
+    """Return the name of AUTH_URL's host."""
+    return host_name(urlsplit(settings.AUTH_URL).netloc)
+
+
+def part_of(path: str) -> str:
+    """Return which of the three parts a path belongs to; whatever is neither API nor admin is for people."""
+    if path in settings.API_PATHS or path.startswith(settings.API_PREFIXES):
+        return API
+    if path in settings.ADMIN_PATHS or path.startswith(settings.ADMIN_PREFIXES):
+        return ADMIN
+    return PEOPLE
+
+
+@functools.cache
+def _sign_in_paths() -> frozenset[str]:
+    return frozenset(reverse(name) for name in settings.ADMIN_SIGN_IN)
+
+
+def is_served(host: str, path: str) -> bool:
+    """Return whether a host serves a path, with split hosts.
+
+    A name that is none of the three serves what every host does, and nothing else: whoever sends a request chooses its
+    Host, and would choose the name that has everything.
+    """
+    parts = current().parts.get(host_name(host), _NOTHING)
+    return (
+        part_of(path) in parts
+        or path in settings.EVERY_HOST_PATHS
+        or path.startswith(settings.STATIC_URL)
+        or (ADMIN in parts and path in _sign_in_paths())
+    )
+
+
+def serves_only(request: HttpRequest, part: str) -> bool:
+    """Return whether hosts are split, and the request's host serves this part and no other."""
+    hosts = current()
+    return hosts.is_split and hosts.parts.get(name_of(request), _NOTHING) == {part}
+
+
+def address_of(path: str) -> str:
+    """Return the URL of a path, on the address that it belongs to: for mails and documents."""
+    return current().addresses[part_of(path.partition("?")[0])] + path
+
+
+def link(path: str, request: HttpRequest | None) -> str:
+    """Return a path as it is, or as a URL where the request's host does not serve it: for pages and redirects."""
+    if request is None or not current().is_split or is_served(name_of(request), path.partition("?")[0]):
+        return path
+    return address_of(path)
