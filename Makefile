@@ -29,7 +29,7 @@ test: .venv/.dev ## Runs the tests on SQLite, and those of concurrency on Postgr
 	TEST_ENGINE=sqlite $(PYTEST) -m "not postgres and not ($(APART))" $(ARGS) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=postgres $(PYTEST) -m "postgres and not ($(APART))" $(ARGS) $(OR_NONE)
 
-test-all: test ## Runs these and all others on PostgreSQL, with Redis, Node, a browser, and the slow ones
+test-all: test ## Runs these and all others: on PostgreSQL, with Redis, Node, a browser, the image, and the slow ones
 	TEST_ENGINE=postgres $(PYTEST) -m "not postgres or $(APART)" $(ARGS) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=sqlite $(PYTEST) -m slow $(ARGS) tests/machine $(OR_NONE)
 

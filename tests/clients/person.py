@@ -48,7 +48,10 @@ class Forms(HTMLParser):
 
 
 class Site(Protocol):
-    """What a person has to know of the service: which addresses are its own."""
+    """What a person has to know of the service: where it is, and which addresses are its own."""
+
+    @property
+    def address(self) -> str: ...
 
     def owns(self, url: str) -> bool: ...
 
@@ -90,9 +93,15 @@ class Person:
                 response = self._answer(response)
         raise AssertionError(f"no end after {MOST_STEPS} steps: {url}")
 
-    def fill_in(self, url: str, holding: str, file: bytes | None = None, **fields: str) -> httpx.Response:
-        """Open a page, fill in its form that has the field `holding`, and send it; a file goes into that field."""
-        page = self.browser.get(url)
+    def visit(self, url: str) -> httpx.Response:
+        """Open a page of the service, signing in on the way where that is asked for; return the page."""
+        response = self.browser.get(url, follow_redirects=True)
+        if any("password" in form.fields for form in Forms(response.text).found):
+            response = self._answer(response)
+        return self.browser.get(url) if response.has_redirect_location else response
+
+    def fill_in(self, page: httpx.Response, holding: str, file: bytes | None = None, **fields: str) -> httpx.Response:
+        """Fill in the form of a page that has the field `holding`, and send it; a file goes into that field."""
         form = next((form for form in Forms(page.text).found if holding in form.fields), None)
         assert form is not None, (page.status_code, page.text)
         return self._send(page, form, form.fields | fields, {holding: file} if file is not None else None)
@@ -122,4 +131,6 @@ class Person:
         parts = urlsplit(address)
         assert parts.netloc == urlsplit(str(page.url)).netloc
         # As browsers do; over https a form is refused without it.
-        return self.browser.post(address, data=fields, files=files, headers={"Origin": f"{parts.scheme}://{parts.netloc}"})
+        return self.browser.post(
+            address, data=fields, files=files, headers={"Origin": f"{parts.scheme}://{parts.netloc}"}
+        )

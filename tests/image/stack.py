@@ -21,6 +21,7 @@ from tests.services.service import as_toml
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 LASTING = ("web", "worker", "mailer", "beat")
+START_SECONDS = 60
 # Beyond what the compose file says: what a machine may ask of every container.
 LIMITS = ["--network", "host", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000"]
 
@@ -86,7 +87,7 @@ class Stack:
         self.environment = environment
         self.port = int(environment["PORT"])
 
-    def once(self, name: str, *command: str, **options: Any) -> str:
+    def once(self, name: str, *command: str, **options: Any) -> Any:
         """Run a role, or another command as this role, to its end; return what it printed."""
         role = self.roles[name]
         flags = ["--interactive"] if "input" in options else []
@@ -100,21 +101,24 @@ class Stack:
 
     @contextlib.contextmanager
     def running(self) -> Iterator["Stack"]:
-        """Run all roles that last, from the moment at which their health checks are content."""
+        """Run all roles that last, from the moment at which the service is ready. They must not log a fault."""
         with contextlib.ExitStack() as stack:
             homes = {name: stack.enter_context(keeper.folder()) for name in LASTING}
             for name, home in homes.items():
                 stack.enter_context(self._role(name, home))
             try:
-                with ThreadPoolExecutor() as threads:
-                    list(threads.map(self._wait, LASTING))
+                soon(self._is_ready, "the service", START_SECONDS)
                 yield self
+                assert not [name for name, home in homes.items() if "Traceback" in _log(home)]
             except BaseException as error:
                 for name, home in homes.items():
-                    error.add_note(f"--- {name}\n{(home / 'log').read_text(errors='replace')[-3000:]}")
+                    error.add_note(f"--- {name}\n{_log(home)[-3000:]}")
                 raise
-            for name, home in homes.items():
-                assert "Traceback" not in (home / "log").read_text(errors="replace"), (home / "log").read_text()
+
+    def check(self) -> None:
+        """Wait until the health checks of all roles that last are content."""
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(self._check, LASTING))
 
     @contextlib.contextmanager
     def _role(self, name: str, home: Path) -> Iterator[None]:
@@ -130,15 +134,19 @@ class Stack:
         given = [word for name, value in environment.items() for word in ("--env", f"{name}={value}")]
         return [*LIMITS, *role.flags(self.stores.secrets, self.stores.volumes), *given, role.service["image"]]
 
-    def _wait(self, name: str) -> None:
-        container = f"{self.stores.volumes}-{name}"
-        line = [*podman.command(), "exec", container, *self.roles[name].check]
-        # The service is ready later than it is alive.
-        is_ready = self._is_ready if name == "web" else lambda: True
-        soon(lambda: subprocess.run(line, capture_output=True, check=False).returncode == 0 and is_ready(), name)
+    def _check(self, name: str) -> None:
+        line = [*podman.command(), "exec", f"{self.stores.volumes}-{name}", *self.roles[name].check]
+        soon(lambda: subprocess.run(line, capture_output=True, check=False).returncode == 0, name, START_SECONDS)
 
     def _is_ready(self) -> bool:
-        return httpx.get(f"http://127.0.0.1:{self.port}/health/ready").status_code == 200
+        try:
+            return httpx.get(f"http://127.0.0.1:{self.port}/health/ready").status_code == 200
+        except httpx.TransportError:
+            return False
+
+
+def _log(home: Path) -> str:
+    return (home / "log").read_text(errors="replace")
 
 
 def soon(holds: Callable[[], bool], what: str, seconds: float = 30) -> float:

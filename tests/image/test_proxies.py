@@ -47,7 +47,7 @@ class Echo(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    do_POST = do_GET
+    do_POST = do_GET  # noqa: N815  (the library's name)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the library's name)
         """Print nothing."""

@@ -11,6 +11,7 @@ import ssl
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from tests.services import keeper
 
@@ -37,17 +38,17 @@ def why_missing() -> str | None:
     return None
 
 
-def podman(*arguments: str | Path, **options: object) -> "subprocess.CompletedProcess[str]":
+def podman(*arguments: str | Path, **options: Any) -> "subprocess.CompletedProcess[Any]":
     """Runs podman and returns what it printed. Raises CalledProcessError, with its output as a note, if it fails."""
     return run([*command(), *map(str, arguments)], **options)
 
 
-def run(line: list[str], **options: object) -> "subprocess.CompletedProcess[str]":
+def run(line: list[str], **options: Any) -> "subprocess.CompletedProcess[Any]":
     """Runs a program and returns what it printed. Raises CalledProcessError, with its output as a note, if it fails."""
-    given: dict[str, object] = {"capture_output": True, "text": True, "timeout": BUILD_SECONDS} | options
+    given: dict[str, Any] = {"capture_output": True, "text": True, "timeout": BUILD_SECONDS} | options
     if "input" not in given:
         given.setdefault("stdin", subprocess.DEVNULL)
-    done: subprocess.CompletedProcess[str] = subprocess.run(line, **given)  # type: ignore[call-overload]
+    done: subprocess.CompletedProcess[Any] = subprocess.run(line, check=False, **given)
     if done.returncode:
         error = subprocess.CalledProcessError(done.returncode, line)
         error.add_note(f"{done.stdout or ''}\n{done.stderr or ''}"[-6000:])
