@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import secrets
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -54,7 +55,7 @@ def stores(home: Path, name: str, mail_port: int, like: Stores | None = None) ->
         if like is not None:
             folder.mkdir(mode=0o700)
             for kept in ("secret_key", "key_encryption_key", "database_password"):
-                (folder / kept).write_bytes((like.secrets / kept).read_bytes())
+                shutil.copy2(like.secrets / kept, folder / kept)  # containers have to be able to read it
         where = {"DATABASE": f"{urlsplit(url).netloc.rpartition('@')[2]}/portal"}
         mail = {"EMAIL_URL": f"smtp://127.0.0.1:{mail_port}"}
         podman.run([str(DEPLOY / "make-secrets"), str(folder)], env=given | where | mail)
