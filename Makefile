@@ -7,7 +7,7 @@ LOCK := ../.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --
 	--no-emit-index-url --fork-strategy fewest --custom-compile-command "make lock"
 
 # What the fast suite leaves to `make test-all`.
-APART := redis or node or browser or slow
+APART := redis or node or browser or image or proxy or slow
 # pytest's way of saying that it was asked for tests of which there are none.
 OR_NONE := || [ $$? -eq 5 ]
 
@@ -29,7 +29,7 @@ test: .venv/.dev ## Runs the tests on SQLite, and those of concurrency on Postgr
 	TEST_ENGINE=sqlite $(PYTEST) -m "not postgres and not ($(APART))" $(ARGS) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=postgres $(PYTEST) -m "postgres and not ($(APART))" $(ARGS) $(OR_NONE)
 
-test-all: test ## Runs these and all others on PostgreSQL, with Redis, Node, a browser, and the slow ones
+test-all: test ## Runs these and all others: on PostgreSQL, with Redis, Node, a browser, the image, and the slow ones
 	TEST_ENGINE=postgres $(PYTEST) -m "not postgres or $(APART)" $(ARGS) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=sqlite $(PYTEST) -m slow $(ARGS) tests/machine $(OR_NONE)
 

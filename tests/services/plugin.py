@@ -4,7 +4,7 @@ TEST_ENGINE=sqlite (the default) or postgres. The settings are read once, when D
 is made before that: this is a pytest plugin, named in pyproject.toml, and not a conftest. With pytest-xdist
 the main process starts PostgreSQL and its workers inherit the address; each has its own database there.
 
-What a test needs beyond the database it says with a marker (redis, node, browser), and gets from the fixture
+What a test needs beyond the database it says with a marker (redis, node, browser and so on), and gets from the fixture
 of that service. A service that is missing skips the test with the reason; with CI=true it fails.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.services import chromium, keeper, node, postgres, redis
+from tests.services import chromium, keeper, node, podman, postgres, proxies, redis
 
 # A shell in which the service is run must not change what the tests see.
 SETTINGS = (
@@ -57,6 +57,8 @@ MARKED: dict[str, Callable[[], str | None]] = {
     "redis": redis.why_missing,
     "node": node.why_missing,
     "browser": chromium.why_missing,
+    "image": podman.why_missing,
+    "proxy": proxies.why_missing,
 }
 
 

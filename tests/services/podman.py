@@ -1,0 +1,136 @@
+"""The image of the Dockerfile, built and run by Podman; the base image is made here, as no registry is presumed.
+
+What this machine needs to reach its package index, such as certificates, goes to pip for the length of the build.
+"""
+
+import ast
+import functools
+import os
+import shutil
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.services import keeper
+
+ROOT = Path(__file__).resolve().parents[2]
+RELEASE = "trixie"
+# Kept from run to run, as are the layers that did not change.
+BASE = f"localhost/portal-test-base:{RELEASE}"
+IMAGE = "localhost/portal-test:latest"
+BUILD_SECONDS = 600
+# What pip may be told in its configuration file about where packages come from.
+PIP_OPTIONS = ("index-url", "extra-index-url", "find-links", "trusted-host", "proxy", "timeout", "retries")
+CERTIFICATES = "/run/certificates-of-the-builder.crt"
+
+
+def why_missing() -> str | None:
+    """Says why no image can be built here, or None when one can."""
+    absent = [name for name in ("podman", "runc") if shutil.which(name) is None]
+    if absent:
+        return f"no {' and no '.join(absent)} on the PATH"
+    if _command() is None:
+        return "podman does not work here, neither with its own storage driver nor with vfs"
+    if not _has_base() and not _can_make_base():
+        return f"no image {BASE}, and no debootstrap (or no root) to make it"
+    return None
+
+
+def podman(*arguments: str | Path, **options: Any) -> "subprocess.CompletedProcess[Any]":
+    """Runs podman and returns what it printed. Raises CalledProcessError, with its output as a note, if it fails."""
+    return run([*command(), *map(str, arguments)], **options)
+
+
+def run(line: list[str], **options: Any) -> "subprocess.CompletedProcess[Any]":
+    """Runs a program and returns what it printed. Raises CalledProcessError, with its output as a note, if it fails."""
+    given: dict[str, Any] = {"capture_output": True, "text": True, "timeout": BUILD_SECONDS} | options
+    if "input" not in given:
+        given.setdefault("stdin", subprocess.DEVNULL)
+    done: subprocess.CompletedProcess[Any] = subprocess.run(line, check=False, **given)
+    if done.returncode:
+        error = subprocess.CalledProcessError(done.returncode, line)
+        error.add_note(f"{done.stdout or ''}\n{done.stderr or ''}"[-6000:])
+        raise error
+    return done
+
+
+def command() -> list[str]:
+    """Returns how podman is called here: with runc, and with a storage driver that works."""
+    found = _command()
+    assert found is not None, why_missing()
+    return [*found, "--runtime", "runc"]
+
+
+def build() -> str:
+    """Builds the image and returns its name; what did not change comes from the layers of the last build."""
+    if not _has_base():
+        _make_base()
+    name, old = IMAGE, _images()
+    certificates, options = _package_index()
+    given = ["--isolation", "chroot", "--network", "host", "--build-arg", f"BASE={BASE}", "--build-arg", "VERSION=test"]
+    secret = ["--secret", "id=pip.conf,type=env,src=PIP_CONF"]
+    environment = os.environ | {"PIP_CONF": options}
+    for target in (["--target", "build", "--tag", f"{IMAGE}-packages"], ["--tag", name]):
+        podman("build", "--quiet", *given, *secret, *certificates, *target, ROOT, env=environment)
+    for image in old - _images():
+        subprocess.run([*command(), "rmi", image], capture_output=True, check=False)  # in use by a run beside this one
+    return name
+
+
+def _images() -> set[str]:
+    listed = podman("images", "--quiet", "--no-trunc", "--filter", f"reference={IMAGE}*")
+    return set(listed.stdout.split())
+
+
+@functools.cache
+def _command() -> tuple[str, ...] | None:
+    for candidate in (("podman",), ("podman", "--storage-driver", "vfs")):
+        if subprocess.run([*candidate, "info"], capture_output=True, check=False).returncode == 0:
+            return candidate
+    return None
+
+
+def _has_base() -> bool:
+    return subprocess.run([*command(), "image", "exists", BASE], capture_output=True, check=False).returncode == 0
+
+
+def _can_make_base() -> bool:
+    return os.geteuid() == 0 and shutil.which("debootstrap") is not None
+
+
+def _make_base() -> None:
+    """Makes a minimal Debian from where this machine gets its own packages."""
+    with keeper.folder() as folder:
+        system = folder / "system"
+        run(["debootstrap", "--variant=minbase", RELEASE, str(system), *_mirror()])
+        packed = subprocess.Popen(["tar", "-C", str(system), "-cf", "-", "."], stdout=subprocess.PIPE)
+        podman("import", "--quiet", "-", BASE, stdin=packed.stdout)
+        assert packed.wait() == 0
+
+
+def _mirror() -> list[str]:
+    """The address of the Debian archive in apt's configuration; none leaves the choice to debootstrap."""
+    line = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]
+    listed = subprocess.run(line, capture_output=True, text=True, check=False) if shutil.which("apt-get") else None
+    addresses = listed.stdout.split() if listed else []
+    return [address for address in addresses if address.rstrip("/").endswith("/debian")][:1]
+
+
+def _package_index() -> tuple[list[str], str]:
+    """The mounts that pip needs in the build, and the text of its configuration file there."""
+    listed = run([sys.executable, "-m", "pip", "config", "list"]).stdout.splitlines()
+    # The environment comes before the files, as `:env:.index-url='…'`; the first of two counts.
+    found: dict[str, str] = {}
+    for line in sorted(listed, key=lambda line: not line.startswith(":env:")):
+        name, _, value = line.partition("=")
+        found.setdefault(name.rpartition(".")[2].removeprefix("default-"), str(ast.literal_eval(value)))
+    options = {name: value for name, value in found.items() if name in PIP_OPTIONS}
+    folders = [Path(link) for link in options.get("find-links", "").split() if Path(link).is_dir()]
+    mounts = [flag for folder in folders for flag in ("--volume", f"{folder}:{folder}:ro")]
+    certificates = found.get("cert") or os.environ.get("SSL_CERT_FILE") or ssl.get_default_verify_paths().cafile
+    if certificates and Path(certificates).is_file():
+        mounts += ["--volume", f"{Path(certificates).resolve()}:{CERTIFICATES}:ro"]
+        options["cert"] = CERTIFICATES
+    return mounts, "\n".join(["[global]", *(f"{name} = {value}" for name, value in options.items())])

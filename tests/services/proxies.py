@@ -1,0 +1,134 @@
+"""The proxies of deploy/, run on loopback ports: Caddy with certificates of its own authority, nginx with made ones."""
+
+import contextlib
+import os
+import shutil
+import socket
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from tests.services import keeper
+from tests.services.podman import run
+
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+HOSTS = {name: f"{name}.localhost" for name in ("auth", "api", "admin")}
+
+
+def why_missing() -> str | None:
+    """Says why the proxies can't be started here, or None when they can."""
+    absent = [name for name in ("caddy", "nginx", "openssl") if shutil.which(name) is None]
+    return f"no {' and no '.join(absent)} on the PATH" if absent else None
+
+
+@dataclass
+class Proxy:
+    """A proxy that runs: its ports, the authority of its certificates, and what it logs."""
+
+    http: int
+    https: int
+    authority: Path
+    home: Path
+
+    def address(self, name: str) -> str:
+        """Return the public address of one of HOSTS."""
+        return f"https://{HOSTS[name]}:{self.https}"
+
+    def logged(self) -> str:
+        """Return all that it has logged, by whatever way."""
+        return "\n".join(path.read_text(errors="replace") for path in sorted(self.home.glob("*log")))
+
+    def transport(self) -> httpx.HTTPTransport:
+        """Return a transport for httpx that reaches HOSTS by loopback, and believes this proxy's certificates."""
+        return Loopback(verify=ssl.create_default_context(cafile=str(self.authority)))
+
+
+class Loopback(httpx.HTTPTransport):
+    """Sends every request to 127.0.0.1: not every system knows that names below localhost lead there."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        there = httpx.Request(
+            request.method,
+            request.url.copy_with(host="127.0.0.1"),
+            headers=request.headers,
+            stream=request.stream,
+            extensions={**request.extensions, "sni_hostname": request.url.host},
+        )
+        return super().handle_request(there)
+
+
+@contextlib.contextmanager
+def caddy(upstream: int, https: int | None = None) -> Iterator[Proxy]:
+    """Yields Caddy with deploy/Caddyfile, in front of a loopback port."""
+    with keeper.folder() as home:
+        authority = home / "caddy" / "pki" / "authorities" / "local" / "root.crt"
+        proxy = Proxy(keeper.free_port(), https or keeper.free_port(), authority, home)
+        environment = os.environ | {
+            "AUTH_HOST": HOSTS["auth"],
+            "API_HOST": HOSTS["api"],
+            "ADMIN_HOST": HOSTS["admin"],
+            "HTTP_PORT": str(proxy.http),
+            "HTTPS_PORT": str(proxy.https),
+            "UPSTREAM": f"127.0.0.1:{upstream}",
+            "XDG_DATA_HOME": str(home),
+            "XDG_CONFIG_HOME": str(home),
+        }
+        settings = [f"{name}={value}" for name, value in environment.items() if "\n" not in value]
+        command = ["env", "-i", *settings, "caddy", "run", "--config", str(DEPLOY / "Caddyfile")]
+        with keeper.running([*command, "--adapter", "caddyfile"], home, lambda: _is_ready(proxy)):
+            yield proxy
+
+
+@contextlib.contextmanager
+def nginx(upstream: int) -> Iterator[Proxy]:
+    """Yields nginx with deploy/nginx.conf, in front of a loopback port."""
+    with keeper.folder() as home:
+        proxy = Proxy(keeper.free_port(), keeper.free_port(), home / "fullchain.pem", home)
+        with keeper.running(["nginx", "-c", str(nginx_files(proxy, upstream))], home, lambda: _is_ready(proxy)):
+            yield proxy
+
+
+def nginx_files(proxy: Proxy, upstream: int) -> Path:
+    """Writes deploy/nginx.conf with other names, ports and paths, and what surrounds it; returns the latter."""
+    home = proxy.home
+    names = ",".join(f"DNS:{host}" for host in HOSTS.values())
+    subject = ["-subj", f"/CN={HOSTS['auth']}", "-addext", f"subjectAltName={names}", "-days", "1"]
+    files = ["-keyout", str(home / "privkey.pem"), "-out", str(home / "fullchain.pem")]
+    run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *files, *subject])
+    text = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
+    for old, new in {
+        "127.0.0.1:8000": f"127.0.0.1:{upstream}",
+        "listen 80;": f"listen 127.0.0.1:{proxy.http};",
+        "listen 443 ": f"listen 127.0.0.1:{proxy.https} ",
+        ".example.com": ".localhost",
+        "/etc/nginx/portal/": f"{home}/",
+        "/var/log/nginx/": f"{home}/",
+        ".log ": "-log ",
+    }.items():
+        assert old in text, old
+        text = text.replace(old, new)
+    (home / "portal.conf").write_text(text, encoding="utf-8")
+    folders = "\n".join(
+        f"    {kind}_temp_path {home}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    around = f"daemon off;\npid {home}/pid;\nevents {{}}\nhttp {{\n{folders}\n    include {home}/portal.conf;\n}}\n"
+    user = "user root;\n" if os.geteuid() == 0 else ""  # the folder of the test is nobody else's
+    (home / "nginx.conf").write_text(user + around, encoding="utf-8")
+    return home / "nginx.conf"
+
+
+def _is_ready(proxy: Proxy) -> bool:
+    """Whether it shows a certificate for each host."""
+    if not proxy.authority.exists():
+        return False
+    context = ssl.create_default_context(cafile=str(proxy.authority))
+    for host in HOSTS.values():
+        try:
+            with socket.create_connection(("127.0.0.1", proxy.https), timeout=2) as plain:
+                context.wrap_socket(plain, server_hostname=host).close()
+        except OSError:
+            return False
+    return True
