@@ -8,6 +8,8 @@ class AccountsConfig(AppConfig):
     def ready(self) -> None:
         from accounts import (
             known_browsers,  # noqa: F401  (connects the receivers)
+            metrics,  # noqa: F401  (connects the receivers)
             receivers,  # noqa: F401  (connects the receivers)
         )
         from devportal.lib.ratelimit import checks  # noqa: F401  (registers the system check)
+        from devportal.lib.telemetry import checks as telemetry_checks  # noqa: F401  (registers the system check)

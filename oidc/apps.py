@@ -9,6 +9,7 @@ class OidcConfig(AppConfig):
     def ready(self) -> None:
         from oidc import (
             checks,  # noqa: F401  (register checks and receivers)
+            metrics,  # noqa: F401  (register checks and receivers)
             receivers,  # noqa: F401  (register checks and receivers)
         )
         from oidc.projects import members  # noqa: F401  (register checks and receivers)

@@ -23,6 +23,7 @@ SETTINGS = (
     "API_KEY_PREFIX",
     "AUTH_URL",
     "BASE_URL",
+    "BEAT_METRICS_PORT",
     "BILLING_SECRET",
     "BROKER_URL",
     "CLIENT_ID_PREFIX",
@@ -32,6 +33,10 @@ SETTINGS = (
     "ENVIRONMENT",
     "KEY_ENCRYPTION_KEY",
     "KEY_ENCRYPTION_KEY_FILE",
+    "LOG_FORMAT",
+    "METRICS_ADDRESS",
+    "METRICS_PORT",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
     "PLAN_SOURCE_URL",
     "PORT",
     "PROFILE_SOURCE_URL",
@@ -41,6 +46,8 @@ SETTINGS = (
     "SERVICE_NAME",
     "SOURCE_TOKEN",
     "TRUSTED_PROXIES",
+    "VERSION",
+    "WORKER_METRICS_PORT",
 )
 MARKED: dict[str, Callable[[], str | None]] = {
     "redis": redis.why_missing,
