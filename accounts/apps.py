@@ -8,6 +8,7 @@ class AccountsConfig(AppConfig):
     def ready(self) -> None:
         from accounts import (
             known_browsers,  # noqa: F401  (connects the receivers)
+            metrics,  # noqa: F401  (connects the receivers)
             receivers,  # noqa: F401  (connects the receivers)
             second_factors,
         )
@@ -18,3 +19,4 @@ class AccountsConfig(AppConfig):
         from devportal.lib.ratelimit import checks  # noqa: F401  (registers the system check)
 
         encrypted_columns.register(second_factors.COLUMN)
+        from devportal.lib.telemetry import checks as telemetry_checks  # noqa: F401  (registers the system check)

@@ -15,6 +15,7 @@ from django.http import HttpRequest
 from accounts import files, guesses, pictures, sessions
 from accounts.models import Account
 from accounts.profile import clean_picture
+from devportal.lib.telemetry import metrics
 
 
 class LoginForm(allauth_forms.LoginForm):  # type: ignore[misc]
@@ -60,7 +61,11 @@ class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc
 
     def clean_code(self) -> str:
         guess = guesses.count_code(allauth_context.request, self.user)
-        code: str = super().clean_code()
+        try:
+            code: str = super().clean_code()
+        except forms.ValidationError:
+            metrics.signed_in("wrong_code")
+            raise
         guess.was_right()
         return code
 

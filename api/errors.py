@@ -12,6 +12,7 @@ from rest_framework import exceptions
 from accounts.sources import SourceFailed
 from devportal.lib import well_known
 from devportal.lib.cors import allow_any_origin
+from devportal.lib.telemetry import metrics
 
 log = logging.getLogger(__name__)
 
@@ -81,6 +82,7 @@ class ErrorResponse(JsonResponse):
     def __init__(self, error: ApiError) -> None:
         super().__init__({"error": {"code": error.code, "message": error.detail}}, status=error.status_code)
         self.code = error.code
+        metrics.api_refused(error.code)
         if error.challenge:
             self["WWW-Authenticate"] = error.challenge
         if error.retry_after is not None:

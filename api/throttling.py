@@ -12,6 +12,7 @@ from api.errors import ApiError
 from devportal.lib.client_ip import limit_key
 from devportal.lib.ratelimit import limits
 from devportal.lib.ratelimit.counters import Limit, RateLimitResult, counters
+from devportal.lib.telemetry import metrics
 
 
 class CallThrottle(BaseThrottle):
@@ -25,6 +26,8 @@ class CallThrottle(BaseThrottle):
         if not isinstance(caller, Caller):
             return True
         self.verdict = counters().take(_limits_of(caller))
+        if not self.verdict.allowed:
+            metrics.limit_met("calls")
         return self.verdict.allowed
 
     def wait(self) -> float | None:

@@ -48,6 +48,7 @@ SIDEBAR: list[tuple[str, list[tuple[str, str, str]]]] = [
             ("Sign-in log", "console_signinevent", "login"),
             ("Request log", "api_requestlog", "http"),
             ("Mail", "accounts_outbox", "mail"),
+            ("Periodic tasks", "console_taskrun", "schedule"),
         ],
     ),
 ]

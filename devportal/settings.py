@@ -195,6 +195,7 @@ EVERY_HOST_PATHS = frozenset({"/favicon.ico", "/.well-known/security.txt"})
 PLAYGROUND_PATH = "/console/playground/callback"
 
 MIDDLEWARE = [
+    "devportal.lib.telemetry.middleware.MetricsMiddleware",
     "devportal.lib.request_id.RequestIdMiddleware",
     "devportal.lib.host_header.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -298,6 +299,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 1.0, "socket_timeou
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker outlives any outage of the broker
 CELERY_TASK_ALWAYS_EAGER = EMBEDDED
 CELERY_TASK_IGNORE_RESULT = True
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False  # LOGGING counts in Celery's processes too (devportal/celery.py)
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-expired": {"task": "oidc.tasks.clear_expired", "schedule": 600.0},
     "clear-outbox": {"task": "accounts.tasks.clear_outbox", "schedule": 3600.0},
@@ -569,9 +571,20 @@ WORKER_STARTS = [
     "devportal.lib.garbage.freeze_loaded_objects",
 ]
 
+# --- Seen from outside (docs/monitoring.md) ---------------------------------------------------------------
+
+# Ports of the metrics of `manage.py serve`, Celery's worker and beat; 0: none.
+METRICS_ADDRESS: str = env.str("METRICS_ADDRESS", "127.0.0.1")
+METRICS_PORT: int = env.int("METRICS_PORT", 0)
+WORKER_METRICS_PORT: int = env.int("WORKER_METRICS_PORT", 0)
+BEAT_METRICS_PORT: int = env.int("BEAT_METRICS_PORT", 0)
+# The OpenTelemetry SDK reads it, and its other variables, by itself.
+OTEL_EXPORTER_OTLP_ENDPOINT: str = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+
 # --- The admin (django-unfold) ---------------------------------------------------------------------------
 
 UNFOLD = theme.unfold_settings(SERVICE_NAME, admin_lists.SIDEBAR)
+UNFOLD["DASHBOARD_CALLBACK"] = "devportal.console.operations.overview.add_overview"
 ADMIN_RELATED_LISTS = admin_lists.RELATED
 ADMIN_HISTORY_LIST = admin_lists.HISTORY
 
@@ -585,6 +598,7 @@ SILENCED_SYSTEM_CHECKS = [
 # Lines that one process writes about refused requests (4xx) in a minute: strangers must not fill the disk.
 REFUSALS_LOGGED_PER_MINUTE: int = env.int("REFUSALS_LOGGED_PER_MINUTE", 300)
 LOG_LEVEL: str = env.str("LOG_LEVEL", "INFO")
+LOG_FORMAT: str = env.str("LOG_FORMAT", "line")  # or json
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -592,13 +606,17 @@ LOGGING: dict[str, Any] = {
         "no_secrets": {"()": "devportal.lib.logs.RedactingFilter"},
         "request": {"()": "devportal.lib.logs.RequestIdFilter"},
         "refusals": {"()": "devportal.lib.logs.RefusalFilter", "per_minute": REFUSALS_LOGGED_PER_MINUTE},
+        "outages": {"()": "devportal.lib.outages.OutageFilter"},
     },
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"}},
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"},
+        "json": {"()": "devportal.lib.json_logs.RedactingJsonFormatter"},
+    },
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
-            "filters": ["refusals", "request", "no_secrets"],
-            "formatter": "line",
+            "filters": ["refusals", "request", "outages", "no_secrets"],
+            "formatter": "json" if LOG_FORMAT == "json" else "line",
         }
     },
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},

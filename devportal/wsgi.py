@@ -8,6 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
 from devportal.lib.start_checks import find_dangers
+from devportal.lib.telemetry import exporter, metrics, tracing
 from devportal.lib.wsgi import UTF8Handler
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "devportal.settings")
@@ -16,6 +17,10 @@ django.setup(set_prefix=False)
 # Whatever server loads this. With an exception, and no exit, servers know that another worker would fare no better.
 if dangers := find_dangers():
     raise ImproperlyConfigured(dangers)
+# Before the middleware is loaded, which both add to.
+if exporter.is_started():
+    metrics.enable()
+tracing.start("web")
 application = UTF8Handler()
 
 for start in settings.WORKER_STARTS:

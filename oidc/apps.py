@@ -10,6 +10,7 @@ class OidcConfig(AppConfig):
         from devportal.lib import encrypted_columns
         from oidc import (
             checks,  # noqa: F401  (register checks and receivers)
+            metrics,  # noqa: F401  (register checks and receivers)
             receivers,  # noqa: F401  (register checks and receivers)
         )
         from oidc.models import SigningKey

@@ -14,6 +14,7 @@ from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauthlib.oauth2.rfc6749 import errors
 
 from devportal.lib import clock
+from devportal.lib.telemetry import metrics
 from oidc import limits, scopes
 from oidc.authorization import consent
 from oidc.authorization.outcomes import IssueCode
@@ -139,6 +140,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
             request.presented.credential, token["access_token"], token.get("refresh_token"), token["scope"]
         ):
             raise TokenRefusal("invalid_grant", "Another request with the same code or refresh token came first.")
+        metrics.token_issued(request.grant_type)
 
     def finalize_id_token(self, id_token: dict[str, Any], token: Any, token_handler: Any, request: Any) -> str:
         family = request.presented.family

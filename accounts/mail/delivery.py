@@ -16,6 +16,7 @@ from django.core.mail import get_connection
 
 from accounts.models import Outbox
 from devportal.lib import clock
+from devportal.lib.telemetry import metrics
 
 log = logging.getLogger(__name__)
 
@@ -73,14 +74,18 @@ def _send(row: Outbox, server: Any) -> bool:
         if not server.send_messages([row.message()]):
             raise OSError("the mail backend sent nothing")
     except _REFUSALS as error:
+        metrics.mail_tried("refused")
         _failed(row, error)
     except OSError as error:  # SMTPException and timeouts are among them
+        metrics.mail_tried("unreachable")
         _failed(row, error)
         raise MailServerUnavailable from error
     except Exception as error:  # a mail that can't be put together must not hold up the others
+        metrics.mail_tried("broken")
         log.exception("Mail %d can't be sent as it is.", row.pk)
         row.note_failure(error)
     else:
+        metrics.mail_tried("sent")
         row.note_sent()
         return True
     return False

@@ -53,6 +53,8 @@ class Outbox(models.Model):
                 name="outbox_waiting",
                 condition=Q(sent_at__isnull=True, given_up_at__isnull=True),
             ),
+            # The few that were given up, among all that are kept.
+            models.Index(fields=["given_up_at"], name="outbox_given_up", condition=Q(given_up_at__isnull=False)),
             models.Index(fields=["created_at"], name="outbox_created"),
             models.Index(fields=["to"], name="outbox_to"),
         ]

@@ -1,6 +1,7 @@
 from importlib import import_module
 
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 
 
 class ConsoleConfig(AppConfig):
@@ -10,5 +11,7 @@ class ConsoleConfig(AppConfig):
 
     def ready(self) -> None:
         # What connects receivers is nowhere else sure to be imported.
-        for receivers in ("audit", "reviews.logos", "reviews.timeline"):
+        for receivers in ("audit", "reviews.logos", "reviews.timeline", "operations.celery_signals"):
             import_module(f"devportal.console.{receivers}")
+        task_runs = import_module("devportal.console.operations.task_runs")
+        post_migrate.connect(task_runs.watch_tasks, sender=self)

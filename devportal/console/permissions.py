@@ -36,6 +36,7 @@ _MAY: dict[str, dict[str, str]] = {
         "api.requestlog": "view",
         "console.auditevent": "view",
         "console.signinevent": "view",
+        "console.taskrun": "view",
     },
 }
 

@@ -23,8 +23,13 @@ def _is_trusted(address: _Address) -> bool:
 
 def comes_from_proxy(request: HttpRequest) -> bool:
     """Return whether the peer is one of TRUSTED_PROXIES, whose headers are trusted."""
-    peer = _parse(request.META.get("REMOTE_ADDR", ""))
-    return peer is not None and _is_trusted(peer)
+    return is_proxy(request.META.get("REMOTE_ADDR", ""))
+
+
+def is_proxy(peer: str) -> bool:
+    """Return whether an address is one of TRUSTED_PROXIES."""
+    address = _parse(peer)
+    return address is not None and _is_trusted(address)
 
 
 def client_ip(request: HttpRequest) -> str:

@@ -14,19 +14,27 @@ LONGEST_REFUSAL = 300
 # A JWT (three dotted base64url parts), and anything that follows the name of a secret parameter.
 _JWT = re.compile(r"eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,4}")
 _NAMED = re.compile(
-    r"(?i)\b(code|code_verifier|client_secret|refresh_token|access_token|id_token|id_token_hint|password|token)"
+    r"(?i)\b(code|code_verifier|client_secret|refresh_token|access_token|id_token|id_token_hint|password|token"
+    r"|secret|api_?key|sessionid|csrftoken|csrfmiddlewaretoken)"
     r"(['\"]?\s*[=:,]\s*['\"]?)(?!\[)([^\s&'\",}”]{6,})"
 )
 _SPOKEN = re.compile(r"(?i)\b((?:refresh|access) token|code|verifier) [A-Za-z0-9._~-]{20,}")
+_COOKIE = re.compile(r"(?i)\b((?:set-)?cookie['\"]?\s*:\s*)[^\r\n]{6,}")
+# The password in an address, of a database or a broker for instance.
+_USERINFO = re.compile(r"(?<=://)[^\s/@]*:[^\s/@]+(?=@)")
 _BASIC = re.compile(r"(?i)\b(basic|bearer)\s+[A-Za-z0-9._~+/=-]{6,}")
 
 
 def redact(text: str) -> str:
     """Return `text` with everything that looks like a credential replaced (defence in depth)."""
     text = _JWT.sub("[token]", text)
+    text = _COOKIE.sub(r"\1[cookie]", text)
+    text = _USERINFO.sub("[credential]", text)
     text = _BASIC.sub(r"\1 [credential]", text)
     text = _SPOKEN.sub(r"\1 [redacted]", text)
     text = _NAMED.sub(r"\1\2[redacted]", text)
+    for cookie in (settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME):
+        text = re.sub(rf"\b{re.escape(cookie)}=[^\s;,'\"]+", f"{cookie}=[redacted]", text)
     for prefix in (settings.CLIENT_SECRET_PREFIX, settings.API_KEY_PREFIX):
         text = re.sub(re.escape(prefix) + r"[A-Za-z0-9_]+", f"{prefix}[redacted]", text)
     return text
@@ -39,6 +47,8 @@ class RedactingFilter(logging.Filter):
         record.msg, record.args = redact(record.getMessage()), ()
         if record.exc_info:
             record.exc_text = redact(logging.Formatter().formatException(record.exc_info))
+        if record.stack_info:
+            record.stack_info = redact(record.stack_info)
         return True
 
 

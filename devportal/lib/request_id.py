@@ -12,12 +12,18 @@ from devportal.lib.credentials import random_text
 
 HEADER = "X-Request-ID"
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{8,64}")
-_current: ContextVar[str] = ContextVar("request_id", default="-")
+NONE = "-"
+_current: ContextVar[str] = ContextVar("request_id", default=NONE)
 
 
 def current() -> str:
     """Return the id of the current request, "-" outside of one."""
     return _current.get()
+
+
+def set_current(given: str) -> None:
+    """Set the id for what follows in this thread: a task's id stands in for one."""
+    _current.set(given)
 
 
 def is_acceptable(given: str) -> bool:
@@ -41,7 +47,7 @@ class RequestIdMiddleware:
         believed = given and is_acceptable(given) and client_ip.comes_from_proxy(request)
         request_id = given if believed else random_text(20)
         # Never reset: Django logs an answer's status after the last middleware has returned.
-        _current.set(request_id)
+        set_current(request_id)
         client_ip.remember(request)
         response = self.get_response(request)
         response[HEADER] = request_id

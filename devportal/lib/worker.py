@@ -17,6 +17,7 @@ from devportal.lib.server.application import BoundedApplication
 from devportal.lib.server.bodies import BodyReceiver
 from devportal.lib.server.deadlines import DeadlineWatcher
 from devportal.lib.server.slots import SlotPool
+from devportal.lib.telemetry import sampler
 from devportal.lib.uploads import largest_upload
 
 log = logging.getLogger(__name__)
@@ -63,6 +64,7 @@ def load_bounded_application(target: str) -> Callable[..., Any]:
     )
     threading.Thread(target=DeadlineWatcher(settings.PORT, bodies).run, daemon=True, name="deadlines").start()
     slots = SlotPool(SLOTS, most_waiting=WAITING_FOR_SLOT, seconds=settings.SLOT_WAIT_SECONDS)
+    sampler.start(lambda: slots.usage() | {"bodies_under_way": len(bodies.under_way())})
     return BoundedApplication(application, bodies=bodies, slots=slots, answers=ResponseBuffer(LONG_ANSWERS))
 
 

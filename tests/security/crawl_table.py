@@ -429,6 +429,7 @@ GROUPS = (
         /admin/*/{row}/do/none/             302 404 404 404 | 302 404 404 404
         """,
         models="accounts/invitation accounts/outbox api/apikey api/requestlog console/auditevent console/signinevent "
+        "console/taskrun "
         "oidc/accesstoken oidc/client oidc/connection oidc/project oidc/refreshtoken oidc/signingkey",
     ),
     Group(

@@ -26,6 +26,7 @@ SETTINGS = (
     "AUTH_URL",
     "BASE_URL",
     "BILLING_EVENT_DAYS",
+    "BEAT_METRICS_PORT",
     "BILLING_SECRET",
     "BROKER_URL",
     "CLIENT_ID_PREFIX",
@@ -39,6 +40,10 @@ SETTINGS = (
     "KEY_ENCRYPTION_KEY_FILE",
     "MEDIA_STORAGE_URL",
     "MEDIA_STORAGE_URL_FILE",
+    "LOG_FORMAT",
+    "METRICS_ADDRESS",
+    "METRICS_PORT",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
     "PLAN_SOURCE_URL",
     "PORT",
     "PROFILE_SOURCE_URL",
@@ -52,6 +57,7 @@ SETTINGS = (
     "SERVICE_NAME",
     "SOURCE_TOKEN",
     "TRUSTED_PROXIES",
+    "WORKER_METRICS_PORT",
 )
 MARKED: dict[str, Callable[[], str | None]] = {
     "redis": redis.why_missing,

@@ -21,6 +21,7 @@ from devportal.lib import clock
 from devportal.lib.credentials import random_text
 from devportal.lib.ratelimit.redis_counters import ENTRIES_A_BATCH, RedisCounters
 from devportal.lib.ratelimit.windows import WINDOW_SECONDS, Batch, Finished, Limit, RateLimitResult, tightest_result
+from devportal.lib.telemetry import metrics
 
 __all__ = ["Counters", "Finished", "Limit", "LocalCounters", "RateLimitResult", "RedisCounters", "counters"]
 
@@ -170,6 +171,7 @@ class Counters:
 
     def _note_failure(self) -> None:
         self.failures += 1
+        metrics.redis_failed("counters")
         self._not_before = time.monotonic() + REDIS_PAUSE_SECONDS
         log.warning("The counter store does not answer (failure %d); this process counts by itself.", self.failures)
 

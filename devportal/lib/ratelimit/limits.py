@@ -1,6 +1,7 @@
 """Rate limits with one counter, on top of counters.py."""
 
 from devportal.lib.ratelimit.counters import Limit, counters
+from devportal.lib.telemetry import metrics
 
 
 class Throttled(Exception):
@@ -15,4 +16,5 @@ def check_rate(group: str, key: str, per_minute: int) -> None:
     """Count a request under `key` in `group`. Raises Throttled beyond `per_minute`."""
     verdict = counters().take([Limit(f"{group}:{key}", per_minute)])
     if not verdict.allowed:
+        metrics.limit_met(group)
         raise Throttled(verdict.reset)

@@ -152,6 +152,10 @@ class RedisCounters:
         batch_id, entries = found
         return batch_id.decode(), Finished(entries=[entry.decode("utf-8", "replace") for entry in entries])
 
+    def entries_waiting(self) -> int:
+        """Return how many entries of logs wait to be written."""
+        return int(self._patient.llen(_ENTRIES))
+
     def settle(self, batch_id: str) -> None:
         """Forget a batch that is written, of counts or of entries."""
         with self._patient.pipeline(transaction=True) as pipeline:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from django_ratelimit.core import get_usage
 from redis.exceptions import RedisError
 
+from devportal.lib.telemetry import metrics
+
 log = logging.getLogger(__name__)
 
 
@@ -38,11 +40,13 @@ def hit(rate: Rate, *key: object) -> None:
         if count > rate.most:
             count -= _count(_taken_back(rate), rate, key, increment=False)[0]
     except RedisError:
+        metrics.redis_failed("limits")
         if not rate.fail_open:
             raise
         log.warning("The limit of %r is not counted: its store does not answer.", rate.group)
         return
     if count > rate.most:
+        metrics.limit_met(rate.group)
         raise RateLimited(wait)
 
 

@@ -5,6 +5,7 @@ one of a few slots, in which Django works and has its database connection. What 
 that a slow reader holds none. Each stage has a most, and a longest time; what is beyond gets 408 or 503.
 """
 
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -12,6 +13,7 @@ from devportal.lib.server.answers import ResponseBuffer
 from devportal.lib.server.bodies import BodyReceiver
 from devportal.lib.server.errors import HTTPError
 from devportal.lib.server.slots import SlotPool
+from devportal.lib.telemetry import metrics
 
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 WSGIApplication = Callable[[dict[str, Any], StartResponse], Any]
@@ -48,12 +50,15 @@ class BoundedApplication:
                 return self._answers.take(self._application(environ, start_response))
             return self._work(environ, start_response)
         except HTTPError as refusal:
+            metrics.server_refused(refusal.status)
             status, headers, body = refusal.answer()
             start_response(status, headers)
             return [body]
 
     def _work(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        began = time.perf_counter()
         slot = self._slots.take()
+        metrics.slot_waited(time.perf_counter() - began)
         if slot is None:
             raise HTTPError(503, ends=False)
         try:

@@ -34,6 +34,7 @@ class SlotPool:
     """All slots, and the queue for them."""
 
     def __init__(self, count: int, *, most_waiting: int, seconds: float) -> None:
+        self._count = count
         self._free: SimpleQueue[Slot] = SimpleQueue()
         for _ in range(count):
             self._free.put(Slot())
@@ -64,6 +65,11 @@ class SlotPool:
         """Release a slot."""
         slot.leave()
         self._free.put(slot)
+
+    def usage(self) -> dict[str, float]:
+        """Return how many slots there are, how many are taken, and how many threads wait for one."""
+        busy = self._count - self._free.qsize()
+        return {"slots": self._count, "slots_busy": busy, "slots_waiting": len(self._waiting)}
 
     def _share_caches(self) -> None:
         for alias, cache in self._caches:

@@ -11,10 +11,12 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand
 from django.db import connections
 
+from devportal.console.operations import readers
 from devportal.console.provisioning.demo import prepare_demo
 from devportal.lib import start_checks
 from devportal.lib.bootstrap import restrict_permissions
 from devportal.lib.server.limits import raise_open_files
+from devportal.lib.telemetry import exporter
 from devportal.lib.worker import THREADS, load_bounded_application
 
 
@@ -38,6 +40,8 @@ class Command(BaseCommand):
         if options["demo"]:
             self.stdout.write(prepare_demo(options["demo"]))
         start_checks.log_stored_dangers()
+        if settings.METRICS_PORT:
+            exporter.start(settings.METRICS_ADDRESS, settings.METRICS_PORT, "web", readers.readers())
         # A fork must not share a database connection with its parent.
         connections.close_all()
         server = Granian(
@@ -54,10 +58,17 @@ class Command(BaseCommand):
             respawn_failed_workers=True,
             workers_kill_timeout=10,
             log_access=False,
+            log_dictconfig=_logging(),
         )
         sys.stdout.flush()
         logging.getLogger("_granian").addFilter(_says_nothing_of_threads)
         server.serve(target_loader=load_bounded_application)
+
+
+def _logging() -> dict[str, Any]:
+    """Return the settings' logging, for the server's own lines as well."""
+    own = {"_granian": {"handlers": ["stderr"], "level": "INFO", "propagate": False}}
+    return settings.LOGGING | {"loggers": settings.LOGGING["loggers"] | own}
 
 
 def _says_nothing_of_threads(record: logging.LogRecord) -> bool:

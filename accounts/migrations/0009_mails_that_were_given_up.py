@@ -1,0 +1,20 @@
+from django.db import migrations, models
+
+from devportal.lib.migration_operations import AddIndexConcurrently
+
+
+class Migration(migrations.Migration):
+    atomic = False
+
+    dependencies = [
+        ("accounts", "0008_files_to_delete"),
+    ]
+
+    operations = [
+        AddIndexConcurrently(
+            model_name="outbox",
+            index=models.Index(
+                condition=models.Q(("given_up_at__isnull", False)), fields=["given_up_at"], name="outbox_given_up"
+            ),
+        ),
+    ]
