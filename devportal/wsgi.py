@@ -4,6 +4,7 @@ import os
 
 import django
 from django.conf import settings
+from django.db import connections
 from django.utils.module_loading import import_string
 
 from devportal.lib.wsgi import UTF8Handler
@@ -15,3 +16,4 @@ application = UTF8Handler()
 
 for start in settings.WORKER_STARTS:
     import_string(start)()
+connections.close_all()  # requests have connections of their own (devportal/lib/server/slots.py)

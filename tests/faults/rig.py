@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from tests.faults.engines import Postgres, Redis, own_postgres, own_redis
+from tests.faults.engines import Postgres, Redis, children, own_postgres, own_redis
 from tests.services import keeper
 from tests.services.service import ROOT, Service
 
@@ -83,6 +83,11 @@ class ProductionService(Service):
 
     def owns(self, url: str) -> bool:
         return urlsplit(url).netloc == HOST
+
+    def worker_processes(self) -> set[int]:
+        """Return the ids of the processes that answer requests."""
+        assert self.process is not None
+        return set(children(self.process.pid))
 
     def manage(self, *command: str) -> str:
         """Run a management command, and return what it printed."""
