@@ -19,7 +19,7 @@ import httpx
 from devportal.lib.credentials import random_text
 from tests.clients.person import PASSWORD, Person
 from tests.faults.engines import Postgres
-from tests.faults.rig import ProductionService, Proxy
+from tests.faults.rig import ProductionService
 from tests.relying_party import challenge_of
 
 logging.getLogger("httpx").setLevel(logging.WARNING)  # a line for each request, kept by pytest, takes its time
@@ -133,7 +133,7 @@ class App:
 
     def __post_init__(self) -> None:
         self.http = self.service.client()
-        noted = Noted(Proxy(self.service.port), self.pages)
+        noted = Noted(self.service.transport(), self.pages)
         self.person.browser = httpx.Client(transport=noted, base_url=self.service.address, timeout=20)
 
     def run(self, over: threading.Event) -> None:

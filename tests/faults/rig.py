@@ -74,7 +74,11 @@ class ProductionService(Service):
 
     def client(self, timeout: float = 20, address: str = "192.0.2.1") -> httpx.Client:
         """Return an HTTP client whose requests come through the proxy, from an IP address."""
-        return httpx.Client(transport=Proxy(self.port, address), base_url=self.address, timeout=timeout)
+        return httpx.Client(transport=self.transport(address), base_url=self.address, timeout=timeout)
+
+    def transport(self, address: str = "192.0.2.1") -> httpx.BaseTransport:
+        """Return the proxy, as somebody at an IP address meets it."""
+        return Proxy(self.port, address)
 
     def discovery(self) -> dict[str, Any]:
         with self.client() as client:

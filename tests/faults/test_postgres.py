@@ -7,6 +7,7 @@ lost.
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import pytest
 
@@ -17,6 +18,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.redis, pytest.mark.postgres]
 
 ANSWER_SECONDS = 5.0
 PROBE_SECONDS = 0.2
+# Other tests share the machine: so many of the probes have to be in time, and each within a second.
+PROBE_SHARE = 0.99
+SLOWEST_PROBE_SECONDS = 1.5
 BACK_SECONDS = 5.0
 FROZEN_SECONDS = 30.0
 LOCKED_SECONDS = 10.0
@@ -38,33 +42,45 @@ def harmed() -> Iterator[Rig]:
         yield made
 
 
-@pytest.fixture(scope="module")
-def client_id(harmed: Rig) -> str:
-    return declare(harmed.service, APPS)
+@dataclass
+class UnderLoad:
+    """The load of the whole module, and those who only call `/v1/me`, so many that all slots are taken."""
+
+    running: Load
+    crowd: Ledger
+
+    @property
+    def ledgers(self) -> tuple[Ledger, ...]:
+        return self.running.ledger, self.running.pages, self.crowd
+
+    def calls(self) -> int:
+        """Return how many calls of `/v1/me` were acknowledged."""
+        return self.running.ledger.calls + sum(one.outcome == "200" for one in self.crowd.requests)
 
 
 @pytest.fixture(scope="module")
-def calls() -> list[int]:
-    """How many calls of each test were acknowledged."""
-    return []
+def everything(harmed: Rig) -> Iterator[UnderLoad]:
+    client_id = declare(harmed.service, APPS)
+    with load(harmed.service, client_id, APPS) as running:
+        found = UnderLoad(running, Ledger())
+        for _ in range(CROWD):
+            running.begin(_caller(harmed, running.ledger, found.crowd))
+        yield found
 
 
 @pytest.fixture
-def under_load(harmed: Rig, client_id: str, calls: list[int]) -> Iterator[Load]:
-    """Yield a load that fills all slots; afterwards it has to be back, and everything within its bounds."""
-    crowd = Ledger()
-    with load(harmed.service, client_id, APPS) as running:
-        for _ in range(CROWD):
-            running.begin(_caller(harmed, running.ledger, crowd))
-        yield running
-        running.wait_until_back(BACK_SECONDS)
-    calls.append(running.ledger.calls + sum(one.outcome == "200" for one in crowd.requests))
-    for ledger in (running.ledger, running.pages, crowd):
-        assert ledger.outcomes() <= DOCUMENTED, ledger.outcomes()
-        assert ledger.slowest() < ANSWER_SECONDS
-    assert running.probes.outcomes() == {"200"}
-    assert running.probes.slowest() < PROBE_SECONDS
-    assert running.ledger.difference(harmed.postgres) == []
+def under_load(everything: UnderLoad) -> Iterator[Load]:
+    """Yield the load; afterwards it has to be back, and everything since within its bounds."""
+    began = time.monotonic()
+    yield everything.running
+    everything.running.wait_until_back(BACK_SECONDS)
+    for ledger in everything.ledgers:
+        assert ledger.outcomes(since=began) <= DOCUMENTED
+        assert ledger.slowest(since=began) < ANSWER_SECONDS
+    probes = everything.running.probes
+    assert probes.outcomes(since=began) == {"200"}
+    assert probes.percentile(PROBE_SHARE, since=began) < PROBE_SECONDS
+    assert probes.slowest(since=began) < SLOWEST_PROBE_SECONDS
 
 
 def _caller(harmed: Rig, ledger: Ledger, crowd: Ledger) -> Callable[[threading.Event], None]:
@@ -75,8 +91,8 @@ def _caller(harmed: Rig, ledger: Ledger, crowd: Ledger) -> Callable[[threading.E
         while not over.wait(0.1):
             if not ledger.access_tokens:
                 continue
-            header = {"Authorization": f"Bearer {ledger.access_tokens[-1]}"}
-            crowd.observe("/v1/me", lambda: client.get("/v1/me", headers=header))
+            client.headers["Authorization"] = f"Bearer {ledger.access_tokens[-1]}"
+            crowd.observe("/v1/me", lambda: client.get("/v1/me"))
 
     return call
 
@@ -135,10 +151,13 @@ def test_a_table_is_locked(harmed: Rig, under_load: Load, table: str) -> None:
     assert {"502", "503"} & ledger.outcomes(since=began)
 
 
-def test_afterwards_usage_is_counted_as_far_as_it_was_acknowledged(harmed: Rig, calls: list[int]) -> None:
+def test_afterwards_nothing_is_lost_and_usage_is_counted(harmed: Rig, everything: UnderLoad) -> None:
     """Celery has lived through all of it, and writes what is left."""
+    everything.running.end()
+    assert everything.running.ledger.difference(harmed.postgres) == []
     sql = "SELECT coalesce(sum(count), 0) FROM api_usagebucket WHERE endpoint = '/v1/me' AND status = 200"
+    least = everything.calls() - USAGE_BOUND
     deadline = time.monotonic() + USAGE_SECONDS
-    while (counted := harmed.postgres.execute(sql)[0][0]) < sum(calls) - USAGE_BOUND and time.monotonic() < deadline:
+    while (counted := harmed.postgres.execute(sql)[0][0]) < least and time.monotonic() < deadline:
         time.sleep(0.5)
-    assert abs(counted - sum(calls)) <= USAGE_BOUND, harmed.service.logged()[-2000:]
+    assert abs(counted - everything.calls()) <= USAGE_BOUND, harmed.service.logged()[-2000:]
