@@ -13,9 +13,11 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
 
-@worker_init.connect
 def limit_waits(**kwargs: Any) -> None:
     """Limit how long tasks wait for the database, before the worker makes its processes."""
     from devportal.lib.postgres import limits
 
     limits.apply_to_tasks()
+
+
+worker_init.connect(limit_waits)

@@ -155,7 +155,7 @@ def test_afterwards_nothing_is_lost_and_usage_is_counted(harmed: Rig, everything
     """Celery has lived through all of it, and writes what is left."""
     everything.running.end()
     assert everything.running.ledger.difference(harmed.postgres) == []
-    sql = "SELECT coalesce(sum(count), 0) FROM api_usagebucket WHERE endpoint = '/v1/me' AND status = 200"
+    sql = "SELECT coalesce(sum(count), 0) FROM api_usagebucket WHERE endpoint = 'me' AND status = 200"
     least = everything.calls() - USAGE_BOUND
     deadline = time.monotonic() + USAGE_SECONDS
     while (counted := harmed.postgres.execute(sql)[0][0]) < least and time.monotonic() < deadline:
