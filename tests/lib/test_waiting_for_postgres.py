@@ -1,14 +1,15 @@
 """How long is waited for PostgreSQL, and by how many at once."""
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from django.db import OperationalError, connections
+from django.db import OperationalError, connections, transaction
 
-from devportal.lib.postgres import limits
+from devportal.lib.postgres import base, limits
 from devportal.lib.postgres.gate import PAUSE_SECONDS, Gate
 from devportal.lib.postgres.settings import configure
 from devportal.lib.server.slots import SlotPool
@@ -111,3 +112,57 @@ def test_a_request_without_a_slot_has_no_database(db: None) -> None:
             connections["default"].ensure_connection()
     finally:
         connections["default"] = own
+
+
+@pytest.fixture
+def limited(db: None) -> Iterator[Any]:
+    """A connection as a request has it, with short limits."""
+    limits._of_thread.limits = limits.Limits("test", statement=0.3, lock=0.1, of_all=True)
+    connection = connections.create_connection("default")
+    own = connections["default"]
+    connections["default"] = connection
+    base._gates.clear()
+    try:
+        yield connection
+    finally:
+        del limits._of_thread.limits
+        base._gates.clear()
+        connection.close()
+        connections["default"] = own
+
+
+def run(connection: Any, sql: str) -> Any:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        return cursor.fetchone()
+
+
+@pytest.mark.postgres
+def test_the_server_ends_what_runs_too_long_and_the_connection_goes_on(limited: Any) -> None:
+    with pytest.raises(OperationalError, match="statement timeout"):
+        run(limited, "SELECT pg_sleep(5)")
+    limited.patience.renew()
+    assert run(limited, "SELECT 1") == (1,)
+
+
+@pytest.mark.postgres
+def test_a_server_that_says_nothing_is_given_up_on_and_not_asked_again_at_once(limited: Any) -> None:
+    run(limited, "SELECT set_config('statement_timeout', '0', false)")
+    began = time.monotonic()
+    with pytest.raises(OperationalError, match="does not answer"):
+        run(limited, "SELECT pg_sleep(5)")
+    assert time.monotonic() - began < 2
+    limited.close_if_unusable_or_obsolete()
+    assert limited.connection is None
+    with pytest.raises(OperationalError, match="a moment ago"):
+        run(limited, "SELECT 1")
+
+
+@pytest.mark.postgres
+def test_a_transaction_may_be_allowed_more_and_the_next_one_is_not(limited: Any) -> None:
+    with transaction.atomic():
+        limits.allow_long_statements()
+        run(limited, "SELECT pg_sleep(0.6)")
+    limited.patience.renew()
+    with pytest.raises(OperationalError, match="statement timeout"):
+        run(limited, "SELECT pg_sleep(5)")

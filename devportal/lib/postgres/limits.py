@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 
 from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS, connections
 
 # The server gets so much more time to say that a statement took too long, before it is taken for gone.
 GRACE_SECONDS = 0.5
@@ -43,6 +44,9 @@ class Limits:
         }
         return " ".join(f"-c {name}={int(seconds * 1000)}" for name, seconds in given.items() if seconds)
 
+
+# What is rare, and may have to read a large table: see `allow_long_statements`.
+LONG_SECONDS = 30.0
 
 _of_process = Limits()
 _of_thread = threading.local()
@@ -96,3 +100,17 @@ class Patience:
         took = time.monotonic() - since
         if self.left is not None and self._limits.of_all and took > NOTICED_SECONDS:
             self.left = max(self.left - took, NOTICED_SECONDS)
+
+
+def allow_long_statements() -> None:
+    """Allow the rest of this transaction LONG_SECONDS for its statements, where they are limited.
+
+    For what a person does once, and must not fail because there is much of it.
+    """
+    connection = connections[DEFAULT_DB_ALIAS]
+    patience = getattr(connection, "patience", None)
+    if isinstance(patience, Patience) and patience.left is not None:
+        with connection.cursor() as cursor:
+            milliseconds = str(int(LONG_SECONDS * 1000))
+            cursor.execute("SELECT set_config('statement_timeout', %s, true)", [milliseconds])
+        patience.left = LONG_SECONDS + GRACE_SECONDS
