@@ -7,6 +7,7 @@ from django.db import transaction
 from accounts import files
 from accounts.models import Account, Family
 from accounts.signals import blocking_deletion
+from devportal.lib.postgres.limits import allow_long_statements
 
 
 def deletion_blockers(account: Account) -> list[str]:
@@ -30,6 +31,7 @@ def delete_account(account: Account) -> None:
         list(Family.objects.select_for_update().filter(owner=account))
         if deletion_blockers(account):
             raise DeletionBlocked
+        allow_long_statements()  # all mails that are kept are read
         account.delete()
         if picture:
             files.delete_on_commit(picture)

@@ -124,6 +124,14 @@ def _known(error: Exception) -> ApiError | None:
     return None
 
 
+def refused_by_server(status: int, message: str) -> JsonResponse:
+    """Return the envelope of what the server in front of Django refuses: too much to do (503), or a body."""
+    code = "upstream_unavailable" if status == 503 else "invalid_request"
+    response = JsonResponse({"error": {"code": code, "message": message}}, status=status)
+    allow_any_origin(response, EXPOSED_HEADERS)
+    return response
+
+
 def unforeseen(error: Exception) -> ApiError:
     """Return what a caller learns of a failure: that something behind the endpoint is down, or nothing at all."""
     if isinstance(error, SourceFailed | DatabaseError):

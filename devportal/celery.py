@@ -42,3 +42,13 @@ def use_logging_of_the_settings(**kwargs: Any) -> None:
 
 
 signals.setup_logging.connect(use_logging_of_the_settings)
+
+
+def limit_waits(**kwargs: Any) -> None:
+    """Limit how long tasks wait for the database, before the worker makes its processes."""
+    from devportal.lib.postgres import limits
+
+    limits.apply_to_tasks()
+
+
+signals.worker_init.connect(limit_waits)

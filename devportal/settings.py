@@ -16,6 +16,7 @@ from devportal.lib import object_store
 from devportal.lib.admin import theme
 from devportal.lib.bootstrap import FILE_MODE, FOLDER_MODE, create_private_folder, embedded_secret
 from devportal.lib.environment import Env
+from devportal.lib.postgres import settings as postgres
 
 django_stubs_ext.monkeypatch()  # makes ModelAdmin[Account] and its like mean something at run time
 
@@ -132,7 +133,7 @@ PICTURE_MAX_BYTES: int = env.int("PICTURE_MAX_BYTES", 5 * 1024 * 1024)
 # Of `manage.py serve`: how long the body of a request may take to arrive (a larger upload earns more with what has
 # arrived), and how long a request may wait for one of the few that work at once.
 BODY_TIMEOUT_SECONDS: float = env.float("BODY_TIMEOUT_SECONDS", 10)
-SLOT_WAIT_SECONDS: float = env.float("SLOT_WAIT_SECONDS", 10)
+SLOT_WAIT_SECONDS: float = env.float("SLOT_WAIT_SECONDS", 1.5)
 
 # --- Apps and middleware ---------------------------------------------------------------------------------
 
@@ -165,6 +166,12 @@ DIRECT_DISPATCH_PATHS = (
 )  # fmt: skip
 # Endpoints that answer malformed input themselves, each in its own error shape.
 MALFORMED_INPUT_PATHS = ("/connect/", "/v1/")
+# How these are told what the server refuses before Django sees it (devportal/lib/server/errors.py).
+SERVER_REFUSALS = {
+    "/v1": "api.errors.refused_by_server",
+    "/v1/": "api.errors.refused_by_server",
+    **dict.fromkeys(("/connect/token", "/connect/userinfo", "/connect/revoke"), "oidc.views.token.refused_by_server"),
+}
 # The developer API, whose errors have an envelope.
 API_PATH = "/v1"
 # Where AUTH_URL, BASE_URL and ADMIN_URL have hosts of their own (devportal/lib/split_hosts.py): what belongs on those
@@ -260,12 +267,39 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         # FULL: what was acknowledged survives a power cut as well as a kill.
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-20000;",
     }
-else:
-    # Shell-like options stay with the URL; a connection lives as long as its thread (10 ms to open one).
-    DATABASES["default"]["CONN_MAX_AGE"] = None
-    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
-    # Parameters go to the server apart from the statement, which it prepares when it comes the second time.
-    DATABASES["default"].setdefault("OPTIONS", {}).update(server_side_binding=True, prepare_threshold=2)
+# How long to wait for PostgreSQL (docs/operations.md#time-outs); 0: for ever. A request waits for a slot, and then for
+# statements, their locks included; together that has to stay below 5 seconds.
+DATABASE_CONNECT_TIMEOUT_SECONDS: int = env.int("DATABASE_CONNECT_TIMEOUT_SECONDS", 2)
+DATABASE_STATEMENT_TIMEOUT_SECONDS: float = env.float("DATABASE_STATEMENT_TIMEOUT_SECONDS", 2.5)
+DATABASE_LOCK_TIMEOUT_SECONDS: float = env.float("DATABASE_LOCK_TIMEOUT_SECONDS", 1)
+DATABASE_IDLE_TRANSACTION_TIMEOUT_SECONDS: float = env.float("DATABASE_IDLE_TRANSACTION_TIMEOUT_SECONDS", 30)
+DATABASE_TASK_STATEMENT_TIMEOUT_SECONDS: float = env.float("DATABASE_TASK_STATEMENT_TIMEOUT_SECONDS", 60)
+DATABASE_POOLING: str = env.str("DATABASE_POOLING", "none")  # or "transaction" (docs/operations.md#pgbouncer)
+postgres.configure(
+    DATABASES["default"],
+    pooling=DATABASE_POOLING,
+    connect_seconds=DATABASE_CONNECT_TIMEOUT_SECONDS,
+)
+# Pages of logs and usage may be read from a replica (devportal/lib/postgres/replica.py); none: from the database.
+REPLICA_DATABASE_URL: str = env.str("REPLICA_DATABASE_URL", "")
+REPLICA_MAX_LAG_SECONDS: int = env.int("REPLICA_MAX_LAG_SECONDS", 30)
+REPLICA_MODELS = frozenset(
+    {"api.requestlog", "api.usagebucket", "api.usagehour", "api.usageday", "api.usagetotal"}
+    | {"console.auditevent", "console.signinevent"}
+)
+REPLICA_PAGES = frozenset(
+    {"console:activity", "console:requests", "console:sign_ins", "console:usage"}
+    | {f"admin:{name}_changelist" for name in ("api_requestlog", "console_auditevent", "console_signinevent")}
+)
+if REPLICA_DATABASE_URL:
+    DATABASES["replica"] = env.db_url_config(REPLICA_DATABASE_URL) | {"TEST": {"MIRROR": "default"}}
+    postgres.configure(
+        DATABASES["replica"],
+        pooling=DATABASE_POOLING,
+        connect_seconds=DATABASE_CONNECT_TIMEOUT_SECONDS,
+    )
+    DATABASE_ROUTERS = ["devportal.lib.postgres.replica.ReplicaRouter"]
+    MIDDLEWARE.append("devportal.lib.postgres.replica.ReplicaMiddleware")
 
 # --- Cache, sessions, background work --------------------------------------------------------------------
 
@@ -564,6 +598,7 @@ BILLING_SECRET: str = env.str("BILLING_SECRET", "")
 
 # What each worker process sets up for itself (devportal/wsgi.py).
 WORKER_STARTS = [
+    "devportal.lib.postgres.limits.apply_to_requests",
     "api.usage.recording.flush_at_exit",
     "devportal.lib.connection_health.skip_recent_health_checks",
     "devportal.lib.connection_health.disconnect_idle_receivers",

@@ -5,6 +5,7 @@ import os
 import django
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
 from django.utils.module_loading import import_string
 
 from devportal.lib.start_checks import find_dangers
@@ -25,3 +26,4 @@ application = UTF8Handler()
 
 for start in settings.WORKER_STARTS:
     import_string(start)()
+connections.close_all()  # requests have connections of their own (devportal/lib/server/slots.py)

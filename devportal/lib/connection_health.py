@@ -12,7 +12,9 @@ from django.conf import settings
 from django.core.cache import caches, close_caches
 from django.core.cache.backends.base import BaseCache
 from django.core.signals import request_finished, request_started
-from django.db import DEFAULT_DB_ALIAS, connections, reset_queries
+from django.db import connections, reset_queries
+
+from devportal.lib.postgres.limits import Patience
 
 FRESH_SECONDS = 5.0
 
@@ -34,15 +36,19 @@ def disconnect_idle_receivers() -> None:
         request_finished.disconnect(close_caches)
 
 
-# There is one database, and a connection to it for each slot (devportal/lib/server/slots.py).
+# There is a connection to each database for each slot (devportal/lib/server/slots.py).
 
 
 def _trust_recent(**kwargs: Any) -> None:
-    connection = connections[DEFAULT_DB_ALIAS]
-    last_used = getattr(connection, "last_used", 0.0)
-    if connection.connection is not None and time.monotonic() - last_used < FRESH_SECONDS:
-        connection.health_check_done = True  # type: ignore[attr-defined]
+    for alias in settings.DATABASES:
+        connection = connections[alias]
+        if isinstance(patience := getattr(connection, "patience", None), Patience):
+            patience.renew()
+        last_used = getattr(connection, "last_used", 0.0)
+        if connection.connection is not None and time.monotonic() - last_used < FRESH_SECONDS:
+            connection.health_check_done = True  # type: ignore[attr-defined]
 
 
 def _note_use(**kwargs: Any) -> None:
-    connections[DEFAULT_DB_ALIAS].last_used = time.monotonic()  # type: ignore[attr-defined]
+    for alias in settings.DATABASES:
+        connections[alias].last_used = time.monotonic()  # type: ignore[attr-defined]

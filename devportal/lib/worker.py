@@ -12,6 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from devportal.lib.postgres import limits
 from devportal.lib.server.answers import ResponseBuffer
 from devportal.lib.server.application import BoundedApplication
 from devportal.lib.server.bodies import BodyReceiver
@@ -79,6 +80,7 @@ def _stop_without_parent(parent: int) -> None:
 
 def _run_periodic_tasks() -> None:
     """Run the periodic tasks on Celery beat's schedule, for ever (embedded environment)."""
+    limits.apply_to_tasks(this_thread_only=True)
     due = {name: time.monotonic() + entry["schedule"] for name, entry in settings.CELERY_BEAT_SCHEDULE.items()}
     while True:
         time.sleep(TIMER_TICK_SECONDS)

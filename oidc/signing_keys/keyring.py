@@ -8,6 +8,7 @@ A key whose private part can't be read (KEY_ENCRYPTION_KEY is another one, or th
 its public part is not encrypted: what it signed goes on being verified. It signs nothing.
 """
 
+import contextlib
 import json
 import logging
 import threading
@@ -59,8 +60,13 @@ class KeyRing:
     unreadable: tuple[tuple[str, str], ...] = ()  # kid and state
 
 
+# Discovery and JWKS wait for nobody: whoever finds no ring, and somebody loading one, gives up after so long.
+FIRST_LOAD_SECONDS = 0.1
+RETRY_SECONDS = 1.0
+
 _lock = threading.Lock()
 _ring: KeyRing | None = None
+_renewal_failed_at = float("-inf")  # of time.monotonic()
 
 
 def signing_key() -> ParsedKey:
@@ -78,19 +84,35 @@ def published_key(kid: str) -> PublishedKey | None:
 
 
 def current_keyring() -> KeyRing:
-    """Return the ring; a stale one is returned while a background thread reloads it."""
+    """Return the ring; a stale one is returned while a background thread reloads it.
+
+    Raises NoSigningKey if another thread is loading the first one, DatabaseError if it can't be loaded.
+    """
     ring = _ring
     if ring is None:
-        return reload_keyring()
-    if time.monotonic() - ring.loaded_at > settings.SIGNING_KEY_REFRESH_SECONDS and _lock.acquire(blocking=False):
+        return _first_keyring()
+    now = time.monotonic()
+    is_stale = now - ring.loaded_at > settings.SIGNING_KEY_REFRESH_SECONDS
+    if is_stale and now - _renewal_failed_at > RETRY_SECONDS and _lock.acquire(blocking=False):
         threading.Thread(target=_reload_and_release, daemon=True, name="signing-keys").start()
     return ring
 
 
+def _first_keyring() -> KeyRing:
+    if not _lock.acquire(timeout=FIRST_LOAD_SECONDS):
+        raise NoSigningKey
+    try:
+        return _ring or _load()
+    finally:
+        _lock.release()
+
+
 def _reload_and_release() -> None:
+    global _renewal_failed_at
     try:
         _load()
-    except Exception:  # the ring in use stays good; the next request tries again
+    except Exception:  # the ring in use stays good; a request after RETRY_SECONDS tries again
+        _renewal_failed_at = time.monotonic()
         log.exception("Signing keys could not be read again; the ones in use stay.")
     finally:
         connection.close()
@@ -104,11 +126,20 @@ def reload_keyring() -> KeyRing:
 
 
 def preload_keyring() -> None:
-    """Load the keys before the first request; if the database is down, the first request tries again."""
+    """Load the keys before the first request; if the database is down, a thread tries again each second."""
     try:
         reload_keyring()
     except DatabaseError:
         log.warning("Signing keys can't be read yet: the database does not answer.")
+        threading.Thread(target=_load_until_there, daemon=True, name="signing-keys").start()
+
+
+def _load_until_there() -> None:
+    while _ring is None:
+        time.sleep(RETRY_SECONDS)
+        with contextlib.suppress(DatabaseError, NoSigningKey):
+            current_keyring()
+    connection.close()
 
 
 def _load() -> KeyRing:

@@ -1,6 +1,7 @@
 """Discovery document and JWKS, answered without a database."""
 
 from django.conf import settings
+from django.db import DatabaseError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
@@ -8,6 +9,7 @@ from devportal.lib import well_known
 from oidc.authorization.requests import PROMPTS, RESPONSE_MODES
 from oidc.scopes import CLAIM_SCOPES, SCOPES
 from oidc.signing_keys import keyring
+from oidc.views.token import RETRY_SECONDS, retry_later_response
 
 DISCOVERY_MAX_AGE = 3600
 # Shorter than the two hours for which a new key is published before it signs.
@@ -62,7 +64,10 @@ def configuration(request: HttpRequest, rest: str | None = None) -> HttpResponse
 @require_safe
 def jwks(request: HttpRequest) -> HttpResponse:
     """GET /.well-known/jwks: all published keys, next, active and retired (RFC 7517 §5)."""
-    published = keyring.current_keyring().published.values()
+    try:
+        published = keyring.current_keyring().published.values()
+    except (DatabaseError, keyring.NoSigningKey):  # a process that has not read them yet, and no database
+        return retry_later_response("The keys are not there yet.", 503, RETRY_SECONDS)
     response = JsonResponse({"keys": [key.public_jwk for key in published]})
     response["Cache-Control"] = f"public, max-age={JWKS_MAX_AGE}"
     return response

@@ -13,8 +13,10 @@ from django.views.decorators.csrf import csrf_exempt
 from oauth2_provider.utils import parse_bearer_token
 from oauth2_provider.views import RevokeTokenView, TokenView, UserInfoView
 
+from devportal.lib.cors import allow_any_origin
 from devportal.lib.ratelimit.limits import Throttled
 from oidc import limits, sign_in_log
+from oidc.cors import EXPOSED
 from oidc.errors import TokenRefusal
 from oidc.parameters import UnreadableParameters, printable_name, read_form
 from oidc.signing_keys.keyring import NoSigningKey
@@ -43,6 +45,13 @@ def retry_later_response(description: str, status: int, seconds: int) -> HttpRes
     """Return a `temporarily_unavailable` error with Retry-After."""
     response = error_response("temporarily_unavailable", description, status)
     response["Retry-After"] = str(seconds)
+    return response
+
+
+def refused_by_server(status: int, message: str) -> HttpResponse:
+    """Return the error of what the server in front of Django refuses: too much to do (503), or a body."""
+    response = error_response("temporarily_unavailable" if status == 503 else "invalid_request", message, status)
+    allow_any_origin(response, EXPOSED)
     return response
 
 

@@ -75,12 +75,12 @@ class Engine:
             pid = self.pid
         except (OSError, redis_client.RedisError):
             return []
-        return [pid, *_children(pid)]
+        return [pid, *children(pid)]
 
 
 @dataclass
 class Postgres(Engine):
-    """A PostgreSQL with a database of its own, `portal`."""
+    """A PostgreSQL with a database of its own, `portal`, and a role of that name which owns it."""
 
     cluster: Cluster = field(kw_only=True)
     settings: dict[str, str] = field(default_factory=dict)
@@ -91,7 +91,8 @@ class Postgres(Engine):
 
     @property
     def url(self) -> str:
-        return f"{self.cluster.url}/portal"
+        """The address of the database, for the role of the service, which owns it."""
+        return f"{self.cluster.url.replace('//postgres:', '//portal:')}/portal"
 
     def run(self) -> contextlib.AbstractContextManager[None]:
         return self.cluster.running(**self.settings)
@@ -157,7 +158,8 @@ def own_postgres(**settings: str) -> Iterator[Postgres]:
         engine = Postgres(cluster=cluster, settings=settings)
         engine.start()
         try:
-            engine.execute("CREATE DATABASE portal", "postgres")
+            engine.execute(f"CREATE ROLE portal LOGIN PASSWORD '{cluster.password}'", "postgres")
+            engine.execute("CREATE DATABASE portal OWNER portal", "postgres")
             yield engine
         finally:
             engine.end()
@@ -184,7 +186,7 @@ def _is_alive(pid: int) -> bool:
     return state not in ("Z", "X")
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
     """Return the children of a process (Linux)."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from tests.faults.engines import Postgres, Redis, own_postgres, own_redis
+from tests.faults.engines import Postgres, Redis, children, own_postgres, own_redis
 from tests.services import keeper
 from tests.services.service import ROOT, Service
 
@@ -74,7 +74,11 @@ class ProductionService(Service):
 
     def client(self, timeout: float = 20, address: str = "192.0.2.1") -> httpx.Client:
         """Return an HTTP client whose requests come through the proxy, from an IP address."""
-        return httpx.Client(transport=Proxy(self.port, address), base_url=self.address, timeout=timeout)
+        return httpx.Client(transport=self.transport(address), base_url=self.address, timeout=timeout)
+
+    def transport(self, address: str = "192.0.2.1") -> httpx.BaseTransport:
+        """Return the proxy, as somebody at an IP address meets it."""
+        return Proxy(self.port, address)
 
     def discovery(self) -> dict[str, Any]:
         with self.client() as client:
@@ -83,6 +87,11 @@ class ProductionService(Service):
 
     def owns(self, url: str) -> bool:
         return urlsplit(url).netloc == HOST
+
+    def worker_processes(self) -> set[int]:
+        """Return the ids of the processes that answer requests."""
+        assert self.process is not None
+        return set(children(self.process.pid))
 
     def manage(self, *command: str) -> str:
         """Run a management command, and return what it printed."""

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import json
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,7 @@ from devportal.lib.server import answers, bodies
 from devportal.lib.server.answers import ResponseBuffer
 from devportal.lib.server.application import BoundedApplication
 from devportal.lib.server.bodies import BodyReceiver
+from devportal.lib.server.errors import HTTPError
 from devportal.lib.server.slots import SlotPool
 
 MEGABYTE = 1024 * 1024
@@ -216,3 +218,29 @@ def test_a_response_is_closed_when_its_content_is_taken() -> None:
     response = HttpResponse(b"text")
     assert list(ask(bounded(answer(response)))[2]) == [b"text"]
     assert response.closed
+
+
+@pytest.mark.parametrize(
+    ("path", "busy", "refused"),
+    [
+        ("/v1/me", {"code": "upstream_unavailable"}, {"code": "invalid_request"}),
+        ("/connect/token", "temporarily_unavailable", "invalid_request"),
+        ("/connect/revoke", "temporarily_unavailable", "invalid_request"),
+        ("/account/", None, None),
+        ("/v10", None, None),
+    ],
+)
+def test_a_refusal_has_the_shape_of_its_endpoint(path: str, busy: Any, refused: Any) -> None:
+    for status, expected in ((503, busy), (413, refused)):
+        line, headers, body = HTTPError(status).answer(path)
+        assert line.startswith(str(status))
+        given = dict(headers)
+        assert given["Content-Length"] == str(len(body))
+        assert ("Retry-After" in given) == (status == 503)
+        assert given.get("Access-Control-Allow-Origin") == (None if expected is None else "*")
+        if expected is None:
+            assert given["Content-Type"].startswith("text/plain")
+        elif isinstance(expected, dict):
+            assert json.loads(body)["error"]["code"] == expected["code"]
+        else:
+            assert json.loads(body)["error"] == expected

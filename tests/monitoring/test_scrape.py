@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
+from devportal import __version__
 from tests.monitoring.test_alerts import ROOT, RULES
 from tests.services import keeper
 from tests.services.service import Service, running
@@ -114,7 +115,7 @@ def test_every_metric_that_is_asked_for_is_scraped(service: Service, celery: Non
         time.sleep(0.5)
         with contextlib.suppress(httpx.TransportError):
             texts = {role: scrape(port) for role, port in ports.items()}
-    assert 'openport_build_info{role="web",version="1.2.3"} 1.0' in texts["web"]
+    assert 'openport_build_info{role="web",version="' + __version__ + '"} 1.0' in texts["web"]
     assert "openport_slots_busy" not in texts["worker"]
     assert 'openport_state_read{source="broker"} 1.0' in texts["worker"]
     assert 'route="token",status="401"' in texts["web"]

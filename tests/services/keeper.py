@@ -91,8 +91,8 @@ def _keep(home: Path, user: str | None, command: list[str]) -> int:
     while server.poll() is None:
         if select.select([sys.stdin], [], [], 0.2)[0]:
             break
-    else:
-        return 1  # It ended by itself; the folder stays for whoever reads its log.
+    if server.poll() is not None:
+        return 1  # It ended by itself; the folder stays for whoever reads its log, or starts it again.
     server.send_signal(signal.SIGINT)  # PostgreSQL's "fast" shutdown; an ordinary end for the others.
     try:
         server.wait(STOP_SECONDS)

@@ -47,11 +47,12 @@ class BoundedApplication:
             if "CONTENT_LENGTH" in environ or "HTTP_TRANSFER_ENCODING" in environ:
                 environ["wsgi.input"] = self._bodies.receive(environ)
             if environ["PATH_INFO"] in WITHOUT_SLOT:
-                return self._answers.take(self._application(environ, start_response))
+                with self._slots.without():
+                    return self._answers.take(self._application(environ, start_response))
             return self._work(environ, start_response)
         except HTTPError as refusal:
             metrics.server_refused(refusal.status)
-            status, headers, body = refusal.answer()
+            status, headers, body = refusal.answer(environ["PATH_INFO"])
             start_response(status, headers)
             return [body]
 

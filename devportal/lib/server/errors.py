@@ -1,6 +1,16 @@
-"""Responses to requests that are not passed to the application: 400, 408, 413, 503."""
+"""Responses to requests that are not passed to the application: 400, 408, 413, 503.
 
+Programs get them in the shape of their endpoint's other errors: SERVER_REFUSALS names a function for each path, or for
+all below one that ends in a slash. Everybody else gets a line of text.
+"""
+
+from collections.abc import Callable
+from functools import cache
 from http import HTTPStatus
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.utils.module_loading import import_string
 
 RETRY_AFTER_SECONDS = 5
 _REASONS = {
@@ -19,13 +29,31 @@ class HTTPError(Exception):
         self.status = status
         self.ends = ends
 
-    def answer(self) -> tuple[str, list[tuple[str, str]], bytes]:
+    def answer(self, path: str) -> tuple[str, list[tuple[str, str]], bytes]:
         """Return status line, headers and body."""
-        body = _REASONS[self.status].encode()
-        headers = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body)))]
-        headers += [("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff")]
+        response = _shape(path)(self.status, _REASONS[self.status])
+        response["Content-Length"] = str(len(response.content))
+        response["Cache-Control"] = "no-store"
+        response["X-Content-Type-Options"] = "nosniff"
         if self.status == 503:
-            headers.append(("Retry-After", str(RETRY_AFTER_SECONDS)))
+            response["Retry-After"] = str(RETRY_AFTER_SECONDS)
+        headers = list(response.items())
         if self.ends:
             headers.append(("Connection", "close"))
-        return f"{self.status} {HTTPStatus(self.status).phrase}", headers, body
+        return f"{self.status} {HTTPStatus(self.status).phrase}", headers, response.content
+
+
+def _shape(path: str) -> Callable[[int, str], HttpResponse]:
+    for prefix, function in _shapes().items():
+        if path == prefix or (prefix.endswith("/") and path.startswith(prefix)):
+            return function
+    return _text
+
+
+@cache
+def _shapes() -> dict[str, Callable[[int, str], HttpResponse]]:
+    return {prefix: import_string(name) for prefix, name in settings.SERVER_REFUSALS.items()}
+
+
+def _text(status: int, message: str) -> HttpResponse:
+    return HttpResponse(message, status=status, content_type="text/plain; charset=utf-8")

@@ -1,10 +1,12 @@
 """Slots: the few requests that Django handles at a time, each with its database connections."""
 
+import contextlib
+from collections.abc import Iterator
 from queue import Empty, SimpleQueue
 from threading import get_ident, local
 
 from django.core.cache import caches
-from django.db import connections
+from django.db import OperationalError, connections
 
 
 class Slot:
@@ -30,6 +32,22 @@ class Slot:
             del connections[alias]
 
 
+class NoDatabase(Slot):
+    """What a request has that takes no slot: connections that are never made, whoever shares them.
+
+    What such a request needs is in memory. Should it ask a database all the same, it is refused at once.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        for _, connection in self._held:
+            connection.connect = _refuse_to_connect  # type: ignore[method-assign]
+
+
+def _refuse_to_connect() -> None:
+    raise OperationalError("a request without a slot asked a database")
+
+
 class SlotPool:
     """All slots, and the queue for them."""
 
@@ -38,6 +56,7 @@ class SlotPool:
         self._free: SimpleQueue[Slot] = SimpleQueue()
         for _ in range(count):
             self._free.put(Slot())
+        self._no_database = NoDatabase()
         self._waiting: set[int] = set()
         self._most_waiting = most_waiting
         self._seconds = seconds
@@ -57,8 +76,7 @@ class SlotPool:
         finally:
             self._waiting.discard(get_ident())
         slot.enter()
-        if not hasattr(self._thread, "has_caches"):
-            self._share_caches()
+        self._share_caches()
         return slot
 
     def give_back(self, slot: Slot) -> None:
@@ -71,7 +89,18 @@ class SlotPool:
         busy = self._count - self._free.qsize()
         return {"slots": self._count, "slots_busy": busy, "slots_waiting": len(self._waiting)}
 
+    @contextlib.contextmanager
+    def without(self) -> Iterator[None]:
+        """Keep this thread from asking a database within the block."""
+        self._no_database.enter()
+        try:
+            yield
+        finally:
+            self._no_database.leave()
+
     def _share_caches(self) -> None:
+        if hasattr(self._thread, "has_caches"):
+            return
         for alias, cache in self._caches:
             caches[alias] = cache
         self._thread.has_caches = True

@@ -1,0 +1,79 @@
+"""The database backend: a server that does not answer is given up on, and not asked by everybody at once."""
+
+import time
+from typing import Any
+
+import psycopg
+from django.db.backends.postgresql import base
+from psycopg import IsolationLevel
+from psycopg.errors import _WaitTimeout
+
+from devportal.lib.postgres import limits
+from devportal.lib.postgres.gate import Gate
+
+WAKE_SECONDS = 0.1  # how often psycopg looks whether its time is over
+_gates: dict[str, Gate] = {}  # by alias: the process's view of each server
+
+
+class BoundedConnection(psycopg.Connection[Any]):
+    """A connection that waits for an answer as long as its patience lasts, and then ends.
+
+    The server's own statement_timeout ends what runs too long. A server that is frozen, or cut off, does not run its
+    clock, and its system goes on acknowledging what is sent: only whoever waits can tell.
+    """
+
+    patience: "limits.Patience | None" = None
+    gate: Gate | None = None
+
+    def wait(self, gen: Any, interval: float = WAKE_SECONDS, timeout: float | None = None) -> Any:
+        patience = self.patience
+        if patience is None or patience.left is None:
+            return super().wait(gen, interval=interval, timeout=timeout)
+        began = time.monotonic()
+        try:
+            return super().wait(gen, interval=interval, timeout=timeout or patience.left)
+        except _WaitTimeout:
+            if self.gate:
+                self.gate.close()
+            self.close()
+            raise psycopg.OperationalError("the database does not answer") from None
+        finally:
+            patience.spend(began)
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """Django's, with the limits of the process or thread that connects (devportal/lib/postgres/limits.py)."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.limits = limits.current()
+        self.patience = limits.Patience(self.limits)
+
+    def connect(self) -> None:
+        if limits.current() is not self.limits:  # this object may be older than them
+            self.limits = limits.current()
+            self.patience = limits.Patience(self.limits)
+        super().connect()
+
+    def get_connection_params(self) -> dict[str, Any]:
+        params: dict[str, Any] = super().get_connection_params()
+        params.setdefault("application_name", self.limits.name)
+        own = self.limits.server_options()
+        # A pooler takes no options of a session; there the role has them (docs/operations.md#pgbouncer).
+        if own and not self.settings_dict.get("POOLED"):
+            params["options"] = f"{own} {params.get('options', '')}".strip()
+        return params
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> BoundedConnection:
+        self.isolation_level = IsolationLevel.READ_COMMITTED  # locks in the code rely on it
+        if self.limits.answer is None:
+            return BoundedConnection.connect(**conn_params)
+        gate = _gates.setdefault(self.alias, Gate())
+        began = time.monotonic()
+        try:
+            with gate.attempt():
+                connection = BoundedConnection.connect(**conn_params)
+        finally:
+            self.patience.spend(began)
+        connection.patience, connection.gate = self.patience, gate
+        return connection
