@@ -19,6 +19,7 @@ from accounts.models import Account
 from devportal.lib import clock, encryption
 from devportal.lib.client_ip import client_ip
 from devportal.lib.credentials import random_text
+from devportal.lib.error_pages import ServiceBusy
 
 # Mails that somebody other than the recipient can trigger; all others confirm what the recipient did.
 CAUSED_BY_ANYBODY = frozenset(
@@ -46,9 +47,13 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Account | None:
         # Instead of allauth's own limits, which are keyed with the Host header (docs/sign-in.md#limits).
         guess = guesses.count_password(request, credentials.get("email", ""))
-        account: Account | None = super().authenticate(request, **credentials)
+        try:
+            account: Account | None = super().authenticate(request, **credentials)
+        except ServiceBusy:
+            guess.take_back()
+            raise
         if account is not None:
-            guess.was_right()
+            guess.take_back()
         return account
 
     def generate_email_verification_code(self) -> str:

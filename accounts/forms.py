@@ -62,7 +62,7 @@ class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc
     def clean_code(self) -> str:
         guess = guesses.count_code(allauth_context.request, self.user)
         code: str = super().clean_code()
-        guess.was_right()
+        guess.take_back()
         return code
 
 

@@ -126,6 +126,9 @@ PICTURE_MAX_BYTES: int = env.int("PICTURE_MAX_BYTES", 5 * 1024 * 1024)
 # arrived), and how long a request may wait for one of the few that work at once.
 BODY_TIMEOUT_SECONDS: float = env.float("BODY_TIMEOUT_SECONDS", 10)
 SLOT_WAIT_SECONDS: float = env.float("SLOT_WAIT_SECONDS", 10)
+# Of each process: threads that hash passwords, and how long somebody waits for their turn.
+PASSWORD_THREADS: int = env.int("PASSWORD_THREADS", 1)
+PASSWORD_WAIT_SECONDS: float = env.float("PASSWORD_WAIT_SECONDS", 50)
 
 # --- Apps and middleware ---------------------------------------------------------------------------------
 
@@ -391,6 +394,7 @@ AUTHENTICATION_BACKENDS = [
     "allauth.account.auth_backends.AuthenticationBackend",
     "devportal.console.permissions.RoleBackend",  # what operators and reviewers may do in the admin; signs nobody in
 ]
+PASSWORD_HASHERS = ["devportal.lib.passwords.BoundedPBKDF2PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")

@@ -110,6 +110,7 @@ class App:
     person: Person
     pause: float = 0.05
     http: httpx.Client = field(init=False)
+    given: list[str] = field(default_factory=list)  # access tokens of the present authorization
 
     def __post_init__(self) -> None:
         self.http = self.service.client()
@@ -168,10 +169,12 @@ class App:
         self.ledger.current.discard(old)
         response = self._observe("revoke", "POST", "/connect/revoke", data={"token": old, "client_id": self.client_id})
         if response is not None and response.status_code == 200:
-            self.ledger.revoked.append((tokens["access_token"], old))
+            # RFC 7009 2.1: all that the authorization gave ends with it.
+            self.ledger.revoked += [(token, old) for token in self.given]
         else:
-            # Whether it took effect is not known: neither is asked for.
-            self.ledger.access_tokens.remove(tokens["access_token"])
+            # Whether it took effect is not known: none of them is asked for.
+            for token in self.given:
+                self.ledger.access_tokens.remove(token)
 
     def _tokens(self, name: str, form: dict[str, str], old: str | None) -> dict[str, Any] | None:
         self.ledger.current.discard(old or "")
@@ -183,6 +186,7 @@ class App:
             return None
         tokens: dict[str, Any] = response.json()
         self.ledger.access_tokens.append(tokens["access_token"])
+        self.given = [tokens["access_token"]] if old is None else [*self.given, tokens["access_token"]]
         self.ledger.current.add(tokens["refresh_token"])
         if old:
             self.ledger.superseded.append(old)
