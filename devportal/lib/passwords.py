@@ -66,7 +66,7 @@ class HashingPool:
             if job.set_running_or_notify_cancel():
                 try:
                     job.set_result(hash_password())
-                except BaseException as error:
+                except BaseException as error:  # noqa: BLE001  (goes to who waits for it)
                     job.set_exception(error)
 
 

@@ -84,7 +84,12 @@ def test_so_many_hash_at_once_and_so_many_wait() -> None:
 def test_whoever_waited_too_long_is_not_hashed_for() -> None:
     pool = HashingPool(1, most=4, seconds=0.1)
     gate = threading.Event()
-    holding = threading.Thread(target=lambda: pytest.raises(ServiceBusy, pool.run, lambda: str(gate.wait(5))))
+
+    def hold() -> None:
+        with pytest.raises(ServiceBusy):
+            pool.run(lambda: str(gate.wait(5)))
+
+    holding = threading.Thread(target=hold)
     holding.start()
     time.sleep(0.02)
     hashed: list[str] = []
