@@ -14,7 +14,7 @@ from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from accounts import guesses
-from accounts.mail import recipient_limit
+from accounts.mail import codes, recipient_limit
 from accounts.models import Account
 from devportal.lib import clock, encryption
 from devportal.lib.client_ip import client_ip
@@ -67,9 +67,16 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         return code
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        request = allauth_context.request
+        is_answer = template_prefix in CAUSED_BY_ANYBODY or "code" in context
         if template_prefix in CAUSED_BY_ANYBODY:
             self._count_mail(email)
-        super().send_mail(template_prefix, email, {"service_name": settings.SERVICE_NAME} | context)
+        context = {"request": request, "email": email, "service_name": settings.SERVICE_NAME} | context
+        mail = self.render_mail(template_prefix, email, context)
+        if is_answer:
+            codes.queue_answer(request, email, mail.subject, mail.body)
+        else:
+            codes.queue_notice(email, mail.subject, mail.body)
 
     def _count_mail(self, email: str) -> None:
         request = allauth_context.request

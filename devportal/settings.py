@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import django_stubs_ext
 import environ
+from kombu.entity import Queue
 
 from devportal import admin_lists
 from devportal.lib.admin import theme
@@ -265,9 +266,15 @@ MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 CELERY_BROKER_URL: str = env.str("BROKER_URL", "") or REDIS_URL or "memory://localhost/"
 # A request that queues a task waits at most this long for a broker that is gone (default: for ever).
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 1.0, "socket_timeout": 3.0, "max_retries": 0}
+# After this time a task whose worker was killed comes to another one: longer than any that acknowledges late may run.
+CELERY_BROKER_TRANSPORT_OPTIONS["visibility_timeout"] = 600.0
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker outlives any outage of the broker
 CELERY_TASK_ALWAYS_EAGER = EMBEDDED
 CELERY_TASK_IGNORE_RESULT = True
+# Mail has a queue of its own, so that it can have workers of its own; a worker that is not told otherwise reads both.
+CELERY_TASK_QUEUES = [Queue(name, routing_key=name) for name in ("celery", "mail")]  # type: ignore[no-untyped-call]
+CELERY_TASK_ROUTES = {f"accounts.tasks.{name}": {"queue": "mail"} for name in ("send_mail", "send_waiting_mail")}
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1  # no worker keeps a mail waiting that another one could send
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-expired": {"task": "oidc.tasks.clear_expired", "schedule": 600.0},
     "clear-outbox": {"task": "accounts.tasks.clear_outbox", "schedule": 3600.0},
@@ -339,9 +346,14 @@ _EMAIL_URL: str = env.str("EMAIL_URL", "")
 if _EMAIL_URL:
     vars().update(env.email_url_config(_EMAIL_URL))
 else:
-    EMAIL_BACKEND = "devportal.lib.mail.DemoBackend"
+    EMAIL_BACKEND: str = "devportal.lib.mail.DemoBackend"
 MAIL_DIR = DATA_DIR / "mail"
+if EMAIL_BACKEND == "django.core.mail.backends.smtp.EmailBackend":
+    EMAIL_BACKEND = "devportal.lib.smtp.BoundedEmailBackend"
+# A mail server is waited for: at each of its answers; altogether until it has answered the sign-in, and once more until
+# it has taken a mail.
 EMAIL_TIMEOUT = 10
+MAIL_DELIVERY_SECONDS = 20
 
 # --- Static and uploaded files ---------------------------------------------------------------------------
 
@@ -416,7 +428,7 @@ ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_RESEND = True
 # Only a new address could be changed, which would tell it from a known one; "Cancel" starts over.
 ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_CHANGE = False
 ACCOUNT_PASSWORD_RESET_BY_CODE_ENABLED = True
-ACCOUNT_PASSWORD_RESET_BY_CODE_TIMEOUT = 15 * 60
+ACCOUNT_EMAIL_VERIFICATION_BY_CODE_TIMEOUT = ACCOUNT_PASSWORD_RESET_BY_CODE_TIMEOUT = 15 * 60
 # Wrong codes, of one mail. Each further code is a mail, of which there are a few a day.
 ACCOUNT_EMAIL_VERIFICATION_BY_CODE_MAX_ATTEMPTS = ACCOUNT_PASSWORD_RESET_BY_CODE_MAX_ATTEMPTS = 3
 ACCOUNT_LOGIN_ON_PASSWORD_RESET = True
