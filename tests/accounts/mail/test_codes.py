@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.core import mail
-from django.core.mail.backends.locmem import EmailBackend
 from django.test import Client as Browser
 
 from accounts.mail import delivery, outbox
@@ -236,18 +235,11 @@ def test_a_text_that_cannot_be_read_holds_up_no_other(server: type[MailServer]) 
     assert Outbox.objects.get(pk=lost.pk).last_error
 
 
-def test_an_address_that_no_mail_server_takes_fails_no_page(server: type[MailServer]) -> None:
-    assert Browser().post(
-        "/account/password/reset/", {"email": "x" * 60 + "@" + "y" * 63 + ".example"}
-    ).status_code in (
-        200,
-        302,
-    )
-    answer = Browser().post("/account/password/reset/", {"email": "ada@straße.example"})
-    assert answer.status_code in (200, 302)
+@pytest.mark.parametrize("address", [f"{'x' * 60}@{'y' * 63}.example", "ada@straße.example", "ada@exam\u200dple.com"])
+def test_an_address_that_no_mail_server_takes_fails_no_page(server: type[MailServer], address: str) -> None:
+    assert Browser().post("/account/password/reset/", {"email": address}).status_code in (200, 302)
 
 
 def test_the_text_of_a_mail_is_made_of_what_a_mail_may_hold(server: type[MailServer]) -> None:
     row = outbox.store_mail(ADDRESS, "two\nlines", "a\x00b\rc", expires_at=clock.now() + timedelta(minutes=5))
     assert (row.subject, row.text()) == ("two lines", "ab\nc\n")
-    assert issubclass(MailServer, EmailBackend)
