@@ -18,11 +18,12 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from accounts import guesses
-from accounts.mail import recipient_limit
+from accounts.mail import codes, recipient_limit
 from accounts.models import Account
 from devportal.lib import clock, encryption, passkeys, split_hosts
 from devportal.lib.client_ip import client_ip
 from devportal.lib.credentials import random_text
+from devportal.lib.error_pages import ServiceBusy
 
 log = logging.getLogger(__name__)
 
@@ -58,9 +59,13 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Account | None:
         # Instead of allauth's own limits, which are keyed with the Host header (docs/sign-in.md#limits).
         guess = guesses.count_password(request, credentials.get("email", ""))
-        account: Account | None = super().authenticate(request, **credentials)
+        try:
+            account: Account | None = super().authenticate(request, **credentials)
+        except ServiceBusy:
+            guess.take_back()
+            raise
         if account is not None:
-            guess.was_right()
+            guess.take_back()
         return account
 
     def generate_email_verification_code(self) -> str:
@@ -74,9 +79,16 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         return code
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        request = allauth_context.request
+        is_answer = template_prefix in CAUSED_BY_ANYBODY or "code" in context
         if template_prefix in CAUSED_BY_ANYBODY:
             self._count_mail(email)
-        super().send_mail(template_prefix, email, {"service_name": settings.SERVICE_NAME} | context)
+        context = {"request": request, "email": email, "service_name": settings.SERVICE_NAME} | context
+        mail = self.render_mail(template_prefix, email, context)
+        if is_answer:
+            codes.queue_answer(request, email, mail.subject, mail.body)
+        else:
+            codes.queue_notice(email, mail.subject, mail.body)
 
     def _count_mail(self, email: str) -> None:
         request = allauth_context.request

@@ -12,11 +12,13 @@ class AccountsConfig(AppConfig):
             receivers,  # noqa: F401  (connects the receivers)
             second_factors,
         )
+        from accounts.mail import outbox
         from devportal.lib import (
             encrypted_columns,
             settings_checks,  # noqa: F401  (registers the system checks)
         )
         from devportal.lib.ratelimit import checks  # noqa: F401  (registers the system check)
+        from devportal.lib.telemetry import checks as telemetry_checks  # noqa: F401  (registers the system check)
 
         encrypted_columns.register(second_factors.COLUMN)
-        from devportal.lib.telemetry import checks as telemetry_checks  # noqa: F401  (registers the system check)
+        encrypted_columns.register(outbox.COLUMN)

@@ -66,7 +66,7 @@ class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc
         except forms.ValidationError:
             metrics.signed_in("wrong_code")
             raise
-        guess.was_right()
+        guess.take_back()
         return code
 
 

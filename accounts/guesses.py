@@ -25,8 +25,8 @@ class Guess:
 
     counted: tuple[tuple[Rate, tuple[object, ...]], ...]
 
-    def was_right(self) -> None:
-        """Take the guess back from the counters: only wrong ones count."""
+    def take_back(self) -> None:
+        """Take the guess back from the counters: it was right, or could not be checked."""
         for rate, key in self.counted:
             undo_hit(rate, *key)
 

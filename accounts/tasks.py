@@ -38,13 +38,19 @@ def clear_sessions() -> int:
     return int(gone)
 
 
-@shared_task
+# Seconds for which a task that sends mail may run. What a mail server takes is bounded before that
+# (MAIL_DELIVERY_SECONDS for each step, RUN_SECONDS for a run); these are for what nothing else ends, such as a look-up
+# of its name. The row of a mail says whether it was sent, so its task may come again.
+_MAILING = {"acks_late": True, "reject_on_worker_lost": True, "soft_time_limit": 100, "time_limit": 110}
+
+
+@shared_task(**_MAILING)
 def send_mail(pk: int) -> bool:
     """Send one mail that has just been queued; return whether it was sent."""
     return delivery.send_queued(pk)
 
 
-@shared_task
+@shared_task(**_MAILING)
 def send_waiting_mail() -> int:
     """Send the mails that are due: retries, and those whose task was lost; return how many were sent."""
     return delivery.send_due()

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import django_stubs_ext
+from kombu.entity import Queue
 
 from devportal import __version__, admin_lists
 from devportal.lib import object_store
@@ -134,6 +135,9 @@ PICTURE_MAX_BYTES: int = env.int("PICTURE_MAX_BYTES", 5 * 1024 * 1024)
 # arrived), and how long a request may wait for one of the few that work at once.
 BODY_TIMEOUT_SECONDS: float = env.float("BODY_TIMEOUT_SECONDS", 10)
 SLOT_WAIT_SECONDS: float = env.float("SLOT_WAIT_SECONDS", 1.5)
+# Of each process: threads that hash passwords, and how long somebody waits for their turn.
+PASSWORD_THREADS: int = env.int("PASSWORD_THREADS", 1)
+PASSWORD_WAIT_SECONDS: float = env.float("PASSWORD_WAIT_SECONDS", 50)
 
 # --- Apps and middleware ---------------------------------------------------------------------------------
 
@@ -330,10 +334,16 @@ MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 CELERY_BROKER_URL: str = env.str("BROKER_URL", "") or REDIS_URL or "memory://localhost/"
 # A request that queues a task waits at most this long for a broker that is gone (default: for ever).
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 1.0, "socket_timeout": 3.0, "max_retries": 0}
+# After this time a task whose worker was killed comes to another one: longer than any that acknowledges late may run.
+CELERY_BROKER_TRANSPORT_OPTIONS["visibility_timeout"] = 600.0
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker outlives any outage of the broker
 CELERY_TASK_ALWAYS_EAGER = EMBEDDED
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False  # LOGGING counts in Celery's processes too (devportal/celery.py)
+# Mail has a queue of its own, so that it can have workers of its own; a worker that is not told otherwise reads both.
+CELERY_TASK_QUEUES = [Queue(name, routing_key=name) for name in ("celery", "mail")]  # type: ignore[no-untyped-call]
+CELERY_TASK_ROUTES = {f"accounts.tasks.{name}": {"queue": "mail"} for name in ("send_mail", "send_waiting_mail")}
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1  # no worker keeps a mail waiting that another one could send
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-expired": {"task": "oidc.tasks.clear_expired", "schedule": 600.0},
     "clear-outbox": {"task": "accounts.tasks.clear_outbox", "schedule": 3600.0},
@@ -408,9 +418,14 @@ _EMAIL_URL: str = env.str("EMAIL_URL", "")
 if _EMAIL_URL:
     vars().update(env.email_url_config(_EMAIL_URL))
 else:
-    EMAIL_BACKEND = "devportal.lib.mail.DemoBackend"
+    EMAIL_BACKEND: str = "devportal.lib.mail.DemoBackend"
 MAIL_DIR = DATA_DIR / "mail"
+if EMAIL_BACKEND == "django.core.mail.backends.smtp.EmailBackend":
+    EMAIL_BACKEND = "devportal.lib.smtp.BoundedEmailBackend"
+# A mail server is waited for: at each of its answers; altogether until it has answered the sign-in, and once more until
+# it has taken a mail.
 EMAIL_TIMEOUT = 10
+MAIL_DELIVERY_SECONDS = 20
 
 # --- Static and uploaded files ---------------------------------------------------------------------------
 
@@ -467,6 +482,7 @@ AUTHENTICATION_BACKENDS = [
     "allauth.account.auth_backends.AuthenticationBackend",
     "devportal.console.permissions.RoleBackend",  # what operators and reviewers may do in the admin; signs nobody in
 ]
+PASSWORD_HASHERS = ["devportal.lib.passwords.BoundedPBKDF2PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
@@ -488,7 +504,7 @@ ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_RESEND = True
 # Only a new address could be changed, which would tell it from a known one; "Cancel" starts over.
 ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_CHANGE = False
 ACCOUNT_PASSWORD_RESET_BY_CODE_ENABLED = True
-ACCOUNT_PASSWORD_RESET_BY_CODE_TIMEOUT = 15 * 60
+ACCOUNT_EMAIL_VERIFICATION_BY_CODE_TIMEOUT = ACCOUNT_PASSWORD_RESET_BY_CODE_TIMEOUT = 15 * 60
 # Wrong codes, of one mail. Each further code is a mail, of which there are a few a day.
 ACCOUNT_EMAIL_VERIFICATION_BY_CODE_MAX_ATTEMPTS = ACCOUNT_PASSWORD_RESET_BY_CODE_MAX_ATTEMPTS = 3
 ACCOUNT_LOGIN_ON_PASSWORD_RESET = True

@@ -3,14 +3,17 @@
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from types import SimpleNamespace
+from typing import Any
 
 import django_ratelimit.core
 import pytest
 from django.conf import settings
 from django.core.cache import cache
+from django.db import connection
 from django.test import Client as Browser
 
-from accounts.models import Account
+from accounts.mail import delivery, outbox
+from accounts.models import Account, Outbox
 from accounts.plans import catalogue, sources
 from devportal.lib import clock
 from devportal.lib.ratelimit.counters import counters
@@ -29,6 +32,22 @@ def fresh_process() -> None:
     keyring.clear_keyring()
     catalogue.clear_snapshot()
     sources.reset()
+    delivery.resume()
+
+
+@pytest.fixture(autouse=True)
+def codes_are_mailed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Send mails of the sign-in pages although the transaction around a test is never committed."""
+    real = outbox.store_mail
+
+    def store(*args: Any, **options: Any) -> Outbox:
+        row: Outbox = real(*args, **options)
+        if all(block._from_testcase for block in connection.atomic_blocks):  # type: ignore[attr-defined]
+            delivery.send_queued(row.pk)
+        return row
+
+    patched = SimpleNamespace(store_mail=store, withdraw_mail=outbox.withdraw_mail)
+    monkeypatch.setattr("accounts.mail.codes.outbox", patched)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -32,7 +32,7 @@ class OutboxAdmin(ReadOnlyModelAdmin[Outbox]):
             "The mail is handed to the mail server again, within some seconds. If that fails too, a mail that is "
             "older than three days is given up at once.",
             _try_again,
-            is_open=lambda request, row: row.sent_at is None and bool(row.last_error),
+            is_open=lambda request, row: row.sent_at is None and bool(row.last_error) and not row.is_wiped,
             icon="replay",
         ),
     )

@@ -1,9 +1,9 @@
 """Queues mail in the transaction that causes it; accounts/mail/delivery.py sends it once that is committed."""
 
-import logging
 import re
 import unicodedata
 from collections.abc import Collection
+from datetime import datetime
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,16 +13,16 @@ from django.db import transaction
 from django.db.models import Q
 from django.template import Context
 from django.template.engine import Engine
-from kombu.exceptions import OperationalError
 
+from accounts.mail import delivery
+from accounts.mail.publisher import publisher
 from accounts.models import Outbox
-from accounts.tasks import send_mail
-from devportal.lib import clock
+from devportal.lib import clock, encryption
 from devportal.lib.credentials import random_text
+from devportal.lib.encrypted_columns import EncryptedColumn
 from devportal.lib.mail import validate_mail_address
 
-log = logging.getLogger(__name__)
-
+COLUMN = EncryptedColumn(Outbox, "body_encrypted")
 SUBJECT_LENGTH = 200
 SOMEBODY = "[deleted account]"  # replaces the address of a deleted account in mails to others
 
@@ -33,19 +33,36 @@ def queue_mail(to: str, template: str, context: dict[str, Any]) -> Outbox:
     `templates/mail/<template>_subject.txt` and `…_message.txt` see the context, `service_name`, and `site`, the address
     of this service. Put no secret into the context. Raises ValidationError for what is no address.
     """
+    return store_mail(to, *render_mail(template, context))
+
+
+def store_mail(to: str, subject: str, body: str, *, expires_at: datetime | None = None) -> Outbox:
+    """Store a mail as `queue_mail` does, with a subject and a body of its own.
+
+    With `expires_at` the body is encrypted and wiped once it is sent, and from then on nobody sends it. It must name
+    nobody but its recipient: `delete_mail_to` can't read it. Raises ValidationError for what is no address.
+    """
     validate_mail_address(to)
-    subject, body = render_mail(template, context)
+    body = _printable(body).strip() + "\n"
     now = clock.now()
     row = Outbox.objects.create(
         to=to,
-        subject=subject,
-        body=body,
+        subject=_one_line(subject)[:SUBJECT_LENGTH],
+        body="" if expires_at else body,
+        body_encrypted=encryption.encrypt(body) if expires_at else "",
+        expires_at=expires_at,
         message_id=f"<{random_text(22)}@{urlsplit(settings.AUTH_URL).hostname}>",
         created_at=now,
         not_before=now,
     )
     transaction.on_commit(partial(_announce, row.pk), robust=True)
     return row
+
+
+def withdraw_mail(pk: int) -> bool:
+    """Give up a mail whose code was replaced, and wipe it; return False if it was sent or is being sent."""
+    waiting = Outbox.objects.unclaimed().filter(pk=pk).exclude(expires_at=None)
+    return bool(waiting.update(given_up_at=clock.now(), body_encrypted="", last_error="replaced by a newer mail"))
 
 
 def render_mail(template: str, context: dict[str, Any]) -> tuple[str, str]:
@@ -96,8 +113,8 @@ def _standing_alone(address: str) -> "re.Pattern[str]":
 
 
 def _announce(pk: int) -> None:
-    """Queue the task that sends the mail. Without a broker the periodic task sends it; the request never fails."""
-    try:
-        send_mail.apply_async((pk,), retry=False)
-    except OperationalError:
-        log.warning("Mail %d waits for the periodic task: the broker does not answer.", pk)
+    """Have the mail sent by a worker; by this process where there is none (embedded environment)."""
+    if settings.CELERY_TASK_ALWAYS_EAGER:
+        delivery.send_inline(pk)
+    else:
+        publisher().put(pk)

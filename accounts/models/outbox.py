@@ -1,19 +1,23 @@
 """The outbox: mails that wait to be sent, were sent, or were given up."""
 
+import re
 from datetime import timedelta
 
 from django.core.mail import EmailMessage
 from django.db import models
 from django.db.models import Q
 
-from devportal.lib import clock
+from devportal.lib import clock, encryption
 
-# A sender that was killed leaves its claim behind; after this time another one takes the mail. Longer than any mail
-# server is waited for (EMAIL_TIMEOUT at each of its answers), with room for clocks that are minutes apart.
-CLAIM = timedelta(minutes=15)
+# A sender that was killed leaves its claim behind; after this time another one takes the mail. Longer than a delivery
+# takes (MAIL_DELIVERY_SECONDS to connect and as long to send), and short beside the life of a code.
+CLAIM = timedelta(minutes=2)
 FIRST_PAUSE = timedelta(seconds=30)  # after a failure; doubled at each further one
 LONGEST_PAUSE = timedelta(hours=1)
+CODE_PAUSE = timedelta(seconds=15)  # of a mail that expires: somebody sits and waits for it
 KEEP_TRYING = timedelta(days=3)
+# In a mail a code stands alone on an indented line.
+_CODE = re.compile(r"^ {4}(\S+)$", re.MULTILINE)
 
 
 class OutboxQuerySet(models.QuerySet["Outbox"]):
@@ -21,17 +25,39 @@ class OutboxQuerySet(models.QuerySet["Outbox"]):
         """Return the mails that are neither sent nor given up."""
         return self.filter(sent_at=None, given_up_at=None)
 
+    def unclaimed(self) -> "OutboxQuerySet":
+        """Return those that wait and that nobody is sending. A new one is: its web server's clock may be ahead."""
+        return self.waiting().filter(Q(attempts=0) | Q(not_before__lte=clock.now()))
+
     def due(self) -> "OutboxQuerySet":
-        """Return the mails that may be sent now. A new one always may: its web server's clock may be ahead of ours."""
-        return self.waiting().filter(Q(attempts=0) | Q(not_before__lte=clock.now())).order_by("not_before", "pk")
+        """Return the mails that may be sent now, the oldest first."""
+        in_time = Q(expires_at=None) | Q(expires_at__gt=clock.now())
+        return self.unclaimed().filter(in_time).order_by("not_before", "pk")
+
+    def next_due(self, limit: int) -> "list[Outbox]":
+        """Return the mails to be sent next: codes and what else expires before all others."""
+        first = list(self.due().exclude(expires_at=None)[:limit])
+        return first + list(self.due().filter(expires_at=None)[: limit - len(first)])
+
+    def expire(self) -> int:
+        """Give up the mails whose code is no longer valid, and wipe them; return how many there were."""
+        over = self.unclaimed().filter(expires_at__lte=clock.now())
+        return over.update(given_up_at=clock.now(), body_encrypted="")
 
 
 class Outbox(models.Model):
-    """One mail to one address. Never with a secret in it: operators and backups can read it."""
+    """One mail to one address.
+
+    A mail that expires (`expires_at`) holds a code, or is one that must not be told from it: its text is encrypted, and
+    wiped once it is sent or given up. All others hold no secret: operators and backups can read them.
+    """
 
     to = models.EmailField()
     subject = models.CharField(max_length=200)
-    body = models.TextField()
+    body = models.TextField(blank=True)
+    # Defaults of the database: processes of the version before know neither column.
+    body_encrypted = models.TextField(blank=True, default="", db_default="", editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
     # Fixed here, so that a mail which is sent twice after a crash can be told to be one.
     message_id = models.CharField(max_length=300, unique=True)
     created_at = models.DateTimeField()
@@ -42,6 +68,7 @@ class Outbox(models.Model):
     given_up_at = models.DateTimeField(null=True, blank=True)
     last_error = models.TextField(blank=True)  # of the last attempt; empty while it is being sent
 
+    codes: tuple[str, ...] | list[str] = ()  # of a message that was put together
     objects = OutboxQuerySet.as_manager()
 
     class Meta:
@@ -53,14 +80,28 @@ class Outbox(models.Model):
                 name="outbox_waiting",
                 condition=Q(sent_at__isnull=True, given_up_at__isnull=True),
             ),
-            # The few that were given up, among all that are kept.
-            models.Index(fields=["given_up_at"], name="outbox_given_up", condition=Q(given_up_at__isnull=False)),
+            # The few that were given up, among all that are kept; a code that ran out is none of them.
+            models.Index(
+                fields=["given_up_at"],
+                name="outbox_given_up",
+                condition=Q(given_up_at__isnull=False, expires_at__isnull=True),
+            ),
+            models.Index(
+                fields=["expires_at"],
+                name="outbox_expiring",
+                condition=Q(sent_at__isnull=True, given_up_at__isnull=True, expires_at__isnull=False),
+            ),
             models.Index(fields=["created_at"], name="outbox_created"),
             models.Index(fields=["to"], name="outbox_to"),
         ]
 
     def __str__(self) -> str:
         return f"{self.subject} to {self.to}"
+
+    @property
+    def is_wiped(self) -> bool:
+        """Whether its text is gone, so that it can't be sent (again)."""
+        return self.expires_at is not None and not self.body_encrypted
 
     def claim(self) -> bool:
         """Claim the mail for this worker; return False if another one has claimed or sent it.
@@ -73,26 +114,48 @@ class Outbox(models.Model):
         self.not_before = clock.now() + CLAIM
         return bool(mine.update(attempts=self.attempts, not_before=self.not_before, last_error=""))
 
+    def text(self) -> str:
+        """Return the mail's text. Raises cryptography.fernet.InvalidToken if it was encrypted with another key."""
+        return encryption.decrypt(self.body_encrypted) if self.body_encrypted else self.body
+
     def message(self) -> EmailMessage:
         """Return the mail as it is handed to the mail server, the same at each attempt but for its date."""
         # RFC 3834 5: answering machines leave it alone.
         headers = {"Message-ID": self.message_id, "Auto-Submitted": "auto-generated"}
-        return EmailMessage(self.subject, self.body, to=[self.to], headers=headers)
+        text = self.text()
+        self.codes = _CODE.findall(text)
+        return EmailMessage(self.subject, text, to=[self.to], headers=headers)
 
     def note_sent(self) -> None:
-        """Mark the mail as sent."""
-        Outbox.objects.filter(pk=self.pk).update(sent_at=clock.now(), last_error="")
+        """Mark the mail as sent; a text with a code is wiped."""
+        Outbox.objects.filter(pk=self.pk).update(sent_at=clock.now(), last_error="", body_encrypted="")
 
-    def note_failure(self, error: Exception) -> None:
-        """Store the error and when to try again, with exponential backoff; after three days the mail is given up."""
+    def note_failure(self, error: Exception, *, is_final: bool = False) -> None:
+        """Store the error and when to try again, with exponential backoff; after three days the mail is given up.
+
+        One that expires is tried every CODE_PAUSE while it is valid, and given up at once if the error `is_final`.
+        """
         now = clock.now()
-        pause = min(FIRST_PAUSE * 2 ** min(self.attempts - 1, 20), LONGEST_PAUSE)
-        given_up_at = now if now - self.created_at >= KEEP_TRYING else None
-        reason = " ".join(f"{type(error).__name__}: {error}".replace("\x00", "").split())
+        changes = {"last_error": self._words_of(error)}
+        if self.expires_at is None:
+            pause = min(FIRST_PAUSE * 2 ** min(self.attempts - 1, 20), LONGEST_PAUSE)
+            given_up = now - self.created_at >= KEEP_TRYING
+        else:
+            pause, given_up = CODE_PAUSE, is_final
+            if given_up:
+                changes["body_encrypted"] = ""
         mine = Outbox.objects.waiting().filter(pk=self.pk, attempts=self.attempts)
-        mine.update(not_before=now + pause, last_error=reason[:500], given_up_at=given_up_at)
+        mine.update(not_before=now + pause, given_up_at=now if given_up else None, **changes)
+
+    def _words_of(self, error: Exception) -> str:
+        """Return what the error says, without a code that the mail server may have repeated."""
+        words = " ".join(f"{type(error).__name__}: {error}".replace("\x00", "").split())
+        for code in self.codes:
+            words = words.replace(code, "…")
+        return words[:500]
 
     def try_again(self) -> bool:
-        """Make a failed mail due now, given up or not; return False if it was sent or is being sent."""
+        """Make a failed mail due now, given up or not; return False if it was sent, is being sent, or is wiped."""
         failed = Outbox.objects.filter(pk=self.pk, sent_at=None).exclude(last_error="")
-        return bool(failed.update(not_before=clock.now(), given_up_at=None))
+        left = failed.exclude(expires_at__isnull=False, body_encrypted="")
+        return bool(left.update(not_before=clock.now(), given_up_at=None))

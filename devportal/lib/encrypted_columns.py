@@ -18,7 +18,10 @@ ATTEMPTS_OF_ALL = 3  # passes over a table, for rows that were written with the 
 
 @dataclass(frozen=True)
 class EncryptedColumn:
-    """A column that is encrypted: a text, or in a JSON object the `members`, each a text or a list of texts."""
+    """A column that is encrypted: a text (an empty one stands for none), or in a JSON object the `members`.
+
+    Each of `members` is a text or a list of texts.
+    """
 
     model: type[models.Model]
     field: str
@@ -32,7 +35,7 @@ class EncryptedColumn:
     def texts(self, value: Any) -> list[str]:
         """Return the encrypted texts in a value of the column."""
         if not self.members:
-            return [value]
+            return [value] if value else []
         held = [value[name] for name in self.members if name in value]
         return [text for texts in held for text in (texts if isinstance(texts, list) else [texts])]
 

@@ -1,4 +1,6 @@
-"""Encryption at rest of what has to be read back: private signing keys, TOTP secrets, seeds of recovery codes.
+"""Encryption at rest of what has to be read back.
+
+That is private signing keys, TOTP secrets, seeds of recovery codes, and mails with a code that wait.
 
 New texts are encrypted with KEY_ENCRYPTION_KEY. What was encrypted with one of KEY_ENCRYPTION_KEY_FALLBACKS is read as
 well, so that the key can be rotated (docs/operations.md#rotating-key_encryption_key).

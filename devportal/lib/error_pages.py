@@ -18,6 +18,10 @@ RETRY_SECONDS = 5
 LONGEST_RETRY_AFTER = 60
 
 
+class ServiceBusy(Exception):
+    """More is asked for than can be done now: a page that asks to try again (503)."""
+
+
 def _page(request: HttpRequest, status: int, template: str = "", **context: object) -> HttpResponse:
     """Return an error page with `no-store`: caches may store a 404 otherwise."""
     shown = {"request_id": request_id.current()} | context
@@ -72,16 +76,24 @@ def too_many_requests(request: HttpRequest, wait: int = LONGEST_RETRY_AFTER) -> 
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500, or 503 "try again" where a database or counter store failed.
+    """500, or 503 "try again" where a database or counter store failed or was too busy.
 
     Rendered without context processors, which may be what failed.
     """
-    status = 503 if isinstance(sys.exc_info()[1], DatabaseError | RedisError) else 500
+    if isinstance(sys.exc_info()[1], DatabaseError | RedisError | ServiceBusy):
+        return service_unavailable(request)
     context = {"request_id": request_id.current(), "request": request}
-    response = HttpResponse(render_to_string(f"{status}.html", context), status=status)
+    response = HttpResponse(render_to_string("500.html", context), status=500)
     add_never_cache_headers(response)
-    if status == 503:
-        response["Retry-After"] = str(RETRY_SECONDS)
+    return response
+
+
+def service_unavailable(request: HttpRequest) -> HttpResponse:
+    """503, "try again": a part of the service does not answer, or has too much to do."""
+    context = {"request_id": request_id.current(), "request": request}
+    response = HttpResponse(render_to_string("503.html", context), status=503)
+    add_never_cache_headers(response)
+    response["Retry-After"] = str(RETRY_SECONDS)
     return response
 
 

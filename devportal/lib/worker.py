@@ -12,6 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from devportal.lib.passwords import MOST_PASSWORDS
 from devportal.lib.postgres import limits
 from devportal.lib.server.answers import ResponseBuffer
 from devportal.lib.server.application import BoundedApplication
@@ -27,13 +28,14 @@ PARENT_CHECK_SECONDS = 1.0
 TIMER_TICK_SECONDS = 5.0
 
 # How many requests of a worker process may be in each stage at once (devportal/lib/server/application.py).
-SLOTS = 4
-WAITING_FOR_SLOT = 64
+SLOTS = 4  # of endpoints that programs call
+PAGE_SLOTS = 4  # of everything else: people's pages
+WAITING_FOR_SLOT = 64  # of each kind
 BODIES = 256
 LARGE_BODIES = 16
 LONG_ANSWERS = 32
 # A thread for each of them, and some for what is answered at once. The server makes them as they are needed.
-THREADS = SLOTS + WAITING_FOR_SLOT + BODIES + LONG_ANSWERS + 28
+THREADS = SLOTS + PAGE_SLOTS + 2 * WAITING_FOR_SLOT + MOST_PASSWORDS + BODIES + LONG_ANSWERS + 28
 # Beside the files, a form holds a few texts.
 FORM_TEXT_BYTES = 256 * 1024
 
@@ -64,9 +66,15 @@ def load_bounded_application(target: str) -> Callable[..., Any]:
         most_bytes=largest_upload() + FORM_TEXT_BYTES,
     )
     threading.Thread(target=DeadlineWatcher(settings.PORT, bodies).run, daemon=True, name="deadlines").start()
-    slots = SlotPool(SLOTS, most_waiting=WAITING_FOR_SLOT, seconds=settings.SLOT_WAIT_SECONDS)
-    sampler.start(lambda: slots.usage() | {"bodies_under_way": len(bodies.under_way())})
-    return BoundedApplication(application, bodies=bodies, slots=slots, answers=ResponseBuffer(LONG_ANSWERS))
+    slots, page_slots = (
+        SlotPool(count, most_waiting=WAITING_FOR_SLOT, seconds=settings.SLOT_WAIT_SECONDS)
+        for count in (SLOTS, PAGE_SLOTS)
+    )
+    sampler.start(
+        lambda: slots.usage() | page_slots.usage("page_slots") | {"bodies_under_way": len(bodies.under_way())}
+    )
+    answers = ResponseBuffer(LONG_ANSWERS)
+    return BoundedApplication(application, bodies=bodies, slots=slots, page_slots=page_slots, answers=answers)
 
 
 def _stop_without_parent(parent: int) -> None:

@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 from django.core.cache import caches
-from django.db import connection, connections
+from django.db import connection, connections, transaction
 from django.http import HttpResponse, StreamingHttpResponse
 
+from devportal.lib.error_pages import ServiceBusy
 from devportal.lib.server import answers, bodies
 from devportal.lib.server.answers import ResponseBuffer
 from devportal.lib.server.application import BoundedApplication
 from devportal.lib.server.bodies import BodyReceiver
 from devportal.lib.server.errors import HTTPError
-from devportal.lib.server.slots import SlotPool
+from devportal.lib.server.slots import SlotPool, lend_slot
 
 MEGABYTE = 1024 * 1024
 
@@ -36,8 +37,9 @@ class Gate(io.RawIOBase):
 
 def bounded(application: Any, **own: Any) -> BoundedApplication:
     limits = {"most": 4, "most_large": 1, "most_bytes": 5 * MEGABYTE, "seconds": 10} | own
-    slots = SlotPool(1, most_waiting=1, seconds=0.3)
-    return BoundedApplication(application, bodies=BodyReceiver(**limits), slots=slots, answers=ResponseBuffer(1))
+    slots, page_slots = (SlotPool(1, most_waiting=1, seconds=0.3) for _ in range(2))
+    received, sent = BodyReceiver(**limits), ResponseBuffer(1)
+    return BoundedApplication(application, bodies=received, slots=slots, page_slots=page_slots, answers=sent)
 
 
 def ask(
@@ -138,13 +140,13 @@ def test_who_finds_no_slot_waits_a_little_and_what_needs_none_is_answered_meanwh
     gate = threading.Event()
 
     def application(environ: dict[str, Any], start_response: Any) -> Any:
-        if environ["PATH_INFO"] == "/stuck":
+        if environ["PATH_INFO"] == "/v1/stuck":
             gate.wait(10)
         start_response("200 OK", [])
         return HttpResponse()
 
     bound = bounded(application)
-    stuck = threading.Thread(target=ask, args=(bound, "/stuck"))
+    stuck = threading.Thread(target=ask, args=(bound, "/v1/stuck"))
     stuck.start()
     time.sleep(0.1)
     assert ask(bound, "/health/live")[0] == "200 OK"
@@ -163,6 +165,95 @@ def test_who_finds_no_slot_waits_a_little_and_what_needs_none_is_answered_meanwh
     stuck.join()
     second.join()
     assert ask(bound, "/v1/me")[0] == "200 OK"
+
+
+def test_pages_and_endpoints_of_programs_do_not_wait_for_each_other() -> None:
+    gate = threading.Event()
+
+    def application(environ: dict[str, Any], start_response: Any) -> Any:
+        if environ["PATH_INFO"].endswith("/stuck"):
+            gate.wait(10)
+        start_response("200 OK", [])
+        return HttpResponse()
+
+    for stuck_at, free in (("/account/stuck", "/v1/me"), ("/v1/stuck", "/account/")):
+        bound = bounded(application)
+        stuck = threading.Thread(target=ask, args=(bound, stuck_at))
+        stuck.start()
+        time.sleep(0.1)
+        assert ask(bound, free)[0] == "200 OK"
+        assert ask(bound, stuck_at)[0].startswith("503")
+        gate.set()
+        stuck.join()
+        gate.clear()
+
+
+def test_a_slot_is_lent_while_nothing_is_asked_of_the_database() -> None:
+    gate = threading.Event()
+    connected = []
+
+    def application(environ: dict[str, Any], start_response: Any) -> Any:
+        connected.append(id(connections["default"]))
+        if environ["PATH_INFO"] == "/lends":
+            with lend_slot():
+                gate.wait(10)
+            connected.append(id(connections["default"]))
+            connection.validate_thread_sharing()
+        start_response("200 OK", [])
+        return HttpResponse()
+
+    bound = bounded(application)
+    lending = threading.Thread(target=ask, args=(bound, "/lends"))
+    lending.start()
+    time.sleep(0.1)
+    assert ask(bound, "/account/")[0] == "200 OK"
+    gate.set()
+    lending.join()
+    assert len(set(connected)) == 1
+    assert len(connected) == 3
+
+
+def test_whoever_lent_their_slot_and_gets_none_back_is_told_to_try_again() -> None:
+    gate = threading.Event()
+    asked = []
+
+    def application(environ: dict[str, Any], start_response: Any) -> Any:
+        asked.append(environ["PATH_INFO"])
+        if environ["PATH_INFO"] == "/lends":
+            with lend_slot():
+                while len(asked) < 2:
+                    time.sleep(0.01)
+        elif environ["PATH_INFO"] == "/stuck":
+            gate.wait(10)
+        start_response("200 OK", [])
+        return HttpResponse()
+
+    bound = bounded(application)
+    stuck = threading.Thread(target=ask, args=(bound, "/stuck"))
+    threading.Timer(0.1, stuck.start).start()
+    with pytest.raises(ServiceBusy):
+        ask(bound, "/lends")
+    gate.set()
+    stuck.join()
+    assert ask(bound, "/account/")[0] == "200 OK"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_slot_is_kept_amid_a_transaction() -> None:
+    bound: Any = None
+
+    def application(environ: dict[str, Any], start_response: Any) -> Any:
+        if environ["PATH_INFO"] == "/lends":
+            with transaction.atomic(), lend_slot():
+                assert ask(bound, "/account/")[0].startswith("503")
+        start_response("200 OK", [])
+        return HttpResponse()
+
+    bound = bounded(application)
+    asking = threading.Thread(target=ask, args=(bound, "/lends"))
+    asking.start()
+    asking.join()
+    assert ask(bound, "/account/")[0] == "200 OK"
 
 
 def test_the_connection_goes_with_the_slot_and_not_with_the_thread() -> None:

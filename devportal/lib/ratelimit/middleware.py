@@ -1,4 +1,4 @@
-"""Middleware that rate-limits forms by URL name, and answers 429 to RateLimited."""
+"""Middleware that rate-limits forms by URL name, and answers 429 to RateLimited and 503 to ServiceBusy."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from devportal.lib.error_pages import too_many_requests
+from devportal.lib.error_pages import ServiceBusy, service_unavailable, too_many_requests
 from devportal.lib.ratelimit import keys
 from devportal.lib.ratelimit.usage import Rate, RateLimited, hit
 
@@ -36,7 +36,9 @@ class RateLimitMiddleware:
         return None
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """429 for a limit that a view or form met."""
+        """429 for a limit that a view or form met, 503 for work that there is no room for now."""
+        if isinstance(exception, ServiceBusy):
+            return service_unavailable(request)
         return too_many_requests(request, exception.wait) if isinstance(exception, RateLimited) else None
 
 

@@ -1,14 +1,16 @@
 """The bounded WSGI application: slow clients can't block others.
 
 A request goes through three stages. Its body is received, by one of many threads that may wait for it. Then it takes
-one of a few slots, in which Django works and has its database connection. What it answers leaves the slot whole, so
-that a slow reader holds none. Each stage has a most, and a longest time; what is beyond gets 408 or 503.
+one of a few slots, in which Django works and has its database connection; pages have slots apart from those of the
+endpoints that programs call. What it answers leaves the slot whole, so that a slow reader holds none. Each stage has a
+most, and a longest time; what is beyond gets 408 or 503.
 """
 
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from devportal.lib.direct_dispatch import is_direct
 from devportal.lib.server.answers import ResponseBuffer
 from devportal.lib.server.bodies import BodyReceiver
 from devportal.lib.server.errors import HTTPError
@@ -35,11 +37,18 @@ class BoundedApplication:
     """WSGI middleware with the three stages."""
 
     def __init__(
-        self, application: WSGIApplication, *, bodies: BodyReceiver, slots: SlotPool, answers: ResponseBuffer
+        self,
+        application: WSGIApplication,
+        *,
+        bodies: BodyReceiver,
+        slots: SlotPool,
+        page_slots: SlotPool,
+        answers: ResponseBuffer,
     ) -> None:
         self._application = application
         self._bodies = bodies
         self._slots = slots
+        self._page_slots = page_slots
         self._answers = answers
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
@@ -57,12 +66,13 @@ class BoundedApplication:
             return [body]
 
     def _work(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        slots = self._slots if is_direct(environ["PATH_INFO"]) else self._page_slots
         began = time.perf_counter()
-        slot = self._slots.take()
+        slot = slots.take()
         metrics.slot_waited(time.perf_counter() - began)
         if slot is None:
             raise HTTPError(503, ends=False)
         try:
             return self._answers.take(self._application(environ, start_response))
         finally:
-            self._slots.give_back(slot)
+            slots.give_back()

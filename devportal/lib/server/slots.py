@@ -8,6 +8,10 @@ from threading import get_ident, local
 from django.core.cache import caches
 from django.db import OperationalError, connections
 
+from devportal.lib.error_pages import ServiceBusy
+
+_thread = local()  # `pool`: whose slot this thread holds; `slot`: the slot, None while it is lent
+
 
 class Slot:
     """A slot: a connection to each database, for the thread that holds the slot.
@@ -30,6 +34,10 @@ class Slot:
         """Remove the slot's connections from this thread."""
         for alias, _ in self._held:
             del connections[alias]
+
+    def is_in_transaction(self) -> bool:
+        """Tell whether one of the connections is amid a transaction, which goes with the slot."""
+        return any(connection.in_atomic_block for _, connection in self._held)
 
 
 class NoDatabase(Slot):
@@ -75,19 +83,46 @@ class SlotPool:
             return None
         finally:
             self._waiting.discard(get_ident())
-        slot.enter()
+        self._hold(slot)
         self._share_caches()
         return slot
 
-    def give_back(self, slot: Slot) -> None:
-        """Release a slot."""
+    def give_back(self) -> None:
+        """Release the slot of this thread."""
+        slot, _thread.slot, _thread.pool = _thread.slot, None, None
+        if slot is None:  # lent, and not got back: what was opened meanwhile is this thread's
+            connections.close_all()
+        else:
+            self._release(slot)
+
+    @contextlib.contextmanager
+    def lend(self) -> Iterator[None]:
+        """Let other requests work in this thread's slot during a block, and wait for one after it.
+
+        Raises ServiceBusy if none becomes free.
+        """
+        slot, _thread.slot = _thread.slot, None
+        self._release(slot)
+        try:
+            yield
+        finally:
+            try:
+                self._hold(self._free.get(timeout=self._seconds))
+            except Empty:
+                raise ServiceBusy("no slot became free again") from None
+
+    def _hold(self, slot: Slot) -> None:
+        slot.enter()
+        _thread.slot, _thread.pool = slot, self
+
+    def _release(self, slot: Slot) -> None:
         slot.leave()
         self._free.put(slot)
 
-    def usage(self) -> dict[str, float]:
-        """Return how many slots there are, how many are taken, and how many threads wait for one."""
+    def usage(self, name: str = "slots") -> dict[str, float]:
+        """Return, by the names of gauges, how many slots there are, are taken, and are waited for."""
         busy = self._count - self._free.qsize()
-        return {"slots": self._count, "slots_busy": busy, "slots_waiting": len(self._waiting)}
+        return {name: self._count, f"{name}_busy": busy, f"{name}_waiting": len(self._waiting)}
 
     @contextlib.contextmanager
     def without(self) -> Iterator[None]:
@@ -104,3 +139,17 @@ class SlotPool:
         for alias, cache in self._caches:
             caches[alias] = cache
         self._thread.has_caches = True
+
+
+@contextlib.contextmanager
+def lend_slot() -> Iterator[None]:
+    """Have this request hold no slot during a block that needs no database, if it holds one and can part with it.
+
+    Amid a transaction it keeps its slot. Raises ServiceBusy, as SlotPool.lend does.
+    """
+    slot: Slot | None = getattr(_thread, "slot", None)
+    if slot is None or slot.is_in_transaction():
+        yield
+        return
+    with _thread.pool.lend():
+        yield

@@ -37,9 +37,12 @@ BEGUN = (
     *(("mails", outcome) for outcome in ("sent", "refused", "unreachable", "broken")),
 )
 GAUGES: dict[str, str] = {
-    "slots": "Requests that can be worked on at once",
-    "slots_busy": "Requests that are worked on",
-    "slots_waiting": "Requests that wait for a slot",
+    "slots": "Requests of programs that can be worked on at once",
+    "slots_busy": "Requests of programs that are worked on",
+    "slots_waiting": "Requests of programs that wait for a slot",
+    "page_slots": "Requests of pages that can be worked on at once",
+    "page_slots_busy": "Requests of pages that are worked on",
+    "page_slots_waiting": "Requests of pages that wait for a slot",
     "bodies_under_way": "Requests whose body is being received",
 }
 

@@ -1,6 +1,8 @@
 """Mail that is queued with what causes it: sent once, after the commit, however often the mail server fails."""
 
 import smtplib
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +14,7 @@ from django.core.mail.message import EmailMessage
 from django.db import transaction
 
 from accounts.mail import delivery, outbox
+from accounts.mail.publisher import publisher
 from accounts.models import Outbox
 from accounts.tasks import clear_outbox, send_mail, send_waiting_mail
 from devportal.celery import app as celery
@@ -278,7 +281,7 @@ def test_a_sender_that_died_before_the_server_answered_is_stood_in_for(
         delivery.send_due()
     server.error = None
     assert delivery.send_due() == 0  # its claim stands
-    later(15 * 60)
+    later(2 * 60)
     assert delivery.send_due() == 1
     assert len(mail.outbox) == 1
 
@@ -295,7 +298,7 @@ def test_a_sender_that_died_after_the_server_answered_sends_the_same_mail_again(
         dying.setattr(Outbox, "note_sent", die)
         with pytest.raises(Killed):
             delivery.send_due()
-    later(15 * 60)
+    later(2 * 60)
     assert delivery.send_due() == 1
     first, second = mail.outbox
     assert first.extra_headers["Message-ID"] == second.extra_headers["Message-ID"]
@@ -305,26 +308,56 @@ def test_a_sender_that_died_after_the_server_answered_sends_the_same_mail_again(
 
 
 def test_a_broker_that_is_gone_fails_nobody_and_loses_nothing(
-    django_capture_on_commit_callbacks: Captured, monkeypatch: pytest.MonkeyPatch
+    django_capture_on_commit_callbacks: Captured, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    settings.CELERY_TASK_ALWAYS_EAGER = False
     monkeypatch.setitem(celery.conf, "task_always_eager", False)
     monkeypatch.setitem(celery.conf, "broker_url", "redis://127.0.0.1:1/0")
     monkeypatch.setitem(celery.conf, "broker_write_url", "redis://127.0.0.1:1/0")
     with django_capture_on_commit_callbacks(execute=True) as callbacks:
         queue()
     assert callbacks
+    publisher().join()
     assert not mail.outbox
     assert send_waiting_mail() == 1
 
 
 def test_the_queue_learns_the_key_of_a_mail_and_nothing_of_it(
-    django_capture_on_commit_callbacks: Captured, monkeypatch: pytest.MonkeyPatch
+    django_capture_on_commit_callbacks: Captured, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    settings.CELERY_TASK_ALWAYS_EAGER = False
     sent: list[Any] = []
     monkeypatch.setattr(send_mail, "apply_async", lambda *args, **options: sent.append((args, options)))
     with django_capture_on_commit_callbacks(execute=True):
         row = queue()
+    publisher().join()
     assert sent == [(((row.pk,),), {"retry": False})]
+
+
+def test_nobody_waits_for_a_broker_that_does_not_answer(
+    django_capture_on_commit_callbacks: Captured, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.CELERY_TASK_ALWAYS_EAGER = False
+    answered = threading.Event()
+    monkeypatch.setattr(send_mail, "apply_async", lambda *args, **options: answered.wait(5))
+    began = time.monotonic()
+    with django_capture_on_commit_callbacks(execute=True):
+        for number in range(3):
+            queue(f"{number}@example.com")
+    assert time.monotonic() - began < 1
+    answered.set()
+    publisher().join()
+
+
+def test_mail_has_a_queue_of_its_own_and_a_plain_worker_reads_both() -> None:
+    for task in (send_mail, send_waiting_mail):
+        route = celery.amqp.router.route({}, task.name)
+        assert route["queue"].name == "mail"
+    assert celery.amqp.router.route({}, clear_outbox.name).get("queue", celery.amqp.default_queue).name == "celery"
+    assert {(queue.name, queue.routing_key) for queue in celery.amqp.queues.consume_from.values()} == {
+        ("celery", "celery"),
+        ("mail", "mail"),
+    }
 
 
 def test_a_task_that_comes_twice_sends_once() -> None:

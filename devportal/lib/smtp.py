@@ -1,0 +1,114 @@
+"""SMTP whose deliveries have an end: Django's backend bounds each answer of the server, not all of them together."""
+
+import contextlib
+import smtplib
+import socket
+import threading
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import Any
+
+from django.conf import settings
+from django.core.mail.backends.smtp import EmailBackend
+
+
+class Deadline:
+    """Ends the connections of a block that takes too long, whatever it waits for."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._watched: list[socket.socket] = []
+        self._lock = threading.Lock()
+        self._is_over = False
+
+    def watch(self, connection: socket.socket) -> None:
+        """Have this connection end with the time. Raises TimeoutError if that is over."""
+        with self._lock:
+            if self._is_over:
+                raise self.error()
+            # A duplicate: TLS takes the socket over, and the connection stays the same.
+            self._watched.append(socket.socket(fileno=socket.dup(connection.fileno())))
+
+    def error(self) -> TimeoutError:
+        return TimeoutError(f"the mail server took longer than {self._seconds:g} s altogether")
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Run the time for the length of a block. Raises TimeoutError for whatever fails once it is over."""
+        timer = threading.Timer(self._seconds, self._end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except OSError as error:
+            if self._is_over:
+                raise self.error() from error
+            raise
+        finally:
+            timer.cancel()
+            with self._lock:
+                self._is_over = True
+                for connection in self._watched:
+                    connection.close()
+                self._watched.clear()
+
+    def _end(self) -> None:
+        with self._lock:
+            self._is_over = True
+            for connection in self._watched:
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
+
+_deadline: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
+
+
+class _Watched(smtplib.SMTP):
+    """A connection that the current deadline watches from before its first answer."""
+
+    def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
+        connection: socket.socket = super()._get_socket(host, port, timeout)  # type: ignore[misc]
+        deadline = _deadline.get()
+        if deadline is not None:
+            deadline.watch(connection)
+        return connection
+
+
+class _WatchedTLS(smtplib.SMTP_SSL, _Watched):
+    """The same for `smtp+ssl`: the plain connection is watched before TLS begins."""
+
+
+class BoundedEmailBackend(EmailBackend):
+    """Opening a connection takes MAIL_DELIVERY_SECONDS at most, sending a mail as long, and goodbye EMAIL_TIMEOUT."""
+
+    @property
+    def connection_class(self) -> type[smtplib.SMTP]:
+        return _WatchedTLS if self.use_ssl else _Watched
+
+    def open(self) -> bool | None:
+        with self._bounded(settings.MAIL_DELIVERY_SECONDS):
+            return super().open()
+
+    def send_messages(self, email_messages: Any) -> int:
+        with self._bounded(settings.MAIL_DELIVERY_SECONDS):
+            return super().send_messages(email_messages)
+
+    def close(self) -> None:
+        with self._bounded(settings.EMAIL_TIMEOUT):
+            super().close()
+
+    @contextlib.contextmanager
+    def _bounded(self, seconds: float) -> Iterator[None]:
+        if _deadline.get() is not None:  # opened, or closed, by what sends
+            yield
+            return
+        deadline = Deadline(seconds)
+        before = _deadline.set(deadline)
+        try:
+            with deadline.running():
+                open_one = getattr(self.connection, "sock", None)
+                if open_one is not None:
+                    deadline.watch(open_one)
+                yield
+        finally:
+            _deadline.reset(before)

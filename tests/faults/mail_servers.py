@@ -1,0 +1,122 @@
+"""Mail servers that a test has on one port, one after the other: good ones, and ones that fail in all ways."""
+
+import asyncio
+import contextlib
+import email
+import email.policy
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiosmtpd.controller import Controller
+
+from tests.services import keeper
+from tests.services.service import CODE
+
+FAULTS = ("down", "closes", "refuses", "silent", "hangs after DATA", "drips")
+
+
+@dataclass
+class MailServer:
+    """A port on the loopback address, and the mails that were taken there."""
+
+    port: int = field(default_factory=keeper.free_port)
+    taken: list[tuple[str, Any]] = field(default_factory=list)  # recipient and message
+    asked: int = 0  # conversations that began
+
+    @property
+    def url(self) -> str:
+        return f"smtp://127.0.0.1:{self.port}"
+
+    @contextlib.contextmanager
+    def behaving(self, how: str) -> Iterator[None]:
+        """Have it behave in one of FAULTS, or "well", for the length of a block."""
+        if how == "down":  # nobody listens
+            yield
+        elif how in ("closes", "silent", "drips"):
+            with self._raw(how):
+                yield
+        else:
+            controller = Controller(_Handler(self, how), hostname="127.0.0.1", port=self.port)
+            controller.start()
+            try:
+                yield
+            finally:
+                controller.stop(no_assert=True)
+
+    def to(self, address: str) -> list[Any]:
+        """Return the messages to an address."""
+        return [message for recipient, message in self.taken if recipient == address]
+
+    def wait_for(self, address: str, seconds: float) -> str:
+        """Wait for the code that is mailed to an address, and return it."""
+        deadline = time.monotonic() + seconds
+        while not self.to(address):
+            assert time.monotonic() < deadline, f"nothing was mailed to {address}"
+            time.sleep(0.1)
+        (code,) = CODE.findall(self.to(address)[-1].get_content().replace("\r", ""))
+        return str(code)
+
+    @contextlib.contextmanager
+    def _raw(self, how: str) -> Iterator[None]:
+        over = threading.Event()
+        connections: list[socket.socket] = []
+
+        def talk(connection: socket.socket) -> None:
+            with contextlib.suppress(OSError), connection:
+                if how == "closes":
+                    connection.sendall(b"421 come back later\r\n")
+                elif how == "drips":
+                    connection.sendall(b"220-")
+                    while not over.wait(0.2):
+                        connection.sendall(b"x")
+                else:
+                    over.wait()
+
+        def accept() -> None:
+            while not over.is_set():
+                with contextlib.suppress(OSError):
+                    connection, _ = listening.accept()
+                    self.asked += 1
+                    connections.append(connection)
+                    threading.Thread(target=talk, args=(connection,), daemon=True).start()
+
+        with socket.create_server(("127.0.0.1", self.port)) as listening:
+            listening.settimeout(0.1)
+            accepting = threading.Thread(target=accept, daemon=True)
+            accepting.start()
+            try:
+                yield
+            finally:
+                over.set()
+                accepting.join()
+                for connection in connections:
+                    with contextlib.suppress(OSError):
+                        connection.shutdown(socket.SHUT_RDWR)
+
+
+class _Handler:
+    """What aiosmtpd asks at each step."""
+
+    def __init__(self, server: MailServer, how: str) -> None:
+        self._server = server
+        self._how = how
+
+    async def handle_RCPT(  # noqa: N802  # aiosmtpd's name
+        self, server: Any, session: Any, envelope: Any, address: str, options: list[str]
+    ) -> str:
+        self._server.asked += 1
+        if self._how == "refuses":
+            return "550 5.1.1 no such mailbox"
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802
+        if self._how == "hangs after DATA":
+            await asyncio.sleep(600)
+        message = email.message_from_bytes(envelope.content, policy=email.policy.default)
+        self._server.taken += [(address, message) for address in envelope.rcpt_tos]
+        return "250 taken"
