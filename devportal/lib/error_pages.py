@@ -8,7 +8,6 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.cache import add_never_cache_headers
-from redis.exceptions import RedisError
 
 from devportal.lib import clock, request_id
 from devportal.lib.direct_dispatch import is_direct
@@ -61,11 +60,11 @@ def too_many_requests(request: HttpRequest, wait: int = LONGEST_RETRY_AFTER) -> 
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500, or 503 "try again" where a database or counter store failed.
+    """500, or 503 "try again" where the database failed.
 
     Rendered without context processors, which may be what failed.
     """
-    status = 503 if isinstance(sys.exc_info()[1], DatabaseError | RedisError) else 500
+    status = 503 if isinstance(sys.exc_info()[1], DatabaseError) else 500
     response = HttpResponse(render_to_string(f"{status}.html", {"request_id": request_id.current()}), status=status)
     add_never_cache_headers(response)
     if status == 503:

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 import redis
 
-from devportal.lib.ratelimit.counters import REDIS_PAUSE_SECONDS, Counters
+from devportal.lib.ratelimit.breaker import PAUSE_SECONDS
+from devportal.lib.ratelimit.counters import Counters
 from tests.api.calls import ME, call
 
 log = logging.getLogger(__name__)
@@ -93,7 +94,7 @@ def go_on(credential: str, shared: Counters) -> float:
     """
     waited: list[float] = []
     others: list[float] = []
-    deadline = time.monotonic() + 2.5 * REDIS_PAUSE_SECONDS
+    deadline = time.monotonic() + 2.5 * PAUSE_SECONDS
     while time.monotonic() < deadline:
         before, started = shared.failures, time.perf_counter()
         assert statuses_of(credential, 1) == [200]
