@@ -1,6 +1,5 @@
 """Queues mail in the transaction that causes it; accounts/mail/delivery.py sends it once that is committed."""
 
-import logging
 import re
 import unicodedata
 from collections.abc import Collection
@@ -13,15 +12,13 @@ from django.db import transaction
 from django.db.models import Q
 from django.template import Context
 from django.template.engine import Engine
-from kombu.exceptions import OperationalError
 
 from accounts.models import Outbox
 from accounts.tasks import send_mail
 from devportal.lib import clock
 from devportal.lib.credentials import random_text
 from devportal.lib.mail import validate_mail_address
-
-log = logging.getLogger(__name__)
+from devportal.lib.task_queue import queue_task
 
 SUBJECT_LENGTH = 200
 SOMEBODY = "[deleted account]"  # replaces the address of a deleted account in mails to others
@@ -96,8 +93,5 @@ def _standing_alone(address: str) -> "re.Pattern[str]":
 
 
 def _announce(pk: int) -> None:
-    """Queue the task that sends the mail. Without a broker the periodic task sends it; the request never fails."""
-    try:
-        send_mail.apply_async((pk,), retry=False)
-    except OperationalError:
-        log.warning("Mail %d waits for the periodic task: the broker does not answer.", pk)
+    """Queue the task that sends the mail. Without a broker the periodic task sends it; the request never waits."""
+    queue_task(send_mail, pk)

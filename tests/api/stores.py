@@ -57,7 +57,11 @@ class SlowRoad:
         with contextlib.suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
-                far = socket.create_connection(self._target)
+                try:
+                    far = socket.create_connection(self._target)
+                except OSError:  # stopped for a while
+                    near.close()
+                    continue
                 threading.Thread(target=self._carry, args=(near, far, False), daemon=True).start()
                 threading.Thread(target=self._carry, args=(far, near, True), daemon=True).start()
 

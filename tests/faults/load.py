@@ -6,6 +6,7 @@ what was acknowledged before must be there afterwards, whatever happened in betw
 
 import contextlib
 import hashlib
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -18,8 +19,10 @@ import httpx
 from devportal.lib.credentials import random_text
 from tests.clients.person import PASSWORD, Person
 from tests.faults.engines import Postgres
-from tests.faults.rig import ProductionService
+from tests.faults.rig import ProductionService, Proxy
 from tests.relying_party import challenge_of
+
+logging.getLogger("httpx").setLevel(logging.WARNING)  # a line for each request, kept by pytest, takes its time
 
 CALLBACK = "https://orbit.example.com/callback"
 PROBED = ("/health/live", "/.well-known/openid-configuration", "/.well-known/jwks")
@@ -44,6 +47,7 @@ class Ledger:
     superseded: list[str] = field(default_factory=list)  # refresh tokens whose successor was handed out
     current: set[str] = field(default_factory=set)  # refresh tokens that nothing has been heard of since
     revoked: list[tuple[str, str]] = field(default_factory=list)  # access and refresh tokens, revocation acknowledged
+    uncertain: set[str] = field(default_factory=set)  # access tokens whose revocation got no answer
     refused: list[str] = field(default_factory=list)  # what should have been accepted, and was not
     calls: int = 0  # of /v1/me, answered with 200
 
@@ -87,7 +91,7 @@ class Ledger:
             checksum = _checksum(token)
             if checksum not in access:
                 wrong.append("an access token is lost")
-            elif access[checksum] != (checksum in ended):
+            elif token not in self.uncertain and access[checksum] != (checksum in ended):
                 wrong.append("an access token lives that was revoked, or the other way round")
         wrong += [
             "a superseded refresh token is live" for one in self.superseded if refresh.get(_checksum(one)) is False
@@ -100,6 +104,20 @@ def _checksum(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
+class Noted(httpx.BaseTransport):
+    """Passes requests on, and notes how each went."""
+
+    def __init__(self, transport: httpx.BaseTransport, ledger: Ledger) -> None:
+        self._transport = transport
+        self._ledger = ledger
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response = self._ledger.observe(request.url.path, lambda: self._transport.handle_request(request))
+        if response is None:
+            raise httpx.TransportError(f"{request.url.path}: no answer", request=request)
+        return response
+
+
 @dataclass
 class App:
     """An app with one person's browser. It signs in, calls `/v1/me`, refreshes, and now and then revokes."""
@@ -109,10 +127,14 @@ class App:
     client_id: str
     person: Person
     pause: float = 0.05
+    pages: Ledger = field(default_factory=Ledger)
     http: httpx.Client = field(init=False)
+    _family: list[str] = field(default_factory=list)  # access tokens since the sign-in, which end together
 
     def __post_init__(self) -> None:
         self.http = self.service.client()
+        noted = Noted(Proxy(self.service.port), self.pages)
+        self.person.browser = httpx.Client(transport=noted, base_url=self.service.address, timeout=20)
 
     def run(self, over: threading.Event) -> None:
         rounds = 0
@@ -168,10 +190,10 @@ class App:
         self.ledger.current.discard(old)
         response = self._observe("revoke", "POST", "/connect/revoke", data={"token": old, "client_id": self.client_id})
         if response is not None and response.status_code == 200:
-            self.ledger.revoked.append((tokens["access_token"], old))
+            self.ledger.revoked += [(token, old) for token in self._family]
         else:
-            # Whether it took effect is not known: neither is asked for.
-            self.ledger.access_tokens.remove(tokens["access_token"])
+            # Whether it took effect is not known: none is asked for.
+            self.ledger.uncertain.update(self._family)
 
     def _tokens(self, name: str, form: dict[str, str], old: str | None) -> dict[str, Any] | None:
         self.ledger.current.discard(old or "")
@@ -182,6 +204,7 @@ class App:
             self.ledger.refused.append(f"{name}: {response.status_code} {response.text}")
             return None
         tokens: dict[str, Any] = response.json()
+        self._family = [*(self._family if old else ()), tokens["access_token"]]
         self.ledger.access_tokens.append(tokens["access_token"])
         self.ledger.current.add(tokens["refresh_token"])
         if old:
@@ -198,6 +221,7 @@ class Load:
 
     ledger: Ledger
     probes: Ledger
+    pages: Ledger = field(default_factory=Ledger)  # requests of people's browsers
     over: threading.Event = field(default_factory=threading.Event)
     threads: list[threading.Thread] = field(default_factory=list)
 
@@ -246,7 +270,7 @@ def load(service: ProductionService, client_id: str, apps: int = 4, pause: float
     running = Load(Ledger(), Ledger())
     signed_in = []
     for number in range(apps):
-        app = App(running.ledger, service, client_id, Person(service, f"p{number}@example.com"), pause)
+        app = App(running.ledger, service, client_id, Person(service, f"p{number}@example.com"), pause, running.pages)
         signed_in.append(app)
     for app in signed_in:
         running.begin(app.run)

@@ -13,6 +13,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from random import SystemRandom
 from typing import cast
 
 import redis
@@ -249,7 +250,8 @@ class Counters:
         self._settle_doubtful()
         self.local.give_back(self._take_finished())
         yield from self.drain_here()
-        for part in self.shared.parts if self.shared is not None else ():
+        parts = self.shared.parts if self.shared is not None else ()
+        for part in SystemRandom().sample(parts, len(parts)):  # so that several that drain at once share the work
             try:
                 yield from _drain_part(part)
             except LOST as error:
