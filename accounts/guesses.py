@@ -32,10 +32,7 @@ class Guess:
 
 
 def count_password(request: HttpRequest, login: str) -> Guess:
-    """Count a password that was typed for `login_key`.
-
-    Raises RateLimited; RedisError if the counters are unavailable.
-    """
+    """Count a password that was typed for `login_key`. Raises RateLimited."""
     account = keys.login_key(login)
     if request.user.is_authenticated and keys.login_key(request.user.email) == account:
         known = f"session {request.session.session_key}"

@@ -59,7 +59,7 @@ def _default(field: "Field[Any, Any]") -> str:
     return "0" if "Integer" in kind or kind == "FloatField" else "''"
 
 
-def insert(model: type[Model], count: int, **expressions: str) -> None:
+def insert(model: type[Model], count: int, /, **expressions: str) -> None:
     """Insert `count` rows in one statement; `n` counts from 1, and what is not named takes its emptiest value."""
     own = {str(field.column): field for field in model._meta.concrete_fields if not field.primary_key}
     by_column = {model._meta.get_field(name).column: text for name, text in expressions.items()}  # type: ignore[union-attr]

@@ -18,6 +18,7 @@ from devportal.lib.admin import theme
 from devportal.lib.bootstrap import FILE_MODE, FOLDER_MODE, create_private_folder, embedded_secret
 from devportal.lib.environment import Env
 from devportal.lib.postgres import settings as postgres
+from devportal.lib.redis_address import celery_broker
 
 django_stubs_ext.monkeypatch()  # makes ModelAdmin[Account] and its like mean something at run time
 
@@ -308,17 +309,13 @@ if REPLICA_DATABASE_URL:
 # --- Cache, sessions, background work --------------------------------------------------------------------
 
 REDIS_URL: str = env.str("REDIS_URL", "")
-if REDIS_URL:
-    CACHES: dict[str, dict[str, Any]] = {
-        "default": {
-            "BACKEND": "django.core.cache.backends.redis.RedisCache",
-            "LOCATION": REDIS_URL,
-            # A slow store must not make everything slow: 50 ms, then it counts as lost.
-            "OPTIONS": {"socket_timeout": 0.05, "socket_connect_timeout": 0.05},
-        }
-    }
-else:
-    CACHES = {"default": {"BACKEND": "devportal.lib.ratelimit.store.MemoryCache"}}
+# A slow store must not make everything slow: what takes longer counts as lost, and is counted in the process.
+REDIS_TIMEOUT_SECONDS: float = env.float("REDIS_TIMEOUT_SECONDS", 0.05)
+CACHES: dict[str, dict[str, Any]] = {
+    "default": {"BACKEND": "devportal.lib.ratelimit.store.FailoverCache", "LOCATION": REDIS_URL}
+    if REDIS_URL
+    else {"BACKEND": "devportal.lib.ratelimit.store.MemoryCache"}
+}
 
 SESSION_ENGINE = "devportal.lib.sessions"  # the database holds hashes of the keys that cookies hold
 # Names of our own: browsers share cookies between the ports of a host, and an app under test on localhost
@@ -331,11 +328,17 @@ SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 
-CELERY_BROKER_URL: str = env.str("BROKER_URL", "") or REDIS_URL or "memory://localhost/"
+BROKER_URL: str = env.str("BROKER_URL", "")
+_BROKER = celery_broker(BROKER_URL or REDIS_URL)
+CELERY_BROKER_URL: str = _BROKER.url or "memory://localhost/"
 # A request that queues a task waits at most this long for a broker that is gone (default: for ever).
-CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 1.0, "socket_timeout": 3.0, "max_retries": 0}
-# After this time a task whose worker was killed comes to another one: longer than any that acknowledges late may run.
-CELERY_BROKER_TRANSPORT_OPTIONS["visibility_timeout"] = 600.0
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "socket_connect_timeout": 1.0, "socket_timeout": 3.0, "max_retries": 0,
+    # After this time a task whose worker was killed comes to another one: longer than any that acknowledges late may run.
+    "visibility_timeout": 600.0,
+    **_BROKER.transport_options,
+}  # fmt: skip
+CELERY_BROKER_USE_SSL = _BROKER.use_ssl or False
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker outlives any outage of the broker
 CELERY_TASK_ALWAYS_EAGER = EMBEDDED
 CELERY_TASK_IGNORE_RESULT = True
@@ -344,23 +347,32 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False  # LOGGING counts in Celery's processes
 CELERY_TASK_QUEUES = [Queue(name, routing_key=name) for name in ("celery", "mail")]  # type: ignore[no-untyped-call]
 CELERY_TASK_ROUTES = {f"accounts.tasks.{name}": {"queue": "mail"} for name in ("send_mail", "send_waiting_mail")}
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1  # no worker keeps a mail waiting that another one could send
+# A task that takes longer is stopped; what it has not done is done at its next time.
+CELERY_TASK_SOFT_TIME_LIMIT, CELERY_TASK_TIME_LIMIT = 540, 600
+
+
+def _every(seconds: float, task: str) -> dict[str, Any]:
+    # A task that no worker has taken before the next one is due is dropped: an outage leaves no heap of them.
+    return {"task": task, "schedule": seconds, "options": {"expires": 0.9 * seconds}}
+
+
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
-    "clear-expired": {"task": "oidc.tasks.clear_expired", "schedule": 600.0},
-    "clear-outbox": {"task": "accounts.tasks.clear_outbox", "schedule": 3600.0},
-    "delete-files": {"task": "accounts.tasks.delete_files", "schedule": 60.0},
-    "clear-billing-events": {"task": "accounts.tasks.clear_billing_events", "schedule": 3600.0},
-    "clear-audit-events": {"task": "devportal.console.tasks.clear_audit_events", "schedule": 3600.0},
-    "clear-sessions": {"task": "accounts.tasks.clear_sessions", "schedule": 3600.0},
-    "flush-usage": {"task": "api.tasks.flush_usage", "schedule": 10.0},
-    "clear-usage": {"task": "api.tasks.clear_usage", "schedule": 3600.0},
-    "clear-request-log": {"task": "api.tasks.clear_request_log", "schedule": 3600.0},
-    "clear-sign-in-log": {"task": "devportal.console.tasks.clear_sign_in_log", "schedule": 3600.0},
-    "forget-sent-forms": {"task": "devportal.console.tasks.forget_sent_forms", "schedule": 3600.0},
-    "clear-project-invitations": {"task": "oidc.tasks.clear_invitations", "schedule": 3600.0},
-    "remove-deleted-projects": {"task": "oidc.tasks.remove_deleted_projects", "schedule": 3600.0},
-    "advance-subscriptions": {"task": "accounts.tasks.advance_subscriptions", "schedule": 60.0},
-    "send-waiting-mail": {"task": "accounts.tasks.send_waiting_mail", "schedule": 10.0},
-    "rotate-keys": {"task": "oidc.tasks.rotate_keys", "schedule": 3600.0},
+    "clear-expired": _every(600, "oidc.tasks.clear_expired"),
+    "clear-outbox": _every(3600, "accounts.tasks.clear_outbox"),
+    "delete-files": _every(60, "accounts.tasks.delete_files"),
+    "clear-billing-events": _every(3600, "accounts.tasks.clear_billing_events"),
+    "clear-audit-events": _every(3600, "devportal.console.tasks.clear_audit_events"),
+    "clear-sessions": _every(3600, "accounts.tasks.clear_sessions"),
+    "flush-usage": _every(10, "api.tasks.flush_usage"),
+    "clear-usage": _every(3600, "api.tasks.clear_usage"),
+    "clear-request-log": _every(3600, "api.tasks.clear_request_log"),
+    "clear-sign-in-log": _every(3600, "devportal.console.tasks.clear_sign_in_log"),
+    "forget-sent-forms": _every(3600, "devportal.console.tasks.forget_sent_forms"),
+    "clear-project-invitations": _every(3600, "oidc.tasks.clear_invitations"),
+    "remove-deleted-projects": _every(3600, "oidc.tasks.remove_deleted_projects"),
+    "advance-subscriptions": _every(60, "accounts.tasks.advance_subscriptions"),
+    "send-waiting-mail": _every(10, "accounts.tasks.send_waiting_mail"),
+    "rotate-keys": _every(3600, "oidc.tasks.rotate_keys"),
 }
 
 # --- Limits of forms, by URL name (devportal/lib/ratelimit/; docs/limits.md lists every path) ----------------
@@ -616,6 +628,7 @@ BILLING_SECRET: str = env.str("BILLING_SECRET", "")
 WORKER_STARTS = [
     "devportal.lib.postgres.limits.apply_to_requests",
     "api.usage.recording.flush_at_exit",
+    "api.usage.recording.send_when_idle",
     "devportal.lib.connection_health.skip_recent_health_checks",
     "devportal.lib.connection_health.disconnect_idle_receivers",
     "oidc.signing_keys.keyring.preload_keyring",  # parsing a private key takes longer than answering a request

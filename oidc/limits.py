@@ -22,7 +22,7 @@ def count_client(client: Client) -> None:
 
 def count_authorization(request: HttpRequest, client_id: str) -> None:
     """Count a visit to the authorization endpoint, per client and address. Raises RateLimited."""
-    rate = Rate("authorize", settings.CLIENT_REQUESTS_PER_MINUTE, 60, fail_open=True)
+    rate = Rate("authorize", settings.CLIENT_REQUESTS_PER_MINUTE, 60)
     hit(rate, client_id[:100], limit_key(request))
 
 

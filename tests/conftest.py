@@ -16,6 +16,7 @@ from accounts.mail import delivery, outbox
 from accounts.models import Account, Outbox
 from accounts.plans import catalogue, sources
 from devportal.lib import clock
+from devportal.lib.ratelimit.breaker import process_breaker
 from devportal.lib.ratelimit.counters import counters
 from oidc.models import Client, SigningKey
 from oidc.signing_keys import keyring
@@ -29,6 +30,7 @@ def fresh_process() -> None:
     """Forget what the process keeps between requests."""
     cache.clear()
     counters.cache_clear()
+    process_breaker.cache_clear()
     keyring.clear_keyring()
     catalogue.clear_snapshot()
     sources.reset()
@@ -83,6 +85,15 @@ def cheap_passwords(request: pytest.FixtureRequest) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     # Each test browser builds the middleware anew, and would read all static files at its first request.
     settings.WHITENOISE_AUTOREFRESH = True
+
+
+@pytest.fixture
+def lost_redis(request: pytest.FixtureRequest) -> None:
+    """Have the service count on a Redis that nobody can reach."""
+    settings = request.getfixturevalue("settings")
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    backend = "devportal.lib.ratelimit.store.FailoverCache"
+    settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": settings.REDIS_URL}}
 
 
 @pytest.fixture(autouse=True)

@@ -34,7 +34,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         3,
         "Lua scripts of ours, written out beside them, run by Redis.",
     ),
-    ("devportal/lib/ratelimit/redis_counters.py", "execute"): (1, "Sends a pipeline of commands to Redis."),
+    ("devportal/lib/ratelimit/store.py", "eval"): (1, "A Lua script of ours, written out beside it, run by Redis."),
     #
     # Forms without a token against forgery: what they do needs no cookie, or asks again before it does anything
     ("accounts/views/billing_webhook.py", "csrf_exempt"): (1, "A program signs its body; no cookie is read."),

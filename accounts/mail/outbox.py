@@ -15,12 +15,13 @@ from django.template import Context
 from django.template.engine import Engine
 
 from accounts.mail import delivery
-from accounts.mail.publisher import publisher
 from accounts.models import Outbox
+from accounts.tasks import send_mail
 from devportal.lib import clock, encryption
 from devportal.lib.credentials import random_text
 from devportal.lib.encrypted_columns import EncryptedColumn
 from devportal.lib.mail import validate_mail_address
+from devportal.lib.task_queue import queue_task
 
 COLUMN = EncryptedColumn(Outbox, "body_encrypted")
 SUBJECT_LENGTH = 200
@@ -117,4 +118,4 @@ def _announce(pk: int) -> None:
     if settings.CELERY_TASK_ALWAYS_EAGER:
         delivery.send_inline(pk)
     else:
-        publisher().put(pk)
+        queue_task(send_mail, pk)

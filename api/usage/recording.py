@@ -2,24 +2,29 @@
 
 import logging
 import re
+import threading
+import time
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from multiprocessing.util import Finalize
 from typing import NamedTuple
 
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connections, transaction
 
 from api.models import LATENCY_EDGES_MS, ApiKey, UsageBatch
 from api.usage import store
 from api.usage.store import UsageCount, series
 from devportal.lib import clock, log_buffer
-from devportal.lib.ratelimit.counters import Finished, LocalCounters, counters
+from devportal.lib.ratelimit.counters import Finished, LocalCounters, RedisCounters, counters
 
-__all__ = ["CallLabels", "CallOwner", "flush_at_exit", "flush_usage", "record_call", "series"]
+__all__ = ["CallLabels", "CallOwner", "flush_at_exit", "flush_usage", "record_call", "send_when_idle", "series"]
 
 log = logging.getLogger(__name__)
 
 LAST_USED_INTERVAL = timedelta(hours=1)
+# How long a finished call waits in a process for a request to travel with, and how often a timer looks.
+IDLE_SECONDS = 5.0
+TICK_SECONDS = 2.0
 _SEPARATOR = "|"
 # A field as `record_call` formats it: project, key, client, endpoint, status, code, minute, latency class.
 _FIELD = re.compile(
@@ -65,8 +70,12 @@ def flush_usage() -> int:
     A batch is written once: its id is stored in the same transaction, so one that a crash left behind in Redis after
     it was written is only forgotten.
     """
+    return _write_batches(counters().drain())
+
+
+def _write_batches(batches: Iterable[tuple[LocalCounters | RedisCounters, str, Finished]]) -> int:
     written = 0
-    for holder, batch_id, finished in counters().drain():
+    for holder, batch_id, finished in batches:
         try:
             with transaction.atomic():
                 _, is_new = UsageBatch.objects.get_or_create(batch_id=batch_id)
@@ -113,6 +122,32 @@ def _note_keys_used(counts: Iterable[UsageCount]) -> None:
         (keys.filter(last_used_at=None) | keys.filter(last_used_at__lt=moment - LAST_USED_INTERVAL)).update(
             last_used_at=moment
         )
+
+
+def send_when_idle() -> None:
+    """Start a timer that sends what waits in this process, whether or not another request comes."""
+    if counters().shared is not None:
+        threading.Thread(target=_send_for_ever, daemon=True, name="usage").start()
+
+
+def _send_for_ever() -> None:
+    while True:
+        time.sleep(TICK_SECONDS)
+        try:
+            send_late()
+        except Exception:
+            log.exception("What this process counted could not be written; it is tried again.")
+
+
+def send_late() -> None:
+    """Send what has waited for IDLE_SECONDS to Redis; without it, write what this process counted by itself."""
+    here = counters()
+    here.send_waiting(IDLE_SECONDS)
+    if here.breaker.is_open and here.local.fields:
+        try:
+            _write_batches(here.drain_here())
+        finally:
+            connections.close_all()  # this thread's own; it needs none while Redis answers
 
 
 def flush_at_exit() -> None:

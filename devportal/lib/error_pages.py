@@ -8,7 +8,6 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.cache import add_never_cache_headers
-from redis.exceptions import RedisError
 
 from devportal.lib import clock, request_id
 from devportal.lib.cors import allow_any_origin
@@ -76,11 +75,11 @@ def too_many_requests(request: HttpRequest, wait: int = LONGEST_RETRY_AFTER) -> 
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500, or 503 "try again" where a database or counter store failed or was too busy.
+    """500, or 503 "try again" where the database failed or too much was to be done.
 
     Rendered without context processors, which may be what failed.
     """
-    if isinstance(sys.exc_info()[1], DatabaseError | RedisError | ServiceBusy):
+    if isinstance(sys.exc_info()[1], DatabaseError | ServiceBusy):
         return service_unavailable(request)
     context = {"request_id": request_id.current(), "request": request}
     response = HttpResponse(render_to_string("500.html", context), status=500)

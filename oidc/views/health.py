@@ -1,13 +1,11 @@
 """Health checks for load balancers: liveness and readiness."""
 
-from django.conf import settings
-from django.core.cache import cache
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from redis.exceptions import RedisError
 
+from devportal.lib.ratelimit.counters import counters
 from oidc.signing_keys import keyring
 
 
@@ -26,7 +24,7 @@ def ready(request: HttpRequest) -> HttpResponse:
     An unreachable counter store (Redis) is reported, but does not make the service unready.
     """
     missing = [name for name, is_there in (("database", _database), ("signing_key", _key)) if not is_there()]
-    degraded = ["counters"] if settings.REDIS_URL and not _counters() else []
+    degraded = [] if counters().answers() else ["counters"]
     status = "not ready" if missing else "degraded" if degraded else "ok"
     return JsonResponse({"status": status, "missing": missing + degraded}, status=503 if missing else 200)
 
@@ -44,13 +42,5 @@ def _key() -> bool:
     try:
         keyring.signing_key()
     except (keyring.NoSigningKey, DatabaseError):
-        return False
-    return True
-
-
-def _counters() -> bool:
-    try:
-        cache.get("health")
-    except RedisError:
         return False
     return True

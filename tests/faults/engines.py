@@ -141,6 +141,7 @@ class Redis(Engine):
         return redis_client.Redis(port=self.port, socket_timeout=5)
 
     def run(self) -> contextlib.AbstractContextManager[None]:
+        self.home.mkdir(exist_ok=True)  # its keeper may have removed it when it was stopped
         return redis.running(self.home, self.port)
 
     def start(self) -> None:

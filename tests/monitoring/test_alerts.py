@@ -67,8 +67,8 @@ CASES: dict[str, tuple[Series, Series]] = {
         },
     ),
     "OpenportRedisFailures": (
-        {f'openport_redis_failures_total{{{WEB},use="counters"}}': "0+30x90"},
-        {f'openport_redis_failures_total{{{WEB},use="counters"}}': "0x60 1x29"},
+        {f"openport_redis_failures_total{{{WEB}}}": "0+30x90"},
+        {f"openport_redis_failures_total{{{WEB}}}": "0x60 1x29"},
     ),
     "OpenportDatabaseConnections": (
         {f"openport_database_connections{{{WEB}}}": "90x90", f"openport_database_connections_max{{{WEB}}}": "100x90"},

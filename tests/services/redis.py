@@ -23,14 +23,24 @@ def start() -> Iterator[str]:
         yield f"redis://127.0.0.1:{port}/0"
 
 
-def running(home: Path, port: int) -> contextlib.AbstractContextManager[None]:
+def running(home: Path, port: int, *options: str, password: str = "") -> contextlib.AbstractContextManager[None]:
     """Run a server with nothing in it for the length of a block. Raises NotStartedError."""
     program = _program()
     assert program is not None, why_missing()
-    options = ["--bind", "127.0.0.1", "--port", str(port), "--dir", str(home)]
+    place = ["--bind", "127.0.0.1", "--port", str(port), "--dir", str(home)]
     unsaved = ["--save", "", "--appendonly", "no"]
+    client = redis.Redis(port=port, password=password or None)
+    return keeper.running([program, *place, *unsaved, *options], home, lambda: _answers(client))
+
+
+def running_sentinel(home: Path, port: int, config: str) -> contextlib.AbstractContextManager[None]:
+    """Run a sentinel with this configuration for the length of a block. Raises NotStartedError."""
+    program = _program()
+    assert program is not None, why_missing()
+    file = home / "sentinel.conf"
+    file.write_text(f"port {port}\nbind 127.0.0.1\ndir {home}\n{config}", encoding="utf-8")
     client = redis.Redis(port=port)
-    return keeper.running([program, *options, *unsaved], home, lambda: _answers(client))
+    return keeper.running([program, str(file), "--sentinel"], home, lambda: _answers(client))
 
 
 def _program() -> str | None:

@@ -1,11 +1,10 @@
 """Reads the metrics of what the database, Redis and the broker hold (docs/monitoring.md#metrics)."""
 
-import redis
 from django.conf import settings
 from django.db import connection
 
 from devportal.console.operations import figures, task_runs
-from devportal.lib import clock
+from devportal.lib import clock, redis_address
 from devportal.lib.bounded import bounded_statements
 from devportal.lib.ratelimit.counters import counters
 from devportal.lib.telemetry.state import Figure, StateReader
@@ -104,9 +103,7 @@ def read_redis() -> list[Figure]:
 
 def read_broker() -> list[Figure]:
     """Read how many tasks wait, by queue, where the broker is Redis."""
-    client = redis.Redis.from_url(
-        settings.CELERY_BROKER_URL, socket_timeout=REDIS_SECONDS, socket_connect_timeout=REDIS_SECONDS
-    )
+    client = redis_address.connect(settings.BROKER_URL or settings.REDIS_URL, REDIS_SECONDS, REDIS_SECONDS)
     try:
         text = "Tasks that wait for a worker"
         return [Figure("queue_length", text, client.llen(name), {"queue": name}) for name in _queues()]

@@ -13,26 +13,29 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from random import SystemRandom
+from typing import cast
 
 import redis
 from django.conf import settings
 
 from devportal.lib import clock
 from devportal.lib.credentials import random_text
-from devportal.lib.ratelimit.redis_counters import ENTRIES_A_BATCH, RedisCounters
+from devportal.lib.ratelimit.breaker import Breaker, process_breaker
+from devportal.lib.ratelimit.redis_counters import ENTRIES_A_BATCH, RedisCounters, counters_at
 from devportal.lib.ratelimit.windows import WINDOW_SECONDS, Batch, Finished, Limit, RateLimitResult, tightest_result
-from devportal.lib.telemetry import metrics
+from devportal.lib.redis_address import LOST
 
 __all__ = ["Counters", "Finished", "Limit", "LocalCounters", "RateLimitResult", "RedisCounters", "counters"]
 
 log = logging.getLogger(__name__)
 
-# Seconds for which a Redis that failed is not tried again, so that calls wait for it at most once in that time.
-REDIS_PAUSE_SECONDS = 1.0
 # Fields per request with which local counts are transferred once Redis is back.
 FIELDS_PER_TRIP = 200
 # Beyond so many entries of logs (the script says it too) another one is dropped.
 MOST_ENTRIES = 200_000
+# Beyond so many different counts of usage in a process, which neither Redis nor the database takes, others are dropped.
+MOST_COUNTS = 200_000
 
 
 class LocalCounters:
@@ -44,6 +47,7 @@ class LocalCounters:
         self._counts: dict[int, Counter[str]] = {}
         self._usage: Counter[str] = Counter()
         self._entries: deque[str] = deque()
+        self.dropped = 0  # calls and entries that found no room
 
     def take(self, limits: Sequence[Limit], finished: Finished) -> RateLimitResult:
         """Count a request under all its limits, unless one of them is used up; keep what was finished."""
@@ -66,8 +70,20 @@ class LocalCounters:
         return self._counts.setdefault(window, Counter())
 
     def _keep(self, finished: Finished) -> None:
-        self._usage.update(finished.counts)
-        self._entries.extend(islice(finished.entries, max(MOST_ENTRIES - len(self._entries), 0)))
+        if len(self._usage) + len(finished.counts) <= MOST_COUNTS:
+            self._usage.update(finished.counts)
+        else:
+            self._keep_known(finished)
+        room = max(MOST_ENTRIES - len(self._entries), 0)
+        self.dropped += max(len(finished.entries) - room, 0)
+        self._entries.extend(islice(finished.entries, room))
+
+    def _keep_known(self, finished: Finished) -> None:
+        for field, count in finished.counts.items():
+            if field in self._usage or len(self._usage) < MOST_COUNTS:
+                self._usage[field] += count
+            else:
+                self.dropped += count
 
     @property
     def fields(self) -> int:
@@ -101,46 +117,70 @@ class LocalCounters:
 class Counters:
     """Facade: counts in Redis, and falls back to this process while Redis is unavailable."""
 
-    def __init__(self, shared: RedisCounters | None) -> None:
+    def __init__(self, shared: RedisCounters | None, breaker: Breaker | None = None) -> None:
         self.shared = shared
         self.local = LocalCounters()
-        self.failures = 0  # how often Redis did not answer, for monitoring
-        self._not_before = 0.0
+        self.breaker = breaker or Breaker()
         self._lock = threading.Lock()
         self._finished: Counter[str] = Counter()
         self._entries: deque[str] = deque()
+        self._waits_since: float | None = None  # time.monotonic of the oldest of these two
         # Sent, and no answer heard: the shared counters may have them or not.
         self._doubtful: deque[Batch] = deque()
 
+    @property
+    def failures(self) -> int:
+        """How often Redis did not answer."""
+        return self.breaker.failures
+
     def finished(self, field: str) -> None:
-        """Add a finished call's usage or log entry; it is sent with the next request's round trip."""
+        """Add a finished call's usage; it is sent with the next request's round trip, or by `send_waiting`."""
         with self._lock:
             self._finished[field] += 1
+            self._waits_since = self._waits_since or time.monotonic()
 
     def logged(self, entry: str) -> None:
         """Note an entry of a log; it travels along too, or is dropped where too many wait."""
         with self._lock:
             if len(self._entries) < MOST_ENTRIES:
                 self._entries.append(entry)
+                self._waits_since = self._waits_since or time.monotonic()
 
     def _take_finished(self) -> Finished:
         with self._lock:
             counts, self._finished = self._finished, Counter()
             entries, self._entries = self._entries, deque()
+            self._waits_since = None
         return Finished(counts, entries)
 
     def take(self, limits: Sequence[Limit]) -> RateLimitResult:
         """Count a request under its limits and return the verdict. Never raises: without Redis it counts locally."""
-        if self.shared is not None and time.monotonic() >= self._not_before:
-            batch = self._next_batch()
-            try:
-                return self.shared.take(limits, batch.finished, batch.id)
-            except redis.RedisError as error:
-                self._take_back(batch, in_doubt=isinstance(error, redis.TimeoutError))
-                self._note_failure()
+        if self.shared is not None and self.breaker.may_ask():
+            verdict = self._send(self.shared.part_of(limits), limits)
+            if verdict is not None:
+                return verdict
         return self.local.take(limits, self._take_finished())
 
-    def _next_batch(self) -> Batch:
+    def _send(self, part: RedisCounters, limits: Sequence[Limit]) -> RateLimitResult | None:
+        """Send a batch, and count under limits if there are any; return None without them, or if Redis is lost."""
+        batch = self._next_batch(part)
+        verdict = None
+        try:
+            if batch.part is not part and batch.finished:  # its answer did not come from there, so it goes there again
+                cast(RedisCounters, batch.part).keep(batch)
+                batch = Batch("", Finished(), part)
+            if limits:
+                verdict = part.take(limits, batch.finished, batch.id)
+            else:
+                part.keep(batch)
+        except LOST as error:
+            self._take_back(batch, in_doubt=isinstance(error, redis.TimeoutError))
+            self.breaker.failed(error)
+        else:
+            self.breaker.answered()
+        return verdict
+
+    def _next_batch(self, part: RedisCounters) -> Batch:
         """Return the batch to send: one without a response before new ones."""
         with contextlib.suppress(IndexError):
             return self._doubtful.popleft()
@@ -148,7 +188,7 @@ class Counters:
         if self.local.fields:  # counted while the shared ones did not answer
             more = self.local.take_some(FIELDS_PER_TRIP)
             finished = Finished(Counter(finished.counts) + Counter(more.counts), [*finished.entries, *more.entries])
-        return Batch(random_text(16) if finished else "", finished)
+        return Batch(random_text(16) if finished else "", finished, part)
 
     def _take_back(self, batch: Batch, in_doubt: bool) -> None:
         if in_doubt and batch.finished:
@@ -156,24 +196,51 @@ class Counters:
         else:
             self.local.give_back(batch.finished)
 
+    def send_waiting(self, seconds: float) -> None:
+        """Send what has waited so long for a request to travel with; a timer calls this, for a process that idles."""
+        if self.shared is None:
+            return
+        part = self.shared.parts[0]
+        while self._is_waiting(seconds) and self.breaker.may_ask():
+            self._send(part, [])
+
+    def _is_waiting(self, seconds: float) -> bool:
+        since = self._waits_since
+        is_late = since is not None and time.monotonic() - since >= seconds
+        return is_late or bool(self._doubtful) or bool(self.local.fields)
+
+    def answers(self) -> bool:
+        """Tell whether the shared counters answer, all of them; true where there are none."""
+        if self.shared is None:
+            return True
+        if not self.breaker.may_ask():
+            return False
+        try:
+            for part in self.shared.parts:
+                part.ask()
+        except LOST as error:
+            self.breaker.failed(error)
+            return False
+        self.breaker.answered()
+        return True
+
     def _settle_doubtful(self) -> None:
         """Send batches without a response again; if Redis is unavailable, count them locally."""
         answers = self.shared is not None
         while self._doubtful:
             batch = self._doubtful.popleft()
             try:
-                if answers and self.shared is not None:
-                    self.shared.keep(batch)
+                if answers:
+                    cast(RedisCounters, batch.part).keep(batch)
                     continue
-            except redis.RedisError:
+            except LOST:
                 answers = False
             self.local.give_back(batch.finished)
 
-    def _note_failure(self) -> None:
-        self.failures += 1
-        metrics.redis_failed("counters")
-        self._not_before = time.monotonic() + REDIS_PAUSE_SECONDS
-        log.warning("The counter store does not answer (failure %d); this process counts by itself.", self.failures)
+    def drain_here(self) -> "Iterator[tuple[LocalCounters, str, Finished]]":
+        """Yield what this process counted by itself, as `drain` does; what is in doubt stays in doubt."""
+        if local := self.local.drain():
+            yield self.local, *local
 
     def drain(self) -> "Iterator[tuple[LocalCounters | RedisCounters, str, Finished]]":
         """Yield the batches that wait to be written, with the counters that hold them.
@@ -182,22 +249,27 @@ class Counters:
         """
         self._settle_doubtful()
         self.local.give_back(self._take_finished())
-        if local := self.local.drain():
-            yield self.local, *local
-        if self.shared is None:
-            return
-        try:
-            if counts := self.shared.drain():
-                yield self.shared, *counts
-            while entries := self.shared.drain_entries():
-                yield self.shared, *entries
-                if len(entries[1].entries) < ENTRIES_A_BATCH:
-                    return  # what has come meanwhile waits for the next time
-        except redis.RedisError:
-            self._note_failure()
+        yield from self.drain_here()
+        parts = self.shared.parts if self.shared is not None else ()
+        for part in SystemRandom().sample(parts, len(parts)):  # so that several that drain at once share the work
+            try:
+                yield from _drain_part(part)
+            except LOST as error:
+                self.breaker.failed(error)
+                return
+
+
+def _drain_part(part: RedisCounters) -> Iterator[tuple[RedisCounters, str, Finished]]:
+    if counts := part.drain():
+        yield part, *counts
+    while entries := part.drain_entries():
+        yield part, *entries
+        if len(entries[1].entries) < ENTRIES_A_BATCH:
+            return  # what has come meanwhile waits for the next time
 
 
 @functools.cache
 def counters() -> Counters:
     """Return this process's counters."""
-    return Counters(RedisCounters(settings.REDIS_URL) if settings.REDIS_URL else None)
+    shared = counters_at(settings.REDIS_URL) if settings.REDIS_URL else None
+    return Counters(shared, process_breaker())

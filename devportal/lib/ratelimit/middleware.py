@@ -43,8 +43,7 @@ class RateLimitMiddleware:
 
 
 def _count_by_person(name: str, person: int) -> None:
-    # For signed-in people: fail open if the store is unavailable.
     if name in settings.FORMS_BY_PERSON:
-        hit(Rate(f"form {name}", settings.FORMS_PER_PERSON_PER_MINUTE, MINUTE, fail_open=True), "person", person)
+        hit(Rate(f"form {name}", settings.FORMS_PER_PERSON_PER_MINUTE, MINUTE), "person", person)
     if name in settings.FORMS_THAT_MAIL:
-        hit(Rate(f"mail {name}", settings.MAILING_FORMS_PER_PERSON_PER_DAY, DAY, fail_open=True), "person", person)
+        hit(Rate(f"mail {name}", settings.MAILING_FORMS_PER_PERSON_PER_DAY, DAY), "person", person)

@@ -1,19 +1,23 @@
 """Counters in Redis, shared by all workers: one Lua script per request, by Redis's clock."""
 
 import hashlib
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
 import redis
+from django.conf import settings
 
 from devportal.lib.credentials import random_text
 from devportal.lib.ratelimit.windows import Batch, Finished, Limit, RateLimitResult, tightest_result
+from devportal.lib.redis_address import connect, is_cluster
 
-REDIS_TIMEOUT_SECONDS = 0.05
-# Seconds; longer for draining, since a batch may be large.
+# Seconds; longer than REDIS_TIMEOUT_SECONDS for draining, since a batch may be large.
 DRAIN_TIMEOUT_SECONDS = 5.0
 # How many entries of logs are written in one transaction.
 ENTRIES_A_BATCH = 2000
+# Into how many parts the counters of a Redis Cluster are divided: it can have so many nodes that share the work.
+CLUSTER_PARTS = 16
 _USAGE = "usage"
 _BATCHES = "batches"  # the ids of those that are not settled yet
 _ENTRIES = "entries"  # of logs, the oldest first
@@ -83,27 +87,37 @@ local id, count = string.match(taken, '^(%S+) (%d+)$')
 return {id, redis.call('LRANGE', KEYS[1], 0, count - 1)}
 """
 
-# KEYS: as above. ARGV: the id of a batch that is written; another than the taken one has been settled before.
-_SETTLE_ENTRIES = """
-local id, count = string.match(redis.call('GET', KEYS[2]) or '', '^(%S+) (%d+)$')
+# KEYS: a batch of counts, the list of batches, the entries, and which are taken. ARGV: the id of a batch that is
+# written, of counts or of entries; another than the taken one has been settled before.
+_SETTLE = """
+redis.call('DEL', KEYS[1])
+redis.call('LREM', KEYS[2], 0, ARGV[1])
+local id, count = string.match(redis.call('GET', KEYS[4]) or '', '^(%S+) (%d+)$')
 if id == ARGV[1] then
-  redis.call('LTRIM', KEYS[1], count, -1)
-  redis.call('DEL', KEYS[2])
+  redis.call('LTRIM', KEYS[3], count, -1)
+  redis.call('DEL', KEYS[4])
 end
 """
 
 
 class RedisCounters:
-    """Counters that all workers share."""
+    """Counters that all workers share. Of a cluster: one part of them, whose keys begin with its hash tag."""
 
-    def __init__(self, url: str) -> None:
-        self._client = self._connect(url, REDIS_TIMEOUT_SECONDS)
-        self._patient = self._connect(url, DRAIN_TIMEOUT_SECONDS)
+    def __init__(self, url: str, prefix: str = "", clients: tuple[Any, Any] | None = None) -> None:
+        seconds: float = settings.REDIS_TIMEOUT_SECONDS
+        patient = max(DRAIN_TIMEOUT_SECONDS, seconds)
+        self._client, self._patient = clients or (connect(url, seconds, seconds), connect(url, patient, seconds))
+        self._prefix = prefix
         self._sha = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()  # the name Redis gives it
 
-    @staticmethod
-    def _connect(url: str, seconds: float) -> Any:
-        return redis.Redis.from_url(url, socket_timeout=seconds, socket_connect_timeout=REDIS_TIMEOUT_SECONDS)
+    @property
+    def parts(self) -> "Sequence[RedisCounters]":
+        """The counters that are drained one by one."""
+        return (self,)
+
+    def part_of(self, limits: Sequence[Limit]) -> "RedisCounters":
+        """Return the counters that these limits are counted with, all of them in one trip."""
+        return self
 
     def take(self, limits: Sequence[Limit], finished: Finished, batch_id: str = "") -> RateLimitResult:
         """Count a request under all its limits, unless one of them is used up; keep what was finished.
@@ -117,28 +131,37 @@ class RedisCounters:
         """Add the finished usage of a batch, unless it was added before."""
         self._run([], batch)
 
+    def ask(self) -> None:
+        """Ask whether Redis answers."""
+        self._run([], Batch("", Finished()))
+
     def _run(self, limits: Sequence[Limit], batch: Batch) -> Any:
         finished = batch.finished
         pairs = [part for field, count in finished.counts.items() for part in (field, count)]
         names = [*(f"limit:{limit.key}" for limit in limits), _USAGE, _ENTRIES]
         if finished:
             names.append(f"parcel:{batch.id}")
+        if self._prefix:
+            names = [self._prefix + name for name in names]
         given = [len(limits), *(limit.most for limit in limits), len(finished.counts), *pairs, *finished.entries]
         try:
             return self._client.execute_command("EVALSHA", self._sha, len(names), *names, *given)
         except redis.exceptions.NoScriptError:  # a Redis that was restarted or flushed
             return self._client.execute_command("EVAL", _SCRIPT, len(names), *names, *given)
 
+    def _names(self, *names: str) -> list[str]:
+        return [self._prefix + name for name in names]
+
     def drain(self) -> tuple[str, Finished] | None:
         """Return a batch of counts: one that was left behind by a crash, or what has come since.
 
         With it come the entries that an older version put among them.
         """
-        found = self._patient.eval(_NEXT_BATCH, 2, _USAGE, _BATCHES, random_text(22))
+        found = self._patient.eval(_NEXT_BATCH, 2, *self._names(_USAGE, _BATCHES), random_text(22))
         if found is None:
             return None
         batch_id: str = found.decode()
-        held = self._patient.hgetall(self._name(batch_id))
+        held = self._patient.hgetall(*self._names(f"{_USAGE}:batch:{batch_id}"))
         fields = {field.decode("utf-8", "replace"): int(count) for field, count in held.items()}
         counts = {field: count for field, count in fields.items() if not field.startswith(_ENTRY_FIELD)}
         entries = [field for field, times in fields.items() if field not in counts for _ in range(times)]
@@ -146,7 +169,8 @@ class RedisCounters:
 
     def drain_entries(self) -> tuple[str, Finished] | None:
         """Return a batch of the oldest entries; settle it before the next one is asked for."""
-        found = self._patient.eval(_NEXT_ENTRIES, 2, _ENTRIES, _TAKEN, random_text(22), ENTRIES_A_BATCH)
+        names = self._names(_ENTRIES, _TAKEN)
+        found = self._patient.eval(_NEXT_ENTRIES, 2, *names, random_text(22), ENTRIES_A_BATCH)
         if found is None:
             return None
         batch_id, entries = found
@@ -154,16 +178,34 @@ class RedisCounters:
 
     def entries_waiting(self) -> int:
         """Return how many entries of logs wait to be written."""
-        return int(self._patient.llen(_ENTRIES))
+        return sum(int(part._patient.llen(*part._names(_ENTRIES))) for part in self.parts)
 
     def settle(self, batch_id: str) -> None:
         """Forget a batch that is written, of counts or of entries."""
-        with self._patient.pipeline(transaction=True) as pipeline:
-            pipeline.delete(self._name(batch_id))
-            pipeline.lrem(_BATCHES, 0, batch_id)
-            pipeline.eval(_SETTLE_ENTRIES, 2, _ENTRIES, _TAKEN, batch_id)
-            pipeline.execute()
+        names = self._names(f"{_USAGE}:batch:{batch_id}", _BATCHES, _ENTRIES, _TAKEN)
+        self._patient.eval(_SETTLE, len(names), *names, batch_id)
 
-    @staticmethod
-    def _name(batch_id: str) -> str:
-        return f"{_USAGE}:batch:{batch_id}"
+
+class ClusterCounters(RedisCounters):
+    """Counters on a Redis Cluster, divided into parts: all keys of a part have one hash tag, and so are on one node.
+
+    The first limit of a request says which part counts it; its other limits have to come with that one always. So a
+    request is one round trip here too, and the nodes share the work.
+    """
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        clients = (self._client, self._patient)
+        self._parts = [RedisCounters(url, f"{{{number}}}:", clients) for number in range(CLUSTER_PARTS)]
+
+    @property
+    def parts(self) -> Sequence[RedisCounters]:
+        return self._parts
+
+    def part_of(self, limits: Sequence[Limit]) -> RedisCounters:
+        return self._parts[zlib.crc32(limits[0].key.encode("utf-8", "replace")) % CLUSTER_PARTS]
+
+
+def counters_at(url: str) -> RedisCounters:
+    """Return the counters at REDIS_URL. Raises ValueError for an address that is none."""
+    return ClusterCounters(url) if is_cluster(url) else RedisCounters(url)

@@ -1,28 +1,22 @@
 """Counting under a key in fixed windows of any length, with django-ratelimit."""
 
-import logging
 from dataclasses import dataclass
 
 from django_ratelimit.core import get_usage
-from redis.exceptions import RedisError
 
 from devportal.lib.telemetry import metrics
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Rate:
     """At most `most` in `seconds` for each key within `group`.
 
-    While the store does not answer, `hit` raises RedisError, which is a page that asks to try again (503); with
-    `fail_open` it lets pass.
+    While Redis does not answer, each process counts by itself (`FailoverCache`).
     """
 
     group: str
     most: int
     seconds: int
-    fail_open: bool = False
 
 
 class RateLimited(Exception):
@@ -34,17 +28,10 @@ class RateLimited(Exception):
 
 
 def hit(rate: Rate, *key: object) -> None:
-    """Count under `key`. Raises RateLimited beyond `rate`; RedisError if the store is unavailable (see Rate)."""
-    try:
-        count, wait = _count(rate.group, rate, key, increment=True)
-        if count > rate.most:
-            count -= _count(_taken_back(rate), rate, key, increment=False)[0]
-    except RedisError:
-        metrics.redis_failed("limits")
-        if not rate.fail_open:
-            raise
-        log.warning("The limit of %r is not counted: its store does not answer.", rate.group)
-        return
+    """Count under `key`. Raises RateLimited beyond `rate`."""
+    count, wait = _count(rate.group, rate, key, increment=True)
+    if count > rate.most:
+        count -= _count(_taken_back(rate), rate, key, increment=False)[0]
     if count > rate.most:
         metrics.limit_met(rate.group)
         raise RateLimited(wait)

@@ -39,6 +39,7 @@ class Batch(NamedTuple):
 
     id: str
     finished: Finished
+    part: object = None  # of the counters, that it was sent to
 
 
 def tightest_result(allowed: bool, left: int, limits: Sequence[Limit], counts: Sequence[int]) -> RateLimitResult:

@@ -22,7 +22,7 @@ COUNTERS: dict[str, tuple[tuple[str, ...], str]] = {
     "family_revocations": (("why",), "Token families that were ended one by one"),
     "sign_ins": (("outcome",), "Sign-ins of people"),
     "app_sign_ins": (("endpoint", "outcome"), "Steps of sign-ins to apps"),
-    "redis_failures": (("use",), "Redis commands that failed or took too long"),
+    "redis_failures": ((), "Redis commands that failed or took too long"),
     "mails": (("outcome",), "Attempts to send a mail"),
     "task_runs": (("task", "outcome"), "Finished runs of Celery tasks"),
     "tasks_sent": (("task",), "Tasks that were put into a queue"),
@@ -33,7 +33,7 @@ BEGUN = (
     *(("tokens_issued", grant) for grant in ("authorization_code", "refresh_token")),
     *(("family_revocations", why) for why in ("refresh_token_reused", "code_replayed")),
     *(("sign_ins", outcome) for outcome in ("succeeded", "wrong_password", "wrong_code")),
-    *(("redis_failures", use) for use in ("counters", "limits")),
+    ("redis_failures",),
     *(("mails", outcome) for outcome in ("sent", "refused", "unreachable", "broken")),
 )
 GAUGES: dict[str, str] = {
@@ -193,10 +193,10 @@ def app_signed_in(endpoint: str, outcome: str) -> None:
         _recorder.count("app_sign_ins", endpoint, outcome)
 
 
-def redis_failed(use: str) -> None:
+def redis_failed() -> None:
     """Count a Redis command that failed or took too long."""
     if _recorder is not None:
-        _recorder.count("redis_failures", use)
+        _recorder.count("redis_failures")
 
 
 def mail_tried(outcome: str) -> None:

@@ -133,28 +133,6 @@ def test_looking_for_what_has_expired_is_rare(monkeypatch: pytest.MonkeyPatch) -
     assert 1 <= len(looks) <= 6
 
 
-# --- A lost Redis ---
-
-
-@pytest.fixture
-def lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lost(*args: Any, **kwargs: Any) -> None:
-        raise redis.ConnectionError
-
-    for name in ("get", "set", "add", "incr", "delete"):
-        monkeypatch.setattr(cache, name, lost)
-
-
-def test_a_lost_store_closes_what_is_guessed(lost: None) -> None:
-    with pytest.raises(redis.RedisError):
-        hit(THREE, "a")
-
-
-def test_a_lost_store_stops_nobodys_work(lost: None, caplog: pytest.LogCaptureFixture) -> None:
-    assert hits(Rate("tests", 3, 300, fail_open=True), "a", times=5) == 5
-    assert "not counted" in caplog.text
-
-
 def test_an_entry_that_vanishes_counts_as_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(*args: Any) -> int:
         raise ValueError

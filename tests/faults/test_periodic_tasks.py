@@ -1,0 +1,118 @@
+"""Periodic tasks run late, twice at once and in vain: nothing is done twice, and no heap of them is left."""
+
+import re
+import threading
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.sessions.models import Session
+from django.core import mail
+from django.db import connections
+from django.utils.module_loading import import_string
+
+from accounts.mail import outbox
+from accounts.models import Outbox
+from api.models import RequestLog, UsageBucket, UsageTotal
+from api.usage import recording
+from api.usage.recording import CallLabels
+from devportal.celery import app as celery
+from devportal.console.models import IdempotencyToken, SignInEvent
+from devportal.lib import clock
+from oidc.models import AccessToken, Project, SigningKey, TokenFamily
+from tests.factories import make_access_token, make_account, make_client, make_project
+
+SCHEDULE: dict[str, dict[str, Any]] = settings.CELERY_BEAT_SCHEDULE
+LONG_AGO = timedelta(days=400)
+
+
+@pytest.mark.parametrize("name", SCHEDULE)
+def test_a_task_that_nobody_takes_is_dropped_before_the_next(name: str) -> None:
+    entry = SCHEDULE[name]
+    assert 0 < entry["options"]["expires"] < entry["schedule"]
+
+
+def test_no_task_runs_for_ever() -> None:
+    assert celery.conf.task_soft_time_limit < celery.conf.task_time_limit <= 600
+
+
+def test_the_page_for_operators_names_each_task() -> None:
+    page = (settings.PROJECT_DIR / "docs" / "operations.md").read_text(encoding="utf-8")
+    table = page.partition("## Periodic tasks")[2].partition("\n## ")[0]
+    named = dict(re.findall(r"^\| `([\w.]+)` \| ([\w ]+) \|", table, re.MULTILINE))
+    units = {"second": 1, "minute": 60, "hour": 3600}
+
+    def seconds(text: str) -> float:
+        number, _, unit = text.rpartition(" ")
+        return int(number or 1) * units[unit.removesuffix("s")]
+
+    assert {task: seconds(text) for task, text in named.items()} == {
+        entry["task"]: entry["schedule"] for entry in SCHEDULE.values()
+    }
+
+
+# --- Two at once: two beats, or a run that takes longer than its period ---
+
+
+def make_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave something for each task to do."""
+    old = clock.now() - LONG_AGO
+    person = make_account()
+    client = make_client()
+    for _ in range(50):
+        make_access_token(client, person)
+    AccessToken.objects.update(expires=old)
+    TokenFamily.objects.update(created_at=old)
+    SigningKey.objects.update(activated_at=old)
+    gone = make_project(person, name="Gone")
+    Project.objects.filter(pk=gone.pk).update(deleted_at=old)
+    monkeypatch.setattr(outbox, "queue_task", lambda *args: None)  # left to the periodic task
+    for number in range(5):
+        outbox.queue_mail(f"p{number}@example.com", "desk_comment", {})
+    for number in range(20):
+        Session.objects.create(session_key=f"{number:032}", session_data="", expire_date=old)
+        IdempotencyToken.objects.create(token=f"{number:022}", account=person, at=old)
+        RequestLog.objects.create(project=client.project, at=old, path="/v1/me", status=200, milliseconds=1)
+    for _ in range(30):
+        recording.record_call(CallLabels(client.project_id, "", client.client_id, "/v1/me", 200, ""), 0.01)
+
+
+def run_twice_at_once(task: str) -> list[BaseException]:
+    """Run a task in two threads at once, and return what they raised."""
+    together, failed = threading.Barrier(2), []
+
+    def run() -> None:
+        together.wait()
+        try:
+            import_string(task)()
+        except BaseException as error:  # noqa: BLE001  (told to whoever asks)
+            failed.append(error)
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return failed
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_each_task_may_run_twice_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_work(monkeypatch)
+    assert {name: run_twice_at_once(entry["task"]) for name, entry in SCHEDULE.items()} == {
+        name: [] for name in SCHEDULE
+    }
+    assert sorted(to for message in mail.outbox for to in message.to) == [f"p{n}@example.com" for n in range(5)]
+    assert not Outbox.objects.filter(sent_at=None).exists()
+    states = Counter(SigningKey.objects.values_list("state", flat=True))
+    assert states == {SigningKey.State.ACTIVE: 1, SigningKey.State.NEXT: 1}
+    assert sum(UsageBucket.objects.values_list("count", flat=True)) == 30
+    assert sum(UsageTotal.objects.values_list("count", flat=True)) == 30
+    assert not Project.objects.filter(name="Gone").exists()
+    for model in (AccessToken, TokenFamily, Session, IdempotencyToken, RequestLog, SignInEvent):
+        assert not model._default_manager.exists(), model
