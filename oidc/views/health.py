@@ -1,5 +1,6 @@
 """Health checks for load balancers: liveness and readiness."""
 
+from django.conf import settings
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache

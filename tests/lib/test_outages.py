@@ -75,11 +75,14 @@ def test_a_lost_redis_is_a_line_a_request(written: io.StringIO, monkeypatch: pyt
         def take(self, *args: Any) -> Any:
             raise RedisLost("away")
 
+        def part_of(self, limits: Any) -> Any:
+            return self
+
     counters = Counters(Gone())  # type: ignore[arg-type]
     for number in range(REQUESTS):
         request_id.set_current(f"request-{number}")
         for _ in range(3):
-            counters._not_before = 0.0
+            counters.breaker._asked_again_at = None
             counters.take([Limit("key", 1000)])
     request_id.set_current(request_id.NONE)
     assert counts(written) == (REQUESTS, 0)
