@@ -334,7 +334,7 @@ CELERY_BROKER_URL: str = _BROKER.url or "memory://localhost/"
 # A request that queues a task waits at most this long for a broker that is gone (default: for ever).
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 1.0, "socket_timeout": 3.0, "max_retries": 0,
-    # After this time a task whose worker was killed comes to another one: longer than one that acknowledges late may run.
+    # After this time a task whose worker was killed comes to another: longer than those that acknowledge late may run.
     "visibility_timeout": 600.0,
     **_BROKER.transport_options,
 }  # fmt: skip
