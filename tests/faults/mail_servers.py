@@ -114,7 +114,7 @@ class _Handler:
         envelope.rcpt_tos.append(address)
         return "250 OK"
 
-    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802  # the same
         if self._how == "hangs after DATA":
             await asyncio.sleep(600)
         message = email.message_from_bytes(envelope.content, policy=email.policy.default)

@@ -13,6 +13,8 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.test import RequestFactory
 
+from devportal.lib import request_id
+
 SECRET = f"{settings.CLIENT_SECRET_PREFIX}plantedplanted"
 
 
@@ -25,6 +27,7 @@ def lines() -> Iterator[io.StringIO]:
     described["loggers"] = {"tests.json": {"handlers": ["stderr"], "level": "DEBUG", "propagate": False}}
     described.pop("root")
     logging.config.dictConfig(described)
+    request_id.set_current(request_id.NONE)
     yield stream
     logging.getLogger("tests.json").handlers.clear()
 

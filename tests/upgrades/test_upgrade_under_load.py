@@ -101,7 +101,7 @@ def test_an_upgrade_under_load_loses_nothing_and_keeps_nobody_waiting(before: Se
             said, _ = migrating.communicate(timeout=120)
             took = time.monotonic() - begun
             time.sleep(1)
-        print(f"migrate: {took:.1f} s, slowest {load.slowest:.3f} s of {load.requests} (before: {calm:.3f} s)")  # noqa: T201
+        print(f"migrate: {took:.1f} s, slowest {load.slowest:.3f} s of {load.requests} (before: {calm:.3f} s)")  # noqa: T201  # the figure
         assert migrating.returncode == 0, said.decode()
         assert b"Applying" in said
         assert not load.faults

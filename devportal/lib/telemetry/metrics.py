@@ -75,7 +75,8 @@ class Recorder:
 
     def _begin(self, name_and_labels: tuple[str, ...]) -> Any:
         name, *labels = name_and_labels
-        child = self._counted[name_and_labels] = self._counters[name].labels(*labels)
+        counter = self._counters[name]
+        child = self._counted[name_and_labels] = counter.labels(*labels) if labels else counter
         return child
 
     def count(self, *name_and_labels: str) -> None:

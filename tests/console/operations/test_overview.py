@@ -56,6 +56,7 @@ def test_it_takes_a_bounded_number_of_statements(superuser: Account, world: Worl
 
 
 def test_what_is_well_is_said(superuser: Account) -> None:
+    TaskRun.objects.update(watched_since=clock.now())
     found = cards_of(superuser)
     assert {title: found[title].state for title in ("Outbox", "Signing key", "Periodic tasks")} == {
         "Outbox": "good", "Signing key": "good", "Periodic tasks": "good",
@@ -70,6 +71,7 @@ def test_what_asks_for_attention_is_said(superuser: Account, world: World) -> No
     mail(given_up_at=clock.now())
     mail(sent_at=clock.now(), created_at=long_ago)
     SigningKey.objects.update(activated_at=long_ago)
+    TaskRun.objects.update(watched_since=clock.now())
     TaskRun.objects.filter(task="oidc.tasks.rotate_keys").update(watched_since=long_ago)
     AppReview.objects.update(submitted_at=long_ago)
     for number in range(80):

@@ -1,5 +1,6 @@
 """Several processes add up at one address; what a process was busy with ends with it, what it counted does not."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -65,8 +66,9 @@ def parent() -> Iterator[tuple["subprocess.Popen[str]", Path, Callable[[], str]]
 def eventually(condition: Callable[[], bool]) -> bool:
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
-        if condition():
-            return True
+        with contextlib.suppress(httpx.TransportError):
+            if condition():
+                return True
         time.sleep(0.05)
     return False
 

@@ -19,14 +19,4 @@ class Migration(migrations.Migration):
                 name="outbox_given_up",
             ),
         ),
-        AddIndexConcurrently(
-            model_name="outbox",
-            index=models.Index(
-                condition=models.Q(
-                    ("expires_at__isnull", False), ("given_up_at__isnull", True), ("sent_at__isnull", True)
-                ),
-                fields=["expires_at"],
-                name="outbox_expiring",
-            ),
-        ),
     ]
