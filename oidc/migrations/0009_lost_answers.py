@@ -1,4 +1,4 @@
-"""What tells an answer that nobody heard: nullable columns, which processes of the version before leave alone."""
+"""Whether an access token was used: a nullable column, which processes of the version before leave alone."""
 
 from django.db import migrations, models
 
@@ -8,10 +8,4 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AddField("accesstoken", "used", models.BooleanField(editable=False, null=True)),
-        migrations.AddField(
-            "refreshtoken", "next_access_checksum", models.CharField(editable=False, max_length=64, null=True)
-        ),
-        migrations.AddField(
-            "refreshtoken", "next_checksum", models.CharField(editable=False, max_length=64, null=True)
-        ),
     ]

@@ -138,7 +138,6 @@ def test_at_its_connection_limit(harmed: Rig, under_load: Load) -> None:
     finally:
         harmed.postgres.execute("ALTER ROLE portal CONNECTION LIMIT -1")
     assert _failed(under_load, began)
-    assert "200" in under_load.ledger.outcomes(since=began + 2)  # the connections that there are still serve
     assert harmed.service.worker_processes() == before
 
 

@@ -26,6 +26,9 @@ IN_BATCHES = ("backfill(", "delete_in_batches(", "partition_by_day(")
 def refusals(migration: migrations.Migration, before: Any, created: frozenset[str]) -> Iterator[str]:
     """Say what of a migration would keep others waiting, or break the state before; `created`: models that are new."""
     contract = getattr(migration, "contract", "")
+    changed = {str(getattr(operation, "model_name", "")).lower() for operation in flattened(migration.operations)}
+    if len(changed - created - {""}) > 1:
+        yield f"it locks several tables, {sorted(changed - created)}: each is changed in a migration of its own"
     for operation in flattened(migration.operations):
         model = str(getattr(operation, "model_name", "")).lower()
         if isinstance(operation, CONTRACTING) and not contract:
@@ -144,6 +147,13 @@ def test_what_would_not_is_refused(operation: Operation) -> None:
 )
 def test_what_would_is_not(operation: Operation) -> None:
     assert not list(refusals(made_of(operation), before(), frozenset({"thing"})))
+
+
+def test_a_migration_of_two_tables_is_refused() -> None:
+    """A request that wants the two in the other order would end as a deadlock."""
+    migration = made_of(migrations.AddField("accesstoken", "note", models.TextField(null=True)))
+    migration.operations.append(migrations.AddField("refreshtoken", "note", models.TextField(null=True)))
+    assert list(refusals(migration, before(), frozenset()))
 
 
 def test_a_contracting_migration_says_so() -> None:
