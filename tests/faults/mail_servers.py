@@ -109,7 +109,8 @@ class _Handler:
         self, server: Any, session: Any, envelope: Any, address: str, options: list[str]
     ) -> str:
         self._server.asked += 1
-        if self._how == "refuses":
+        # Only whom the fault is named for: mails of others, which are tried again meanwhile, would be given up too.
+        if self._how == "refuses" and address.startswith("refuses@"):
             return "550 5.1.1 no such mailbox"
         envelope.rcpt_tos.append(address)
         return "250 OK"

@@ -102,6 +102,15 @@ def pytest_report_header() -> str:
     return f"database: {'PostgreSQL' if on_postgres() else 'SQLite'}"
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests that use the database: the others say the same on every engine."""
+    for item in items:
+        fixtures: list[str] = getattr(item, "fixturenames", [])
+        if item.get_closest_marker("django_db") or not {"db", "transactional_db"}.isdisjoint(fixtures):
+            item.add_marker("database")
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skips a test whose service is missing, or fails it in CI."""
     if os.environ.get("TEST_ENGINE") == "postgres" and not on_postgres():
