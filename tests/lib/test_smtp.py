@@ -23,7 +23,7 @@ def send(server: MailServer, **options: Any) -> int:
     backend = get_connection("devportal.lib.smtp.BoundedEmailBackend", host="127.0.0.1", port=server.port, **options)
     backend.open()
     try:
-        return int(backend.send_messages([EmailMessage("Subject", "Text", to=["ada@example.com"])]))
+        return int(backend.send_messages([EmailMessage("Subject", "Text", to=["refuses@example.com"])]))
     finally:
         backend.close()
 
@@ -31,7 +31,7 @@ def send(server: MailServer, **options: Any) -> int:
 def test_a_mail_is_taken(server: MailServer) -> None:
     with server.behaving("well"):
         assert send(server) == 1
-    (message,) = server.to("ada@example.com")
+    (message,) = server.to("refuses@example.com")
     assert message["Subject"] == "Subject"
 
 
