@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from itertools import islice
 from typing import Any
 from urllib.parse import urlencode, urljoin, urlsplit
 
@@ -137,11 +138,14 @@ def forms_on(browser: Browser, url: str, under: str) -> list[Form]:
 
 
 def send_all(browser: Browser, forms: list[Form]) -> list[tuple[str, str, int, Any]]:
-    """Send every form with every value, each undone afterwards; return what was answered with more than 499."""
+    """Send every form with every other value, alternating from form to form, each undone afterwards.
+
+    Return what was answered with more than 499.
+    """
     browser.raise_request_exception = False
     wrong = []
-    for form in forms:
-        for kind, body in form.bodies():
+    for number, form in enumerate(forms):
+        for kind, body in islice(form.bodies(), number % 2, None, 2):
             with transaction.atomic():
                 response = browser.post(urlsplit(form.action).path, body, content_type=URLENCODED)
                 transaction.set_rollback(True)

@@ -138,9 +138,12 @@ def test_no_body_breaks_a_form(name: str, place: Place) -> None:
 
 @pytest.mark.parametrize("name", SENT)
 def test_no_field_breaks_a_form(name: str, place: Place) -> None:
-    """Every field of every form takes the value; a page that comes back with it has stored nothing."""
+    """Every field of every form takes the value; a page that comes back with it has stored nothing.
+
+    The ways of sending it take turns, from value to value.
+    """
     wrong = []
-    for kind, value in BODIES.items():
+    for number, (kind, value) in enumerate(BODIES.items()):
         token = idempotency.new_token()
         fields = [field for field in FIELDS if field != "once"]
         bodies = [
@@ -150,7 +153,7 @@ def test_no_field_breaks_a_form(name: str, place: Place) -> None:
         ]
         if name == "review":
             bodies = [f"step={step}&" + body.replace("step=", "stop=") for body in bodies[:2] for step in STEPS]
-        for body in bodies:
+        for body in bodies[number % 3 :: 3]:
             response, changed = ask(place.browser, "post", place.url(name), body[:2_600_000], content_type=FORM)
             # What this one needs is its token alone; the answer shows the secret.
             refused = response.status_code != 302 and name != "client_secret_new"

@@ -183,7 +183,7 @@ class Service:
 @contextlib.contextmanager
 def fresh(**settings: str) -> Iterator[Service]:
     """Yield a service that was never started, on the suite's engine; nothing of it stays."""
-    with keeper.folder() as home, _database() as database:
+    with keeper.folder() as home, own_database() as database:
         service = Service(home, database | settings)
         try:
             yield service
@@ -210,7 +210,7 @@ def live_service() -> Iterator[Service]:
 
 
 @contextlib.contextmanager
-def _database() -> Iterator[dict[str, str]]:
+def own_database() -> Iterator[dict[str, str]]:
     """Yield the setting for a fresh database on the tests' PostgreSQL; none on SQLite, whose file is at home."""
     server = os.environ.get("DATABASE_URL")
     if server is None:

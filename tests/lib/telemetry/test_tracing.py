@@ -23,7 +23,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from devportal.lib.telemetry.spans import TrustingPropagator, safe_attributes
 from tests.services import keeper
-from tests.services.service import ROOT
+from tests.services.service import ROOT, own_database
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -115,8 +115,8 @@ def test_a_planted_secret_is_in_no_span(collector: Collector, redis_url: str, co
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
     secret = "Xplantedsecretplantedsecretplanted7"
-    with keeper.folder() as home:
-        given = {
+    with keeper.folder() as home, own_database() as database:
+        given = database | {
             "DATA_DIR": str(home),
             "DJANGO_SETTINGS_MODULE": "devportal.settings",
             "REDIS_URL": redis_url,
@@ -128,7 +128,7 @@ def test_a_planted_secret_is_in_no_span(collector: Collector, redis_url: str, co
             "OTEL_INSTRUMENTATION_HTTP_CAPTURE_HEADERS_SERVER_REQUEST": ".*",
             "OTEL_PYTHON_DJANGO_TRACED_REQUEST_ATTRS": "path_info,COOKIES,META",
         }
-        kept = {name: os.environ[name] for name in ("PATH", "DATABASE_URL") if name in os.environ}
+        kept = {"PATH": os.environ["PATH"]}
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM], cwd=ROOT, env=kept | given, capture_output=True, text=True, check=False
         )
