@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 MOST_SECONDS = 2  # for every request
 # The periodic task runs every ten seconds, a code is tried every fifteen, and a worker that waits for an answer when
-# the server ends has its next task after that; one that was killed or cut off by its time limit has claimed its mail for
+# the server ends has its next task after that; one that was killed or cut off by its time limit keeps its mail for
 # two minutes.
 BACK_SECONDS = 150
 

@@ -151,8 +151,10 @@ def test_what_would_is_not(operation: Operation) -> None:
 
 def test_a_migration_of_two_tables_is_refused() -> None:
     """A request that wants the two in the other order would end as a deadlock."""
-    migration = made_of(migrations.AddField("accesstoken", "note", models.TextField(null=True)))
-    migration.operations.append(migrations.AddField("refreshtoken", "note", models.TextField(null=True)))
+    migration = made_of(
+        migrations.AddField("accesstoken", "note", models.TextField(null=True)),
+        migrations.AddField("refreshtoken", "note", models.TextField(null=True)),
+    )
     assert list(refusals(migration, before(), frozenset()))
 
 
@@ -162,9 +164,9 @@ def test_a_contracting_migration_says_so() -> None:
     assert not list(refusals(migration, before(), frozenset()))
 
 
-def made_of(operation: Operation) -> migrations.Migration:
+def made_of(*operations: Operation) -> migrations.Migration:
     made: Any = migrations.Migration("9999_made_here", "oidc")
-    made.operations = [operation]
+    made.operations = list(operations)
     return made  # type: ignore[no-any-return]
 
 
