@@ -166,10 +166,10 @@ def _drop(daily: DailyTable, part: str) -> int:
 
 
 def _number_of_rows(cursor: Any, part: str) -> int:
-    """Return how many rows a partition has, as the planner knows; counted only where it was never analyzed."""
+    """Return how many rows a partition has, as the planner knows; counted where it knows of none."""
     cursor.execute("SELECT reltuples::bigint FROM pg_class WHERE oid = to_regclass(%s)", [part])
     found = cursor.fetchone()
-    if found and found[0] < 0:
+    if found and found[0] <= 0:
         cursor.execute(f"SELECT count(*) FROM {part}")  # noqa: S608  (names are our own)
         found = cursor.fetchone()
     return int(found[0]) if found else 0

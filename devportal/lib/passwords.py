@@ -76,6 +76,10 @@ def hashing_pool() -> HashingPool:
     return HashingPool(settings.PASSWORD_THREADS, most=MOST_PASSWORDS, seconds=settings.PASSWORD_WAIT_SECONDS)
 
 
+# A process that is forked has none of its parent's threads: `serve --demo` hashes before it makes its workers.
+os.register_at_fork(after_in_child=hashing_pool.cache_clear)
+
+
 class BoundedPBKDF2PasswordHasher(PBKDF2PasswordHasher):
     """Django's hasher; checks and hashes alike take their turn in the pool. Raises ServiceBusy beyond its bounds."""
 

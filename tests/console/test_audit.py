@@ -123,7 +123,7 @@ def test_a_form_that_changes_something_adds_to_the_trail(
     before = set(AuditEvent.objects.values_list("pk", flat=True))
     response = as_owner.post(url, form, REMOTE_ADDR="192.0.2.7")
     assert response.status_code in (200, 302), response.content
-    added = AuditEvent.objects.exclude(pk__in=before)
+    added = AuditEvent.objects.exclude(pk__in=before).order_by("pk")
     assert [event.action for event in added] == [deed.action, *deed.follows]
     event = added[0]
     assert (event.actor, event.actor_email, event.ip) == (owner, owner.email, "192.0.2.7")

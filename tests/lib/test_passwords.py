@@ -1,6 +1,7 @@
 """Passwords are hashed a few at a time, by threads of their own."""
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -138,3 +139,18 @@ def test_so_is_a_sign_up(person: Account, closed: None, address: str) -> None:
     form = {"email": address, "given_name": "Eve", "family_name": "", "password1": "a quiet evening 42"}
     assert Browser().post("/account/signup/", form).status_code == 503
     assert Account.objects.count() == 1
+
+
+def test_a_process_that_is_forked_hashes_with_threads_of_its_own(bounded: None) -> None:
+    """`serve --demo` hashes the passwords of the demo, and makes its workers after that."""
+    hashed = make_password("violet")
+    child = os.fork()
+    if child == 0:  # pragma: no cover
+        os._exit(0 if check_password("violet", hashed) else 1)
+    deadline = time.monotonic() + 10
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    if ended == (0, 0):
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert ended == (child, 0)
