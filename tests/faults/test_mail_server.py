@@ -15,9 +15,8 @@ pytestmark = pytest.mark.slow
 
 MOST_SECONDS = 2  # for every request
 # The periodic task runs every ten seconds, a code is tried every fifteen, and a worker that waits for an answer when
-# the server ends has its next task after that; one that was killed or cut off by its time limit keeps its mail for
-# two minutes.
-BACK_SECONDS = 150
+# the server ends has its next task after that.
+BACK_SECONDS = 90
 
 
 @pytest.fixture(scope="module")

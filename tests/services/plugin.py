@@ -70,7 +70,6 @@ SETTINGS = (
     "TRUSTED_PROXIES",
     "WORKER_METRICS_PORT",
 )
-SHARING = ("faults", "image", "upgrades")
 MARKED: dict[str, Callable[[], str | None]] = {
     "redis": redis.why_missing,
     "node": node.why_missing,
@@ -105,13 +104,8 @@ def pytest_report_header() -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests that use the database, for the others say the same on every engine; and those that share servers.
-
-    The tests of a file in SHARING go to one process, so that its servers are started once.
-    """
+    """Marks the tests that use the database: the others say the same on every engine."""
     for item in items:
-        if item.path.parent.name in SHARING:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
         fixtures: list[str] = getattr(item, "fixturenames", [])
         if item.get_closest_marker("django_db") or not {"db", "transactional_db"}.isdisjoint(fixtures):
             item.add_marker("database")
