@@ -15,7 +15,7 @@ class NewPerson:
     """Somebody in a browser of their own who signs up; the ledger notes each request."""
 
     def __init__(self, service: Service, name: str, ledger: Ledger, browser: httpx.Client | None = None) -> None:
-        self.email = f"{name}@example.com"
+        self.email = f"{name.lower()}@example.com"  # as the service keeps it
         self.browser = browser or service.client()
         self._ledger = ledger
 
