@@ -116,4 +116,4 @@ def test_what_lives_works_and_nothing_else(world: World) -> None:
 
 @pytest.mark.slow
 def test_what_lives_works_and_nothing_else_at_length(world: World) -> None:
-    run(world, examples=30, steps=60, print_blob=True)
+    run(world, examples=20, steps=60, print_blob=True)
