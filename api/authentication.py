@@ -108,10 +108,10 @@ def _by_key(raw: str) -> Caller:
 
 def _by_token(raw: str) -> Caller:
     try:
-        jwt.verify_access_token(raw)
+        checksum = jwt.verify_access_token(raw)
     except InvalidToken as bad:
         raise ApiError("invalid_token", "The access token is invalid or expired.") from bad
-    row = look_up_access_token(raw)
+    row = look_up_access_token(checksum)
     if row is None:
         raise ApiError("invalid_token", "The access token is invalid or expired.")
     connection = row.family.connection

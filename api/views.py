@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.authentication import BaseAuthentication
@@ -32,10 +32,12 @@ from api.permissions import HasScope
 from api.profile import ACCOUNT_READ, profile_for
 from api.usage import recording
 from devportal.lib import request_id
+from devportal.lib.answers import FixedHeaders, json_response
 from devportal.lib.cors import allow_any_origin, is_preflight, preflight_answer
 
 # The endpoint name under which calls of unknown paths are counted, all together.
 UNKNOWN_ENDPOINT = "(none)"
+_NO_STORE = FixedHeaders({"Cache-Control": "no-store"})
 
 
 class JSONNegotiation(BaseContentNegotiation):
@@ -214,8 +216,8 @@ class MeView(Endpoint):
         """Read the profile of the caller's account."""
         caller = request.auth
         assert isinstance(caller, Caller)  # HasScope lets nobody else pass
-        response = JsonResponse(profile_for(caller))
-        response["Cache-Control"] = "no-store"
+        response = json_response(profile_for(caller))
+        _NO_STORE.set_on(response)
         return response
 
 

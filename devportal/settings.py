@@ -171,6 +171,15 @@ DIRECT_DISPATCH_PATHS = (
 )  # fmt: skip
 # Endpoints that answer malformed input themselves, each in its own error shape.
 MALFORMED_INPUT_PATHS = ("/connect/", "/v1/")
+# What is the same for everybody until what it is made of changes: the function that returns that (None: not now), or ""
+# for the settings alone (devportal/lib/server/documents.py).
+DOCUMENTS = {
+    "/.well-known/openid-configuration": "",
+    "//.well-known/openid-configuration": "",
+    "/.well-known/oauth-authorization-server": "",
+    "/.well-known/oauth-protected-resource": "",
+    "/.well-known/jwks": "oidc.views.discovery.published_keys",
+}
 # How these are told what the server refuses before Django sees it (devportal/lib/server/errors.py).
 SERVER_REFUSALS = {
     "/v1": "api.errors.refused_by_server",
@@ -629,8 +638,7 @@ WORKER_STARTS = [
     "devportal.lib.postgres.limits.apply_to_requests",
     "api.usage.recording.flush_at_exit",
     "api.usage.recording.send_when_idle",
-    "devportal.lib.connection_health.skip_recent_health_checks",
-    "devportal.lib.connection_health.disconnect_idle_receivers",
+    "devportal.lib.connection_health.look_after_slots",
     "oidc.signing_keys.keyring.preload_keyring",  # parsing a private key takes longer than answering a request
     "devportal.lib.garbage.freeze_loaded_objects",
 ]

@@ -1,5 +1,6 @@
 """Scopes: their consent texts, their claims, and which clients may request them."""
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,8 +61,14 @@ def format_scope(scopes: Any) -> str:
 
 def allowed_scopes(client: Client) -> frozenset[str]:
     """Return the scopes that `client` may request: the basic ones, and those approved in review."""
-    approved = set(client.approved_scopes.split())
-    return frozenset(name for name, scope in SCOPES.items() if not scope.needs_approval or name in approved)
+    return scopes_with(client.approved_scopes)
+
+
+@functools.lru_cache(maxsize=64)
+def scopes_with(approved: str) -> frozenset[str]:
+    """Return the basic scopes, and those of the approved ones (separated by spaces) that need approval."""
+    names = set(approved.split())
+    return frozenset(name for name, scope in SCOPES.items() if not scope.needs_approval or name in names)
 
 
 class ScopesBackend(BaseScopes):  # type: ignore[misc]

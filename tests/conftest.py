@@ -20,6 +20,7 @@ from devportal.lib.ratelimit.breaker import process_breaker
 from devportal.lib.ratelimit.counters import counters
 from oidc.models import Client, SigningKey
 from oidc.signing_keys import keyring
+from oidc.tokens import jwt
 from tests import browsing
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.relying_party import RelyingParty
@@ -32,6 +33,7 @@ def fresh_process() -> None:
     counters.cache_clear()
     process_breaker.cache_clear()
     keyring.clear_keyring()
+    jwt.verified_lately.clear()
     catalogue.clear_snapshot()
     sources.reset()
     delivery.resume()

@@ -1,18 +1,27 @@
 """CORS for endpoints that any origin may call without cookies."""
 
+import functools
 from collections.abc import Iterable
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+
+from devportal.lib.answers import FixedHeaders
 
 PREFLIGHT_SECONDS = 3600
 
 
 def allow_any_origin(response: HttpResponseBase, exposed: Iterable[str] = ()) -> None:
     """Let any origin read `response` (without credentials), and the headers named `exposed`."""
-    response["Access-Control-Allow-Origin"] = "*"
+    _headers(tuple(exposed)).set_on(response)
+
+
+@functools.lru_cache(maxsize=16)
+def _headers(exposed: tuple[str, ...]) -> FixedHeaders:
+    headers = {"Access-Control-Allow-Origin": "*"}
     if exposed:
-        response["Access-Control-Expose-Headers"] = ", ".join(exposed)
+        headers["Access-Control-Expose-Headers"] = ", ".join(exposed)
+    return FixedHeaders(headers)
 
 
 def is_preflight(request: HttpRequest) -> bool:

@@ -7,7 +7,7 @@ On PostgreSQL the server prepares the statement as well (settings: server_side_b
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connections, models
 from django.db.models.base import ModelState
@@ -21,6 +21,16 @@ class Placeholder(str):
     __slots__ = ()
 
 
+class _Compiled(NamedTuple):
+    """A queryset as one engine runs it."""
+
+    sql: str
+    places: list[int | None]  # of the arguments among the parameters; None: a constant
+    constants: tuple[Any, ...]
+    converters: dict[int, Any]
+    statement: Any  # of devportal/lib/postgres/statements.py, where it can be run as one
+
+
 class PreparedQuery:
     """A `.values_list()` queryset with stand-ins for text arguments, compiled at its first use on each engine.
 
@@ -30,37 +40,62 @@ class PreparedQuery:
     def __init__(self, arguments: Sequence[str], build: Callable[..., "models.QuerySet[Any, Any]"]) -> None:
         self._stand_ins = [Placeholder(f"\x02{name}\x03") for name in arguments]
         self._build = build
-        self._compiled: dict[str, tuple[str, list[int | None], tuple[Any, ...], Any]] = {}
+        self._compiled: dict[str, _Compiled] = {}
         self._lock = threading.Lock()
 
-    def rows(self, *arguments: str) -> list[list[Any]]:
+    def rows(self, *arguments: str) -> Sequence[Sequence[Any]]:
         """Run the statement and return its rows, converted as Django converts them."""
-        connection = connections[ALIAS]
+        connection: Any = connections[ALIAS]
         compiled = self._compiled.get(connection.vendor) or self._compile(connection)
-        sql, places, constants, converters = compiled
         parameters = [
-            constant if place is None else arguments[place] for place, constant in zip(places, constants, strict=True)
+            constant if place is None else arguments[place]
+            for place, constant in zip(compiled.places, compiled.constants, strict=True)
         ]
+        if compiled.statement is not None:
+            found: Sequence[Sequence[Any]] | None = connection.fetch(
+                compiled.statement, [text.encode() for text in parameters]
+            )
+            if found is not None:
+                return found
+        return self._by_cursor(connection, compiled, parameters)
+
+    def _by_cursor(self, connection: Any, compiled: _Compiled, parameters: list[Any]) -> list[list[Any]]:
         with connection.cursor() as cursor:
-            cursor.execute(sql, parameters)
+            cursor.execute(compiled.sql, parameters)
             rows = [list(row) for row in cursor.fetchall()]
-        for position, (functions, expression) in converters.items():
+        for position, (functions, expression) in compiled.converters.items():
             for row in rows:
                 for function in functions:
                     row[position] = function(row[position], expression, connection)
         return rows
 
-    def _compile(self, connection: Any) -> tuple[str, list[int | None], tuple[Any, ...], Any]:
+    def _compile(self, connection: Any) -> _Compiled:
         with self._lock:
             compiler = self._build(*self._stand_ins).query.get_compiler(ALIAS)
             sql, constants = compiler.as_sql()
             places = [self._place(constant) for constant in constants]
             converters = compiler.get_converters([column for column, _, _ in compiler.select])
-            self._compiled[connection.vendor] = compiled = (sql, places, tuple(constants), converters)
+            statement = None
+            if connection.vendor == "postgresql" and not converters and all(isinstance(c, str) for c in constants):
+                statement = connection.new_statement(sql)
+            self._compiled[connection.vendor] = compiled = _Compiled(
+                sql, places, tuple(constants), converters, statement
+            )
         return compiled
 
     def _place(self, constant: Any) -> int | None:
         return next((place for place, name in enumerate(self._stand_ins) if constant == name), None)
+
+
+class _Part(NamedTuple):
+    """The columns of a row that make one instance, and what it is attached to."""
+
+    path: str
+    model: type[models.Model]
+    names: tuple[str, ...]
+    columns: slice
+    parent: str  # its path
+    join: Callable[[models.Model, models.Model], None] | None  # to the parent
 
 
 class RowMapper:
@@ -73,32 +108,40 @@ class RowMapper:
     """
 
     def __init__(self, parts: dict[str, tuple[type[models.Model], tuple[str, ...]]], *, attach: bool = True) -> None:
-        self._attach = attach
-        self._parts = [(path, model, _in_order(model, fields)) for path, (model, fields) in parts.items()]
-        self.paths = [f"{path}__{name}" if path else name for path, _, names in self._parts for name in names]
+        self._parts: list[_Part] = []
+        self.paths: list[str] = []
+        for path, (model, fields) in parts.items():
+            names = _in_order(model, fields)
+            columns = slice(len(self.paths), len(self.paths) + len(names))
+            parent, _, name = path.rpartition("__")
+            join = _joining(parts[parent][0], name) if path and attach else None
+            self._parts.append(_Part(path, model, names, columns, parent, join))
+            self.paths += [f"{path}__{name}" if path else name for name in names]
 
     def build(self, row: Sequence[Any]) -> dict[str, Any]:
-        """Return an instance (or None, for an outer join without a match) for each path, as `attach` says."""
+        """Return an instance (or None, for an outer join without a match) for each path, joined to each other."""
         found: dict[str, Any] = {}
-        start = 0
-        for path, model, names in self._parts:
-            values = row[start : start + len(names)]
-            start += len(names)
-            instance = None if values[0] is None else _instance(model, names, values)
-            found[path] = instance
-            parent, _, name = path.rpartition("__")
-            if self._attach and path and instance is not None and found.get(parent) is not None:
-                setattr(found[parent], name, instance)
+        for path, model, names, columns, parent, join in self._parts:
+            values = row[columns]
+            if values[0] is None:
+                found[path] = None
+                continue
+            # An instance as unpickling makes it: without the signals that `__init__` sends for each.
+            instance = found[path] = model.__new__(model)
+            instance._state = state = ModelState()
+            state.adding, state.db = False, ALIAS
+            instance.__dict__.update(zip(names, values, strict=True))
+            if join is not None and (other := found[parent]) is not None:
+                join(other, instance)
         return found
 
 
-def _instance(model: type[models.Model], names: tuple[str, ...], values: Sequence[Any]) -> models.Model:
-    """Return an instance as unpickling would: without the signals that `__init__` sends for each."""
-    instance = model.__new__(model)
-    instance._state = ModelState()
-    instance._state.adding, instance._state.db = False, ALIAS
-    instance.__dict__.update(zip(names, values, strict=True))
-    return instance
+def _joining(model: type[models.Model], name: str) -> Callable[[models.Model, models.Model], None]:
+    """Return what joins a related instance to one of `model`: as its foreign key's, or under a name of the query's."""
+    field: Any = next((field for field in model._meta.concrete_fields if field.name == name), None)
+    if field is not None:
+        return field.set_cached_value  # type: ignore[no-any-return]
+    return lambda instance, related: setattr(instance, name, related)
 
 
 def _in_order(model: type[models.Model], fields: tuple[str, ...]) -> tuple[str, ...]:

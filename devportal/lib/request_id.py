@@ -1,16 +1,19 @@
 """Request ids: on every response (X-Request-ID), error page and log line."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.http.request import HttpHeaders
 
 from devportal.lib import client_ip
 from devportal.lib.credentials import random_text
 
 HEADER = "X-Request-ID"
+_META_KEY = HttpHeaders.to_wsgi_name(HEADER)
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{8,64}")
 NONE = "-"
 _current: ContextVar[str] = ContextVar("request_id", default=NONE)
@@ -33,19 +36,24 @@ def is_acceptable(given: str) -> bool:
     return _WELL_FORMED.fullmatch(given) is not None
 
 
-class RequestIdMiddleware:
-    """Uses the well-formed id of a trusted proxy, otherwise generates one; sets it on the response.
+def choose(environ: Mapping[str, Any]) -> str:
+    """Return the well-formed id that a trusted proxy gave a request (WSGI's environ), otherwise a new one.
 
     From anybody else an id is not accepted: they could copy other people's, or use one for all requests.
     """
+    given = environ.get(_META_KEY, "")
+    believed = given and is_acceptable(given) and client_ip.is_proxy(environ.get("REMOTE_ADDR", ""))
+    return given if believed else random_text(20)
+
+
+class RequestIdMiddleware:
+    """Chooses a request's id (`choose`), and sets it on the response."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        given = request.headers.get(HEADER, "")
-        believed = given and is_acceptable(given) and client_ip.comes_from_proxy(request)
-        request_id = given if believed else random_text(20)
+        request_id = choose(request.META)
         # Never reset: Django logs an answer's status after the last middleware has returned.
         set_current(request_id)
         client_ip.remember(request)

@@ -42,8 +42,7 @@ def find_access_token(raw: str) -> AccessToken:
 
     A valid signature is not enough: the row, its family, consent, person and client are checked too.
     """
-    jwt.verify_access_token(raw)
-    row = look_up_access_token(raw)
+    row = look_up_access_token(jwt.verify_access_token(raw))
     if row is None:
         raise InvalidToken("unknown")
     if row.expires <= clock.now():

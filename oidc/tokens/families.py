@@ -1,5 +1,7 @@
 """Token families: everything that came from one authorization, and whether it may be used now."""
 
+import functools
+
 from devportal.lib import clock
 from devportal.lib.credentials import digest
 from oidc import scopes as scope_rules
@@ -44,8 +46,13 @@ def revoke_family(family: TokenFamily, why: str) -> None:
 def effective_scopes(family: TokenFamily) -> list[str]:
     """Return the scopes of a family: those granted, less those whose consent or approval was withdrawn since."""
     connection = family.connection
-    still = set(connection.scopes.split()) & scope_rules.allowed_scopes(connection.client)
-    return [scope for scope in scope_rules.parse_scope(family.scope) if scope in still]
+    return list(_effective(family.scope, connection.scopes, connection.client.approved_scopes))
+
+
+@functools.lru_cache(maxsize=1024)
+def _effective(granted: str, consented: str, approved: str) -> tuple[str, ...]:
+    still = set(consented.split()) & scope_rules.scopes_with(approved)
+    return tuple(scope for scope in scope_rules.parse_scope(granted) if scope in still)
 
 
 def find_family_by_token(raw: str, client_pk: int, *, access_tokens_too: bool) -> TokenFamily | None:

@@ -5,6 +5,7 @@ its family, consent, person and subject; of an access token, its family with the
 each would cost more than the rest of the request.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,10 +62,10 @@ _CLIENT_PARTS: dict[str, Any] = {
 }
 
 
-def _family_parts(path: str) -> dict[str, Any]:
+def _family_parts(path: str, fields: tuple[str, ...] = _FAMILY_FIELDS) -> dict[str, Any]:
     """Return the parts of a RowMapper for a family with its connection, account and subject (not its client)."""
     return {
-        path: (TokenFamily, _FAMILY_FIELDS),
+        path: (TokenFamily, fields),
         f"{path}__connection": (Connection, _CONNECTION_FIELDS),
         f"{path}__connection__account": (Account, ACCOUNT_FIELDS),
         f"{path}__connection__subject": (PairwiseSubject, SUBJECT_FIELDS),
@@ -78,10 +79,13 @@ _WITH_CODE = RowMapper(
     | _family_parts("shown__family")
 )
 _TOKEN = RowMapper(
-    {"": (AccessToken, ("family_id", "user_id", "application_id", "expires", "scope", "used"))}
-    | _family_parts("family")
+    {"": (AccessToken, ("family_id", "expires", "scope", "used"))}
+    | _family_parts("family", ("connection_id", "scope", "revoked_at"))
     | {
-        "family__connection__client": (Client, _CLIENT_FIELDS),
+        "family__connection__client": (
+            Client,
+            ("client_id", "project_id", "enabled", "first_party", "approved_scopes"),
+        ),
         "family__connection__client__project": (Project, PROJECT_FIELDS),
     }
 )
@@ -146,9 +150,9 @@ class PresentedCredentials:
         return family
 
 
-def look_up_access_token(raw: str) -> AccessToken | None:
-    """Return the row of an access token with its family, connection, account and client, or None."""
-    rows = _READ_ACCESS_TOKEN.rows(digest(raw))
+def look_up_access_token(checksum: str) -> AccessToken | None:
+    """Return the row of the access token with this SHA-256 (with family, connection, account and client), or None."""
+    rows = _READ_ACCESS_TOKEN.rows(checksum)
     row: AccessToken | None = _TOKEN.build(rows[0])[""] if rows else None
     return row
 
@@ -173,7 +177,7 @@ def look_up_by_refresh_token(raw: str) -> PresentedCredentials:
     return _presented(_WITH_REFRESH_TOKEN, _READ_BY_REFRESH_TOKEN.rows(digest(raw)))
 
 
-def _presented(mapper: RowMapper, rows: list[Any]) -> PresentedCredentials:
+def _presented(mapper: RowMapper, rows: Sequence[Sequence[Any]]) -> PresentedCredentials:
     if not rows:
         return PresentedCredentials()
     found = [mapper.build(row) for row in rows]

@@ -3,7 +3,8 @@
 from django.conf import settings
 from django.db import DatabaseError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.views.decorators.http import require_safe
+from django.views.decorators.gzip import gzip_page
+from django.views.decorators.http import conditional_page, require_safe
 
 from devportal.lib import well_known
 from oidc.authorization.requests import PROMPTS, RESPONSE_MODES
@@ -16,6 +17,9 @@ DISCOVERY_MAX_AGE = 3600
 JWKS_MAX_AGE = 600
 
 
+# A strong ETag, and 304; compressed, a weak one. Both by Django.
+@gzip_page
+@conditional_page
 @require_safe
 def configuration(request: HttpRequest, rest: str | None = None) -> HttpResponse:
     """GET /.well-known/openid-configuration and …/oauth-authorization-server (Discovery 3, RFC 8414)."""
@@ -61,13 +65,22 @@ def configuration(request: HttpRequest, rest: str | None = None) -> HttpResponse
     return response
 
 
+@gzip_page
+@conditional_page
 @require_safe
 def jwks(request: HttpRequest) -> HttpResponse:
     """GET /.well-known/jwks: all published keys, next, active and retired (RFC 7517 §5)."""
-    try:
-        published = keyring.current_keyring().published.values()
-    except (DatabaseError, keyring.NoSigningKey):  # a process that has not read them yet, and no database
+    ring = published_keys()
+    if ring is None:
         return retry_later_response("The keys are not there yet.", 503, RETRY_SECONDS)
-    response = JsonResponse({"keys": [key.public_jwk for key in published]})
+    response = JsonResponse({"keys": [key.public_jwk for key in ring.published.values()]})
     response["Cache-Control"] = f"public, max-age={JWKS_MAX_AGE}"
     return response
+
+
+def published_keys() -> keyring.KeyRing | None:
+    """Return the key ring, which the JWKS is made of; None in a process that has not read it and has no database."""
+    try:
+        return keyring.current_keyring()
+    except (DatabaseError, keyring.NoSigningKey):
+        return None

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 from django.core.cache import close_caches
 from django.core.signals import request_finished, request_started
-from django.db import reset_queries
+from django.db import close_old_connections, reset_queries
 
-from devportal.lib.connection_health import disconnect_idle_receivers
+from devportal.lib.connection_health import look_after_slots
 from devportal.lib.garbage import freeze_loaded_objects
 
 
@@ -16,18 +16,23 @@ from devportal.lib.garbage import freeze_loaded_objects
 def receivers() -> Iterator[None]:
     yield
     request_started.connect(reset_queries)
+    request_started.connect(close_old_connections)
     request_finished.connect(close_caches)
+    request_finished.disconnect(dispatch_uid="connections.end_request")
+    request_finished.connect(close_old_connections)
 
 
 def test_receivers_that_have_nothing_to_do_are_disconnected(receivers: None) -> None:
-    disconnect_idle_receivers()
+    look_after_slots()
     assert not request_started.disconnect(reset_queries)
     assert not request_finished.disconnect(close_caches)
+    assert not request_started.disconnect(close_old_connections)
+    assert not request_finished.disconnect(close_old_connections)
 
 
 def test_queries_are_forgotten_where_they_are_logged(receivers: None, settings: pytest.FixtureRequest) -> None:
     settings.DEBUG = True  # type: ignore[attr-defined]
-    disconnect_idle_receivers()
+    look_after_slots()
     assert request_started.disconnect(reset_queries)
 
 

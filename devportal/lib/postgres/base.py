@@ -1,6 +1,7 @@
 """The database backend: a server that does not answer is given up on, and not asked by everybody at once."""
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import psycopg
@@ -10,8 +11,13 @@ from psycopg.errors import _WaitTimeout
 
 from devportal.lib.postgres import limits
 from devportal.lib.postgres.gate import Gate
+from devportal.lib.postgres.statements import Parameter, PreparedStatement, Rows
+from devportal.lib.telemetry import tracing
 
 WAKE_SECONDS = 0.1  # how often psycopg looks whether its time is over
+# A connection that was used within this time is taken at its word. Django asks `SELECT 1` in every request; whoever
+# meets a broken one is answered as for any lost database, after which Django opens another.
+FRESH_SECONDS = 5.0
 _gates: dict[str, Gate] = {}  # by alias: the process's view of each server
 
 
@@ -24,6 +30,10 @@ class BoundedConnection(psycopg.Connection[Any]):
 
     patience: "limits.Patience | None" = None
     gate: Gate | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.statements: set[bytes] = set()  # the names of those that the server has prepared (statements.py)
 
     def wait(self, gen: Any, interval: float = WAKE_SECONDS, timeout: float | None = None) -> Any:
         patience = self.patience
@@ -48,6 +58,18 @@ class DatabaseWrapper(base.DatabaseWrapper):
         super().__init__(*args, **kwargs)
         self.limits = limits.current()
         self.patience = limits.Patience(self.limits)
+        self.health_check_done: bool = False
+        self.last_used = 0.0  # time.monotonic, at the end of a request
+
+    def end_request(self) -> None:
+        """Prepare for the request that gets this connection next."""
+        self.patience.renew()
+        self.last_used = time.monotonic()
+
+    def close_if_health_check_failed(self) -> None:
+        if not self.health_check_done and time.monotonic() - self.last_used < FRESH_SECONDS:
+            self.health_check_done = True
+        super().close_if_health_check_failed()
 
     def connect(self) -> None:
         if limits.current() is not self.limits:  # this object may be older than them
@@ -77,3 +99,24 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self.patience.spend(began)
         connection.patience, connection.gate = self.patience, gate
         return connection
+
+    def new_statement(self, sql: str) -> PreparedStatement | None:
+        """Return a statement for `fetch`; None behind a pooler, where it would stay on another's connection."""
+        return None if self.settings_dict.get("POOLED") else PreparedStatement(sql)
+
+    def fetch(self, statement: PreparedStatement, parameters: Sequence[Parameter]) -> Rows | None:
+        """Run a statement and return its rows.
+
+        None if it has to go through a cursor: within a transaction, which psycopg begins there, and for whoever looks
+        on there, as tests that count statements do, and traces.
+        """
+        if self.in_atomic_block or not self.autocommit or self.execute_wrappers or tracing.is_on():
+            return None
+        # libpq would take a NUL for the end; psycopg refuses it.
+        if self.queries_logged or any(b"\0" in value for value in parameters if value is not None):
+            return None
+        self.close_if_health_check_failed()
+        if self.connection is None:
+            self.ensure_connection()
+        with self.wrap_database_errors:
+            return statement.run(self.connection, parameters)

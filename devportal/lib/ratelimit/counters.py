@@ -122,7 +122,7 @@ class Counters:
         self.local = LocalCounters()
         self.breaker = breaker or Breaker()
         self._lock = threading.Lock()
-        self._finished: Counter[str] = Counter()
+        self._finished: dict[str, int] = {}
         self._entries: deque[str] = deque()
         self._waits_since: float | None = None  # time.monotonic of the oldest of these two
         # Sent, and no answer heard: the shared counters may have them or not.
@@ -136,7 +136,7 @@ class Counters:
     def finished(self, field: str) -> None:
         """Add a finished call's usage; it is sent with the next request's round trip, or by `send_waiting`."""
         with self._lock:
-            self._finished[field] += 1
+            self._finished[field] = self._finished.get(field, 0) + 1
             self._waits_since = self._waits_since or time.monotonic()
 
     def logged(self, entry: str) -> None:
@@ -148,7 +148,7 @@ class Counters:
 
     def _take_finished(self) -> Finished:
         with self._lock:
-            counts, self._finished = self._finished, Counter()
+            counts, self._finished = self._finished, {}
             entries, self._entries = self._entries, deque()
             self._waits_since = None
         return Finished(counts, entries)

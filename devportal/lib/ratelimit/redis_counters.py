@@ -9,8 +9,10 @@ import redis
 from django.conf import settings
 
 from devportal.lib.credentials import random_text
+from devportal.lib.ratelimit.connections import HeldConnections
 from devportal.lib.ratelimit.windows import Batch, Finished, Limit, RateLimitResult, tightest_result
 from devportal.lib.redis_address import connect, is_cluster
+from devportal.lib.telemetry import tracing
 
 # Seconds; longer than REDIS_TIMEOUT_SECONDS for draining, since a batch may be large.
 DRAIN_TIMEOUT_SECONDS = 5.0
@@ -108,6 +110,9 @@ class RedisCounters:
         patient = max(DRAIN_TIMEOUT_SECONDS, seconds)
         self._client, self._patient = clients or (connect(url, seconds, seconds), connect(url, patient, seconds))
         self._prefix = prefix
+        # A cluster's client knows which node a key is on, and traces look on at the client.
+        holds = clients is None and not is_cluster(url) and not tracing.is_on()
+        self._execute = HeldConnections(self._client).execute if holds else self._client.execute_command
         self._sha = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()  # the name Redis gives it
 
     @property
@@ -145,9 +150,9 @@ class RedisCounters:
             names = [self._prefix + name for name in names]
         given = [len(limits), *(limit.most for limit in limits), len(finished.counts), *pairs, *finished.entries]
         try:
-            return self._client.execute_command("EVALSHA", self._sha, len(names), *names, *given)
+            return self._execute("EVALSHA", self._sha, len(names), *names, *given)
         except redis.exceptions.NoScriptError:  # a Redis that was restarted or flushed
-            return self._client.execute_command("EVAL", _SCRIPT, len(names), *names, *given)
+            return self._execute("EVAL", _SCRIPT, len(names), *names, *given)
 
     def _names(self, *names: str) -> list[str]:
         return [self._prefix + name for name in names]

@@ -10,9 +10,12 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from django.conf import settings
+
 from devportal.lib.direct_dispatch import is_direct
 from devportal.lib.server.answers import ResponseBuffer
 from devportal.lib.server.bodies import BodyReceiver
+from devportal.lib.server.documents import DocumentCache
 from devportal.lib.server.errors import HTTPError
 from devportal.lib.server.slots import SlotPool
 from devportal.lib.telemetry import metrics
@@ -21,16 +24,7 @@ StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 WSGIApplication = Callable[[dict[str, Any], StartResponse], Any]
 
 # Paths answered without a database: they need no slot, and are answered even if all slots are stuck.
-WITHOUT_SLOT = frozenset(
-    {
-        "/health/live",
-        "/.well-known/openid-configuration",
-        "//.well-known/openid-configuration",
-        "/.well-known/jwks",
-        "/.well-known/oauth-authorization-server",
-        "/.well-known/oauth-protected-resource",
-    }
-)
+WITHOUT_SLOT = frozenset({"/health/live", *settings.DOCUMENTS})
 
 
 class BoundedApplication:
@@ -50,20 +44,26 @@ class BoundedApplication:
         self._slots = slots
         self._page_slots = page_slots
         self._answers = answers
+        self._documents = DocumentCache()
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         try:
             if "CONTENT_LENGTH" in environ or "HTTP_TRANSFER_ENCODING" in environ:
                 environ["wsgi.input"] = self._bodies.receive(environ)
             if environ["PATH_INFO"] in WITHOUT_SLOT:
-                with self._slots.without():
-                    return self._answers.take(self._application(environ, start_response))
+                return self._documents.answer(environ, start_response) or self._without_slot(environ, start_response)
             return self._work(environ, start_response)
         except HTTPError as refusal:
             metrics.server_refused(refusal.status)
             status, headers, body = refusal.answer(environ["PATH_INFO"])
             start_response(status, headers)
             return [body]
+
+    def _without_slot(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        watch = self._documents.watch(environ, start_response)
+        with self._slots.without():
+            answer = self._answers.take(self._application(environ, watch or start_response))
+        return watch.keep(answer) if watch else answer
 
     def _work(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         slots = self._slots if is_direct(environ["PATH_INFO"]) else self._page_slots

@@ -21,6 +21,12 @@ PACKAGES = (
     *(f"opentelemetry.instrumentation.{name}" for name in ("celery", "django", "httpx", "psycopg", "redis")),
 )  # fmt: skip
 SERVICE_NAME = "openport"
+_is_on = False
+
+
+def is_on() -> bool:
+    """Return whether this process is traced."""
+    return _is_on
 
 
 def is_configured() -> bool:
@@ -85,6 +91,7 @@ def instrument(role: str, processor: Any, exporter: Any) -> Any:
     from devportal.lib.telemetry.spans import SafeSpanExporter, TrustingPropagator
     from devportal.lib.telemetry.traced import AFTER
 
+    global _is_on
     name = os.environ.get("OTEL_SERVICE_NAME", SERVICE_NAME)
     resource = Resource.create({"service.name": f"{name}-{role}", "service.version": settings.VERSION})
     provider = TracerProvider(resource=resource)
@@ -94,11 +101,14 @@ def instrument(role: str, processor: Any, exporter: Any) -> Any:
     place = settings.MIDDLEWARE.index(AFTER) + 1
     for instrumentor in _instrumentors():
         instrumentor.instrument(tracer_provider=provider, response_hook=_note_request_id, middleware_position=place)
+    _is_on = True
     return provider
 
 
 def uninstrument() -> None:
     """Undo `instrument` (for tests)."""
+    global _is_on
+    _is_on = False
     for instrumentor in _instrumentors():
         instrumentor.uninstrument()
 

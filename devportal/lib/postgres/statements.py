@@ -1,0 +1,99 @@
+"""Statements that stay prepared on a connection, run through libpq (docs/architecture.md#prepared-queries).
+
+A cursor of psycopg, wrapped in one of Django's, takes longer than the server does to answer one of these: it looks for
+placeholders, types, prepared statements and transactions each time. Here that is settled when the statement is made.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from psycopg import errors, generators
+from psycopg.pq import ExecStatus
+
+if TYPE_CHECKING:
+    from devportal.lib.postgres.base import BoundedConnection
+
+Parameter = bytes | None
+Rows = list[tuple[Any, ...]]
+
+_TEXT = bytes.decode
+# How the server writes a value of each type, by the type's object id (pg_type.dat of PostgreSQL).
+_READERS: dict[int, Callable[[bytes], Any]] = {
+    16: b"t".__eq__,  # boolean
+    20: int, 21: int, 23: int,  # bigint, smallint, integer
+    25: _TEXT, 1043: _TEXT,  # text, character varying
+    1184: lambda value: datetime.fromisoformat(value.decode()),  # timestamptz, in UTC as the connection is
+}  # fmt: skip
+# What the server says of a statement that is gone (by a pooler, or DEALLOCATE), or whose table has changed since.
+_STALE = ("26000", "0A000")
+
+
+class UnreadableType(TypeError):
+    """A statement returns a column of a type that is not read here."""
+
+
+class PreparedStatement:
+    """A statement whose parameters are sent as text. One object serves all connections."""
+
+    def __init__(self, sql: str) -> None:
+        """`sql` has Django's placeholders: %s, and %% for a percent sign."""
+        first, *others = sql.split("%s")
+        numbered = "".join([first, *(f"${number}{part}" for number, part in enumerate(others, 1))])
+        self._sql = numbered.replace("%%", "%").encode()
+        self.name = b"devportal_" + sha256(self._sql).hexdigest()[:16].encode()
+        self._readers: list[Callable[[bytes], Any]] = []
+
+    def run(self, connection: "BoundedConnection", parameters: Sequence[Parameter]) -> Rows:
+        """Run it outside of any transaction, and return its rows. Raises psycopg.Error as a cursor does."""
+        with connection.lock:
+            if self.name not in connection.statements:
+                self._prepare(connection)
+            try:
+                return self._rows(connection, parameters)
+            except errors.Error as error:
+                if error.sqlstate not in _STALE:
+                    raise
+                self._prepare_again(connection)
+                return self._rows(connection, parameters)
+
+    def _rows(self, connection: "BoundedConnection", parameters: Sequence[Parameter]) -> Rows:
+        server = connection.pgconn
+        server.send_query_prepared(self.name, parameters)
+        result = connection.wait(generators.execute(server))[-1]
+        if result.status != ExecStatus.TUPLES_OK:
+            raise errors.error_from_result(result)
+        if not result.ntuples:
+            return []
+        readers = self._readers or self._find_readers(result)
+        value_at = result.get_value
+        columns = list(enumerate(readers))
+        rows = []
+        for row in range(result.ntuples):
+            values = [(value_at(row, column), read) for column, read in columns]
+            rows.append(tuple([None if value is None else read(value) for value, read in values]))
+        return rows
+
+    def _find_readers(self, result: Any) -> list[Callable[[bytes], Any]]:
+        kinds = [result.ftype(column) for column in range(result.nfields)]
+        if unknown := set(kinds) - _READERS.keys():
+            raise UnreadableType(f"types {sorted(unknown)} of {self._sql.decode()}")
+        self._readers = [_READERS[kind] for kind in kinds]
+        return self._readers
+
+    def _prepare(self, connection: "BoundedConnection") -> None:
+        server = connection.pgconn
+        server.send_prepare(self.name, self._sql)
+        result = connection.wait(generators.execute(server))[-1]
+        if result.status != ExecStatus.COMMAND_OK:
+            raise errors.error_from_result(result)
+        connection.statements.add(self.name)
+
+    def _prepare_again(self, connection: "BoundedConnection") -> None:
+        connection.statements.discard(self.name)
+        self._readers = []
+        server = connection.pgconn
+        server.send_query_params(b"DEALLOCATE " + self.name, None)
+        connection.wait(generators.execute(server))  # an error says that it is gone already
+        self._prepare(connection)

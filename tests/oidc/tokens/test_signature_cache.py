@@ -1,0 +1,108 @@
+"""A token whose signature was verified a moment ago: what is asked all the same (oidc/tokens/signature_cache.py)."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from joserfc import jws
+from joserfc.jwk import RSAKey
+
+from oidc.errors import InvalidToken
+from oidc.models import SigningKey
+from oidc.signing_keys import keyring
+from oidc.tokens import jwt, signature_cache
+from tests.relying_party import RelyingParty
+
+
+@pytest.fixture
+def checks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Each signature that was checked."""
+    seen: list[Any] = []
+    real = jws.validate_compact
+
+    def note(found: Any, *args: Any, **options: Any) -> bool:
+        seen.append(found)
+        return real(found, *args, **options)
+
+    monkeypatch.setattr(jws, "validate_compact", note)
+    return seen
+
+
+def test_a_signature_is_checked_once(app: RelyingParty, checks: list[Any]) -> None:
+    token = app.tokens()["access_token"]
+    checks.clear()
+    for _ in range(3):
+        assert app.call("/v1/me", token).status_code == 200
+    assert len(checks) == 1
+
+
+def test_another_signature_on_the_same_claims_is_another_token(app: RelyingParty) -> None:
+    token = app.tokens()["access_token"]
+    assert app.call("/v1/me", token).status_code == 200
+    changed = token[:-8] + ("A" * 8 if token[-8:] != "A" * 8 else "B" * 8)
+    assert app.call("/v1/me", changed).status_code == 401
+    assert app.call("/v1/me", token + "A").status_code == 401
+
+
+def test_it_expires_all_the_same(app: RelyingParty, later: Callable[[float], None], settings: Any) -> None:
+    token = app.tokens()["access_token"]
+    jwt.verify_access_token(token)
+    later(settings.ACCESS_TOKEN_SECONDS - 1)
+    jwt.verify_access_token(token)
+    later(2)
+    with pytest.raises(InvalidToken, match="expired"):
+        jwt.verify_access_token(token)
+
+
+def test_a_withdrawn_key_counts_at_once(app: RelyingParty) -> None:
+    token = app.tokens()["access_token"]
+    jwt.verify_access_token(token)
+    SigningKey.objects.update(withdrawn_at=SigningKey.objects.get().created_at)
+    keyring.reload_keyring()
+    with pytest.raises(InvalidToken, match="kid"):
+        jwt.verify_access_token(token)
+
+
+def test_a_key_of_the_same_name_is_not_the_same_key(
+    app: RelyingParty, checks: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = app.tokens()["access_token"]
+    jwt.verify_access_token(token)
+    jwt.verify_access_token(token)
+    known = len(checks)
+    published = keyring.published_key(SigningKey.objects.get().kid)
+    assert published is not None
+    other = replace(published, public=RSAKey.generate_key(2048, private=False))
+    monkeypatch.setattr(keyring, "published_key", lambda kid: other)
+    with pytest.raises(InvalidToken, match="signature"):
+        jwt.verify_access_token(token)
+    assert len(checks) == known + 1
+
+
+@pytest.mark.parametrize("setting", ["ISSUER", "BASE_URL"])
+def test_who_made_it_and_for_whom_is_asked_each_time(app: RelyingParty, settings: Any, setting: str) -> None:
+    token = app.tokens()["access_token"]
+    jwt.verify_access_token(token)
+    setattr(settings, setting, "https://elsewhere.example.com")
+    with pytest.raises(InvalidToken):
+        jwt.verify_access_token(token)
+
+
+def test_it_is_bounded_and_the_oldest_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signature_cache, "MOST_TOKENS", 3)
+    cache = signature_cache.SignatureCache()
+    claims: Any = object()
+    for number in range(5):
+        cache.add(str(number), claims)
+    assert [number for number in range(5) if cache.find(str(number))] == [2, 3, 4]
+    assert len(cache) == 3
+
+
+def test_nothing_that_was_refused_is_remembered(app: RelyingParty) -> None:
+    jwt.verified_lately.clear()
+    token = app.tokens()["access_token"]
+    for bad in (token[:-8] + "A" * 8, token.partition(".")[0], "", "a.b.c"):
+        with pytest.raises(InvalidToken):
+            jwt.verify_access_token(bad)
+    assert len(jwt.verified_lately) == 0
