@@ -26,6 +26,8 @@ from benchmarks.profile_refresh import services
 
 AIM_MS, AIM_STATEMENTS = 15.0, 12
 PEOPLE = 40
+# It is answered once, and can't be asked for many times.
+SHOWN_ONCE = ("/account/2fa/recovery-codes/download/",)
 REQUESTS = 25
 # More than any run sends: what is measured is the work of a step, and not the answer of a limit. They are counted.
 LIMITS = (
@@ -84,9 +86,9 @@ class Meter:
 @contextmanager
 def counted() -> Iterator[tuple[list[str], list[str]]]:
     """Collect the statements, transaction control apart, and the commands that go to Redis."""
-    from django.db import connection
-    from django.test.utils import CaptureQueriesContext
     from redis.connection import AbstractConnection
+
+    from tests.oidc.test_budgets import Counted
 
     statements: list[str] = []
     trips: list[str] = []
@@ -98,12 +100,11 @@ def counted() -> Iterator[tuple[list[str], list[str]]]:
 
     AbstractConnection.send_packed_command = note  # type: ignore[method-assign]
     try:
-        with CaptureQueriesContext(connection) as queries:
+        with Counted() as queries:
             yield statements, trips
     finally:
         AbstractConnection.send_packed_command = real  # type: ignore[method-assign]
-    control = ("SAVEPOINT", "RELEASE", "BEGIN", "COMMIT", "ROLLBACK")
-    statements.extend(query["sql"] for query in queries.captured_queries if not query["sql"].startswith(control))
+    statements.extend(queries.statements)
 
 
 class Walk:
@@ -182,18 +183,31 @@ def walk_sign_ins(meter: Meter, application: Any, number_of_people: int) -> None
         walk.returning()
 
 
-def ask_for_pages(meter: Meter, application: Any, only: str) -> None:
-    """Ask for every page of people, and of the console, that a GET opens."""
+def _make_world() -> Any:
+    """Return the people of the tests, who walk through pages and look into what these show."""
+    from django.test import Client
     from django.test.utils import setup_test_environment, teardown_test_environment
 
-    from tests.people_pages import PAGES, console_pages, make_world
+    from tests.browsing import Browser
+    from tests.people_pages import make_world
 
-    setup_test_environment()  # the world is made through pages, which are asked what they show
-    world = make_world()
-    teardown_test_environment()
+    for name in ("session", "_set_login_cookies"):
+        setattr(Client, name, vars(Browser)[name])
+    setup_test_environment()
+    try:
+        return make_world()
+    finally:
+        teardown_test_environment()
+
+
+def ask_for_pages(meter: Meter, application: Any, only: str) -> None:
+    """Ask for every page of people, and of the console, that a GET opens."""
+    from tests.people_pages import PAGES, console_pages
+
+    world = _make_world()
     asked = [(page.address, page.role) for page in PAGES] + [(address, "owner") for address in console_pages()]
     for name, role in asked:
-        if not name.startswith(only):
+        if not name.startswith(only) or name in SHOWN_ONCE:
             continue
         browser, address = PageBrowser(application), world.url(name)
         browser.cookies = {kept: morsel.value for kept, morsel in world.walkers[role].browser.cookies.items()}
@@ -211,7 +225,7 @@ def main() -> int:
     options = parser.parse_args()
     with services():
         os.environ |= dict.fromkeys(LIMITS, str(10**6)) | dict.fromkeys(("AUTH_URL", "BASE_URL"), f"http://{HOST}")
-        os.environ |= {"DATABASE_STATEMENT_TIMEOUT_SECONDS": "60", "REDIS_TIMEOUT_SECONDS": "5"}
+        os.environ |= {"DATABASE_STATEMENT_TIMEOUT_SECONDS": "60", "REDIS_TIMEOUT_SECONDS": "1"}
         import django
 
         django.setup()
@@ -227,7 +241,8 @@ def main() -> int:
         meter.show = options.statements
         if not options.only or options.only.startswith(("new", "returning", "signed in")):
             walk_sign_ins(meter, application, options.people)
-        ask_for_pages(meter, application, options.only)
+        if not options.only or options.only.startswith("/"):
+            ask_for_pages(meter, application, options.only)
         from django.db import connections
 
         connections.close_all()

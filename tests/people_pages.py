@@ -6,9 +6,7 @@ docs/architecture.md#budgets has the rule; benchmarks/sign_in.py measures the sa
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from django.db import connection
 from django.test import Client as Browser
-from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Account
 from accounts.plans import invitations as plan_invitations
@@ -24,7 +22,6 @@ MOST = 12
 FILES = frozenset({"/account/export"})
 # What a list of the person's holds beyond the one that the stage of tests/security gives them.
 MORE = 4
-CONTROL = ("SAVEPOINT", "RELEASE", "BEGIN", "COMMIT", "ROLLBACK")
 
 # Address (its words are those of tests/security/crawl_table.py), who asks for it, and its statements at most.
 _PAGES = """
@@ -115,17 +112,6 @@ def _page(line: str) -> Page:
 
 
 PAGES = [_page(line) for line in _PAGES.strip().splitlines()]
-
-
-class Counted(CaptureQueriesContext):
-    """The statements of a block, without transaction control."""
-
-    def __init__(self) -> None:
-        super().__init__(connection)
-
-    @property
-    def statements(self) -> list[str]:
-        return [query["sql"] for query in self.captured_queries if not query["sql"].startswith(CONTROL)]
 
 
 def make_world() -> Stage:

@@ -9,7 +9,7 @@ from django.test import Client as Browser
 from accounts.models import Account
 from tests.accounts.test_sign_up import code_of, sign_up
 from tests.factories import PASSWORD
-from tests.people_pages import Counted
+from tests.oidc.test_budgets import Counted
 
 pytestmark = pytest.mark.django_db
 

@@ -7,7 +7,8 @@ import pytest
 from django.db import transaction
 from django.test import override_settings
 
-from tests.people_pages import FILES, IN_BETWEEN, MOST, NOTHING_SHOWN, OTHERS, PAGES, Counted, Page, make_world
+from tests.oidc.test_budgets import Counted
+from tests.people_pages import FILES, IN_BETWEEN, MOST, NOTHING_SHOWN, OTHERS, PAGES, Page, make_world
 from tests.security.crawl_world import Stage
 from tests.security.crawling import ROWS, routes
 

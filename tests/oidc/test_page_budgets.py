@@ -10,7 +10,8 @@ from accounts.models import Account
 from oidc.authorization import consent
 from oidc.models import Client
 from tests.factories import PASSWORD, make_client
-from tests.people_pages import MOST, Counted
+from tests.oidc.test_budgets import Counted
+from tests.people_pages import MOST
 from tests.relying_party import RelyingParty, sign_in
 
 pytestmark = pytest.mark.django_db
