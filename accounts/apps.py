@@ -1,3 +1,4 @@
+from allauth.usersessions import apps as usersessions
 from django.apps import AppConfig
 
 
@@ -22,3 +23,12 @@ class AccountsConfig(AppConfig):
 
         encrypted_columns.register(second_factors.COLUMN)
         encrypted_columns.register(outbox.COLUMN)
+
+
+class UserSessionsConfig(usersessions.UserSessionsConfig):  # type: ignore[misc]  # allauth is untyped
+    """django-allauth's list of sessions, kept by accounts/session_list.py instead of its own receivers."""
+
+    default = False
+
+    def ready(self) -> None:
+        from accounts import session_list  # noqa: F401  (connects the receivers)

@@ -6,13 +6,11 @@ from typing import Any
 from allauth.account import forms as allauth_forms
 from allauth.core import context as allauth_context
 from allauth.mfa.base import forms as mfa_forms
-from allauth.usersessions.forms import ManageUserSessionsForm
 from django import forms
 from django.core.validators import validate_email
 from django.db import transaction
-from django.http import HttpRequest
 
-from accounts import files, guesses, pictures, sessions
+from accounts import files, guesses, pictures
 from accounts.models import Account
 from accounts.profile import clean_picture
 from devportal.lib.telemetry import metrics
@@ -47,13 +45,6 @@ class ReauthenticateForm(allauth_forms.ReauthenticateForm):  # type: ignore[misc
                 f"You are signed in as {self.user.email}. To sign in as somebody else, use another account."
             )
         return login
-
-
-class SignOutElsewhereForm(ManageUserSessionsForm):  # type: ignore[misc]
-    """Ends the person's other sessions, those that the page does not list included."""
-
-    def save(self, request: HttpRequest) -> None:
-        sessions.end_other_sessions(request)
 
 
 class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc]

@@ -21,8 +21,7 @@ def end_all_sessions(account: Account) -> None:
     """End all sessions of a person."""
     with transaction.atomic():
         _restamp(account)
-        for session in UserSession.objects.filter(user=account):
-            session.end()
+        _end(UserSession.objects.filter(user=account))
 
 
 def end_other_sessions(request: HttpRequest) -> None:
@@ -34,8 +33,12 @@ def end_other_sessions(request: HttpRequest) -> None:
         update_session_auth_hash(request, request.user)
         listed = UserSession.objects.filter(user=request.user)
         listed.filter(session_key=before).update(session_key=request.session.session_key)
-        for session in listed.exclude(session_key=request.session.session_key):
-            session.end()
+        _end(listed.exclude(session_key=request.session.session_key))
+
+
+def _end(listed: "models.QuerySet[UserSession]") -> None:
+    Session.objects.filter(session_key__in=[*listed.values_list("session_key", flat=True)]).delete()
+    listed.delete()
 
 
 def end_everybodys_sessions() -> int:

@@ -1,6 +1,6 @@
 """Pairwise subject identifiers (OpenID Connect Core 8.1): created at first use, never changed."""
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from accounts import pictures
 from accounts.models import Account, PairwiseSubject
@@ -16,22 +16,25 @@ def subject_for(account: Account, sector: str, *, reads_profile: bool = False) -
     `reads_profile` the caller is about to let something in the sector read the profile. If nothing there may do so up
     to now, the picture gets a new address: the former one was taken back. Call it inside that transaction.
     """
-    subject, is_new = PairwiseSubject.objects.get_or_create(
-        account=account,
-        sector=sector,
-        defaults={"sub": random_text(SUB_LENGTH), "picture_key": pictures.new_picture_key()},
-    )
-    if reads_profile and not is_new:
-        _renew_picture_key(subject)
+    # Without a picture there is none to take back: the next one's address has a part of its own (`picture_version`).
+    reads_profile = reads_profile and bool(account.picture)
+    subject = _find(account, sector, lock=reads_profile)
+    if subject is None:
+        try:
+            with transaction.atomic():
+                made = {"sub": random_text(SUB_LENGTH), "picture_key": pictures.new_picture_key()}
+                return PairwiseSubject.objects.create(account=account, sector=sector, **made)
+        except IntegrityError:
+            subject = _find(account, sector, lock=reads_profile)
+            if subject is None:
+                raise
+    # Of two that begin at once the second waits for the first, and keeps what that one was given.
+    if reads_profile and not pictures.is_picture_visible(account, sector):
+        subject.picture_key = pictures.new_picture_key()
+        subject.save(update_fields=["picture_key"])
     return subject
 
 
-def _renew_picture_key(subject: PairwiseSubject) -> None:
-    """Give the picture a new address in its sector unless one is in use."""
-    with transaction.atomic():
-        # Of two that begin at once the second finds the first, and keeps what that one was given.
-        row = PairwiseSubject.objects.select_for_update(no_key=True).get(pk=subject.pk)
-        if not pictures.is_picture_visible(subject.account, subject.sector):
-            row.picture_key = pictures.new_picture_key()
-            row.save(update_fields=["picture_key"])
-    subject.picture_key = row.picture_key
+def _find(account: Account, sector: str, *, lock: bool) -> PairwiseSubject | None:
+    found = PairwiseSubject.objects.filter(account=account, sector=sector)
+    return (found.select_for_update(no_key=True) if lock else found).first()

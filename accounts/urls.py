@@ -1,10 +1,8 @@
 """URLs of the account pages that are not allauth's, and of the billing webhook."""
 
-from allauth.usersessions.views import ListUserSessionsView
 from django.urls import path
 
-from accounts.forms import SignOutElsewhereForm
-from accounts.views import account, billing_webhook, plan
+from accounts.views import account, billing_webhook, plan, sessions
 
 urlpatterns = [
     path("account/", account.profile, name="account_profile"),
@@ -20,11 +18,7 @@ urlpatterns = [
         plan.leave_organization,
         name="account_plan_leave_organization",
     ),
-    path(
-        "account/sessions/",
-        ListUserSessionsView.as_view(form_class=SignOutElsewhereForm),
-        name="usersessions_list",
-    ),
+    path("account/sessions/", sessions.sessions, name="usersessions_list"),
     path("account/export", account.export, name="account_export"),
     path("account/delete", account.delete, name="account_delete"),
     path("account/picture", account.own_picture, name="own_picture"),

@@ -158,7 +158,7 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
-    "allauth.usersessions",
+    "accounts.apps.UserSessionsConfig",
     "oauth2_provider",
     "rest_framework",
     "drf_spectacular",

@@ -1,11 +1,12 @@
 """Context processors of the sign-in pages."""
 
+import functools
 from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
 
-from oidc.authorization.interactions import SESSION_KEY, pending_interactions
+from oidc.authorization.interactions import SESSION_KEY, Interaction, pending_interactions
 from oidc.clients.lookup import find_client
 from oidc.clients.presentation import client_context
 from oidc.clients.redirect_uris import origin_of
@@ -24,7 +25,12 @@ def pending_client(request: HttpRequest) -> dict[str, Any]:
     if not hasattr(request, "form_action_origins"):  # a page of one app alone has named its origin itself
         origins = {origin_of(each.parameters.get("redirect_uri")) for each in pending}
         request.form_action_origins = sorted(origins)  # type: ignore[attr-defined]
-    client = find_client(pending[-1].parameters.get("client_id")) if pending else None
+    # Looked up where a template shows it: the texts of messages and scripts are templates too.
+    return {"asking": functools.cache(lambda: _asking(pending[-1]) if pending else None)}
+
+
+def _asking(pending: Interaction) -> dict[str, Any] | None:
+    client = find_client(pending.parameters.get("client_id"))
     if client is None:
-        return {"asking": None}
-    return {"asking": client_context(client) | {"resume_url": f"{reverse('resume')}?request={pending[-1].key}"}}
+        return None
+    return client_context(client) | {"resume_url": f"{reverse('resume')}?request={pending.key}"}

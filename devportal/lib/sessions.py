@@ -16,15 +16,28 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.backends import db
+from django.contrib.sessions.backends.base import UpdateError
 from django.contrib.sessions.middleware import SessionMiddleware as DjangoSessionMiddleware
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 
 from devportal.lib.credentials import random_text
+from devportal.lib.prepared_queries import PreparedQuery
 
 KEY_LENGTH = 32  # 190 random bits
 _KEY = re.compile(rf"[A-Za-z0-9]{{{KEY_LENGTH}}}")
 # What the libraries' columns hold. Of the hash's 43 characters, these carry 240 bits.
 HASH_LENGTH = 40
+
+_STORED = PreparedQuery(
+    ("session_key",),
+    lambda session_key: (
+        db.SessionStore.get_model_class()
+        .objects.filter(session_key=session_key)
+        .values_list("session_data", "expire_date")
+    ),
+)
 
 
 def hash_of(key: str) -> str:
@@ -56,6 +69,33 @@ class SessionStore(db.SessionStore):
         if self._made is None or hash_of(self._made) != self.session_key:
             return None
         return self._made
+
+    # Every page loads its session and many save it: what Django's own does in more statements, or compiles each time.
+
+    def load(self) -> dict[str, Any]:
+        for data, end in _STORED.rows(self.session_key or ""):
+            if end > timezone.now():
+                found: dict[str, Any] = self.decode(data)
+                return found
+        self._session_key = None
+        return {}
+
+    def save(self, must_create: bool = False) -> None:
+        if must_create or self.session_key is None:
+            super().save(must_create)
+            return
+        data = self.create_model_instance(self._session)  # type: ignore[attr-defined]  # missing in the stubs
+        changes = {"session_data": data.session_data, "expire_date": data.expire_date}
+        try:
+            saved = self.model.objects.filter(session_key=data.session_key).update(**changes)
+        except DatabaseError as error:
+            raise UpdateError from error
+        if not saved:
+            raise UpdateError  # ended meanwhile
+
+    def delete(self, session_key: str | None = None) -> None:
+        if ending := session_key or self.session_key:
+            self.model.objects.filter(session_key=ending).delete()
 
     def get_session_cookie_age(self) -> int:
         age: int = settings.SESSION_COOKIE_AGE if SESSION_KEY in self else settings.ANONYMOUS_SESSION_SECONDS

@@ -179,9 +179,17 @@ def check_max_age(auth_request: AuthorizationRequest) -> PromptLogin | None:
     return PromptLogin(again=True)
 
 
+def find_connection(auth_request: AuthorizationRequest) -> None:
+    assert auth_request.account is not None
+    if not auth_request.consent_given_now:
+        auth_request.connection = consent.find_connection(auth_request.account, auth_request.client)
+
+
 def check_user_cap(auth_request: AuthorizationRequest) -> UserCapReached | None:
     assert auth_request.account is not None
-    if not is_user_cap_reached(auth_request.account, auth_request.client):
+    if auth_request.consent_given_now:
+        return None  # consent.record_consent looks, with the client's row locked
+    if auth_request.connection is not None or not is_user_cap_reached(auth_request.account, auth_request.client):
         return None
     if auth_request.silent:
         raise AuthorizationError(
@@ -194,8 +202,7 @@ def check_consent(auth_request: AuthorizationRequest) -> PromptConsent | IssueCo
     assert auth_request.account is not None
     if auth_request.consent_given_now:
         return None
-    connection = consent.find_connection(auth_request.account, auth_request.client)
-    missing = frozenset(set(auth_request.scopes) - consent.granted_scopes(connection))
+    missing = frozenset(set(auth_request.scopes) - consent.granted_scopes(auth_request.connection))
     if "consent" in auth_request.prompts:
         return PromptConsent(auth_request.client, auth_request.scopes, missing)
     if not missing:
@@ -219,6 +226,7 @@ CHECKS: tuple[Check, ...] = (
     check_scope,
     check_signed_in,
     check_max_age,
+    find_connection,
     check_user_cap,
     check_consent,
 )

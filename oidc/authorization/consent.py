@@ -5,12 +5,12 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.dispatch import receiver
 
-from accounts.models import Account
+from accounts.models import Account, PairwiseSubject
 from accounts.pictures import profile_read
 from accounts.subjects import subject_for
 from devportal.lib import clock
 from oidc import scopes as scope_rules
-from oidc.authorization.user_cap import is_user_cap_reached
+from oidc.authorization.user_cap import find_place, is_capped
 from oidc.clients.audit import report_client_event
 from oidc.clients.locking import lock_client
 from oidc.errors import ConsentMissing, UserCapExceeded
@@ -36,36 +36,53 @@ def record_consent(account: Account, client: Client, scopes: list[str]) -> Conne
     Exact when many arrive at once: whoever would add a person waits for the client's row first. `no_key`: the rows that
     others insert below this client and this connection check that they exist, and that must not wait for us.
     """
-    connection = find_connection(account, client)
-    if connection is None:
-        lock_client(client.pk)
-        if is_user_cap_reached(account, client):
-            raise UserCapExceeded
-    moment = clock.now()
+    is_new = _is_newcomer(account, client)
     reads_profile = not scope_rules.PICTURE_SCOPES.isdisjoint(scopes)
     subject = subject_for(account, client.project.public_id, reads_profile=reads_profile)
-    try:
-        with transaction.atomic():
-            connection, _ = Connection.objects.get_or_create(
-                account=account,
-                client=client,
-                defaults={
-                    "subject": subject,
-                    "first_authorized_at": moment,
-                    "last_authorized_at": moment,
-                },
-            )
-    except IntegrityError:
-        connection = Connection.objects.get(account=account, client=client)
-    connection = Connection.objects.select_for_update(no_key=True).get(pk=connection.pk)
-    before = granted_scopes(connection)
-    connection.scopes = scope_rules.format_scope(before | set(scopes))
-    connection.removed_at = None
-    connection.last_authorized_at = moment
-    connection.save(update_fields=["scopes", "removed_at", "last_authorized_at"])
+    connection, before = _connect(account, client, scopes, subject) if is_new else None, set[str]()
+    if connection is None:
+        connection, before = _widen(account, client, scopes)
     if set(scopes) - before:
         report_client_event("consent.given", client, account, details={"scopes": connection.scopes})
     return connection
+
+
+def _is_newcomer(account: Account, client: Client) -> bool:
+    """Return whether the person has no connection, with the client's row locked if so. Raises UserCapExceeded, Gone."""
+    if not is_capped(client):
+        is_new = find_connection(account, client) is None
+        if is_new:
+            lock_client(client.pk)
+        return is_new
+    lock_client(client.pk)
+    place = find_place(account, client)
+    if place.is_full:
+        raise UserCapExceeded
+    return not place.is_known
+
+
+def _connect(account: Account, client: Client, scopes: list[str], subject: PairwiseSubject) -> Connection | None:
+    """Store and return a new connection; None if there is one: the same form, sent twice."""
+    connection = Connection(account=account, client=client, subject=subject)
+    connection.scopes = scope_rules.format_scope(scopes)
+    connection.first_authorized_at = connection.last_authorized_at = clock.now()
+    try:
+        with transaction.atomic():
+            connection.save(force_insert=True)
+    except IntegrityError:
+        return None
+    return connection
+
+
+def _widen(account: Account, client: Client, scopes: list[str]) -> tuple[Connection, set[str]]:
+    """Lock a connection and add scopes to it; return it, and the scopes that it had before."""
+    connection = Connection.objects.select_for_update(no_key=True).get(account=account, client=client)
+    before = granted_scopes(connection)
+    connection.scopes = scope_rules.format_scope(before | set(scopes))
+    connection.removed_at = None
+    connection.last_authorized_at = clock.now()
+    connection.save(update_fields=["scopes", "removed_at", "last_authorized_at"])
+    return connection, before
 
 
 def require_consent(account: Account, client: Client, scopes: list[str]) -> Connection:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from accounts.authentication import Authentication
 from accounts.models import Account
 from oidc.authorization.interactions import Interaction
-from oidc.models import Client
+from oidc.models import Client, Connection
 from oidc.parameters import Parameters
 
 PROMPTS = ("none", "login", "consent", "select_account", "create")
@@ -24,6 +24,7 @@ class AuthorizationRequest:
     found_client: Client | None = None
     redirect_uri: str = ""
     scopes: list[str] = field(default_factory=list)
+    connection: Connection | None = None  # of the signed-in person and the client
 
     @property
     def client(self) -> Client:

@@ -1,8 +1,20 @@
 """Finding a client by the client id that somebody sent."""
 
-from oidc.models import Client
+from typing import Any
+
+from devportal.lib.prepared_queries import PreparedQuery, RowMapper
+from oidc.models import Client, Project
 
 MAX_CLIENT_ID_LENGTH = 255  # characters
+
+_WHOLE: dict[str, Any] = {
+    path: (model, tuple(field.attname for field in model._meta.concrete_fields))
+    for path, model in (("", Client), ("project", Project))
+}
+_MAPPER = RowMapper(_WHOLE)
+_BY_CLIENT_ID = PreparedQuery(
+    ("client_id",), lambda client_id: Client.objects.filter(client_id=client_id).values_list(*_MAPPER.paths)
+)
 
 
 def is_possible_client_id(client_id: str | None) -> bool:
@@ -12,6 +24,8 @@ def is_possible_client_id(client_id: str | None) -> bool:
 
 def find_client(client_id: str | None) -> Client | None:
     """Return the client with this id and its project, or None; no query for a malformed id."""
-    if not is_possible_client_id(client_id):
+    if client_id is None or not is_possible_client_id(client_id):
         return None
-    return Client.objects.select_related("project").filter(client_id=client_id).first()
+    rows = _BY_CLIENT_ID.rows(client_id)
+    client: Client | None = _MAPPER.build(rows[0])[""] if rows else None
+    return client

@@ -265,7 +265,7 @@ def test_an_app_that_may_not_see_the_photo_keeps_no_address_alive(face: Account,
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_two_apps_that_begin_at_once_get_one_address() -> None:
-    account, project = make_account(), make_project()
+    account, project = make_account(picture="pictures/photo.webp"), make_project()
     apps = [make_client(project), make_client(project)]
     for client in apps:
         consent.remove_consent(consent.record_consent(account, client, ["openid", "profile"]))

@@ -1,0 +1,39 @@
+"""The budgets of pages that are shown in the midst of something: a sign-up, a forgotten password, a second step."""
+
+from typing import Any
+
+import pytest
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
+from django.test import Client as Browser
+
+from accounts.models import Account
+from tests.accounts.test_sign_up import code_of, sign_up
+from tests.factories import PASSWORD
+from tests.oidc.test_budgets import Counted
+
+pytestmark = pytest.mark.django_db
+
+
+def shown(browser: Browser, address: str, most: int) -> None:
+    browser.get(address)
+    with Counted() as counted:
+        assert browser.get(address).status_code == 200
+    assert len(counted.statements) <= most, "\n".join(counted.statements)
+
+
+def test_where_the_code_of_a_sign_up_is_typed(client: Browser) -> None:
+    sign_up(client)
+    shown(client, "/account/confirm-email/", 3)
+
+
+def test_where_a_forgotten_password_is_replaced(client: Browser, person: Account, mailoutbox: list[Any]) -> None:
+    client.post("/account/password/reset/", {"email": person.email})
+    shown(client, "/account/password/reset/confirm/", 2)
+    client.post("/account/password/reset/confirm/", {"code": code_of(mailoutbox[-1])})
+    shown(client, "/account/password/reset/complete/", 2)
+
+
+def test_where_the_code_of_the_second_step_is_typed(client: Browser, person: Account) -> None:
+    TOTP.activate(person, generate_totp_secret())
+    client.post("/account/login/", {"login": person.email, "password": PASSWORD})
+    shown(client, "/account/2fa/authenticate/", 6)

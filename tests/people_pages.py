@@ -1,0 +1,137 @@
+"""The pages of people: who sees each, how many statements it may take, and somebody who has several of everything.
+
+docs/architecture.md#budgets has the rule; benchmarks/sign_in.py measures the same pages.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.test import Client as Browser
+
+from accounts.models import Account
+from accounts.plans import invitations as plan_invitations
+from accounts.plans import members as plan_members
+from oidc.authorization import consent
+from tests.factories import make_account, make_client, make_project
+from tests.relying_party import sign_in
+from tests.security.crawl_world import Stage, make_stage
+from tests.security.crawling import CONSOLE
+
+MOST = 12
+# No page but a file: a statement for each of its sections.
+FILES = frozenset({"/account/export"})
+# What a list of the person's holds beyond the one that the stage of tests/security gives them.
+MORE = 4
+
+# Address (its words are those of tests/security/crawl_table.py), who asks for it, and its statements at most.
+_PAGES = """
+    /                                                    owner      2
+    /connect/logout                                      owner      2
+    /connect/signed-out                                  anonymous  0
+    /account/                                            owner      3
+    /account/apps/                                       owner      3
+    /account/apps/{connection}/remove                    owner      3
+    /account/plan                                        owner      9
+    /account/plan/family/members/{family_member}/remove  owner      3
+    /account/plan/families/{family}/leave                viewer     3
+    /account/plan/organizations/{organization}/leave     owner      3
+    /account/sessions/                                   owner      4
+    /account/export                                      owner     16
+    /account/delete                                      owner      7
+    /account/picture                                     owner      2
+    /account/login/                                      anonymous  0
+    /account/logout/                                     owner      2
+    /account/inactive/                                   anonymous  0
+    /account/signup/                                     anonymous  0
+    /account/signup/passkey/                             anonymous  0
+    /account/reauthenticate/                             owner      8
+    /account/email/                                      owner      6
+    /account/password/change/                            owner      2
+    /account/password/reset/                             anonymous  0
+    /account/password/reset/done/                        anonymous  0
+    /account/2fa/                                        owner      4
+    /account/2fa/reauthenticate/                         owner      8
+    /account/2fa/totp/activate/                          person     8
+    /account/2fa/totp/deactivate/                        owner      7
+    /account/2fa/recovery-codes/                         owner      7
+    /account/2fa/recovery-codes/generate/                owner      6
+    /account/2fa/recovery-codes/download/                owner      7
+    /account/2fa/webauthn/                               owner      3
+    /account/2fa/webauthn/add/                           owner      9
+    /account/2fa/webauthn/reauthenticate/                owner     10
+    /account/2fa/webauthn/keys/{passkey}/remove/         owner      6
+    /account/2fa/webauthn/keys/{passkey}/edit/           owner      6
+"""
+# Shown in the midst of something: tests/accounts/test_page_budgets.py and tests/oidc/test_page_budgets.py lead there.
+IN_BETWEEN = frozenset(
+    {
+        "/connect/authorize",
+        "/connect/consent",
+        "/connect/resume",
+        "/account/confirm-email/",
+        "/account/password/reset/confirm/",
+        "/account/password/reset/complete/",
+        "/account/2fa/authenticate/",
+    }
+)
+# Nothing is shown there: acts, what a script asks for, redirects, and what the settings leave unused.
+NOTHING_SHOWN = frozenset(
+    {
+        "/connect/logout/confirm",
+        "/account/switch",
+        "/account/plan/invitations/{to_me}/accept",
+        "/account/plan/invitations/{to_me}/decline",
+        "/account/plan/family/invite",
+        "/account/plan/family/invitations/{from_me}/withdraw",
+        "/account/password/set/",
+        "/account/login/code/confirm/",
+        "/account/2fa/webauthn/login/",
+        "/account/2fa/webauthn/signup/",
+        "/favicon.ico",
+    }
+)
+# No pages of people: the console, the admin, the docs, and what programs ask for.
+OTHERS = (
+    *("/admin/", "/console/", "/docs/", "/v1", "/.well-known/", "//.well-known/", "/health/", "/hooks/"),
+    *("/connect/token", "/connect/userinfo", "/connect/revoke", "/logos/", "/pictures/"),
+)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of people."""
+
+    address: str
+    role: str
+    statements: int
+
+
+def _page(line: str) -> Page:
+    address, role, statements = line.split()
+    return Page(address, role, int(statements))
+
+
+PAGES = [_page(line) for line in _PAGES.strip().splitlines()]
+
+
+def make_world() -> Stage:
+    """Return everybody of tests/security, the owner with several apps, sessions, projects and relatives."""
+    stage = make_stage()
+    owner = Account.objects.get(pk=stage.things["account"])
+    family = plan_members.get_or_create_family(owner)
+    for number in range(MORE):
+        app = make_client(make_project(), name=f"App {number}")
+        consent.record_consent(owner, app, ["openid", "email", "profile"])
+        make_project(owner, name=f"Project {number}")
+    plan_members.add_member(family, make_account("aunt@example.com"))
+    for number in range(2):
+        plan_invitations.invite(family, f"asked-{number}@example.com", owner)
+    viewer = Account.objects.get(email="viewer@example.com")
+    for number in range(MORE):
+        sign_in(Browser(REMOTE_ADDR=f"10.77.{number}.1"), viewer)
+    return stage
+
+
+def console_pages() -> Iterator[str]:
+    """Yield the address of each page of the console that its owner sees."""
+    yield from (row.address for row in CONSOLE.values() if row.get["owner"] == 200)
