@@ -28,6 +28,8 @@ COPY --from=build /opt/portal /opt/portal
 WORKDIR /opt/portal
 # DATA_DIR holds uploaded pictures and the schedule of beat: mount a volume there. All else that is written is in /tmp.
 ENV PATH=/opt/portal/.venv/bin:$PATH PYTHONUNBUFFERED=1 ENVIRONMENT=production DATA_DIR=/var/lib/portal
+# docs/operations.md#memory
+ENV MALLOC_ARENA_MAX=2
 USER 1000:1000
 EXPOSE 8000
 CMD ["python", "manage.py", "serve", "--address", "0.0.0.0"]

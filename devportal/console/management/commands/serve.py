@@ -15,6 +15,7 @@ from devportal.console.operations import readers
 from devportal.console.provisioning.demo import prepare_demo
 from devportal.lib import start_checks
 from devportal.lib.bootstrap import restrict_permissions
+from devportal.lib.garbage import freeze_loaded_objects
 from devportal.lib.server.limits import raise_open_files
 from devportal.lib.telemetry import exporter
 from devportal.lib.worker import THREADS, load_bounded_application
@@ -40,6 +41,7 @@ class Command(BaseCommand):
         if options["demo"]:
             self.stdout.write(prepare_demo(options["demo"]))
         start_checks.log_stored_dangers()
+        freeze_loaded_objects()  # before the first fork, so that pages stay shared
         if settings.METRICS_PORT:
             exporter.start(settings.METRICS_ADDRESS, settings.METRICS_PORT, "web", readers.readers())
         # A fork must not share a database connection with its parent.
