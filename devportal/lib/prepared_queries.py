@@ -120,7 +120,8 @@ class InsertSpec:
     def sql(self, connection: Any, source: str) -> str:
         """Return the statement that inserts a row for each of `source` (a relation, and which of its rows)."""
         columns = ", ".join(f'"{field.column}"' for field in self._fields)
-        return f'INSERT INTO "{self._model._meta.db_table}" ({columns}) SELECT {self._selected(connection)} FROM {source}'  # noqa: S608  (names from the models)
+        into = f'INSERT INTO "{self._model._meta.db_table}" ({columns})'
+        return f"{into} SELECT {self._selected(connection)} FROM {source}"  # noqa: S608  (names from the models)
 
     def _selected(self, connection: Any) -> str:
         if connection.vendor != "postgresql":

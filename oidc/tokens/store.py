@@ -77,7 +77,7 @@ def store_tokens(
 ) -> bool:
     """Consume the row and store the tokens; return False, storing nothing, if it was consumed before."""
     connection = connections[DEFAULT_DB_ALIAS]
-    statements = _statements(connection.vendor, type(consumed), with_refresh=refresh is not None)
+    statements = _statements(connection.vendor, isinstance(consumed, RefreshToken), refresh is not None)
     parameters = _parameters(connection, consumed.pk, moment, access, refresh)
     if isinstance(consumed, RefreshToken):
         if consumed.revoked is not None:
@@ -93,12 +93,12 @@ def store_tokens(
 
 
 @functools.cache
-def _statements(vendor: str, model: type[AuthorizationCode | RefreshToken], *, with_refresh: bool) -> Statements:
+def _statements(vendor: str, of_refresh_token: bool, with_refresh: bool) -> Statements:
     """Return the statements for one kind of row and answer. Always the same text, which the server keeps prepared."""
     connection = connections[DEFAULT_DB_ALIAS]
-    table = model._meta.db_table
+    table = (RefreshToken if of_refresh_token else AuthorizationCode)._meta.db_table
     column, others = "consumed_at", ""
-    if model is RefreshToken:
+    if of_refresh_token:
         column = "revoked"
         others = ', "next_checksum" = %(next_checksum)s, "next_access_checksum" = %(next_access_checksum)s'
     consume = f'UPDATE "{table}" SET "{column}" = %(moment)s{others} WHERE "id" = %(id)s AND "{column}" IS NULL'  # noqa: S608  (names from the models)

@@ -96,15 +96,15 @@ class FormEndpoint:
 
     http_method_names = ["post"]
     endpoint = ""  # its name in the sign-in log
+    post: Callable[[HttpRequest], HttpResponse]
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.method != "POST":
             response = error_response("invalid_request", "Use POST.", 405)
             response["Allow"] = "POST"
             return response
-        answer = partial(super().dispatch, request, *args, **kwargs)  # type: ignore[misc]
         return answer_within_limits(
-            request, lambda: self.refuse_malformed(request) or add_response_headers(answer()), self.endpoint
+            request, lambda: self.refuse_malformed(request) or add_response_headers(self.post(request)), self.endpoint
         )
 
     def refuse_malformed(self, request: HttpRequest) -> HttpResponse | None:
@@ -119,7 +119,6 @@ class FormEndpoint:
         return None
 
 
-@method_decorator(csrf_exempt, name="dispatch")
 class TokenEndpoint(FormEndpoint, TokenView):  # type: ignore[misc]
     """POST /connect/token (RFC 6749 §3.2)."""
 
@@ -133,7 +132,6 @@ class TokenEndpoint(FormEndpoint, TokenView):  # type: ignore[misc]
         return HttpResponse(body, status=status, content_type="application/json")
 
 
-@method_decorator(csrf_exempt, name="dispatch")
 class RevokeEndpoint(FormEndpoint, RevokeTokenView):  # type: ignore[misc]
     """POST /connect/revoke (RFC 7009). Success is an empty JSON object: browser libraries parse it."""
 
