@@ -24,6 +24,7 @@ from oidc.scopes import OPENID
 CODE_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 CODE_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 
+Fields = list[tuple[str, str]]  # names and values of a form
 
 # The revocation endpoint, where the secret is optional; tests/oidc/tokens/test_revocation.py compares it with the URL.
 REVOKE_PATH = "/connect/revoke"
@@ -42,19 +43,19 @@ class Backend(OAuthLibCore):  # type: ignore[misc]
     other endpoints read nothing from there.
     """
 
-    def _extract_params(self, request: HttpRequest) -> tuple[str, str, dict[str, str], dict[str, str]]:
-        # oauthlib takes the body's parameters as a dict, too: encoded, it would decode them once more.
+    def _extract_params(self, request: HttpRequest) -> tuple[str, str, Fields, dict[str, str]]:
+        # oauthlib takes pairs, too. Encoded, as the library passes them, they would be decoded once more.
         return request.path, request.method or "", self.extract_body(request), self.extract_headers(request)
 
     def extract_headers(self, request: HttpRequest) -> dict[str, str]:
         header = request.META.get("HTTP_AUTHORIZATION")
         return {} if header is None else {"Authorization": header}
 
-    def extract_body(self, request: HttpRequest) -> dict[str, str]:
+    def extract_body(self, request: HttpRequest) -> Fields:
         fields = _FORM_FIELDS.get(request.resolver_match.url_name or "") if request.resolver_match else None
         if fields is None or request.method != "POST":
-            return {}
-        return {name: value for name, value in read_form(request).values.items() if name in fields}
+            return []
+        return [(name, value) for name, value in read_form(request).values.items() if name in fields]
 
 
 class FormRequest(Request):  # type: ignore[misc]
@@ -65,8 +66,9 @@ class FormRequest(Request):  # type: ignore[misc]
 
     duplicate_params: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, uri: str, fields: dict[str, str], headers: dict[str, str]) -> None:
-        self.__dict__ |= _WITHOUT_FIELDS | fields
+    def __init__(self, uri: str, fields: Fields, headers: dict[str, str]) -> None:
+        self.__dict__.update(_WITHOUT_FIELDS)
+        self.__dict__.update(fields)
         self.uri, self.headers = uri, headers
 
 
@@ -121,7 +123,7 @@ class Server(OpenIDServer):  # type: ignore[misc]
         self.refresh_grant.proxy_target.custom_validators.post_token.append(keep_openid)
 
     def create_token_response(
-        self, uri: str, http_method: str, body: dict[str, str], headers: dict[str, str], *args: Any
+        self, uri: str, http_method: str, body: Fields, headers: dict[str, str], *args: Any
     ) -> Any:
         """Have the grant answer that the form names, as oauthlib does; method and query were looked at before."""
         request = FormRequest(uri, body, headers)

@@ -1,7 +1,6 @@
 """URLs of the OAuth and OpenID Connect endpoints and their pages. The library's own URLs are not included."""
 
 from django.urls import path, re_path
-from django.views.decorators.csrf import csrf_exempt
 
 from oidc.views import connected_apps, consent, discovery, health, logos, logout
 from oidc.views.authorize import AuthorizeView, resume
@@ -17,9 +16,9 @@ urlpatterns = [
     path("connect/authorize", AuthorizeView.as_view(), name="authorize"),
     path("connect/consent", consent.ConsentView.as_view(), name="consent"),
     path("connect/resume", resume, name="resume"),
-    path("connect/token", csrf_exempt(TokenEndpoint.as_view()), name="token"),
+    path("connect/token", TokenEndpoint.as_view(), name="token"),
     path("connect/userinfo", UserInfoEndpoint.as_view(), name="userinfo"),
-    path("connect/revoke", csrf_exempt(RevokeEndpoint.as_view()), name="revoke"),
+    path("connect/revoke", RevokeEndpoint.as_view(), name="revoke"),
     path("connect/logout", logout.logout, name="logout"),
     path("connect/logout/confirm", logout.confirm, name="logout_confirm"),
     path("connect/signed-out", logout.signed_out, name="signed_out"),

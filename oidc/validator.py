@@ -127,8 +127,9 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
 
     def _accept(self, row: AuthorizationCode | RefreshToken, request: Any) -> bool:
         limits.count_client(request.client)
-        request.user = row.family.connection.account
-        request.scopes = request.granted = families.effective_scopes(row.family)
+        family = row.family
+        request.user = family.connection.account
+        request.scopes = request.granted = families.effective_scopes(family)
         return True
 
     # --- Issuing ---

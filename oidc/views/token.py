@@ -98,6 +98,11 @@ class FormEndpoint:
     endpoint = ""  # its name in the sign-in log
     post: Callable[[HttpRequest], HttpResponse]
 
+    @classmethod
+    def as_view(cls, **initkwargs: Any) -> Any:
+        # Exempt as a whole: a decorator of `dispatch` would be put on anew for each request.
+        return csrf_exempt(super().as_view(**initkwargs))  # type: ignore[misc]
+
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.method != "POST":
             response = error_response("invalid_request", "Use POST.", 405)
