@@ -134,7 +134,8 @@ class TokenEndpoint(FormEndpoint, TokenView):  # type: ignore[misc]
             return error_response("invalid_request", "grant_type is missing.")
         # The library's own `post` reads the new token back from the database, for a signal that nobody hears.
         _, _, body, status = self.create_token_response(request)
-        return HttpResponse(body, status=status, content_type="application/json")
+        # As bytes: text has Django look for a charset.
+        return HttpResponse(body.encode(), status=status, content_type="application/json")
 
 
 class RevokeEndpoint(FormEndpoint, RevokeTokenView):  # type: ignore[misc]
