@@ -6,13 +6,14 @@ oauthlib checks a request for each of its many grant types; this service has two
 
 import json
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 from django.http import HttpRequest
 from oauth2_provider.oauth2_backends import OAuthLibCore
-from oauthlib.common import urlencode
+from oauthlib.common import Request
 from oauthlib.oauth2.rfc6749 import errors
 from oauthlib.oauth2.rfc6749.grant_types.authorization_code import code_challenge_method_s256
+from oauthlib.oauth2.rfc6749.utils import scope_to_list
 from oauthlib.openid import Server as OpenIDServer
 
 from oidc.errors import TokenRefusal
@@ -23,6 +24,7 @@ from oidc.scopes import OPENID
 CODE_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 CODE_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 
+Fields = list[tuple[str, str]]  # names and values of a form
 
 # The revocation endpoint, where the secret is optional; tests/oidc/tokens/test_revocation.py compares it with the URL.
 REVOKE_PATH = "/connect/revoke"
@@ -41,19 +43,36 @@ class Backend(OAuthLibCore):  # type: ignore[misc]
     other endpoints read nothing from there.
     """
 
-    def _extract_params(self, request: HttpRequest) -> tuple[str, str, str, dict[str, str]]:
-        body = urlencode(self.extract_body(request))
-        return request.path, request.method or "", body, self.extract_headers(request)
+    def _extract_params(self, request: HttpRequest) -> tuple[str, str, Fields, dict[str, str]]:
+        # oauthlib takes pairs, too. Encoded, as the library passes them, they would be decoded once more.
+        return request.path, request.method or "", self.extract_body(request), self.extract_headers(request)
 
     def extract_headers(self, request: HttpRequest) -> dict[str, str]:
         header = request.META.get("HTTP_AUTHORIZATION")
         return {} if header is None else {"Authorization": header}
 
-    def extract_body(self, request: HttpRequest) -> list[tuple[str, str]]:
+    def extract_body(self, request: HttpRequest) -> Fields:
         fields = _FORM_FIELDS.get(request.resolver_match.url_name or "") if request.resolver_match else None
         if fields is None or request.method != "POST":
             return []
         return [(name, value) for name, value in read_form(request).values.items() if name in fields]
+
+
+class FormRequest(Request):  # type: ignore[misc]
+    """oauthlib's request object for a form that oidc/parameters.py has read: decoded, and no field of it repeated.
+
+    oauthlib's own `__init__` would take URL, headers and body apart once more. A field that was not sent is None.
+    """
+
+    duplicate_params: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, uri: str, fields: Fields, headers: dict[str, str]) -> None:
+        self.__dict__.update(_WITHOUT_FIELDS)
+        self.__dict__.update(fields)
+        self.uri, self.headers = uri, headers
+
+
+_WITHOUT_FIELDS = vars(Request("", "POST"))
 
 
 class RefusingGrant:
@@ -102,6 +121,15 @@ class Server(OpenIDServer):  # type: ignore[misc]
         code_grant._code_challenge_methods = {"S256": verify_code_challenge}
         code_grant.custom_validators.pre_auth.append(require_challenge)
         self.refresh_grant.proxy_target.custom_validators.post_token.append(keep_openid)
+
+    def create_token_response(
+        self, uri: str, http_method: str, body: Fields, headers: dict[str, str], *args: Any
+    ) -> Any:
+        """Have the grant answer that the form names, as oauthlib does; method and query were looked at before."""
+        request = FormRequest(uri, body, headers)
+        request.scopes = scope_to_list(request.scope)
+        grant = self.grant_types.get(request.grant_type, self.default_grant_type_handler)
+        return grant.create_token_response(request, self.default_token_type)
 
 
 def require_challenge(request: Any) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """The request validator of oauthlib (OAUTH2_VALIDATOR_CLASS): adapts its methods to the modules of this package.
 
 Knows oauthlib's request object. Beside oauthlib's own attributes (`client`, `user`, `scopes`, `access_token`) that has
-two of ours: `presented`, the PresentedCredentials that authenticate_client has read, at the token and the revocation
-endpoint; `authorization`, the IssueCode that oidc/views/authorize.py passes as a credential when a code is issued. What
-is refused is raised, as a TokenRefusal.
+three of ours: `presented`, the PresentedCredentials that authenticate_client has read, at the token and the revocation
+endpoint; `granted`, the scopes of the code or refresh token; `authorization`, the IssueCode that
+oidc/views/authorize.py passes as a credential when a code is issued. What is refused is raised, as a TokenRefusal.
 """
 
 from typing import Any
@@ -114,7 +114,8 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         return self._accept(refresh_tokens.check_refresh_token(request.presented.credential), request)
 
     def get_original_scopes(self, refresh_token: str, request: Any, *args: Any, **kwargs: Any) -> list[str]:
-        return families.effective_scopes(request.presented.family)
+        granted: list[str] = request.granted
+        return granted
 
     def is_within_original_scope(
         self, request_scopes: list[str], refresh_token: str, request: Any, *args: Any, **kwargs: Any
@@ -126,15 +127,16 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
 
     def _accept(self, row: AuthorizationCode | RefreshToken, request: Any) -> bool:
         limits.count_client(request.client)
-        request.user = row.family.connection.account
-        request.scopes = families.effective_scopes(row.family)
+        family = row.family
+        request.user = family.connection.account
+        request.scopes = request.granted = families.effective_scopes(family)
         return True
 
     # --- Issuing ---
 
     def save_bearer_token(self, token: dict[str, Any], request: Any, *args: Any, **kwargs: Any) -> None:
         # The library opens a transaction around _save_bearer_token; oidc/tokens/store.py has its own, where needed.
-        if scopes.OFFLINE_ACCESS not in families.effective_scopes(request.presented.family):
+        if scopes.OFFLINE_ACCESS not in request.granted:
             token.pop("refresh_token", None)
         if not store.consume_and_store(
             request.presented.credential, token["access_token"], token.get("refresh_token"), token["scope"]

@@ -150,36 +150,25 @@ def _in_order(model: type[models.Model], fields: tuple[str, ...]) -> tuple[str, 
 
 
 class InsertSpec:
-    """The columns of one model that an insert fills, in a fixed order; everything else takes the column's default."""
+    """The columns of one model that an insert fills from another relation; all others take the column's default.
 
-    def __init__(self, model: type[models.Model], names: Sequence[str]) -> None:
+    `values` maps a column's attribute to SQL: a named parameter, a literal, or a column of the relation. It is trusted.
+    """
+
+    def __init__(self, model: type[models.Model], values: dict[str, str]) -> None:
         self._model = model
-        self._names = tuple(names)
-        self._placeholders: dict[str, str] = {}
-        self._fields: list[Any] = [next(f for f in model._meta.concrete_fields if f.attname == name) for name in names]
+        self._fields: list[Any] = [next(f for f in model._meta.concrete_fields if f.attname == name) for name in values]
+        self._values = list(values.values())
 
-    def into(self) -> str:
-        """Return `table (columns)`."""
+    def sql(self, connection: Any, source: str) -> str:
+        """Return the statement that inserts a row for each of `source` (a relation, and which of its rows)."""
         columns = ", ".join(f'"{field.column}"' for field in self._fields)
-        return f'"{self._model._meta.db_table}" ({columns})'
+        into = f'INSERT INTO "{self._model._meta.db_table}" ({columns})'
+        return f"{into} SELECT {self._selected(connection)} FROM {source}"  # noqa: S608  (names from the models)
 
-    def placeholders(self, connection: Any) -> str:
-        """Return a placeholder for each column; where the server types parameters, with its type."""
-        known = self._placeholders.get(connection.vendor)
-        if known is None:
-            known = self._placeholders[connection.vendor] = self._typed(connection)
-        return known
-
-    def _typed(self, connection: Any) -> str:
+    def _selected(self, connection: Any) -> str:
         if connection.vendor != "postgresql":
-            return ", ".join(["%s"] * len(self._fields))
-        fields = [field.target_field if field.is_relation else field for field in self._fields]
-        types = (field.rel_db_type(connection) if field.is_relation else field.db_type(connection) for field in fields)
-        return ", ".join(f"%s::{kind}" for kind in types)
-
-    def parameters(self, connection: Any, values: dict[str, Any]) -> list[Any]:
-        """Return what goes to the placeholders, converted as Django converts it."""
-        return [
-            field.get_db_prep_save(values[name], connection)
-            for name, field in zip(self._names, self._fields, strict=True)
-        ]
+            return ", ".join(self._values)
+        # The server has to know the types of parameters and literals that it selects.
+        types = (field.db_type(connection) for field in self._fields)
+        return ", ".join(f"{value}::{kind}" for value, kind in zip(self._values, types, strict=True))

@@ -22,13 +22,14 @@ def generate_access_token(request: Any, refresh_token: bool = False) -> str:
 def create_access_token(family: TokenFamily, scopes: list[str]) -> str:
     """Return a signed JWT access token (RFC 9068 §2.2), without personal data."""
     moment = clock.timestamp()
-    subject = family.connection.subject
+    connection = family.connection
+    subject = connection.subject
     assert subject is not None
     claims = {
         "iss": settings.ISSUER,
         "sub": subject.sub,
         "aud": settings.BASE_URL,
-        "client_id": family.connection.client.client_id,
+        "client_id": connection.client.client_id,
         "scope": " ".join(scopes),
         "iat": moment,
         "exp": moment + settings.ACCESS_TOKEN_SECONDS,

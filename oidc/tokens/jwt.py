@@ -3,6 +3,7 @@
 The library encodes, decodes and computes. Which header, key and claims are believed is said here.
 """
 
+import base64
 import functools
 import json
 from collections.abc import Callable
@@ -24,6 +25,7 @@ ACCESS_TOKEN_TYP = "at+jwt"  # RFC 9068 §2.1
 ID_TOKEN_TYP = "JWT"
 MAX_TOKEN_LENGTH = 16_384
 _RS256 = jws.JWSRegistry(algorithms=["RS256"])
+_ALGORITHM = _RS256.get_alg("RS256")
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -31,15 +33,28 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 _JSON = json.JSONDecoder(parse_constant=_refuse_constant)
+_COMPACT_JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 verified_lately = SignatureCache()
 
 
 def sign(claims: dict[str, Any], typ: str) -> str:
-    """Return `claims` as an RS256 JWT of the active key. Raises keyring.NoSigningKey."""
+    """Return `claims` as an RS256 JWT of the active key. Raises keyring.NoSigningKey.
+
+    The library's `serialize_compact` checks header, algorithm and key anew each time. Here they are the service's own
+    and always the same; what the library is asked for is the signature. A test compares the two.
+    """
     key = keyring.signing_key()
-    header = {"typ": typ, "alg": "RS256", "kid": key.kid}
-    payload = json.dumps(claims, separators=(",", ":"), ensure_ascii=False)
-    return jws.serialize_compact(header, payload, key.private, registry=_RS256)
+    signed = _header_segment(key.kid, typ) + _base64url(_COMPACT_JSON.encode(claims).encode())
+    return f"{signed.decode()}.{_base64url(_ALGORITHM.sign(signed, key.private)).decode()}"
+
+
+@functools.lru_cache(maxsize=32)
+def _header_segment(kid: str, typ: str) -> bytes:
+    return _base64url(_COMPACT_JSON.encode({"typ": typ, "alg": "RS256", "kid": kid}).encode()) + b"."
+
+
+def _base64url(octets: bytes) -> bytes:
+    return base64.urlsafe_b64encode(octets).rstrip(b"=")  # RFC 7515 §2: without padding
 
 
 def verify(token: str, typ: str, find_key: Callable[[str], RSAKey | None]) -> dict[str, Any]:

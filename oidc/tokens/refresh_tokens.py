@@ -34,12 +34,13 @@ def check_refresh_token(row: Any) -> RefreshToken:
         raise TokenRefusal("invalid_grant", "The refresh token is unknown, or was given to another client.")
     if row.expires <= clock.now():
         raise TokenRefusal("invalid_grant", "The refresh token has expired.")
-    if not is_granted(row.family):
-        raise TokenRefusal("invalid_grant", inactive_reason(row.family))
+    family = row.family
+    if not is_granted(family):
+        raise TokenRefusal("invalid_grant", inactive_reason(family))
     if row.revoked is not None:
         _check_reuse(row, row.revoked)
-    if not row.family.connection.client.is_on:
-        raise TokenRefusal("invalid_grant", inactive_reason(row.family))
+    if not family.connection.client.is_on:
+        raise TokenRefusal("invalid_grant", inactive_reason(family))
     return row
 
 

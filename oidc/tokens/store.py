@@ -4,12 +4,13 @@ On PostgreSQL this is one statement, so that a refresh makes two trips in all; e
 row that is consumed is the lock: whoever finds it consumed stores nothing (docs/security.md#the-code-flow).
 """
 
+import functools
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
 
 from devportal.lib import clock
 from devportal.lib.credentials import digest
@@ -17,19 +18,28 @@ from devportal.lib.prepared_queries import InsertSpec
 from oidc.models import AccessToken, AuthorizationCode, RefreshToken
 from oidc.tokens import lost_answers
 
-_BOTH = (
-    "user_id",
-    "application_id",
-    "family_id",
-    "token",
-    "token_checksum",
-    "expires",
-    "resource",
-    "created",
-    "updated",
+_BOTH = {
+    "user_id": '"user_id"',  # of the row that is consumed, as the next two
+    "application_id": '"application_id"',
+    "family_id": '"family_id"',
+    "token": "''",
+    "resource": "'[]'",
+    "created": "%(moment)s",
+    "updated": "%(moment)s",
+}
+_ACCESS = InsertSpec(
+    AccessToken,
+    _BOTH
+    | {
+        "token_checksum": "%(access_checksum)s",
+        "expires": "%(access_expires)s",
+        "scope": "%(scope)s",
+        "used": "%(used)s",
+    },
 )
-_ACCESS = InsertSpec(AccessToken, (*_BOTH, "scope", "used"))
-_REFRESH = InsertSpec(RefreshToken, _BOTH)
+_REFRESH = InsertSpec(
+    RefreshToken, _BOTH | {"token_checksum": "%(refresh_checksum)s", "expires": "%(refresh_expires)s"}
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,15 @@ class TokenRecord:
     expires: datetime
     scope: str = ""
     used: bool | None = None  # of an access token: False, to have its first use noted (oidc/tokens/lost_answers.py)
+
+
+@dataclass(frozen=True)
+class Statements:
+    """The SQL that consumes a row and stores tokens, with named parameters: all in one, or one by one."""
+
+    together: str
+    consume: str
+    inserts: tuple[str, ...]
 
 
 def consume_and_store(consumed: AuthorizationCode | RefreshToken, access: str, refresh: str | None, scope: str) -> bool:
@@ -57,83 +76,83 @@ def store_tokens(
     consumed: AuthorizationCode | RefreshToken, moment: datetime, access: TokenRecord, refresh: TokenRecord | None
 ) -> bool:
     """Consume the row and store the tokens; return False, storing nothing, if it was consumed before."""
-    shared = {
-        "user_id": consumed.user_id,
-        "application_id": consumed.application_id,
-        "family_id": consumed.family_id,
-        "token": "",
-        "resource": [],
-        "created": moment,
-        "updated": moment,
-    }
-    rows = [(_ACCESS, _values(shared, access))]
-    if refresh is not None:
-        rows.append((_REFRESH, _values(shared, refresh)))
-    if isinstance(consumed, RefreshToken) and consumed.revoked is not None:
-        return _in_place_of_a_lost_answer(consumed, access, refresh, rows)
-    consume, parameters = _consuming(consumed, moment, access, refresh)
-    if connection.vendor == "postgresql":
-        return _in_one_statement(consume, parameters, rows)
-    return _in_a_transaction(consume, parameters, rows)
-
-
-def _consuming(
-    consumed: AuthorizationCode | RefreshToken, moment: datetime, access: TokenRecord, refresh: TokenRecord | None
-) -> tuple[str, list[Any]]:
-    """Return the update that consumes the row unless it was consumed before, and its parameters."""
-    column = "revoked" if isinstance(consumed, RefreshToken) else "consumed_at"
-    values: dict[str, Any] = {column: moment}
+    connection = connections[DEFAULT_DB_ALIAS]
+    statements = _statements(connection.vendor, isinstance(consumed, RefreshToken), refresh is not None)
+    parameters = _parameters(connection, consumed.pk, moment, access, refresh)
     if isinstance(consumed, RefreshToken):
-        keeps = refresh is not None and settings.REFRESH_GRACE_SECONDS > 0
-        values["next_checksum"] = refresh.checksum if refresh is not None and keeps else None
-        values["next_access_checksum"] = access.checksum if keeps else None
-    assigned = ", ".join(f'"{name}" = %s' for name in values)
-    sql = f'UPDATE "{consumed._meta.db_table}" SET {assigned} WHERE "id" = %s AND "{column}" IS NULL'  # noqa: S608  (names from the models)
-    fields: list[Any] = [consumed._meta.get_field(name) for name in values]
-    saved = [field.get_db_prep_save(value, connection) for field, value in zip(fields, values.values(), strict=True)]
-    return sql, [*saved, consumed.pk]
+        if consumed.revoked is not None:
+            return _in_place_of_a_lost_answer(consumed, access, refresh, statements, parameters)
+        keeps = settings.REFRESH_GRACE_SECONDS > 0
+        parameters["next_checksum"] = refresh.checksum if refresh is not None and keeps else None
+        parameters["next_access_checksum"] = access.checksum if keeps else None
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(statements.together, parameters)
+            return bool(cursor.rowcount == 1)
+    return _in_a_transaction(statements, parameters)
 
 
-def _values(shared: dict[str, Any], token: TokenRecord) -> dict[str, Any]:
-    own = {"token_checksum": token.checksum, "expires": token.expires, "scope": token.scope, "used": token.used}
-    return shared | own
-
-
-def _in_one_statement(consume: str, parameters: list[Any], rows: list[tuple[InsertSpec, dict[str, Any]]]) -> bool:
-    inserts = ", ".join(
-        f"made_{place} AS (INSERT INTO {row.into()} SELECT {row.placeholders(connection)} FROM consumed)"  # noqa: S608  (as above)
-        for place, (row, _) in enumerate(rows)
+@functools.cache
+def _statements(vendor: str, of_refresh_token: bool, with_refresh: bool) -> Statements:
+    """Return the statements for one kind of row and answer. Always the same text, which the server keeps prepared."""
+    connection = connections[DEFAULT_DB_ALIAS]
+    table = (RefreshToken if of_refresh_token else AuthorizationCode)._meta.db_table
+    column, others = "consumed_at", ""
+    if of_refresh_token:
+        column = "revoked"
+        others = ', "next_checksum" = %(next_checksum)s, "next_access_checksum" = %(next_access_checksum)s'
+    consume = f'UPDATE "{table}" SET "{column}" = %(moment)s{others} WHERE "id" = %(id)s AND "{column}" IS NULL'  # noqa: S608  (names from the models)
+    made = [_ACCESS, _REFRESH] if with_refresh else [_ACCESS]
+    parts = [f"made_{place} AS ({insert.sql(connection, 'consumed')})" for place, insert in enumerate(made)]
+    returning = f'{consume} RETURNING "user_id", "application_id", "family_id"'
+    return Statements(
+        together=f"WITH consumed AS ({returning}), {', '.join(parts)} SELECT 1 FROM consumed",  # noqa: S608  (as above)
+        consume=consume,
+        inserts=tuple(insert.sql(connection, f'"{table}" WHERE "id" = %(id)s') for insert in made),
     )
-    sql = f"WITH consumed AS ({consume} RETURNING 1), {inserts} SELECT count(*) FROM consumed"  # noqa: S608  (as above)
-    for row, values in rows:
-        parameters += row.parameters(connection, values)
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        found = cursor.fetchone()
-    return bool(found and found[0])
 
 
-def _in_a_transaction(consume: str, parameters: list[Any], rows: list[tuple[InsertSpec, dict[str, Any]]]) -> bool:
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(consume, parameters)
+def _parameters(
+    connection: Any, pk: int, moment: datetime, access: TokenRecord, refresh: TokenRecord | None
+) -> dict[str, Any]:
+    adapted = connection.ops.adapt_datetimefield_value
+    parameters = {
+        "id": pk,
+        "moment": adapted(moment),
+        "access_checksum": access.checksum,
+        "access_expires": adapted(access.expires),
+        "scope": access.scope,
+        "used": access.used,
+    }
+    if refresh is not None:
+        parameters |= {"refresh_checksum": refresh.checksum, "refresh_expires": adapted(refresh.expires)}
+    return parameters
+
+
+def _in_a_transaction(statements: Statements, parameters: dict[str, Any]) -> bool:
+    with transaction.atomic(), connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+        cursor.execute(statements.consume, parameters)
         if cursor.rowcount != 1:
             return False
-        _insert(cursor, rows)
+        _insert(cursor, statements, parameters)
     return True
 
 
 def _in_place_of_a_lost_answer(
-    superseded: RefreshToken, access: TokenRecord, refresh: TokenRecord | None, rows: list[tuple[InsertSpec, Any]]
+    superseded: RefreshToken,
+    access: TokenRecord,
+    refresh: TokenRecord | None,
+    statements: Statements,
+    parameters: dict[str, Any],
 ) -> bool:
-    with transaction.atomic(), connection.cursor() as cursor:
+    with transaction.atomic(), connections[DEFAULT_DB_ALIAS].cursor() as cursor:
         if not lost_answers.end_answer(superseded, refresh.checksum if refresh else None, access.checksum):
             transaction.set_rollback(True)
             return False
-        _insert(cursor, rows)
+        _insert(cursor, statements, parameters)
     return True
 
 
-def _insert(cursor: Any, rows: list[tuple[InsertSpec, Any]]) -> None:
-    for row, values in rows:
-        sql = f"INSERT INTO {row.into()} VALUES ({row.placeholders(connection)})"  # noqa: S608  (as above)
-        cursor.execute(sql, row.parameters(connection, values))
+def _insert(cursor: Any, statements: Statements, parameters: dict[str, Any]) -> None:
+    for sql in statements.inserts:
+        cursor.execute(sql, parameters)

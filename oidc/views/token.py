@@ -96,15 +96,20 @@ class FormEndpoint:
 
     http_method_names = ["post"]
     endpoint = ""  # its name in the sign-in log
+    post: Callable[[HttpRequest], HttpResponse]
+
+    @classmethod
+    def as_view(cls, **initkwargs: Any) -> Any:
+        # Exempt as a whole: a decorator of `dispatch` would be put on anew for each request.
+        return csrf_exempt(super().as_view(**initkwargs))  # type: ignore[misc]
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.method != "POST":
             response = error_response("invalid_request", "Use POST.", 405)
             response["Allow"] = "POST"
             return response
-        answer = partial(super().dispatch, request, *args, **kwargs)  # type: ignore[misc]
         return answer_within_limits(
-            request, lambda: self.refuse_malformed(request) or add_response_headers(answer()), self.endpoint
+            request, lambda: self.refuse_malformed(request) or add_response_headers(self.post(request)), self.endpoint
         )
 
     def refuse_malformed(self, request: HttpRequest) -> HttpResponse | None:
@@ -119,7 +124,6 @@ class FormEndpoint:
         return None
 
 
-@method_decorator(csrf_exempt, name="dispatch")
 class TokenEndpoint(FormEndpoint, TokenView):  # type: ignore[misc]
     """POST /connect/token (RFC 6749 §3.2)."""
 
@@ -130,10 +134,10 @@ class TokenEndpoint(FormEndpoint, TokenView):  # type: ignore[misc]
             return error_response("invalid_request", "grant_type is missing.")
         # The library's own `post` reads the new token back from the database, for a signal that nobody hears.
         _, _, body, status = self.create_token_response(request)
-        return HttpResponse(body, status=status, content_type="application/json")
+        # As bytes: text has Django look for a charset.
+        return HttpResponse(body.encode(), status=status, content_type="application/json")
 
 
-@method_decorator(csrf_exempt, name="dispatch")
 class RevokeEndpoint(FormEndpoint, RevokeTokenView):  # type: ignore[misc]
     """POST /connect/revoke (RFC 7009). Success is an empty JSON object: browser libraries parse it."""
 

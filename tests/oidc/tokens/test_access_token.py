@@ -1,10 +1,15 @@
 """The access token: an RS256 JWT as RFC 9068 has it, and nothing personal in it."""
 
+import json
 from collections.abc import Callable
+
+import pytest
+from joserfc import jws
 
 from accounts.models import Account
 from oidc.models import AccessToken
 from oidc.signing_keys import keyring
+from oidc.tokens import jwt
 from tests.relying_party import RelyingParty, claims_of, header_of
 
 
@@ -23,6 +28,16 @@ def test_it_holds_exactly_these_claims(app: RelyingParty) -> None:
 def test_the_header_says_what_it_is(app: RelyingParty) -> None:
     header = header_of(app.tokens()["access_token"])
     assert header == {"typ": "at+jwt", "alg": "RS256", "kid": keyring.signing_key().kid}
+
+
+@pytest.mark.django_db
+def test_it_is_written_as_the_library_writes_it() -> None:
+    claims = {"sub": "é€", "iat": 1, "list": [True, None, "a/b"]}
+    key = keyring.signing_key()
+    payload = json.dumps(claims, separators=(",", ":"), ensure_ascii=False)
+    for typ in (jwt.ACCESS_TOKEN_TYP, jwt.ID_TOKEN_TYP):
+        header = {"typ": typ, "alg": "RS256", "kid": key.kid}
+        assert jwt.sign(claims, typ) == jws.serialize_compact(header, payload, key.private)  # RS256 is deterministic
 
 
 def test_nothing_in_it_is_personal(app: RelyingParty, person: Account) -> None:
