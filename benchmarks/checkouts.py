@@ -6,6 +6,8 @@ from pathlib import Path
 from benchmarks import processes
 from benchmarks.interpreters import CACHE, ROOT
 
+UNPACK = ["tar", "-xf", "-", "-C"]
+
 
 def full_id(commit: str, repository: Path = ROOT) -> str:
     """Return the whole id of a commit, which may be given in any way that git knows. Raises NotReady."""
@@ -24,7 +26,7 @@ def check_out(commit: str, repository: Path = ROOT, cache: Path = CACHE) -> Path
         # Under its name only once it is whole.
         partial = folder.with_suffix(".partial")
         partial.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["tar", "-xf", "-", "-C", partial], input=packed, check=True)
+        subprocess.run([*UNPACK, partial], input=packed, check=True)
         partial.rename(folder)
     return folder
 

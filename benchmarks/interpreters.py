@@ -112,7 +112,7 @@ def find(command: str) -> Python:
 
 def known_by(python: Python, lock: Path) -> str:
     """Return the name of an environment: the same for the same interpreter and the same lock, and for no other."""
-    parts = (*python.command, python.build.long, python.build.options, lock.read_text(encoding="utf-8"))
+    parts = (python, lock.read_text(encoding="utf-8"))
     return f"venv-{python.build.version}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
 
 

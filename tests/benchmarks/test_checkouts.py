@@ -46,10 +46,14 @@ def test_the_folder_is_used_again_however_the_commit_is_named(repository: Path, 
     assert (again / "mark").exists()
 
 
-def test_a_copy_that_was_interrupted_is_not_taken_for_a_whole_one(repository: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    (cache / f"checkout-{checkouts.full_id('main', repository)[:16]}.partial").mkdir(parents=True)
-    assert (checkouts.check_out("main", repository, cache) / "file").exists()
+def test_a_copy_that_was_interrupted_is_not_taken_for_a_whole_one(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(checkouts, "UNPACK", ["/nowhere/tar"])
+        with pytest.raises(FileNotFoundError):
+            checkouts.check_out("main", repository, tmp_path / "cache")
+    assert (checkouts.check_out("main", repository, tmp_path / "cache") / "file").exists()
 
 
 @pytest.mark.parametrize("commit", ["nowhere", "--help", ""])
