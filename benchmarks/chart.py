@@ -42,8 +42,10 @@ def draw(compared: Sequence[Comparison], caption: str) -> str:
         if panel:
             _add(svg, "text", title, x=0, y=top, class_="title")
             top = _panel(svg, panel, top + 10) + 26
-    _add(svg, "text", f"Bars: times the rate. Solid mark: the aim. Dotted line: level. {caption}", x=0, y=top)
-    height = top + 12
+    for line in ("Bars: times the rate, brown where the aim, a solid mark, is missed. Dotted line: level.", caption):
+        _add(svg, "text", line, x=0, y=top)
+        top += 18
+    height = top
     svg.set("viewBox", f"0 0 {WIDTH} {height}")
     svg.set("width", str(WIDTH))
     svg.set("height", str(height))
