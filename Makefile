@@ -15,7 +15,7 @@ OR_NONE := || [ $$? -eq 5 ]
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run app test test-all check format lock sbom clean
+.PHONY: help run app test test-all check format lock sbom bench clean
 
 help: ## Lists these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ lock: | $(PY) ## Pins requirements/*.in, with hashes; UPGRADE=--upgrade takes th
 
 sbom: .venv/.dev ## Writes sbom.cdx.json, the bill of materials of requirements/extras.txt (CycloneDX)
 	@PYTHONPATH=. $(PY) deploy/sbom.py > sbom.cdx.json.tmp && mv sbom.cdx.json.tmp sbom.cdx.json
+
+bench: .venv/.dev ## Measures the service beside others (benchmarks/README.md); PYTHON=/usr/bin/python3 serves with that one
+	$(PY) benchmarks/run.py $(if $(PYTHON),--python "$(PYTHON)") $(ARGS)
 
 clean: ## Removes what was installed and cached, but not the service's data in .data
 	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis staticfiles tests/clients/node_modules

@@ -14,7 +14,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.profile_refresh import services
+from benchmarks.profile_requests import services
 
 AIM_MS = 500
 

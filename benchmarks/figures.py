@@ -1,15 +1,26 @@
-"""What the rounds counted, as medians, ratios and a table."""
+"""What the rounds counted, as medians, ratios and tables in Markdown."""
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from benchmarks import aims
+from benchmarks.aims import BEFORE, GROWN, NODE, OURS, STOCK
+
+# A refresh of ours makes so many.
+SIGNATURES_A_REFRESH = 2
+# Below this share of its core, a server waited or was kept from it.
+BUSY = 0.85
+LOADER_BUSY = 0.7
 
 
 @dataclass
 class Row:
-    """One contender's counts in one operation, round by round."""
+    """One contender's counts in one operation, round by round; `runs_on` is version and build of what runs it."""
 
+    runs_on: str = ""
+    starts: list[int] = field(default_factory=list)  # in which start of the servers
     rates: list[float] = field(default_factory=list)
     processor: list[float] = field(default_factory=list)  # seconds of server processor a request
     shares: list[float] = field(default_factory=list)  # of its core that the server used
@@ -17,8 +28,9 @@ class Row:
     p95_ms: list[float] = field(default_factory=list)
     own_shares: list[float] = field(default_factory=list)  # of its core that the load generator used
 
-    def add(self, counted: dict[str, Any]) -> None:
+    def add(self, counted: dict[str, Any], start: int = 0) -> None:
         seconds, requests = max(counted["seconds"], 1e-6), max(counted["requests"], 1)
+        self.starts.append(start)
         self.rates.append(counted["requests"] / seconds)
         self.processor.append(counted["server_processor"] / requests)
         self.shares.append(counted["server_processor"] / seconds)
@@ -27,30 +39,20 @@ class Row:
         self.own_shares.append(counted["own_processor"] / seconds)
 
 
+# By operation and contender.
+Rows = dict[tuple[str, str], Row]
+
+
 @dataclass(frozen=True)
-class Aim:
-    """`row` of `operation` should have at least `least` times the rate of `other` in `other_operation`."""
+class Comparison:
+    """The service beside a contender in one operation; above 1 the service is the quicker one."""
 
     operation: str
-    row: str
-    other_operation: str
     other: str
-    least: float
-
-
-AIMS = (
-    Aim("refresh", "ours", "refresh", "node-oidc-provider", 0.8),
-    Aim("refresh", "ours", "refresh", "stock", 8.0),
-    Aim("me", "ours", "userinfo", "node-oidc-provider", 1.0),
-    Aim("me", "ours", "userinfo", "stock", 5.0),
-)
-# Of the signatures that its core could make and nothing else; a refresh needs two.
-SIGNATURE_AIM = 0.45
-SIGNATURES_A_REFRESH = 2
-# Of the rate with a small database.
-GROWN_AIM = 0.95
-
-Rows = dict[tuple[str, str], Row]
+    by_rate: float
+    by_processor: float
+    lowest: float  # rate, of the starts
+    highest: float
 
 
 def ratio(one: Iterable[float], other: Iterable[float]) -> float:
@@ -59,75 +61,118 @@ def ratio(one: Iterable[float], other: Iterable[float]) -> float:
     return statistics.median(known) if known else float("nan")
 
 
-def table(rows: Rows) -> str:
-    """Return the medians, a line for each operation and contender."""
-    head = f"{'operation':<10} {'contender':<22} {'req/s':>8} {'median ms':>10} {'p95 ms':>8} {'core':>6} {'cpu ms':>8}"
-    lines = [head, "-" * len(head)]
-    for (operation, name), row in rows.items():
-        median = statistics.median
-        lines.append(
-            f"{operation:<10} {name:<22} {median(row.rates):>8.1f} {median(row.median_ms):>10.2f}"
-            f" {median(row.p95_ms):>8.2f} {100 * median(row.shares):>5.0f}% {1000 * median(row.processor):>8.3f}"
-        )
-    return "\n".join(lines)
+def compare(rows: Rows, operation: str, other: str) -> Comparison | None:
+    """Return ours beside another in an operation, or itself grown beside itself.
 
-
-def ratios(rows: Rows) -> str:
-    """Return how the service compares with each other contender, and whether the aims are met."""
-    lines = [f"{'ours to':<44} {'req/s':>8} {'per cpu':>8}", "-" * 62]
-    compared = [
-        (operation, other_operation, name)
-        for operation, own_name in rows
-        if own_name == "ours"
-        for other_operation, name in rows
-        if not name.startswith("ours") and other_operation == ("userinfo" if operation == "me" else operation)
+    None if one of the two was not measured, or answered nothing.
+    """
+    own = rows.get((operation, OURS))
+    theirs = rows.get((operation, other)) or (rows.get(("userinfo", other)) if operation == "me" else None)
+    if own is None or theirs is None or not all((*own.rates, *theirs.rates)):
+        return None
+    one, two = (theirs, own) if other == GROWN else (own, theirs)
+    by_start = [
+        ratio(*([rate for rate, of in zip(row.rates, row.starts, strict=True) if of == start] for row in (one, two)))
+        for start in sorted(set(one.starts))
     ]
-    for operation, other_operation, name in compared:
-        mine, theirs = rows[operation, "ours"], rows[other_operation, name]
-        label = f"{operation} : {name}" + (f" {other_operation}" if operation != other_operation else "")
-        aim = next((a for a in AIMS if (a.operation, a.other) == (operation, name)), None)
-        by_rate = ratio(mine.rates, theirs.rates)
-        said = "" if aim is None else f"  aim {aim.least}: {'met' if by_rate >= aim.least else 'MISSED'}"
-        lines.append(f"{label:<44} {by_rate:>7.2f}x {ratio(theirs.processor, mine.processor):>7.2f}x{said}")
-    return "\n".join(lines)
+    return Comparison(
+        operation,
+        other,
+        ratio(one.rates, two.rates),
+        ratio(two.processor, one.processor),
+        min(by_start),
+        max(by_start),
+    )
 
 
-def growth(rows: Rows) -> str:
-    """Return how the service does with many rows in its database, beside itself with few."""
+def comparisons(rows: Rows) -> list[Comparison]:
+    """Return all that can be compared, in the order in which it was measured."""
+    operations = list(dict.fromkeys(operation for operation, name in rows if name == OURS))
+    others = list(dict.fromkeys(name for _, name in rows if name != OURS))
+    found = (compare(rows, operation, other) for operation in operations for other in others)
+    return [one for one in found if one is not None]
+
+
+def markdown(head: Sequence[str], lines: Sequence[Sequence[str]], right: int) -> str:
+    """Return a table whose columns from `right` on hold numbers, padded so that it reads well as plain text too."""
+    widths = [max(len(line[place]) for line in (head, *lines)) for place in range(len(head))]
+    rule = ["-" * (width - 1) + (":" if place >= right else "-") for place, width in enumerate(widths)]
+    padded = [
+        [cell.rjust(width) if place >= right else cell.ljust(width) for place, (cell, width) in pairs]
+        for line in (head, rule, *lines)
+        for pairs in [list(enumerate(zip(line, widths, strict=True)))]
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in padded)
+
+
+def aims_table(rows: Rows, grown: int) -> str:
+    """Return what was reached beside what was to be, in times the rate of each other contender."""
+    columns = [
+        (BEFORE, "against the commit before"),
+        (STOCK, "against stock toolkit"),
+        (NODE, "against node-oidc-provider"),
+        (GROWN, f"with {grown:,} tokens, against itself"),
+    ]
+    columns = [(name, label) for name, label in columns if any(other == name for _, other in rows)]
+    operations = dict.fromkeys(operation for operation, name in rows if name == OURS)
     lines = []
-    for operation, name in rows:
-        if name == "ours, grown":
-            small, large = rows[operation, "ours"], rows[operation, name]
-            share, per_processor = ratio(large.rates, small.rates), ratio(small.processor, large.processor)
-            said = "met" if share >= GROWN_AIM else "MISSED"
-            text = f"{operation} with the grown database: {share:.2f} of the rate, {per_processor:.2f} per cpu"
-            lines.append(f"{text}  aim {GROWN_AIM}: {said}")
-    return "\n".join(lines)
+    for operation in operations:
+        cells = [compare(rows, operation, name) for name, _ in columns]
+        said = ["" if one is None else aims.said_of(operation, one.other, one.by_rate) for one in cells]
+        lines.append([operation, *said])
+    return markdown(["requests a second", *(label for _, label in columns)], lines, right=9)
+
+
+def table(rows: Rows) -> str:
+    """Return the medians, a line for each operation and contender, and how ours compares with each."""
+    head = ["operation", "contender", "runs on", "req/s", "median ms", "p95 ms", "cpu ms", "core"]
+    head += ["ours to it, req/s", "per cpu", "by start"]
+    found = {(one.operation, one.other): one for one in comparisons(rows)}
+    lines = []
+    for (operation, name), row in rows.items():
+        numbers = [statistics.median(each) for each in (row.rates, row.median_ms, row.p95_ms, row.processor)]
+        said = [f"{numbers[0]:,.0f}", f"{numbers[1]:.2f}", f"{numbers[2]:.2f}", f"{1000 * numbers[3]:.3f}"]
+        said.append(f"{100 * statistics.median(row.shares):.0f}%")
+        lines.append([operation, name, row.runs_on, *said, *_compared(found.get((operation, name)))])
+    # /v1/me of ours, which the others answer with their userinfo.
+    for (operation, other), one in found.items():
+        if (operation, other) not in rows:
+            lines.append([operation, f"{other}'s userinfo", *[""] * 6, *_compared(one)])
+    return markdown(head, lines, right=3)
+
+
+def _compared(one: Comparison | None) -> list[str]:
+    if one is None:
+        return ["", "", ""]
+    # The grown copy is held against the one with few rows, the other way round.
+    turned = " of ours" if one.other == GROWN else ""
+    return [f"{one.by_rate:.2f}{turned}", f"{one.by_processor:.2f}", f"{one.lowest:.2f} to {one.highest:.2f}"]
 
 
 def signatures(rows: Rows, measured: list[tuple[float, float]]) -> str:
     """Return the core's RSA-2048 rate, and how much of it the service turns into answers."""
     rates, by_processor = [pair[0] for pair in measured], [pair[1] for pair in measured]
-    text = f"RSA-2048 signatures on one core: {statistics.median(rates):.0f} a second"
-    row = rows.get(("refresh", "ours"))
+    text = f"RSA-2048 signatures that the servers' core makes alone: {statistics.median(rates):,.0f} a second."
+    row = rows.get(("refresh", OURS))
     if row is None:
         return text
     share = ratio((SIGNATURES_A_REFRESH * rate for rate in row.rates), rates)
     per_processor = ratio((SIGNATURES_A_REFRESH / (seconds or float("inf")) for seconds in row.processor), by_processor)
-    said = "met" if share >= SIGNATURE_AIM else "MISSED"
-    used = f"ours signs twice a refresh: {share:.2f} of that, {per_processor:.2f} per cpu"
-    return f"{text}\n{used}  aim {SIGNATURE_AIM}: {said}"
+    return f"{text} A refresh of ours has two in it: {share:.2f} of that rate, {per_processor:.2f} by processor time."
 
 
 def doubts(rows: Rows) -> list[str]:
     """Return what makes figures of this run doubtful."""
-    found = []
+    kept, busy = [], []
     for (operation, name), row in rows.items():
         share = statistics.median(row.shares)
-        if 0 < share < 0.85:
-            found.append(
-                f"{name} had {100 * share:.0f}% of a core in {operation}: other work took the rest, or it waited"
-            )
-        if statistics.median(row.own_shares) > 0.7:
-            found.append(f"the load generator was nearly busy itself in {operation} of {name}")
+        if 0 < share < BUSY:
+            kept.append(f"{name} in {operation} ({100 * share:.0f}%)")
+        if statistics.median(row.own_shares) > LOADER_BUSY:
+            busy.append(f"{operation} of {name}")
+    found = []
+    if kept:
+        found.append(f"less than {100 * BUSY:.0f}% of the core, for other work or for waiting, had {', '.join(kept)}")
+    if busy:
+        found.append(f"the load generator was nearly busy itself in {', '.join(busy)}")
     return found

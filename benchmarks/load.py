@@ -46,6 +46,7 @@ class Job:
     connections: list[Connection]
     basic: str = ""
     form: dict[str, str] = field(default_factory=dict)
+    requests: int | None = None  # ends the slot early
 
 
 @dataclass
@@ -117,7 +118,9 @@ async def _drive(job: Job, own: Connection, count: Count) -> None:
             if count.begins <= done <= count.ends:
                 count.latencies.append(done - sent)
                 count.last = done
-    # A slot ends for all when one connection has run out: fewer connections are another load.
+                if len(count.latencies) == job.requests:
+                    break
+    # A slot ends for all when one connection has run out, or has sent the last: fewer connections are another load.
     count.is_over = True
     writer.close()
 

@@ -14,6 +14,7 @@ from django.db import DEFAULT_DB_ALIAS, connections, transaction
 
 from devportal.lib import clock
 from devportal.lib.credentials import digest
+from devportal.lib.postgres.statements import PreparedStatement, as_text
 from devportal.lib.prepared_queries import InsertSpec
 from oidc.models import AccessToken, AuthorizationCode, RefreshToken
 from oidc.tokens import lost_answers
@@ -57,6 +58,7 @@ class Statements:
     """The SQL that consumes a row and stores tokens, with named parameters: all in one, or one by one."""
 
     together: str
+    prepared: PreparedStatement | None  # the same, on PostgreSQL
     consume: str
     inserts: tuple[str, ...]
 
@@ -86,16 +88,14 @@ def store_tokens(
         parameters["next_checksum"] = refresh.checksum if refresh is not None and keeps else None
         parameters["next_access_checksum"] = access.checksum if keeps else None
     if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute(statements.together, parameters)
-            return bool(cursor.rowcount == 1)
+        return _in_one_statement(connection, statements, parameters)
     return _in_a_transaction(statements, parameters)
 
 
 @functools.cache
 def _statements(vendor: str, of_refresh_token: bool, with_refresh: bool) -> Statements:
     """Return the statements for one kind of row and answer. Always the same text, which the server keeps prepared."""
-    connection = connections[DEFAULT_DB_ALIAS]
+    connection: Any = connections[DEFAULT_DB_ALIAS]
     table = (RefreshToken if of_refresh_token else AuthorizationCode)._meta.db_table
     column, others = "consumed_at", ""
     if of_refresh_token:
@@ -105,8 +105,10 @@ def _statements(vendor: str, of_refresh_token: bool, with_refresh: bool) -> Stat
     made = [_ACCESS, _REFRESH] if with_refresh else [_ACCESS]
     parts = [f"made_{place} AS ({insert.sql(connection, 'consumed')})" for place, insert in enumerate(made)]
     returning = f'{consume} RETURNING "user_id", "application_id", "family_id"'
+    together = f"WITH consumed AS ({returning}), {', '.join(parts)} SELECT 1 FROM consumed"  # noqa: S608  (as above)
     return Statements(
-        together=f"WITH consumed AS ({returning}), {', '.join(parts)} SELECT 1 FROM consumed",  # noqa: S608  (as above)
+        together=together,
+        prepared=connection.new_statement(together) if vendor == "postgresql" else None,
         consume=consume,
         inserts=tuple(insert.sql(connection, f'"{table}" WHERE "id" = %(id)s') for insert in made),
     )
@@ -127,6 +129,17 @@ def _parameters(
     if refresh is not None:
         parameters |= {"refresh_checksum": refresh.checksum, "refresh_expires": adapted(refresh.expires)}
     return parameters
+
+
+def _in_one_statement(connection: Any, statements: Statements, parameters: dict[str, Any]) -> bool:
+    if statements.prepared is not None:
+        values = [as_text(parameters[name]) for name in statements.prepared.names]
+        rows = connection.fetch(statements.prepared, values)
+        if rows is not None:
+            return len(rows) == 1
+    with connection.cursor() as cursor:
+        cursor.execute(statements.together, parameters)
+        return bool(cursor.rowcount == 1)
 
 
 def _in_a_transaction(statements: Statements, parameters: dict[str, Any]) -> bool:

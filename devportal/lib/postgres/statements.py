@@ -4,6 +4,7 @@ A cursor of psycopg, wrapped in one of Django's, takes longer than the server do
 placeholders, types, prepared statements and transactions each time. Here that is settled when the statement is made.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from hashlib import sha256
@@ -26,6 +27,7 @@ _READERS: dict[int, Callable[[bytes], Any]] = {
     25: _TEXT, 1043: _TEXT,  # text, character varying
     1184: lambda value: datetime.fromisoformat(value.decode()),  # timestamptz, in UTC as the connection is
 }  # fmt: skip
+_NAMED = re.compile(r"%\((\w+)\)s")
 # What the server says of a statement that is gone (by a pooler, or DEALLOCATE), or whose table has changed since.
 _STALE = ("26000", "0A000")
 
@@ -34,12 +36,24 @@ class UnreadableType(TypeError):
     """A statement returns a column of a type that is not read here."""
 
 
+def as_text(value: str | int | datetime | None) -> Parameter:
+    """Return a value as a parameter."""
+    if value is None:
+        return None
+    return (value.isoformat() if isinstance(value, datetime) else str(value)).encode()
+
+
 class PreparedStatement:
     """A statement whose parameters are sent as text. One object serves all connections."""
 
     def __init__(self, sql: str) -> None:
-        """`sql` has Django's placeholders: %s, and %% for a percent sign."""
-        first, *others = sql.split("%s")
+        """`sql` has psycopg's placeholders: %s, or all of them %(name)s; %% is a percent sign.
+
+        `names` are those of the parameters, in the order in which they are given.
+        """
+        self.names: tuple[str, ...] = tuple(dict.fromkeys(_NAMED.findall(sql)))
+        numbers = {name: f"${number}" for number, name in enumerate(self.names, 1)}
+        first, *others = _NAMED.sub(lambda found: numbers[found[1]], sql).split("%s")
         numbered = "".join([first, *(f"${number}{part}" for number, part in enumerate(others, 1))])
         self._sql = numbered.replace("%%", "%").encode()
         self.name = b"devportal_" + sha256(self._sql).hexdigest()[:16].encode()

@@ -1,7 +1,8 @@
-"""Tells where the time of a refresh goes: python benchmarks/profile_refresh.py [--exchange | --userinfo | --me].
+"""Tells where the time of a request goes: python benchmarks/profile_requests.py [OPERATION].
 
 The whole WSGI application answers in this process, on PostgreSQL and Redis of its own. By default it prints the layers
-of benchmarks/layers.py; with --functions, what cProfile says of single functions, which weighs small ones too heavily.
+of benchmarks/layers.py; with --functions, what cProfile says of single functions, which weighs small ones too heavily;
+with --sampled, what py-spy sees from outside.
 """
 
 import argparse
@@ -23,12 +24,15 @@ from urllib.parse import urlencode
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import layers, processes
+from benchmarks import layers, processes, sampled
 from benchmarks.contenders import REDIRECT_URI, UNLIMITED
+from benchmarks.rounds import OPERATIONS
+from benchmarks.servers import OUR_PATHS
 from tests.services import keeper, plugin, postgres, redis
 
 REQUESTS = 400
 WARM_UP = 60
+SAMPLED_SECONDS = 15
 
 
 @contextlib.contextmanager
@@ -83,9 +87,10 @@ class App:
             self._exchange()
         elif self.operation == "refresh":
             self._post({"grant_type": "refresh_token", "refresh_token": self._tokens["refresh_token"]})
+        elif self.operation in ("discovery", "jwks"):
+            self._call("GET", getattr(OUR_PATHS, self.operation), b"", "")
         else:
-            path = "/v1/me" if self.operation == "me" else "/connect/userinfo"
-            self._call("GET", path, b"", f"Bearer {self._tokens['access_token']}")
+            self._call("GET", getattr(OUR_PATHS, self.operation), b"", f"Bearer {self._tokens['access_token']}")
 
     def _exchange(self) -> None:
         self._post({"grant_type": "authorization_code", "code": self._codes.pop(), **self._form})
@@ -94,7 +99,7 @@ class App:
         self._tokens = json.loads(self._call("POST", "/connect/token", urlencode(form).encode(), self._basic))
 
     def _call(self, method: str, path: str, body: bytes, authorization: str) -> bytes:
-        environ = {
+        environ: dict[str, Any] = {
             "REQUEST_METHOD": method,
             "SCRIPT_NAME": "",
             "PATH_INFO": path,
@@ -104,13 +109,14 @@ class App:
             "SERVER_PROTOCOL": "HTTP/1.1",
             "REMOTE_ADDR": "127.0.0.1",
             "HTTP_HOST": "127.0.0.1:8000",
-            "HTTP_AUTHORIZATION": authorization,
             "CONTENT_TYPE": "application/x-www-form-urlencoded" if body else "",
             "CONTENT_LENGTH": str(len(body)),
             "wsgi.url_scheme": "http",
             "wsgi.input": io.BytesIO(body),
             "wsgi.errors": sys.stderr,
         }
+        if authorization:
+            environ["HTTP_AUTHORIZATION"] = authorization
         statuses: list[str] = []
         response = self.application(environ, lambda status, headers, exc_info=None: statuses.append(status))
         answer = b"".join(response)
@@ -137,11 +143,9 @@ def processor(app: App) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    kind = parser.add_mutually_exclusive_group()
-    for name in ("exchange", "userinfo", "me"):
-        kind.add_argument(f"--{name}", dest="operation", action="store_const", const=name)
+    parser.add_argument("operation", nargs="?", default="refresh", choices=OPERATIONS, help="default: refresh")
     parser.add_argument("--functions", action="store_true", help="add what cProfile says of single functions")
-    parser.set_defaults(operation="refresh")
+    parser.add_argument("--sampled", metavar="PROGRAM", help="ask py-spy instead, which is where PROGRAM says")
     given = parser.parse_args()
     with services():
         import django
@@ -159,6 +163,8 @@ def main() -> int:
             statistics = pstats.Stats(profile).sort_stats("cumulative")
             statistics.print_stats(90)
             statistics.sort_stats("tottime").print_stats(45)
+        elif given.sampled:
+            print(sampled.sample(given.sampled, app.send, SAMPLED_SECONDS))
         else:
             print(layers.table(app, lambda: timed(app), REQUESTS))
         from django.db import connections

@@ -1,0 +1,144 @@
+"""Which Python serves: the command that starts it, how it was built, and the packages of a checkout's own lock."""
+
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pip
+
+from benchmarks import processes
+
+ROOT = Path(__file__).resolve().parents[1]
+# Kept from run to run; `make clean` removes it.
+CACHE = ROOT / ".cache" / "benchmarks"
+LOCK = Path("requirements/runtime.txt")
+
+# Asked of each interpreter, so it has to do in all of them.
+_QUESTION = """
+import json, os, platform, sys, sysconfig
+try:
+    system = platform.freedesktop_os_release()
+except OSError:
+    system = {}
+print(json.dumps({
+    "implementation": platform.python_implementation(),
+    "version": platform.python_version(),
+    "built": " ".join(platform.python_build()),
+    "compiler": platform.python_compiler(),
+    "options": sysconfig.get_config_var("CONFIG_ARGS") or "",
+    "prefix": sys.base_prefix,
+    "system": " ".join(filter(None, (system.get("NAME", platform.system()).split()[0], system.get("VERSION_ID")))),
+    "is_conda": os.path.isdir(os.path.join(sys.base_prefix, "conda-meta")),
+}))
+"""
+
+
+@dataclass(frozen=True)
+class Build:
+    """What is known of an interpreter, as it says of itself."""
+
+    implementation: str
+    version: str
+    built: str
+    compiler: str
+    options: str
+    prefix: str
+    system: str
+    is_conda: bool = False
+
+    @property
+    def origin(self) -> str:
+        """Where it comes from: a distribution, named with its version, or a build of somebody's own."""
+        if self.is_conda:
+            return "conda"
+        if "--prefix=/install" in self.options:
+            return "python-build-standalone"
+        # A distribution's interpreter has /usr for its prefix; who builds one is told to keep away from there.
+        return self.system if self.prefix == "/usr" else "source build"
+
+    @property
+    def short(self) -> str:
+        """Version and origin, to stand beside a figure."""
+        name = "" if self.implementation == "CPython" else f"{self.implementation} "
+        return f"{name}{self.version}, {self.origin}"
+
+    @property
+    def long(self) -> str:
+        """All of it in a sentence."""
+        text = f"{self.implementation} {self.version}, {self.origin}, {self.compiler.strip()}, built: {self.built}"
+        if self.origin == "source build":
+            chosen = {"--enable-optimizations": "PGO", "--with-lto": "LTO"}
+            text += "".join(f", {'with' if option in self.options else 'no'} {name}" for option, name in chosen.items())
+        return text
+
+
+@dataclass(frozen=True)
+class Python:
+    """An interpreter: the command that starts it, whose last word is the interpreter itself."""
+
+    command: tuple[str, ...]
+    build: Build
+
+    def with_packages_of(self, checkout: Path) -> list[str]:
+        """Return the command of a virtual environment with what the checkout's lock names, made if there is none.
+
+        It is known by lock and interpreter. Raises NotReady.
+        """
+        return _environment(self, checkout / LOCK)
+
+
+def find(command: str) -> Python:
+    """Return the interpreter that a command starts, such as `/usr/bin/python3` or `chroot /srv /usr/bin/python3`.
+
+    Raises NotReady.
+    """
+    words = shlex.split(command)
+    found = shutil.which(words[0])
+    if found is None:
+        raise processes.NotReady(f"{words[0]} was not found")
+    # Servers run in folders of their own. A link is not followed: that is how a virtual environment is known.
+    words[0] = os.path.abspath(found)  # noqa: PTH100  (resolve() follows links)
+    done = subprocess.run([*words, "-c", _QUESTION], capture_output=True, text=True, check=False, cwd=ROOT)
+    if done.returncode:
+        raise processes.NotReady(f"{command}: {done.stderr[-2000:]}")
+    return Python(tuple(words), Build(**json.loads(done.stdout)))
+
+
+def known_by(python: Python, lock: Path) -> str:
+    """Return the name of an environment: the same for the same interpreter and the same lock, and for no other."""
+    parts = (python, lock.read_text(encoding="utf-8"))
+    return f"venv-{python.build.version}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
+
+
+def _environment(python: Python, lock: Path) -> list[str]:
+    home = CACHE / known_by(python, lock)
+    command = [*python.command[:-1], str(home / "bin" / "python")]
+    if (home / ".complete").exists():
+        return command
+    print(f"installing {lock} for Python {python.build.short}", file=sys.stderr)
+    shutil.rmtree(home, ignore_errors=True)
+    # Not every distribution's Python brings pip, so this one's installs.
+    given = ["--quiet", "--disable-pip-version-check", "--no-input", "--root-user-action", "ignore"]
+    install = [str(_own_pip()), "install", *given, "--require-hashes", "--requirement", str(lock)]
+    steps = ([*python.command, "-m", "venv", "--without-pip", str(home)], [*command, *install])
+    for step in steps:
+        done = subprocess.run(step, capture_output=True, text=True, check=False, cwd=ROOT)
+        if done.returncode:
+            raise processes.NotReady(f"{shlex.join(step)}: {done.stderr[-3000:]}")
+    (home / ".complete").touch()
+    return command
+
+
+def _own_pip() -> Path:
+    """Return the program of this interpreter's pip, copied to where every interpreter can read it."""
+    copy = CACHE / f"pip-{pip.__version__}"
+    program = copy / "pip" / "__pip-runner__.py"
+    if not program.exists():
+        shutil.copytree(Path(pip.__file__).parent, copy / "pip", ignore=shutil.ignore_patterns("__pycache__"))
+    return program

@@ -1,0 +1,137 @@
+"""What benchmarks/run.py makes of its counts: ratios, aims, tables, the chart."""
+
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks import aims, chart, figures
+from benchmarks.aims import BEFORE, GROWN, NODE, OURS, STOCK, Aim
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def counted(rate: float, processor: float = 0.001) -> dict[str, Any]:
+    """Return what the load generator says of a second at this rate."""
+    return {
+        "requests": rate,
+        "seconds": 1.0,
+        "server_processor": rate * processor,
+        "own_processor": 0.1,
+        "median_ms": 1.0,
+        "p95_ms": 2.0,
+    }
+
+
+def row(*rates: float, starts: tuple[int, ...] = (), processor: float = 0.001) -> figures.Row:
+    made = figures.Row("3.13.5, Debian 13")
+    for place, rate in enumerate(rates):
+        made.add(counted(rate, processor), starts[place] if starts else 0)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("aim", "reached", "said"),
+    [
+        (Aim(2.0), 2.0, "2.00 / 2.0 met"),
+        (Aim(2.0), 1.99, "1.99 / 2.0 MISSED"),
+        (Aim(0.5, 0.7), 0.6, "0.60 / 0.5 met (stretch 0.7)"),
+        (Aim(0.5, 0.7), 0.7, "0.70 / 0.5 met (stretch 0.7 met)"),
+        (Aim(0.85, 1.0), 0.6, "0.60 / 0.85 MISSED (stretch 1.0)"),
+    ],
+)
+def test_a_cell_says_what_was_reached_what_was_aimed_at_and_whether_that_is_met(
+    aim: Aim, reached: float, said: str
+) -> None:
+    assert aim.verdict(reached) == said
+
+
+def test_every_operation_has_an_aim_against_the_commit_before_and_against_node() -> None:
+    from benchmarks.rounds import OPERATIONS
+
+    assert {operation for operation, _ in aims.AIMS} == set(OPERATIONS)
+    for other in (BEFORE, NODE):
+        assert {operation for operation, name in aims.AIMS if name == other} == set(OPERATIONS)
+
+
+def test_a_ratio_is_taken_within_each_round_so_that_a_slow_round_counts_no_more_than_another() -> None:
+    # The third round was ten times as slow for both.
+    assert figures.ratio([200, 210, 20], [100, 100, 10]) == 2.0
+
+
+def test_ours_is_compared_by_rate_and_by_processor_time() -> None:
+    rows = {("refresh", OURS): row(300, processor=0.001), ("refresh", NODE): row(600, processor=0.0007)}
+    one = figures.compare(rows, "refresh", NODE)
+    assert one is not None
+    assert one.by_rate == pytest.approx(0.5)
+    assert one.by_processor == pytest.approx(0.7)
+
+
+def test_starts_are_told_apart_and_their_extremes_are_named() -> None:
+    starts = (0, 0, 1, 1)
+    rows = {("me", OURS): row(90, 90, 120, 120, starts=starts), ("me", BEFORE): row(100, 100, 100, 100, starts=starts)}
+    one = figures.compare(rows, "me", BEFORE)
+    assert one is not None
+    assert (one.lowest, one.highest) == (0.9, 1.2)
+
+
+def test_me_is_compared_with_the_userinfo_of_those_that_have_no_me() -> None:
+    rows = {
+        ("userinfo", STOCK): row(100),
+        ("userinfo", BEFORE): row(100),
+        ("me", OURS): row(400),
+        ("me", BEFORE): row(200),
+    }
+    compared = {one.other: one.by_rate for one in figures.comparisons(rows)}
+    assert compared == {STOCK: 4.0, BEFORE: 2.0}
+
+
+def test_a_grown_copy_is_held_against_the_one_with_few_rows() -> None:
+    rows = {("me", OURS): row(100), ("me", GROWN): row(96)}
+    assert "0.96 / 0.95 met" in figures.aims_table(rows, 1_000_000)
+    assert "with 1,000,000 tokens" in figures.aims_table(rows, 1_000_000)
+
+
+def test_who_answered_nothing_is_compared_with_nobody() -> None:
+    assert figures.comparisons({("refresh", OURS): row(100), ("refresh", STOCK): row(0)}) == []
+
+
+def test_the_table_of_aims_has_the_contenders_that_were_there() -> None:
+    said = figures.aims_table({("discovery", OURS): row(900), ("discovery", NODE): row(1000)}, 0)
+    assert "0.90 / 0.8 met" in said
+    assert "node-oidc-provider" in said
+    assert "stock" not in said
+
+
+def test_version_and_build_stand_beside_every_figure() -> None:
+    said = figures.table({("jwks", OURS): row(1234), ("jwks", NODE): row(1000)})
+    lines = [line for line in said.splitlines() if line.startswith("| jwks")]
+    assert len(lines) == 2
+    assert all("3.13.5, Debian 13" in line for line in lines)
+    assert "1,234" in lines[0]
+    assert "1.23" in lines[1]
+
+
+def test_a_server_that_was_kept_from_its_core_is_doubted() -> None:
+    rows = {("me", OURS): row(100, processor=0.005), ("me", BEFORE): row(100, processor=0.0095)}
+    (doubt,) = figures.doubts(rows)
+    assert "ours in me (50%)" in doubt
+    assert "before" not in doubt
+
+
+def test_the_chart_has_a_bar_for_each_ratio_and_marks_its_aim() -> None:
+    rows = {
+        ("refresh", OURS): row(100),
+        ("refresh", NODE): row(200),
+        ("jwks", OURS): row(100),
+        ("jwks", STOCK): row(50),
+        ("jwks", "stock, default hasher"): row(1),
+    }
+    drawn = ElementTree.fromstring(chart.draw(figures.comparisons(rows), "Python 3.13.5 & others."))
+    bars = drawn.findall(f"{SVG}rect")
+    assert [bar.get("class") for bar in bars] == ["bar", "missed"]
+    assert len(drawn.findall(f"{SVG}line[@class='aim']")) == 1
+    words = [text.text or "" for text in drawn.findall(f"{SVG}text")]
+    assert "0.50 (aim 0.85)" in words
+    assert "2.00" in words
+    assert any("Python 3.13.5 & others." in word for word in words)
