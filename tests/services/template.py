@@ -44,13 +44,12 @@ def copied(connection: BaseDatabaseWrapper) -> Iterator[None]:
     test["NAME"] = IN_MEMORY
     # The database lives as long as somebody is connected to it.
     with contextlib.closing(sqlite3.connect(IN_MEMORY, uri=True)) as held:
-        with contextlib.closing(sqlite3.connect(_made_file())) as template:
-            template.backup(held)
+        _copy_file(held)
         yield
 
 
-def _made_file() -> Path:
-    """Return the migrated SQLite file of this state of the source; who comes first makes it, and others wait."""
+def _copy_file(held: sqlite3.Connection) -> None:
+    """Copy the migrated SQLite file of this state of the source; who comes first makes it, and others wait."""
     file = KEPT / f"{_digest()}.sqlite3"
     KEPT.mkdir(parents=True, exist_ok=True)
     with (KEPT / "lock").open("w") as lock:
@@ -65,7 +64,9 @@ def _made_file() -> Path:
                 with contextlib.closing(sqlite3.connect(home / "db.sqlite3")) as made:
                     made.execute("VACUUM INTO ?", [str(part)])
                 part.replace(file)
-    return file
+        # Still locked: a run of another state of the source would remove the file.
+        with contextlib.closing(sqlite3.connect(file)) as template:
+            template.backup(held)
 
 
 def _make_on_postgres(url: str) -> None:
