@@ -7,6 +7,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -126,6 +127,7 @@ def sources() -> Iterator[Path]:
         yield from (path for path in sorted(folder.rglob("*")) if path.suffix in (".py", ".html", ".txt", ".js"))
 
 
+@cache
 def found() -> Found:
     """Return how often each file does each thing that the table asks a reason for."""
     result: Found = Counter()

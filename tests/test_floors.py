@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -57,6 +58,10 @@ class Module:
     path: Path
     tree: ast.Module
 
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        return list(ast.walk(self.tree))
+
     @property
     def package(self) -> str:
         """The package that a relative import starts from."""
@@ -86,7 +91,7 @@ def tables(modules: dict[str, Module]) -> set[str]:
         package, dot, _ = name.partition(".models")
         app = {package: label for label, package in LABELS.items()}.get(package, package)
         if dot:
-            classes = (node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef))
+            classes = (node for node in module.nodes if isinstance(node, ast.ClassDef))
             found |= {f"{app}_{node.name.lower()}" for node in classes}
             found |= {match[0] for text, _ in _strings(module) if (match := TABLE.fullmatch(text))}
     return found
@@ -94,9 +99,8 @@ def tables(modules: dict[str, Module]) -> set[str]:
 
 def _strings(module: Module) -> Iterator[tuple[str, int]]:
     """Yields the strings of a module and their lines, without docstrings."""
-    nodes = list(ast.walk(module.tree))
-    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-    for node in nodes:
+    docstrings = {id(node.value) for node in module.nodes if isinstance(node, ast.Expr)}
+    for node in module.nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             yield node.value, node.lineno
 
@@ -113,7 +117,7 @@ def mentions(module: Module, known: set[str]) -> Iterator[Use]:
 
 def uses(module: Module) -> Iterator[Use]:
     """Yields what a module mentions: `a.b` for `import a.b`, and `a.b.c` for `from a.b import c`."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         match node:
             case ast.Import(names=names):
                 found = [alias.name for alias in names]
@@ -191,7 +195,7 @@ def oversized(modules: dict[str, Module]) -> list[str]:
         lines = len(module.path.read_text(encoding="utf-8").splitlines())
         if lines > FILE_LINES and module.name not in ONE_TABLE:
             wrong.append(f"{module.name} has {lines} lines")
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 length = (node.end_lineno or node.lineno) - node.lineno + 1
                 if length > FUNCTION_LINES:
@@ -199,18 +203,22 @@ def oversized(modules: dict[str, Module]) -> list[str]:
     return wrong
 
 
-def test_every_module_imports_downwards_only() -> None:
-    modules = read(ROOT)
+@pytest.fixture(scope="module")
+def modules() -> dict[str, Module]:
+    return read(ROOT)
+
+
+def test_every_module_imports_downwards_only(modules: dict[str, Module]) -> None:
     assert {floor(name) for name in modules} >= set(FLOORS.values()), "a floor was not found"
     assert climbs(modules) == []
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
-    assert circle(read(ROOT)) == []
+def test_no_modules_import_each_other_in_a_circle(modules: dict[str, Module]) -> None:
+    assert circle(modules) == []
 
 
-def test_files_and_functions_stay_within_one_subject() -> None:
-    assert oversized(read(ROOT)) == []
+def test_files_and_functions_stay_within_one_subject(modules: dict[str, Module]) -> None:
+    assert oversized(modules) == []
 
 
 def tree(root: Path, files: dict[str, str]) -> dict[str, Module]:

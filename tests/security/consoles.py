@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.apps import apps
 from django.db import transaction
 from django.test import Client as Browser
 from django.urls import reverse
@@ -11,13 +10,14 @@ from django.urls import reverse
 from accounts.models import Account
 from oidc.models import Project
 from tests.console.test_who_may_what import ROUTES, things_of
+from tests.contents import Rows, contents
 from tests.factories import make_account, make_project
 from tests.security.crawling import CONSOLE
 
 READ = [name for name in ROUTES if 405 not in CONSOLE[name].get.values()]
 SENT = [name for name in ROUTES if CONSOLE[name].post["owner"] != 405]
 # What a request may write without anything being changed by it.
-ASIDE = {"sessions.Session"}
+ASIDE = frozenset({"sessions.Session"})
 
 
 @dataclass
@@ -45,13 +45,9 @@ def make_place(email: str | None = None) -> Place:
     return Place(project, owner, things, browser)
 
 
-def rows() -> dict[str, list[dict[str, Any]]]:
+def rows() -> dict[str, Rows]:
     """Return everything that the database has, table by table."""
-    return {
-        model._meta.label: list(model._base_manager.order_by("pk").values())
-        for model in apps.get_models()
-        if model._meta.label not in ASIDE and model._meta.managed
-    }
+    return contents(ASIDE)
 
 
 def ask(browser: Browser, method: str, url: str, *args: Any, **kwargs: Any) -> tuple[Any, bool]:

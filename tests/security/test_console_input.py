@@ -11,6 +11,7 @@ from django.urls import reverse
 from accounts.plans.members import get_or_create_family
 from devportal.console import idempotency, reviews
 from oidc.models import Client, ProjectMember
+from tests import remembered
 from tests.console.reviews.reviewing import fill
 from tests.factories import make_account
 from tests.security.consoles import READ, SENT, Place, ask, make_place, rows
@@ -70,8 +71,8 @@ BODIES = QUERIES | {
 
 
 @pytest.fixture
-def place(db: None) -> Place:
-    return make_place()
+def place(db: None, request: pytest.FixtureRequest) -> Place:
+    return remembered.again((__name__, *request.fixturenames), make_place)
 
 
 def is_documented(response: Any) -> bool:

@@ -5,22 +5,24 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.conf import settings
 from django.db import transaction
 from django.test import Client as Browser
 
 from accounts.models import PairwiseSubject
 from oidc.models import Client, ClientSecret, Project
+from tests import remembered
 from tests.console.test_who_may_what import ROUTES
 from tests.factories import make_access_token, make_account
-from tests.security.consoles import READ, SENT, Place, ask, make_place, rows
+from tests.security.consoles import ASIDE, READ, SENT, Place, ask, make_place
 
 EVIL = "https://evil.example.com"
 
 
 @pytest.fixture
-def place(db: None) -> Place:
-    return make_place()
+def place(db: None, request: pytest.FixtureRequest) -> Place:
+    return remembered.again((__name__, *request.fixturenames), make_place)
 
 
 @pytest.mark.parametrize("name", SENT)
@@ -107,15 +109,16 @@ def _outcome(place: Place, name: str, form: dict[str, Any]) -> tuple[Any, Any]:
     with transaction.atomic():
         response = place.browser.post(place.url(name), form)
         after = {
-            table: [
+            model._meta.label: [
                 {
                     column: value
                     for column, value in row.items()
                     if not RANDOM.search(column) and not isinstance(value, datetime)
                 }
-                for row in found
+                for row in model._base_manager.order_by("pk").values()
             ]
-            for table, found in rows().items()
+            for model in apps.get_models()
+            if model._meta.label not in ASIDE and model._meta.managed
         }
         transaction.set_rollback(True)
     return after, response

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from http.cookies import SimpleCookie
 
 import pytest
 from django.conf import settings
@@ -15,6 +16,7 @@ from devportal.console import reviews
 from devportal.console.models import AuditEvent, SignInEvent
 from devportal.lib import clock
 from oidc.models import Client, Connection, Project, ProjectMember, RefreshToken
+from tests import remembered
 from tests.console.reviews.reviewing import fill
 from tests.factories import make_access_token, make_account, make_key, make_project, make_web_client
 from tests.relying_party import RelyingParty, sign_in
@@ -68,8 +70,15 @@ class World:
 
 
 @pytest.fixture
-def world(client: Browser, person: Account) -> World:
-    return make_world(client, person)
+def world(db: None, request: pytest.FixtureRequest, client: Browser) -> World:
+    """One of everything, and its person signed in in `client`."""
+
+    def make() -> tuple[World, SimpleCookie]:
+        browser = Browser()
+        return make_world(browser, make_account("ada@example.com")), browser.cookies
+
+    made, client.cookies = remembered.again((__name__, *request.fixturenames), make)
+    return made
 
 
 def make_world(browser: Browser, person: Account) -> World:

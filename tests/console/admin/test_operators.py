@@ -287,7 +287,7 @@ def test_the_audit_names_nobody_whom_a_deletion_would_have_to_find(as_operator: 
     assert "@example.com" not in told
 
 
-@pytest.mark.parametrize("who", ["as_reviewer", "signed_in"])
+@pytest.mark.parametrize("who", ["as_reviewer", "client"])
 def test_nobody_else_does_any_of_it(request: pytest.FixtureRequest, world: World, who: str) -> None:
     browser: Browser = request.getfixturevalue(who)
     events = AuditEvent.objects.count()
