@@ -10,6 +10,8 @@ LOCK := ../.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --
 APART := redis or node or browser or image or proxy or slow
 # They wait for servers more than they work, so three run on two cores at once; a file's servers are its own.
 WAITING := $(or $(WORKERS),3)
+# Each process would compile all source anew, and each test process rewrite all tests: half of what starting one takes.
+unexport PYTHONDONTWRITEBYTECODE
 # pytest's way of saying that it was asked for tests of which there are none.
 OR_NONE := || [ $$? -eq 5 ]
 
