@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.services import chromium, keeper, node, podman, postgres, proxies, redis
+from tests.services import chromium, keeper, migrated, node, podman, postgres, proxies, redis
 
 # A shell in which the service is run must not change what the tests see.
 SETTINGS = (
@@ -91,7 +91,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
     early_config.add_cleanup(services.close)
     os.environ["DATA_DIR"] = str(services.enter_context(keeper.folder()))
     if engine == "postgres" and postgres.why_missing() is None:
-        url = services.enter_context(postgres.start())
+        url = services.enter_context(postgres.start(migrated.cluster))
         os.environ["DATABASE_URL"] = url
         os.environ["TEST_DATABASE_URL"] = url  # What the workers find, so that they start none.
     return (yield)
