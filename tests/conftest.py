@@ -23,6 +23,14 @@ from oidc.signing_keys import keyring
 from tests import browsing
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.relying_party import RelyingParty
+from tests.services import template
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> Iterator[None]:
+    """Have pytest-django make the test database as a copy of a migrated one."""
+    with template.copied(connection):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,112 @@
+"""The migrated database that each test process starts from a copy of: migrating takes longer than a hundred tests.
+
+It is made once for each state of the source, which a digest names, and holds what the migrations themselves make. What
+`post_migrate` adds (the first signing key among it, encrypted with the process's own secret) each copy adds for
+itself: Django runs `migrate` on it as on any test database, and finds nothing to apply.
+
+On SQLite the file stays in .cache/databases for the next run; a PostgreSQL of the tests' own ends with the run.
+Run as a module, this is the program that migrates the database of DATABASE_URL or DATA_DIR.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from tests.services import keeper
+
+PROJECT = Path(__file__).resolve().parents[2]
+KEPT = PROJECT / ".cache" / "databases"
+# All that a migration may come from: ours, and with their versions those of the packages.
+SOURCES = ("accounts/**/*.py", "api/**/*.py", "devportal/**/*.py", "oidc/**/*.py", "requirements/*.txt")
+IN_MEMORY = "file:tests?mode=memory&cache=shared"
+ON_POSTGRES = "devportal_template"
+
+
+@contextlib.contextmanager
+def copied(connection: BaseDatabaseWrapper) -> Iterator[None]:
+    """Have Django make its test database from the template, for the length of a block; call it before Django does."""
+    test: dict[str, Any] = connection.settings_dict["TEST"]
+    if connection.vendor == "postgresql":
+        _make_on_postgres(os.environ["DATABASE_URL"])
+        test["TEMPLATE"] = ON_POSTGRES
+        yield
+        return
+    test["NAME"] = IN_MEMORY
+    # The database lives as long as somebody is connected to it.
+    with contextlib.closing(sqlite3.connect(IN_MEMORY, uri=True)) as held:
+        with contextlib.closing(sqlite3.connect(_made_file())) as template:
+            template.backup(held)
+        yield
+
+
+def _made_file() -> Path:
+    """Return the migrated SQLite file of this state of the source; who comes first makes it, and others wait."""
+    file = KEPT / f"{_digest()}.sqlite3"
+    KEPT.mkdir(parents=True, exist_ok=True)
+    with (KEPT / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not file.exists():
+            for old in KEPT.glob("*.sqlite3"):
+                old.unlink()
+            with keeper.folder() as home:
+                _migrate(DATA_DIR=str(home))
+                # Moved in one step: a run that is ended amid this leaves nothing that looks complete.
+                part = file.with_suffix(".part")
+                with contextlib.closing(sqlite3.connect(home / "db.sqlite3")) as made:
+                    made.execute("VACUUM INTO ?", [str(part)])
+                part.replace(file)
+    return file
+
+
+def _make_on_postgres(url: str) -> None:
+    """Make the template, if no other test process has."""
+    server = url.rpartition("/")[0]
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        connection.execute("SELECT pg_advisory_lock(1)")
+        if connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [ON_POSTGRES]).fetchone() is None:
+            part = f"{ON_POSTGRES}_part"
+            connection.execute(f"DROP DATABASE IF EXISTS {part}")
+            connection.execute(f"CREATE DATABASE {part}")
+            _migrate(DATABASE_URL=f"{server}/{part}")
+            connection.execute(f"ALTER DATABASE {part} RENAME TO {ON_POSTGRES}")
+
+
+def _migrate(**settings: str) -> None:
+    command = [sys.executable, "-m", "tests.services.template"]
+    done = subprocess.run(
+        command, cwd=PROJECT, env={**os.environ, **settings}, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise keeper.NotStartedError(done.stderr[-2000:])
+
+
+def _digest() -> str:
+    digest = hashlib.sha256(f"{sys.version} {sqlite3.sqlite_version}".encode())
+    for path in sorted(path for pattern in (*SOURCES, "tests/services/template.py") for path in PROJECT.glob(pattern)):
+        digest.update(f"{path.relative_to(PROJECT)}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:32]
+
+
+def _main() -> None:
+    import django
+    from django.core.management import call_command
+    from django.db.models.signals import post_migrate
+
+    os.environ["DJANGO_SETTINGS_MODULE"] = "devportal.settings"
+    django.setup()
+    post_migrate.receivers.clear()
+    call_command("migrate", verbosity=0, interactive=False)
+
+
+if __name__ == "__main__":
+    _main()
