@@ -7,13 +7,9 @@ signing key, which is encrypted with a service's own secret, is among it.
 
 import contextlib
 import fcntl
-import hashlib
 import os
-import secrets
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -21,23 +17,11 @@ from pathlib import Path
 
 import psycopg
 
-from tests.services import keeper, postgres
+from tests.services import postgres, template
+from tests.services.template import ON_POSTGRES as DATABASE
 
-ROOT = Path(__file__).resolve().parents[2]
-KEPT = ROOT / ".cache" / "clusters"
-# No operator's database has this name: where it is found, it may be copied.
-DATABASE = "migrated_by_the_tests"
+KEPT = template.PROJECT / ".cache" / "clusters"
 OWNER = "portal"
-# All that a migration may come from: ours, and with their versions those of the packages.
-SOURCES = ("accounts/**/*.py", "api/**/*.py", "devportal/**/*.py", "oidc/**/*.py", "requirements/*.txt")
-MIGRATE = """
-import django
-django.setup()
-from django.core.management import call_command
-from django.db.models.signals import post_migrate
-post_migrate.receivers.clear()
-call_command("migrate", verbosity=0, interactive=False)
-"""
 
 
 @contextlib.contextmanager
@@ -58,7 +42,9 @@ def _copy(programs: Path, home: Path, user: str | None) -> str:
     KEPT.mkdir(parents=True, exist_ok=True)
     with (KEPT / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        original = KEPT / _digest(programs)
+        # The day, because the migrations make partitions for the days to come.
+        state = (Path(__file__).read_text(), programs.parent.name, f"{datetime.now(UTC):%Y-%m-%d}")
+        original = KEPT / template.digest(*state)
         if not original.exists():
             for old in KEPT.glob("*/"):
                 shutil.rmtree(old)
@@ -71,14 +57,6 @@ def _copy(programs: Path, home: Path, user: str | None) -> str:
     return (original / "password").read_text()
 
 
-def _digest(programs: Path) -> str:
-    # The day, because the migrations make partitions for the days to come.
-    digest = hashlib.sha256(f"{programs.parent.name} {datetime.now(UTC):%Y-%m-%d}".encode())
-    for path in (Path(__file__), *sorted(path for pattern in SOURCES for path in ROOT.glob(pattern))):
-        digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:32]
-
-
 def _make(folder: Path) -> None:
     folder.mkdir(mode=0o700)
     with postgres.cluster() as made:
@@ -86,20 +64,10 @@ def _make(folder: Path) -> None:
             with psycopg.connect(f"{made.url}/postgres", autocommit=True) as server:
                 server.execute(f"CREATE ROLE {OWNER} LOGIN PASSWORD '{made.password}'".encode())
                 server.execute(f"CREATE DATABASE {DATABASE} OWNER {OWNER}".encode())
-            _migrate(f"{made.url.replace('//postgres:', f'//{OWNER}:')}/{DATABASE}")
+            template.migrate(DATABASE_URL=f"{made.url.replace('//postgres:', f'//{OWNER}:')}/{DATABASE}")
             # Stopped by us and not by its keeper, who would remove the files.
             os.kill(made.pid, signal.SIGINT)
             while (made.home / "data" / "postmaster.pid").exists():
                 time.sleep(0.02)
             shutil.copytree(made.home / "data", folder / "data")
         (folder / "password").write_text(made.password)
-
-
-def _migrate(url: str) -> None:
-    with keeper.folder() as home:
-        given = {"DATABASE_URL": url, "DATA_DIR": str(home), "ENVIRONMENT": "embedded"}
-        given |= {"DJANGO_SETTINGS_MODULE": "devportal.settings", "SECRET_KEY": secrets.token_urlsafe(48)}
-        command = [sys.executable, "-c", MIGRATE]
-        done = subprocess.run(command, cwd=ROOT, env=os.environ | given, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise keeper.NotStartedError(done.stderr[-2000:])
