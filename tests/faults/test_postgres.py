@@ -22,8 +22,8 @@ PROBE_SECONDS = 0.2
 PROBE_SHARE = 0.99
 SLOWEST_PROBE_SECONDS = 1.5
 BACK_SECONDS = 5.0
-FROZEN_SECONDS = 30.0
-LOCKED_SECONDS = 10.0
+FROZEN_SECONDS = 12.0  # twice as long as any request may take, and more
+LOCKED_SECONDS = 6.0  # longer than a request may take
 APPS = 4
 CROWD = 16
 # What calls left for usage is in Redis, or in a worker until its next call: so many calls that are counted late.
@@ -35,7 +35,8 @@ DOCUMENTED = {"200", "302", "303", "401", "502", "503"}
 
 @pytest.fixture(scope="module")
 def harmed() -> Iterator[Rig]:
-    with rig() as made:
+    # So that the server, when it goes on, ends what was idle in a transaction.
+    with rig(DATABASE_IDLE_TRANSACTION_TIMEOUT_SECONDS="10") as made:
         made.service.start_celery(
             "worker", "--beat", "--concurrency", "1", "--schedule", str(made.service.home / "beat")
         )
