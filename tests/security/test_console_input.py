@@ -13,7 +13,7 @@ from devportal.console import idempotency, reviews
 from oidc.models import Client, ProjectMember
 from tests.console.reviews.reviewing import fill
 from tests.factories import make_account
-from tests.security.consoles import READ, SENT, Place, ask, make_place, snapshot
+from tests.security.consoles import READ, SENT, Place, ask, make_place, rows
 from tests.security.forms_on_pages import Form, forms_on, send_all
 from tests.security.test_bad_input import HOSTILE
 
@@ -87,7 +87,7 @@ def is_led_within(response: Any) -> bool:
 @pytest.mark.parametrize("name", READ)
 def test_no_address_breaks_a_page_or_changes_anything(name: str, place: Place) -> None:
     wrong = []
-    before = snapshot()
+    before = rows()
     for kind, value in QUERIES.items():
         parameters = PARAMETERS if len(value) < 10_000 else PARAMETERS[:8]
         queries = {
@@ -99,7 +99,7 @@ def test_no_address_breaks_a_page_or_changes_anything(name: str, place: Place) -
             if not is_documented(response) or not is_led_within(response):
                 wrong.append((kind, way, response.status_code, getattr(response, "exc_info", None)))
     assert not wrong
-    assert snapshot() == before
+    assert rows() == before
 
 
 def broken_bodies() -> dict[str, tuple[str, bytes]]:

@@ -23,7 +23,7 @@ from oidc.projects.lifecycle import create_project
 from tests.console.reviews.reviewing import fill
 from tests.console.test_audit import CHANGES_NOTHING, DEEDS
 from tests.factories import make_account, make_key
-from tests.security.consoles import SENT, Place, make_place, snapshot
+from tests.security.consoles import SENT, Place, make_place, rows
 from tests.security.crawling import CONSOLE
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -114,13 +114,13 @@ def race(place: Place, sent: Sent, meanwhile: Callable[[], Any]) -> tuple[int, b
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
             meanwhile()
-            expected = snapshot()
+            expected = rows()
             answer: Future[int] = pool.submit(_send, place.browser, url, form)
             end = time.monotonic() + LONGEST
             while not answer.done() and not _waits_for_a_lock() and time.monotonic() < end:
                 time.sleep(0.02)
         status = answer.result(LONGEST)
-    return status, snapshot() != expected
+    return status, rows() != expected
 
 
 def _lock(place: Place) -> "Any":

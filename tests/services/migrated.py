@@ -18,9 +18,9 @@ from pathlib import Path
 import psycopg
 
 from tests.services import postgres, template
-from tests.services.template import ON_POSTGRES as DATABASE
 
 KEPT = template.PROJECT / ".cache" / "clusters"
+DATABASE = template.ON_POSTGRES
 OWNER = "portal"
 
 

@@ -37,7 +37,7 @@ WHOLE = (
 )
 
 
-class Scheduling(LoadScopeScheduling):
+class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     """xdist's own, by files where their tests share something, and else by tests."""
 
     def _split_scope(self, nodeid: str) -> str:
