@@ -8,8 +8,11 @@ LOCK := ../.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --
 
 # What the fast suite leaves to `make test-all`.
 APART := redis or node or browser or image or proxy or slow
-# They wait for servers more than they work, so three run on two cores at once; a file's servers are its own.
+# They wait for servers more than they work, so three run on two cores at once (tests/services/scheduling.py).
 WAITING := $(or $(WORKERS),3)
+BY_SERVERS := --dist loadscope --no-loadscope-reorder
+# Each process would compile all source anew, and each test process rewrite all tests: half of what starting one takes.
+unexport PYTHONDONTWRITEBYTECODE
 # pytest's way of saying that it was asked for tests of which there are none.
 OR_NONE := || [ $$? -eq 5 ]
 
@@ -33,7 +36,7 @@ test: .venv/.dev ## Runs the tests on SQLite, and those of concurrency on Postgr
 
 test-all: test ## Runs these and all others: on PostgreSQL, with Redis, Node, a browser, the image, and the slow ones
 	TEST_ENGINE=postgres $(PYTEST) -m "database and not postgres and not ($(APART))" $(ARGS) $(if $(ARGS),$(OR_NONE))
-	TEST_ENGINE=postgres $(PY) -m pytest -n $(WAITING) --dist loadscope -m "$(APART)" $(ARGS) $(if $(ARGS),$(OR_NONE))
+	TEST_ENGINE=postgres $(PY) -m pytest -n $(WAITING) $(BY_SERVERS) -m "$(APART)" $(ARGS) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=sqlite $(PYTEST) -m slow $(ARGS) tests/machine $(OR_NONE)
 
 check: .venv/.dev ## Checks style, types, import floors, known risks, migrations and the production settings

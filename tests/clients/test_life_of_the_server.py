@@ -13,7 +13,7 @@ import pytest
 
 from tests.clients.app import App, listening
 from tests.clients.person import PASSWORD, Person
-from tests.services.service import STOP_SECONDS, Service, fresh
+from tests.services.service import STOP_SECONDS, Service, unmigrated
 
 pytestmark = pytest.mark.slow
 WORKER = re.compile(r"worker-\d+ with PID: (\d+)")
@@ -24,7 +24,7 @@ ADA = "ada@example.com"
 @pytest.fixture(scope="module")
 def installed() -> Iterator[Service]:
     """A service that the tests end and start again, with the same data."""
-    with fresh() as service:
+    with unmigrated() as service:
         service.start()
         yield service
 

@@ -15,7 +15,7 @@ from django.core.management.commands.migrate import Command as DjangoCommand
 from django.db import connection
 
 from devportal.console.management.commands import migrate
-from tests.services.service import ROOT, Service, fresh
+from tests.services.service import ROOT, Service, unmigrated
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 TIMEOUTS = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
@@ -116,7 +116,7 @@ def begin(service: Service) -> "subprocess.Popen[str]":
 
 @pytest.mark.slow
 def test_two_at_once_on_an_empty_database_both_end_well() -> None:
-    with fresh() as service:
+    with unmigrated() as service:
         both = [begin(service), begin(service)]
         said = sorted((process.communicate(timeout=180)[0] for process in both), key=len)
         assert [process.returncode for process in both] == [0, 0], said

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import redis as redis_client
 
-from tests.services import keeper, postgres, redis
+from tests.services import keeper, migrated, redis
 from tests.services.postgres import Cluster
 
 GONE_SECONDS = 15
@@ -154,13 +154,12 @@ class Redis(Engine):
 
 @contextlib.contextmanager
 def own_postgres(**settings: str) -> Iterator[Postgres]:
-    """Yield a running PostgreSQL with an empty database `portal`."""
-    with postgres.cluster() as cluster:
+    """Yield a running PostgreSQL with a migrated database `portal`."""
+    with migrated.cluster() as cluster:
         engine = Postgres(cluster=cluster, settings=settings)
         engine.start()
         try:
-            engine.execute(f"CREATE ROLE portal LOGIN PASSWORD '{cluster.password}'", "postgres")
-            engine.execute("CREATE DATABASE portal OWNER portal", "postgres")
+            engine.execute(f"ALTER DATABASE {migrated.DATABASE} RENAME TO portal", "postgres")
             yield engine
         finally:
             engine.end()

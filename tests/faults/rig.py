@@ -5,6 +5,8 @@ proxy does, with `Host`, `X-Forwarded-For` and `X-Forwarded-Proto`.
 """
 
 import contextlib
+import fcntl
+import os
 import secrets
 import subprocess
 import sys
@@ -20,7 +22,8 @@ from tests.services import keeper
 from tests.services.service import ROOT, Service
 
 HOST = "auth.example.com"
-_static_collected: list[bool] = []  # once in each test process
+# Says for which run static files were last collected.
+COLLECTED = ROOT / ".cache" / "static-collected"
 # A load must not meet the limits that protect from one.
 NO_LIMITS = {
     "CLIENT_REQUESTS_PER_MINUTE": "1000000",
@@ -169,12 +172,23 @@ def rig(
         }
         service = ProductionService(home, given, workers=workers)
         try:
-            service.manage("migrate", "--verbosity", "0")
-            if not _static_collected:
-                service.manage("collectstatic", "--noinput", "--verbosity", "0")
-                _static_collected.append(True)
+            service.manage("migrate", "--verbosity", "0")  # applies none; it makes the first signing key
+            _collect_static(service)
             if start:
                 service.start()
             yield Rig(service, database, counters)
         finally:
             service.end()
+
+
+def _collect_static(service: ProductionService) -> None:
+    """Collect the static files, once a run: the first process does, and others wait for it."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    COLLECTED.parent.mkdir(exist_ok=True)
+    with COLLECTED.open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        if file.read() != run:
+            service.manage("collectstatic", "--noinput", "--verbosity", "0")
+            file.truncate(0)
+            file.write(run)

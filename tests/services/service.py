@@ -26,7 +26,7 @@ import httpx
 import psycopg
 import pytest
 
-from tests.services import keeper, plugin
+from tests.services import keeper, migrated, plugin
 
 ROOT = Path(__file__).resolve().parents[2]
 READY_SECONDS = 60
@@ -180,10 +180,22 @@ class Service:
         return kept | {"PORT": str(self.port), "DATA_DIR": str(self.home)} | self.settings
 
 
+def fresh(**settings: str) -> contextlib.AbstractContextManager[Service]:
+    """Yield a service that was never started, on the suite's engine; nothing of it stays.
+
+    On PostgreSQL its database is migrated, which takes longer than all else.
+    """
+    return _on(own_database(), settings)
+
+
+def unmigrated(**settings: str) -> contextlib.AbstractContextManager[Service]:
+    """Yield a service that was never started, on an empty database."""
+    return _on(own_database(empty=True), settings)
+
+
 @contextlib.contextmanager
-def fresh(**settings: str) -> Iterator[Service]:
-    """Yield a service that was never started, on the suite's engine; nothing of it stays."""
-    with keeper.folder() as home, own_database() as database:
+def _on(own: contextlib.AbstractContextManager[dict[str, str]], settings: dict[str, str]) -> Iterator[Service]:
+    with keeper.folder() as home, own as database:
         service = Service(home, database | settings)
         try:
             yield service
@@ -210,8 +222,8 @@ def live_service() -> Iterator[Service]:
 
 
 @contextlib.contextmanager
-def own_database() -> Iterator[dict[str, str]]:
-    """Yield the setting for a fresh database on the tests' PostgreSQL; none on SQLite, whose file is at home."""
+def own_database(*, empty: bool = False) -> Iterator[dict[str, str]]:
+    """Yield the setting for a database on the tests' PostgreSQL, migrated or `empty`; none on SQLite, with its file."""
     server = os.environ.get("DATABASE_URL")
     if server is None:
         yield {}
@@ -219,7 +231,8 @@ def own_database() -> Iterator[dict[str, str]]:
     base = server.rpartition("/")[0]
     name = f"live_{secrets.token_hex(6)}"
     with psycopg.connect(f"{base}/postgres", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
+        template = "template1" if empty else migrated.template_on(connection)
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}".encode())
         try:
             yield {"DATABASE_URL": f"{base}/{name}"}
         finally:

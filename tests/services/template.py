@@ -4,7 +4,8 @@ It is made once for each state of the source, which a digest names, and holds wh
 `post_migrate` adds (the first signing key among it, encrypted with the process's own secret) each copy adds for
 itself: Django runs `migrate` on it as on any test database, and finds nothing to apply.
 
-On SQLite the file stays in .cache/databases for the next run; a PostgreSQL of the tests' own ends with the run.
+On SQLite the file stays in .cache/databases for the next run. A PostgreSQL of the tests' own begins with the template
+(tests/services/migrated.py); on another server it is made here, once.
 Run as a module, this is the program that migrates the database of DATABASE_URL or DATA_DIR.
 """
 
@@ -29,7 +30,8 @@ KEPT = PROJECT / ".cache" / "databases"
 # All that a migration may come from: ours, and with their versions those of the packages.
 SOURCES = ("accounts/**/*.py", "api/**/*.py", "devportal/**/*.py", "oidc/**/*.py", "requirements/*.txt")
 IN_MEMORY = "file:tests?mode=memory&cache=shared"
-ON_POSTGRES = "devportal_template"
+# No operator's database has this name: where it is found, it may be copied.
+ON_POSTGRES = "template_of_the_tests"
 
 
 @contextlib.contextmanager
@@ -50,7 +52,7 @@ def copied(connection: BaseDatabaseWrapper) -> Iterator[None]:
 
 def _copy_file(held: sqlite3.Connection) -> None:
     """Copy the migrated SQLite file of this state of the source; who comes first makes it, and others wait."""
-    file = KEPT / f"{_digest()}.sqlite3"
+    file = KEPT / f"{digest()}.sqlite3"
     KEPT.mkdir(parents=True, exist_ok=True)
     with (KEPT / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -58,7 +60,7 @@ def _copy_file(held: sqlite3.Connection) -> None:
             for old in KEPT.glob("*.sqlite3"):
                 old.unlink()
             with keeper.folder() as home:
-                _migrate(DATA_DIR=str(home))
+                migrate(DATA_DIR=str(home))
                 # Moved in one step: a run that is ended amid this leaves nothing that looks complete.
                 part = file.with_suffix(".part")
                 with contextlib.closing(sqlite3.connect(home / "db.sqlite3")) as made:
@@ -78,11 +80,12 @@ def _make_on_postgres(url: str) -> None:
             part = f"{ON_POSTGRES}_part"
             connection.execute(f"DROP DATABASE IF EXISTS {part}")
             connection.execute(f"CREATE DATABASE {part}")
-            _migrate(DATABASE_URL=f"{server}/{part}")
+            migrate(DATABASE_URL=f"{server}/{part}")
             connection.execute(f"ALTER DATABASE {part} RENAME TO {ON_POSTGRES}")
 
 
-def _migrate(**settings: str) -> None:
+def migrate(**settings: str) -> None:
+    """Migrate the database that the settings name. Raises NotStartedError when that fails."""
     command = [sys.executable, "-m", "tests.services.template"]
     done = subprocess.run(
         command, cwd=PROJECT, env={**os.environ, **settings}, capture_output=True, text=True, check=False
@@ -91,8 +94,9 @@ def _migrate(**settings: str) -> None:
         raise keeper.NotStartedError(done.stderr[-2000:])
 
 
-def _digest() -> str:
-    digest = hashlib.sha256(f"{sys.version} {sqlite3.sqlite_version}".encode())
+def digest(*more: str) -> str:
+    """Return a name for this state of the source, and of whatever else a database depends on."""
+    digest = hashlib.sha256(" ".join([sys.version, sqlite3.sqlite_version, *more]).encode())
     for path in sorted(path for pattern in (*SOURCES, "tests/services/template.py") for path in PROJECT.glob(pattern)):
         digest.update(f"{path.relative_to(PROJECT)}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()[:32]

@@ -13,7 +13,7 @@ import pytest
 
 from tests.services import keeper
 from tests.services.many_rows import Filler
-from tests.services.service import Service, fresh
+from tests.services.service import Service, unmigrated
 from tests.upgrades import baseline
 from tests.upgrades.load import App, Load
 
@@ -35,7 +35,7 @@ def before() -> Iterator[Service]:
     with ExitStack() as open_things:
         source = open_things.enter_context(keeper.folder())
         baseline.unpack(source)
-        service = open_things.enter_context(fresh(**dict.fromkeys(LIMITED, "1000000")))
+        service = open_things.enter_context(unmigrated(**dict.fromkeys(LIMITED, "1000000")))
         service.source = source
         service.start()
         client = {"name": "Orbit", "type": "spa", "redirect_uris": ["https://orbit.example/callback"]}

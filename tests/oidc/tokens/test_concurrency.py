@@ -14,6 +14,7 @@ from accounts.subjects import subject_for
 from oidc.authorization import consent
 from oidc.errors import UserCapExceeded
 from oidc.models import AccessToken, AuthorizationCode, Client, Connection, RefreshToken, TokenFamily
+from oidc.signing_keys import keyring
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.relying_party import RelyingParty, answer_of, claims_of, sign_in
 
@@ -41,6 +42,7 @@ def at_once(count: int, act: Callable[[int], T]) -> list[T]:
 def party() -> RelyingParty:
     """A web app and a signed-in person, in the database for all connections to see."""
     web, secret = make_web_client(make_project())
+    keyring.current_keyring()  # as a worker does when it starts: who first meets others at it is told to come again
     return RelyingParty(web, sign_in(Browser(), make_account("ada@example.com")), secret)
 
 
