@@ -30,6 +30,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("devportal/lib/partition_conversion.py", "execute"): (23, "Names of our own tables; days, as partitions.literal."),
     ("devportal/lib/partitions.py", "execute"): (7, "Names of our own tables; days, as partitions.literal."),
     ("devportal/lib/postgres/replica.py", "execute"): (1, "A statement without values."),
+    ("devportal/lib/postgres/statements.py", "execute"): (3, "What was sent is waited for; values are parameters."),
     ("devportal/lib/table_locks.py", "execute"): (1, "A number."),
     ("oidc/tokens/expiry.py", "execute"): (1, "The name of a model's table; keys are parameters."),
     ("api/usage/store.py", "execute"): (1, "Names of tables and columns come from the models; values are parameters."),

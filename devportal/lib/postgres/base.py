@@ -4,51 +4,19 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import psycopg
 from django.db.backends.postgresql import base
 from psycopg import IsolationLevel
-from psycopg.errors import _WaitTimeout
 
 from devportal.lib.postgres import limits
+from devportal.lib.postgres.connection import BoundedConnection
 from devportal.lib.postgres.gate import Gate
 from devportal.lib.postgres.statements import Parameter, PreparedStatement, Rows
 from devportal.lib.telemetry import tracing
 
-WAKE_SECONDS = 0.1  # how often psycopg looks whether its time is over
 # A connection that was used within this time is taken at its word. Django asks `SELECT 1` in every request; whoever
 # meets a broken one is answered as for any lost database, after which Django opens another.
 FRESH_SECONDS = 5.0
 _gates: dict[str, Gate] = {}  # by alias: the process's view of each server
-
-
-class BoundedConnection(psycopg.Connection[Any]):
-    """A connection that waits for an answer as long as its patience lasts, and then ends.
-
-    The server's own statement_timeout ends what runs too long. A server that is frozen, or cut off, does not run its
-    clock, and its system goes on acknowledging what is sent: only whoever waits can tell.
-    """
-
-    patience: "limits.Patience | None" = None
-    gate: Gate | None = None
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.statements: set[bytes] = set()  # the names of those that the server has prepared (statements.py)
-
-    def wait(self, gen: Any, interval: float = WAKE_SECONDS, timeout: float | None = None) -> Any:
-        patience = self.patience
-        if patience is None or patience.left is None:
-            return super().wait(gen, interval=interval, timeout=timeout)
-        began = time.monotonic()
-        try:
-            return super().wait(gen, interval=interval, timeout=timeout or patience.left)
-        except _WaitTimeout:
-            if self.gate:
-                self.gate.close()
-            self.close()
-            raise psycopg.OperationalError("the database does not answer") from None
-        finally:
-            patience.spend(began)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):

@@ -8,13 +8,12 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from psycopg import errors, generators
 from psycopg.pq import ExecStatus
 
-if TYPE_CHECKING:
-    from devportal.lib.postgres.base import BoundedConnection
+from devportal.lib.postgres.connection import BoundedConnection
 
 Parameter = bytes | None
 Rows = list[tuple[Any, ...]]
@@ -59,7 +58,7 @@ class PreparedStatement:
         self.name = b"devportal_" + sha256(self._sql).hexdigest()[:16].encode()
         self._readers: list[Callable[[bytes], Any]] = []
 
-    def run(self, connection: "BoundedConnection", parameters: Sequence[Parameter]) -> Rows:
+    def run(self, connection: BoundedConnection, parameters: Sequence[Parameter]) -> Rows:
         """Run it outside of any transaction, and return its rows. Raises psycopg.Error as a cursor does."""
         with connection.lock:
             if self.name not in connection.statements:
@@ -72,7 +71,7 @@ class PreparedStatement:
                 self._prepare_again(connection)
                 return self._rows(connection, parameters)
 
-    def _rows(self, connection: "BoundedConnection", parameters: Sequence[Parameter]) -> Rows:
+    def _rows(self, connection: BoundedConnection, parameters: Sequence[Parameter]) -> Rows:
         server = connection.pgconn
         server.send_query_prepared(self.name, parameters)
         result = connection.wait(generators.execute(server))[-1]
@@ -96,7 +95,7 @@ class PreparedStatement:
         self._readers = [_READERS[kind] for kind in kinds]
         return self._readers
 
-    def _prepare(self, connection: "BoundedConnection") -> None:
+    def _prepare(self, connection: BoundedConnection) -> None:
         server = connection.pgconn
         server.send_prepare(self.name, self._sql)
         result = connection.wait(generators.execute(server))[-1]
@@ -104,7 +103,7 @@ class PreparedStatement:
             raise errors.error_from_result(result)
         connection.statements.add(self.name)
 
-    def _prepare_again(self, connection: "BoundedConnection") -> None:
+    def _prepare_again(self, connection: BoundedConnection) -> None:
         connection.statements.discard(self.name)
         self._readers = []
         server = connection.pgconn

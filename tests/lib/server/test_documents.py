@@ -164,7 +164,10 @@ def test_copies_are_bounded(server: Server, settings: Any, monkeypatch: pytest.M
 
 def test_metrics_count_copies_too(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
-    count: Callable[..., None] = lambda *args: seen.append(args[:3])  # noqa: E731
+
+    def count(*args: Any) -> None:
+        seen.append(args[:3])
+
     monkeypatch.setattr("devportal.lib.telemetry.metrics.request_answered", count)
     for _ in range(3):
         server.get(DISCOVERY)
