@@ -8,7 +8,6 @@ from typing import Any
 
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_exempt
 from oauth2_provider.utils import parse_bearer_token
 from oauth2_provider.views import RevokeTokenView, TokenView, UserInfoView
@@ -148,11 +147,14 @@ class RevokeEndpoint(FormEndpoint, RevokeTokenView):  # type: ignore[misc]
         return HttpResponse(body or "{}", status=status, content_type="application/json")
 
 
-@method_decorator(csrf_exempt, name="dispatch")
 class UserInfoEndpoint(UserInfoView):  # type: ignore[misc]
     """GET and POST /connect/userinfo (OpenID Connect Core 5.3). The token comes in the header, nowhere else."""
 
     http_method_names = ["get", "head", "post"]
+
+    @classmethod
+    def as_view(cls, **initkwargs: Any) -> Any:
+        return csrf_exempt(super().as_view(**initkwargs))
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.method not in ("GET", "HEAD", "POST"):
@@ -163,13 +165,13 @@ class UserInfoEndpoint(UserInfoView):  # type: ignore[misc]
             # RFC 6750 §3.1: no error code for a request without credentials.
             answer = partial(self._challenge, JsonResponse({}, status=401))
         else:
-            answer = partial(super().dispatch, request, *args, **kwargs)
+            answer = partial(self._create_userinfo_response, request)
         return answer_within_limits(request, answer)
 
     def _create_userinfo_response(self, request: HttpRequest) -> HttpResponse:
         _, _, body, status = self.create_userinfo_response(request)
         if status == 200:
-            response = HttpResponse(body, content_type="application/json")
+            response = HttpResponse(body.encode(), content_type="application/json")
             response["Cache-Control"] = "no-store"
             return response
         code = json.loads(body).get("error", "invalid_token")

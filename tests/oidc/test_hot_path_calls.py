@@ -1,19 +1,18 @@
-"""How many Python functions the token endpoint calls: what creeps onto a hot path shows without a clock."""
+"""How many Python functions the endpoints of apps call: what creeps onto a hot path shows without a clock."""
 
 from urllib.parse import urlencode
 
 import pytest
-from django.http import HttpResponse
 from django.test import RequestFactory
-from django.urls import resolve
 
-from tests.call_counts import count_calls
+from tests.call_counts import calls_of_view
 from tests.relying_party import FORM, RelyingParty
 
 # A quarter above what was counted on SQLite, from the view inwards; PostgreSQL takes less. To raise one is to say
 # that a request may cost more.
 REFRESH = 790
 EXCHANGE = 805
+USERINFO = 310
 
 
 @pytest.fixture(params=["spa", "web"])
@@ -24,11 +23,7 @@ def either(request: pytest.FixtureRequest, app: RelyingParty, web_app: RelyingPa
 def calls_of(app: RelyingParty, form: dict[str, str]) -> int:
     """Return how many functions the view of the token endpoint calls until it has answered with tokens."""
     request = RequestFactory().post("/connect/token", urlencode(form | app.credentials()), content_type=FORM)
-    match = request.resolver_match = resolve("/connect/token")
-    answers: list[HttpResponse] = []
-    calls = count_calls(lambda: answers.append(match.func(request)))
-    assert answers[0].status_code == 200, answers[0].content
-    return calls
+    return calls_of_view(request)
 
 
 def warm(app: RelyingParty) -> str:
@@ -48,3 +43,9 @@ def test_a_code_exchange_calls_few_functions(either: RelyingParty) -> None:
     warm(either)
     form = {"grant_type": "authorization_code", "redirect_uri": either.redirect_uri, "code_verifier": either.verifier}
     assert calls_of(either, form | {"code": either.code()}) <= EXCHANGE
+
+
+def test_userinfo_calls_few_functions(app: RelyingParty) -> None:
+    bearer = {"authorization": f"Bearer {app.tokens()['access_token']}"}
+    calls = [calls_of_view(RequestFactory().get("/connect/userinfo", headers=bearer)) for _ in range(3)]
+    assert calls[-1] <= USERINFO

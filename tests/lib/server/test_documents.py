@@ -5,7 +5,6 @@ import gzip
 import io
 import json
 import sys
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
