@@ -42,13 +42,13 @@ def golden(name: str, response: Any) -> None:
 def fixed(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A moment that does not pass, and a person whose id is known."""
     monkeypatch.setattr(clock, "now", lambda: MOMENT)
-    made = PairwiseSubject.objects.get_or_create
+    made = PairwiseSubject.objects.create
 
     def known(**given: Any) -> Any:
-        given["defaults"] |= {"sub": "gJ8VxZ0mWq3nT5rY7uB1cD2eF4hK6sLp", "picture_key": "p" * 32}
+        given |= {"sub": "gJ8VxZ0mWq3nT5rY7uB1cD2eF4hK6sLp", "picture_key": "p" * 32}
         return made(**given)
 
-    monkeypatch.setattr(PairwiseSubject.objects, "get_or_create", known)
+    monkeypatch.setattr(PairwiseSubject.objects, "create", known)
 
 
 @pytest.fixture
