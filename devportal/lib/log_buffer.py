@@ -64,6 +64,8 @@ def _read(text: str) -> tuple[str, dict[str, Any]]:
 
 def storable_text(text: str, longest: int) -> str:
     """Return external text as the database can store it: without NUL and surrogates, at most `longest` bytes."""
+    if text.isascii() and len(text) <= longest and "\x00" not in text:
+        return text
     proper = text.replace("\x00", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace")
     return proper[:longest].decode("utf-8", "ignore")
 

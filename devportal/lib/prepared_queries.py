@@ -52,9 +52,7 @@ class PreparedQuery:
             for place, constant in zip(compiled.places, compiled.constants, strict=True)
         ]
         if compiled.statement is not None:
-            found: Sequence[Sequence[Any]] | None = connection.fetch(
-                compiled.statement, [text.encode() for text in parameters]
-            )
+            found: Sequence[Sequence[Any]] | None = connection.fetch(compiled.statement, parameters)
             if found is not None:
                 return found
         return self._by_cursor(connection, compiled, parameters)

@@ -14,7 +14,7 @@ from django.db import DEFAULT_DB_ALIAS, connections, transaction
 
 from devportal.lib import clock
 from devportal.lib.credentials import digest
-from devportal.lib.postgres.statements import PreparedStatement, as_text
+from devportal.lib.postgres.statements import PreparedStatement
 from devportal.lib.prepared_queries import InsertSpec
 from oidc.models import AccessToken, AuthorizationCode, RefreshToken
 from oidc.tokens import lost_answers
@@ -133,8 +133,7 @@ def _parameters(
 
 def _in_one_statement(connection: Any, statements: Statements, parameters: dict[str, Any]) -> bool:
     if statements.prepared is not None:
-        values = [as_text(parameters[name]) for name in statements.prepared.names]
-        rows = connection.fetch(statements.prepared, values)
+        rows = connection.fetch(statements.prepared, [parameters[name] for name in statements.prepared.names])
         if rows is not None:
             return len(rows) == 1
     with connection.cursor() as cursor:

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
 def fetch(sql: str, *parameters: str) -> Any:
     wrapper: Any = connection
-    return wrapper.fetch(PreparedStatement(sql), [text.encode() for text in parameters])
+    return wrapper.fetch(PreparedStatement(sql), parameters)
 
 
 def test_every_read_of_a_token_is_the_same_as_through_a_cursor(web_app: RelyingParty) -> None:
@@ -56,7 +56,7 @@ def test_values_of_all_types_are_read(spa: Client) -> None:
 def test_it_is_prepared_once_on_a_connection(spa: Client) -> None:
     statement = PreparedStatement("SELECT count(*) FROM pg_prepared_statements WHERE name LIKE %s")
     wrapper: Any = connection
-    known = [wrapper.fetch(statement, [statement.name])[0][0] for _ in range(3)]
+    known = [wrapper.fetch(statement, [statement.name.decode()])[0][0] for _ in range(3)]
     assert known == [1, 1, 1]
 
 
@@ -77,11 +77,11 @@ def test_an_insert_of_anothers_is_seen_at_once(spa: Client) -> None:
 def test_a_statement_that_has_become_stale_is_prepared_anew(spa: Client, change: str) -> None:
     statement = PreparedStatement("SELECT * FROM (SELECT name FROM oidc_client WHERE client_id = %s) AS found")
     wrapper: Any = connection
-    assert wrapper.fetch(statement, [spa.client_id.encode()]) == [(spa.name,)]
+    assert wrapper.fetch(statement, [spa.client_id]) == [(spa.name,)]
     try:
         with connection.cursor() as cursor:
             cursor.execute(change)
-        assert wrapper.fetch(statement, [spa.client_id.encode()]) == [(spa.name,)]
+        assert wrapper.fetch(statement, [spa.client_id]) == [(spa.name,)]
     finally:
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE oidc_client ALTER COLUMN name TYPE varchar(255)")
@@ -132,7 +132,7 @@ def test_it_is_part_of_a_transaction_that_is_under_way(app: RelyingParty) -> Non
 
 def test_a_nul_is_refused_and_not_the_end_of_the_text(spa: Client) -> None:
     query = PreparedQuery(["name"], lambda name: Client.objects.filter(name=name).values_list("pk"))
-    with pytest.raises((DataError, ValueError)):
+    with pytest.raises(DataError):
         query.rows(f"{spa.name}\x00and more")
 
 

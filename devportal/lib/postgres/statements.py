@@ -15,7 +15,7 @@ from psycopg.pq import ExecStatus
 
 from devportal.lib.postgres.connection import BoundedConnection
 
-Parameter = bytes | None
+Value = str | int | datetime | None
 Rows = list[tuple[Any, ...]]
 
 _TEXT = bytes.decode
@@ -35,11 +35,14 @@ class UnreadableType(TypeError):
     """A statement returns a column of a type that is not read here."""
 
 
-def as_text(value: str | int | datetime | None) -> Parameter:
-    """Return a value as a parameter."""
+def _as_text(value: Value) -> bytes | None:
+    """Return a value as libpq is given it. Raises psycopg.DataError for a NUL, which libpq would take for the end."""
     if value is None:
         return None
-    return (value.isoformat() if isinstance(value, datetime) else str(value)).encode()
+    text = value if isinstance(value, str) else value.isoformat() if isinstance(value, datetime) else str(value)
+    if "\x00" in text:
+        raise errors.DataError("PostgreSQL stores no NUL.")
+    return text.encode()
 
 
 class PreparedStatement:
@@ -56,10 +59,11 @@ class PreparedStatement:
         numbered = "".join([first, *(f"${number}{part}" for number, part in enumerate(others, 1))])
         self._sql = numbered.replace("%%", "%").encode()
         self.name = b"devportal_" + sha256(self._sql).hexdigest()[:16].encode()
-        self._readers: list[Callable[[bytes], Any]] = []
+        self._columns: list[tuple[int, Callable[[bytes], Any]]] = []  # of the rows, with what reads them
 
-    def run(self, connection: BoundedConnection, parameters: Sequence[Parameter]) -> Rows:
+    def run(self, connection: BoundedConnection, values: Sequence[Value]) -> Rows:
         """Run it outside of any transaction, and return its rows. Raises psycopg.Error as a cursor does."""
+        parameters = [_as_text(value) for value in values]
         with connection.lock:
             if self.name not in connection.statements:
                 self._prepare(connection)
@@ -71,7 +75,7 @@ class PreparedStatement:
                 self._prepare_again(connection)
                 return self._rows(connection, parameters)
 
-    def _rows(self, connection: BoundedConnection, parameters: Sequence[Parameter]) -> Rows:
+    def _rows(self, connection: BoundedConnection, parameters: Sequence[bytes | None]) -> Rows:
         server = connection.pgconn
         server.send_query_prepared(self.name, parameters)
         result = connection.wait(generators.execute(server))[-1]
@@ -79,21 +83,19 @@ class PreparedStatement:
             raise errors.error_from_result(result)
         if not result.ntuples:
             return []
-        readers = self._readers or self._find_readers(result)
+        columns = self._columns or self._find_readers(result)
         value_at = result.get_value
-        columns = list(enumerate(readers))
-        rows = []
-        for row in range(result.ntuples):
-            values = [(value_at(row, column), read) for column, read in columns]
-            rows.append(tuple([None if value is None else read(value) for value, read in values]))
-        return rows
+        return [
+            tuple([None if (value := value_at(row, column)) is None else read(value) for column, read in columns])
+            for row in range(result.ntuples)
+        ]
 
-    def _find_readers(self, result: Any) -> list[Callable[[bytes], Any]]:
+    def _find_readers(self, result: Any) -> list[tuple[int, Callable[[bytes], Any]]]:
         kinds = [result.ftype(column) for column in range(result.nfields)]
         if unknown := set(kinds) - _READERS.keys():
             raise UnreadableType(f"types {sorted(unknown)} of {self._sql.decode()}")
-        self._readers = [_READERS[kind] for kind in kinds]
-        return self._readers
+        self._columns = [(column, _READERS[kind]) for column, kind in enumerate(kinds)]
+        return self._columns
 
     def _prepare(self, connection: BoundedConnection) -> None:
         server = connection.pgconn
@@ -105,7 +107,7 @@ class PreparedStatement:
 
     def _prepare_again(self, connection: BoundedConnection) -> None:
         connection.statements.discard(self.name)
-        self._readers = []
+        self._columns = []
         server = connection.pgconn
         server.send_query_params(b"DEALLOCATE " + self.name, None)
         connection.wait(generators.execute(server))  # an error says that it is gone already

@@ -182,8 +182,9 @@ class Counters:
 
     def _next_batch(self, part: RedisCounters) -> Batch:
         """Return the batch to send: one without a response before new ones."""
-        with contextlib.suppress(IndexError):
-            return self._doubtful.popleft()
+        if self._doubtful:
+            with contextlib.suppress(IndexError):  # another thread took it
+                return self._doubtful.popleft()
         finished = self._take_finished()
         if self.local.fields:  # counted while the shared ones did not answer
             more = self.local.take_some(FIELDS_PER_TRIP)

@@ -1,7 +1,7 @@
 """Types of the counters: Limit (request), RateLimitResult, Batch (usage to be sent)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 WINDOW_SECONDS = 60
@@ -23,11 +23,10 @@ class RateLimitResult(NamedTuple):
     reset: int  # seconds until the window ends, 1 to 60
 
 
-@dataclass(frozen=True)
-class Finished:
+class Finished(NamedTuple):
     """What finished calls left: how often each thing was counted, and the entries of logs."""
 
-    counts: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = MappingProxyType({})
     entries: Sequence[str] = ()
 
     def __bool__(self) -> bool:
@@ -43,6 +42,5 @@ class Batch(NamedTuple):
 
 
 def tightest_result(allowed: bool, left: int, limits: Sequence[Limit], counts: Sequence[int]) -> RateLimitResult:
-    tightest = min(zip(limits, counts, strict=True), key=lambda pair: pair[0].most - pair[1])
-    limit, count = tightest
-    return RateLimitResult(allowed, limit.most, max(limit.most - count, 0), min(max(left, 1), WINDOW_SECONDS))
+    remaining, place = min([(limits[place].most - count, place) for place, count in enumerate(counts)])
+    return RateLimitResult(allowed, limits[place].most, max(remaining, 0), min(max(left, 1), WINDOW_SECONDS))
