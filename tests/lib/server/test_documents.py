@@ -5,11 +5,14 @@ import gzip
 import io
 import json
 import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
 
 from devportal.lib.server.answers import ResponseBuffer
 from devportal.lib.server.application import BoundedApplication
@@ -58,9 +61,14 @@ class Server:
 
 
 @pytest.fixture
-def server() -> Server:
+def server() -> Iterator[Server]:
     keyring.reload_keyring()
-    return Server()
+    # They would close the connection that the test's transaction is on.
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield Server()
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
 
 
 @pytest.mark.parametrize("path", sorted(django_settings.DOCUMENTS))
