@@ -74,7 +74,11 @@ class PreparedQuery:
             places = [self._place(constant) for constant in constants]
             converters = compiler.get_converters([column for column, _, _ in compiler.select])
             statement = None
-            if connection.vendor == "postgresql" and not converters and all(isinstance(c, str) for c in constants):
+            if (
+                connection.vendor == "postgresql"
+                and not converters
+                and all(isinstance(c, str | int) for c in constants)
+            ):
                 statement = connection.new_statement(sql)
             self._compiled[connection.vendor] = compiled = _Compiled(
                 sql, places, tuple(constants), converters, statement

@@ -1,11 +1,13 @@
 """Statements that are run through libpq (devportal/lib/postgres/statements.py), beside a cursor's answers."""
 
+import gc
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import DataError, OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
+from django.urls import get_resolver
 
 from devportal.lib.credentials import digest
 from devportal.lib.postgres.statements import PreparedStatement
@@ -39,6 +41,17 @@ def test_every_read_of_a_token_is_the_same_as_through_a_cursor(web_app: RelyingP
             by_cursor = [tuple(row) for row in query.rows(*arguments)]
         assert straight == by_cursor
         assert straight
+
+
+def test_every_prepared_read_has_types_that_are_read(spa: Client) -> None:
+    get_resolver().url_patterns  # noqa: B018  (imports the views, and with them what they read)
+    queries = [each for each in gc.get_objects() if isinstance(each, PreparedQuery)]
+    assert len(queries) >= 9
+    statements = 0
+    for query in queries:
+        query.rows(*["nothing"] * len(query._stand_ins))  # raises UnreadableType
+        statements += query._compiled["postgresql"].statement is not None
+    assert statements >= len(queries) - 1  # the plan's has JSON, which Django reads
 
 
 def test_values_of_all_types_are_read(spa: Client) -> None:

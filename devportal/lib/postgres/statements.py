@@ -81,8 +81,6 @@ class PreparedStatement:
         result = connection.wait(generators.execute(server))[-1]
         if result.status != ExecStatus.TUPLES_OK:
             raise errors.error_from_result(result)
-        if not result.ntuples:
-            return []
         columns = self._columns or self._find_readers(result)
         value_at = result.get_value
         return [
