@@ -50,8 +50,9 @@ def test_every_prepared_read_has_types_that_are_read(spa: Client) -> None:
     statements = 0
     for query in queries:
         query.rows(*["nothing"] * len(query._stand_ins))  # raises UnreadableType
-        statements += query._compiled["postgresql"].statement is not None
-    assert statements >= len(queries) - 1  # the plan's has JSON, which Django reads
+        compiled = query._compiled["postgresql"]
+        statements += compiled.statement is not None
+    assert statements >= len(queries) - 2  # a plan's add-ons, and a difference of counts, are converted by Django
 
 
 def test_values_of_all_types_are_read(spa: Client) -> None:
