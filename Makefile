@@ -36,7 +36,9 @@ test: .venv/.dev ## Runs the tests on SQLite, and those of concurrency on Postgr
 
 test-all: test ## Runs these and all others: on PostgreSQL, with Redis, Node, a browser, the image, and the slow ones
 	TEST_ENGINE=postgres $(PYTEST) -m "database and not postgres and not ($(APART))" $(ARGS) $(if $(ARGS),$(OR_NONE))
-	TEST_ENGINE=postgres $(PY) -m pytest -n $(WAITING) $(BY_SERVERS) -m "$(APART)" $(ARGS) $(if $(ARGS),$(OR_NONE))
+	TEST_ENGINE=postgres $(PY) -m pytest -n $(WAITING) $(BY_SERVERS) -m "($(APART)) and not quiet" $(ARGS) \
+		$(if $(ARGS),$(OR_NONE))
+	TEST_ENGINE=postgres $(PY) -m pytest -m quiet $(ARGS) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=sqlite $(PYTEST) -m slow $(ARGS) tests/machine $(OR_NONE)
 
 check: .venv/.dev ## Checks style, types, import floors, known risks, migrations and the production settings

@@ -82,14 +82,13 @@ def test_it_takes_no_second_trip(key: Key, shared: Counters, store: Any, monkeyp
     call(ME, key.raw)
     assert shared.shared is not None
     trips: list[str] = []
-    client = shared.shared._client
-    real = client.execute_command
+    real = shared.shared._execute
 
     def ask(*asked: Any) -> Any:
         trips.append(asked[0])
         return real(*asked)
 
-    monkeypatch.setattr(client, "execute_command", ask)
+    monkeypatch.setattr(shared.shared, "_execute", ask)
     call(ME, key.raw)
     call(ME, key.raw)
     assert trips == ["EVALSHA"] * 2

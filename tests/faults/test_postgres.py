@@ -14,7 +14,7 @@ import pytest
 from tests.faults.load import Ledger, Load, declare, load
 from tests.faults.rig import Rig, rig
 
-pytestmark = [pytest.mark.slow, pytest.mark.redis, pytest.mark.postgres]
+pytestmark = [pytest.mark.slow, pytest.mark.quiet, pytest.mark.redis, pytest.mark.postgres]
 
 ANSWER_SECONDS = 5.0
 PROBE_SECONDS = 0.2

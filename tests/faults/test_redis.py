@@ -15,7 +15,7 @@ from tests.faults.load import Ledger, Load, declare, load
 from tests.faults.rig import ProductionService, Rig, rig
 from tests.services.far import FarRoad, road_to
 
-pytestmark = [pytest.mark.slow, pytest.mark.redis, pytest.mark.postgres]
+pytestmark = [pytest.mark.slow, pytest.mark.quiet, pytest.mark.redis, pytest.mark.postgres]
 
 WORKERS = 2
 FAULT_SECONDS = 4.0

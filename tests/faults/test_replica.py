@@ -52,7 +52,8 @@ def page_of(made: Rig, browser: httpx.Client) -> str:
 
 
 def caught_up(made: Rig, replica: Postgres) -> bool:
-    (written,) = made.postgres.execute("SELECT pg_current_wal_lsn()::text")[0]
+    # What was committed may not be written yet: the server acknowledges before.
+    (written,) = made.postgres.execute("SELECT pg_current_wal_insert_lsn()::text")[0]
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         if replica.execute(f"SELECT pg_last_wal_replay_lsn() >= '{written}'")[0][0]:

@@ -12,7 +12,7 @@ from tests.clients.person import PASSWORD, Forms
 from tests.faults.load import PROBED, declare, load
 from tests.faults.rig import ProductionService, Rig, rig
 
-pytestmark = [pytest.mark.slow, pytest.mark.redis, pytest.mark.postgres]
+pytestmark = [pytest.mark.slow, pytest.mark.quiet, pytest.mark.redis, pytest.mark.postgres]
 
 PEOPLE = 50
 APPS = 4

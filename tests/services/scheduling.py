@@ -12,13 +12,9 @@ from xdist.scheduler import LoadScopeScheduling
 BEGIN_FIRST = (
     "tests/image/test_roles.py",
     "tests/machine/test_sign_in_machine.py",
-    "tests/faults/test_postgres.py",
     "tests/faults/test_mail_server.py",
-    "tests/faults/test_redis.py",
     "tests/upgrades/test_upgrade_under_load.py",
-    "tests/faults/test_slow_callers.py",
     "tests/faults/test_celery.py",
-    "tests/faults/test_sign_ins_at_once.py",
     "tests/machine/test_rotation_under_traffic.py",
     "tests/browser/",
     "tests/clients/",

@@ -99,6 +99,7 @@ def longest(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 @pytest.mark.slow
+@pytest.mark.quiet
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_many_rows_are_deleted_in_short_transactions(longest: list[float]) -> None:
