@@ -15,7 +15,7 @@ from tests.clients.person import PASSWORD
 from tests.faults.slow_callers import FORM, TOKEN_HEAD, assert_serves, slow_callers, status, token_error
 from tests.services.service import Service, fresh, running
 
-pytestmark = pytest.mark.slow, pytest.mark.quiet
+pytestmark = [pytest.mark.slow, pytest.mark.quiet]
 
 BODY_SECONDS = 4
 # The deadline is looked after once a second, and the machine has other things to do.
