@@ -9,6 +9,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, connections, transaction
 
+from devportal.lib.connection_health import _end_request
 from devportal.lib.postgres import base, limits
 from devportal.lib.postgres.gate import PAUSE_SECONDS, Gate
 from devportal.lib.postgres.settings import configure
@@ -166,3 +167,44 @@ def test_a_transaction_may_be_allowed_more_and_the_next_one_is_not(limited: Any)
     limited.patience.renew()
     with pytest.raises(OperationalError, match="statement timeout"):
         run(limited, "SELECT pg_sleep(5)")
+
+
+@pytest.mark.postgres
+def test_each_request_has_an_allowance_of_its_own(limited: Any) -> None:
+    """Whether the one before ended, or lent its slot amid its work."""
+    limited.patience.spend(time.monotonic() - 0.6)
+    spent = limited.patience.left
+    _end_request()
+    assert limited.patience.left > spent
+    pool = SlotPool(1, most_waiting=1, seconds=0.1)
+    slot = pool.take()
+    assert slot is not None
+    try:
+        held: Any = connections["default"]
+        held.patience.spend(time.monotonic() - 0.6)
+        with pool.lend():
+            pass
+        assert held.patience.left > spent
+    finally:
+        pool.give_back()
+        connections["default"] = limited
+
+
+@pytest.mark.postgres
+def test_a_connection_is_asked_whether_it_works_once_it_has_rested(
+    limited: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(limited, "SELECT 1")
+    asked = []
+    real = limited.is_usable
+
+    def ask() -> Any:
+        asked.append(1)
+        return real()
+
+    monkeypatch.setattr(limited, "is_usable", ask)
+    for rested, times in ((0.0, 0), (base.FRESH_SECONDS + 1, 1)):
+        _end_request()
+        limited.last_used -= rested
+        run(limited, "SELECT 1")
+        assert len(asked) == times

@@ -5,6 +5,7 @@ to a plain GET, and given as long as what the document is made of is the same ob
 request, Django answers.
 """
 
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -18,6 +19,7 @@ from devportal.lib import request_id
 from devportal.lib.telemetry import metrics
 
 Environ = Mapping[str, Any]
+_GZIP = re.compile(r"\bgzip\b")  # as Django's middleware asks
 # Copies for so many kinds of request: a document, a Host, compressed or not.
 MOST_COPIES = 64
 
@@ -72,7 +74,7 @@ class DocumentCache:
             path,
             environ.get("HTTP_HOST"),
             environ["wsgi.url_scheme"],
-            encodings if "gzip" in encodings else "",
+            _GZIP.search(encodings) is not None,
             forwarded if settings.TRUSTED_PROXIES else None,
         )
 

@@ -35,6 +35,12 @@ class Slot:
         for alias, _ in self._held:
             del connections[alias]
 
+    def end_use(self) -> None:
+        """Prepare the connections for another request before this one has ended."""
+        for _, connection in self._held:
+            if hasattr(connection, "end_request"):
+                connection.end_request()
+
     def is_in_transaction(self) -> bool:
         """Tell whether one of the connections is amid a transaction, which goes with the slot."""
         return any(connection.in_atomic_block for _, connection in self._held)
@@ -102,6 +108,7 @@ class SlotPool:
         Raises ServiceBusy if none becomes free.
         """
         slot, _thread.slot = _thread.slot, None
+        slot.end_use()  # what this request waited for must not come off another's allowance
         self._release(slot)
         try:
             yield
