@@ -219,7 +219,7 @@ MIDDLEWARE = [
     "devportal.lib.telemetry.middleware.MetricsMiddleware",
     "devportal.lib.request_id.RequestIdMiddleware",
     "devportal.lib.host_header.HostMiddleware",
-    "devportal.lib.headers.SecurityMiddleware",
+    "django.middleware.security.SecurityMiddleware",
     "oidc.cors.CorsMiddleware",
     "devportal.lib.direct_dispatch.DirectDispatchMiddleware",
     "devportal.lib.headers.PageHeadersMiddleware",

@@ -1,14 +1,10 @@
 """Security headers of pages: a Content-Security-Policy without inline script or style."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.middleware.security import SecurityMiddleware as DjangoSecurityMiddleware
 
-from devportal.lib.answers import FixedHeaders
-from devportal.lib.direct_dispatch import is_direct
 from devportal.lib.hosts import is_origin
 
 _PAGES = {
@@ -60,30 +56,6 @@ def protect(response: HttpResponse) -> HttpResponse:
     response.headers["X-Frame-Options"] = settings.X_FRAME_OPTIONS
     response.headers["Referrer-Policy"] = settings.SECURE_REFERRER_POLICY
     return response
-
-
-class _SecureRequest(HttpRequest):
-    def _get_scheme(self) -> str:  # Django's hook
-        return "https"
-
-
-class SecurityMiddleware(DjangoSecurityMiddleware):
-    """Django's. On what programs call it sets the same headers, which are made once: no view there has its own."""
-
-    def __init__(self, get_response: Any) -> None:
-        super().__init__(get_response)
-        self._over_http, self._over_https = (self._made(request) for request in (HttpRequest(), _SecureRequest()))
-
-    def _made(self, request: HttpRequest) -> FixedHeaders:
-        plain = HttpResponse()
-        del plain["Content-Type"]
-        return FixedHeaders(super().process_response(request, plain).headers)
-
-    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        if not is_direct(request.path_info):
-            return super().process_response(request, response)
-        (self._over_https if request.is_secure() else self._over_http).set_on(response)
-        return response
 
 
 class PageHeadersMiddleware:
