@@ -6,9 +6,10 @@ from tests.api.conftest import Key
 from tests.call_counts import calls_of_view
 from tests.relying_party import RelyingParty
 
-# A quarter above what was counted on SQLite, from the view inwards. To raise one is to say that a call may cost more.
-BY_TOKEN = 330
-BY_KEY = 260
+# An eighth above what was counted, from the view inwards, on PostgreSQL: within a test's transaction it is asked by
+# cursors, and takes more than SQLite. To raise one is to say that a call may cost more.
+BY_TOKEN = 350
+BY_KEY = 300
 
 
 def calls_of_me(credential: str) -> int:

@@ -12,7 +12,7 @@ from tests.relying_party import FORM, RelyingParty
 # that a request may cost more.
 REFRESH = 790
 EXCHANGE = 805
-USERINFO = 310
+USERINFO = 335
 
 
 @pytest.fixture(params=["spa", "web"])
