@@ -98,7 +98,7 @@ def _caller(harmed: Rig, ledger: Ledger, crowd: Ledger) -> Callable[[threading.E
 
 
 def _failed(running: Load, since: float) -> bool:
-    """Whether a request that began since then failed; an app whose request failed goes on with pages, to sign in anew."""
+    """Whether a request that began since then failed; an app whose token was lost goes on with pages."""
     return any({"502", "503"} & ledger.outcomes(since=since) for ledger in (running.ledger, running.pages))
 
 
