@@ -240,12 +240,15 @@ class Load:
         """Wait until requests of each kind succeed again; return how long it took. Fails after `seconds`."""
         began = time.monotonic()
         while time.monotonic() - began < seconds:
-            if {"200"} <= self.ledger.outcomes("/v1/me", since=began) and "200" in self.ledger.outcomes(
-                "refresh", since=began
-            ):
+            if self._answer(self.ledger, ("/v1/me", "refresh"), began) and self._answer(self.probes, PROBED, began):
                 return time.monotonic() - began
             time.sleep(0.05)
-        raise AssertionError(f"it is not back after {seconds} s: {self.ledger.outcomes(since=began)}")
+        seen = self.ledger.outcomes(since=began) | self.probes.outcomes(since=began)
+        raise AssertionError(f"it is not back after {seconds} s: {seen}")
+
+    @staticmethod
+    def _answer(ledger: Ledger, names: Iterable[str], since: float) -> bool:
+        return all("200" in ledger.outcomes(name, since=since) for name in names)
 
 
 def declare(service: ProductionService, people: int) -> str:
