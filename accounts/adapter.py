@@ -19,6 +19,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from accounts import guesses
 from accounts.mail import codes, recipient_limit
+from accounts.mail.rendering import Mail
 from accounts.models import Account
 from devportal.lib import clock, encryption, passkeys, split_hosts
 from devportal.lib.client_ip import client_ip
@@ -84,11 +85,12 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         if template_prefix in CAUSED_BY_ANYBODY:
             self._count_mail(email)
         context = {"request": request, "email": email, "service_name": settings.SERVICE_NAME} | context
-        mail = self.render_mail(template_prefix, email, context)
+        rendered = self.render_mail(template_prefix, email, context)
+        mail = Mail(rendered.subject, rendered.body)
         if is_answer:
-            codes.queue_answer(request, email, mail.subject, mail.body)
+            codes.queue_answer(request, email, mail)
         else:
-            codes.queue_notice(email, mail.subject, mail.body)
+            codes.queue_notice(email, mail)
 
     def _count_mail(self, email: str) -> None:
         request = allauth_context.request

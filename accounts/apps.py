@@ -22,7 +22,8 @@ class AccountsConfig(AppConfig):
         from devportal.lib.telemetry import checks as telemetry_checks  # noqa: F401  (registers the system check)
 
         encrypted_columns.register(second_factors.COLUMN)
-        encrypted_columns.register(outbox.COLUMN)
+        for column in outbox.COLUMNS:
+            encrypted_columns.register(column)
 
 
 class UserSessionsConfig(usersessions.UserSessionsConfig):  # type: ignore[misc]  # allauth is untyped

@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef
 
 from accounts import files
 from accounts.mail import delivery
-from accounts.models import BillingEvent
+from accounts.models import BillingEvent, SecurityEvent
 from accounts.plans import lifecycle, members
 from devportal.lib import clock
 from devportal.lib.batches import delete_oldest
@@ -69,3 +69,12 @@ def clear_billing_events() -> int:
         return 0
     old = clock.now() - timedelta(days=settings.BILLING_EVENT_DAYS)
     return delete_oldest(BillingEvent.objects.all(), "received_at", old)
+
+
+@shared_task
+def clear_security_events() -> int:
+    """Delete what happened to accounts more than SECURITY_EVENT_DAYS ago; return how many events went."""
+    if not settings.SECURITY_EVENT_DAYS:
+        return 0
+    old = clock.now() - timedelta(days=settings.SECURITY_EVENT_DAYS)
+    return delete_oldest(SecurityEvent.objects.all(), "at", old)

@@ -57,6 +57,12 @@ ALLOWED_HOSTS: list[str] = env.list(
     "ALLOWED_HOSTS", default=sorted({*_HOSTS, *_ADMIN_HOST}) + (["127.0.0.1"] if EMBEDDED else [])
 )
 
+# Where people find help and the service's own terms: links on every page and in mails; none: no link.
+SUPPORT_EMAIL: str = env.str("SUPPORT_EMAIL", "")
+HELP_URL: str = env.str("HELP_URL", "")
+PRIVACY_URL: str = env.str("PRIVACY_URL", "")
+TERMS_URL: str = env.str("TERMS_URL", "")
+
 # --- Secrets ---------------------------------------------------------------------------------------------
 
 if EMBEDDED:
@@ -119,6 +125,8 @@ SIGN_IN_LOG_PER_MINUTE: int = env.int("SIGN_IN_LOG_PER_MINUTE", 120)
 # How long the audit trail, and the ids of billing reports that were applied, are kept (days; 0: for ever).
 AUDIT_DAYS: int = env.int("AUDIT_DAYS", 730)
 BILLING_EVENT_DAYS: int = env.int("BILLING_EVENT_DAYS", 730)
+# How long people can look up what happened to their account (days).
+SECURITY_EVENT_DAYS: int = env.int("SECURITY_EVENT_DAYS", 365)
 # How long a deleted project can be restored (days), and how many of each thing one may have.
 PROJECT_RESTORE_DAYS: int = env.int("PROJECT_RESTORE_DAYS", 30)
 PROJECTS_PER_PERSON: int = env.int("PROJECTS_PER_PERSON", 50)
@@ -370,6 +378,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-outbox": _every(3600, "accounts.tasks.clear_outbox"),
     "delete-files": _every(60, "accounts.tasks.delete_files"),
     "clear-billing-events": _every(3600, "accounts.tasks.clear_billing_events"),
+    "clear-security-events": _every(3600, "accounts.tasks.clear_security_events"),
     "clear-audit-events": _every(3600, "devportal.console.tasks.clear_audit_events"),
     "clear-sessions": _every(3600, "accounts.tasks.clear_sessions"),
     "flush-usage": _every(10, "api.tasks.flush_usage"),

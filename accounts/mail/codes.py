@@ -14,6 +14,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
 from accounts.mail import outbox
+from accounts.mail.rendering import Mail
 from devportal.lib import clock
 
 log = logging.getLogger(__name__)
@@ -21,7 +22,7 @@ log = logging.getLogger(__name__)
 _WAITING_MAIL = "mail_with_code"  # in the session: the key of the mail with its newest code
 
 
-def queue_answer(request: HttpRequest, to: str, subject: str, body: str) -> None:
+def queue_answer(request: HttpRequest, to: str, mail: Mail) -> None:
     """Queue a mail with a code, or one instead; it is sent as long as the code is valid.
 
     The mail with the code before it, of the same browser, is not sent any more.
@@ -31,17 +32,17 @@ def queue_answer(request: HttpRequest, to: str, subject: str, body: str) -> None
         outbox.withdraw_mail(replaced)
     expires_at = clock.now() + timedelta(seconds=_seconds_left(request))
     try:
-        row = outbox.store_mail(to, subject, body, expires_at=expires_at)
+        row = outbox.store_mail(to, mail, expires_at=expires_at)
     except ValidationError:  # the page says the same as for any other
         log.info("A code can't be mailed: no mail server takes the address.")
     else:
         request.session[_WAITING_MAIL] = row.pk
 
 
-def queue_notice(to: str, subject: str, body: str) -> None:
+def queue_notice(to: str, mail: Mail) -> None:
     """Queue a mail that tells somebody what was done to their account."""
     try:
-        outbox.store_mail(to, subject, body)
+        outbox.store_mail(to, mail)
     except ValidationError:
         log.info("A notice can't be mailed: no mail server takes the address.")
 

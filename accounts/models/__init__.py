@@ -3,6 +3,7 @@ from accounts.models.groups import Family, FamilyMember, Invitation, Organizatio
 from accounts.models.outbox import Outbox
 from accounts.models.people import Account, PairwiseSubject
 from accounts.models.plans import Catalogue, Feature, Plan, PlanEntitlement
+from accounts.models.security import SecurityEvent
 from accounts.models.subscriptions import BillingEvent, Subscription, SubscriptionEvent
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "PairwiseSubject",
     "Plan",
     "PlanEntitlement",
+    "SecurityEvent",
     "Subscription",
     "SubscriptionEvent",
 ]

@@ -3,7 +3,7 @@
 import re
 from datetime import timedelta
 
-from django.core.mail import EmailMessage
+from django.core.mail import EmailMultiAlternatives
 from django.db import models
 from django.db.models import Q
 
@@ -18,6 +18,8 @@ CODE_PAUSE = timedelta(seconds=15)  # of a mail that expires: somebody sits and 
 KEEP_TRYING = timedelta(days=3)
 # In a mail a code stands alone on an indented line.
 _CODE = re.compile(r"^ {4}(\S+)$", re.MULTILINE)
+# What a mail with a code holds once it is sent, or given up.
+WIPED = {"body_encrypted": "", "html_encrypted": ""}
 
 
 class OutboxQuerySet(models.QuerySet["Outbox"]):
@@ -42,7 +44,7 @@ class OutboxQuerySet(models.QuerySet["Outbox"]):
     def expire(self) -> int:
         """Give up the mails whose code is no longer valid, and wipe them; return how many there were."""
         over = self.unclaimed().filter(expires_at__lte=clock.now())
-        return over.update(given_up_at=clock.now(), body_encrypted="")
+        return over.update(given_up_at=clock.now(), **WIPED)
 
 
 class Outbox(models.Model):
@@ -55,8 +57,10 @@ class Outbox(models.Model):
     to = models.EmailField()
     subject = models.CharField(max_length=200)
     body = models.TextField(blank=True)
-    # Defaults of the database: processes of the version before know neither column.
+    # Defaults of the database: processes of a version before know none of these columns.
+    html = models.TextField(blank=True, default="", db_default="", editable=False)  # the same, for those who see it
     body_encrypted = models.TextField(blank=True, default="", db_default="", editable=False)
+    html_encrypted = models.TextField(blank=True, default="", db_default="", editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     # Fixed here, so that a mail which is sent twice after a crash can be told to be one.
     message_id = models.CharField(max_length=300, unique=True)
@@ -118,17 +122,24 @@ class Outbox(models.Model):
         """Return the mail's text. Raises cryptography.fernet.InvalidToken if it was encrypted with another key."""
         return encryption.decrypt(self.body_encrypted) if self.body_encrypted else self.body
 
-    def message(self) -> EmailMessage:
+    def html_text(self) -> str:
+        """Return the mail as HTML, "" if it was queued without. Raises as `text` does."""
+        return encryption.decrypt(self.html_encrypted) if self.html_encrypted else self.html
+
+    def message(self) -> EmailMultiAlternatives:
         """Return the mail as it is handed to the mail server, the same at each attempt but for its date."""
         # RFC 3834 5: answering machines leave it alone.
         headers = {"Message-ID": self.message_id, "Auto-Submitted": "auto-generated"}
         text = self.text()
         self.codes = _CODE.findall(text)
-        return EmailMessage(self.subject, text, to=[self.to], headers=headers)
+        message = EmailMultiAlternatives(self.subject, text, to=[self.to], headers=headers)
+        if html := self.html_text():
+            message.attach_alternative(html, "text/html")
+        return message
 
     def note_sent(self) -> None:
         """Mark the mail as sent; a text with a code is wiped."""
-        Outbox.objects.filter(pk=self.pk).update(sent_at=clock.now(), last_error="", body_encrypted="")
+        Outbox.objects.filter(pk=self.pk).update(sent_at=clock.now(), last_error="", **WIPED)
 
     def note_failure(self, error: Exception, *, is_final: bool = False) -> None:
         """Store the error and when to try again, with exponential backoff; after three days the mail is given up.
@@ -143,7 +154,7 @@ class Outbox(models.Model):
         else:
             pause, given_up = CODE_PAUSE, is_final
             if given_up:
-                changes["body_encrypted"] = ""
+                changes |= WIPED
         mine = Outbox.objects.waiting().filter(pk=self.pk, attempts=self.attempts)
         mine.update(not_before=now + pause, given_up_at=now if given_up else None, **changes)
 

@@ -19,6 +19,7 @@ from django.core.management import CommandError, call_command
 from django.db import models
 
 from accounts.mail import outbox
+from accounts.mail.rendering import Mail
 from accounts.models import Account
 from devportal.console.models import AuditEvent
 from devportal.console.playground import sessions
@@ -50,7 +51,8 @@ def stored(person: Account, settings: Any) -> Account:
     RecoveryCodes.activate(person)
     imported = Account.objects.create_user("imported@example.com")
     codes = {"migrated_codes": [encryption.encrypt("one"), encryption.encrypt("two")]}
-    outbox.store_mail("waiting@example.com", "A code", "123456", expires_at=clock.now() + timedelta(minutes=5))
+    mail = Mail("A code", "123456", "<p>123456</p>")
+    outbox.store_mail("waiting@example.com", mail, expires_at=clock.now() + timedelta(minutes=5))
     Authenticator.objects.create(user=imported, type=Authenticator.Type.RECOVERY_CODES, data=codes)
     return person
 
@@ -75,7 +77,7 @@ def encrypted_cells() -> Iterator[tuple[str, str]]:
 def test_every_encrypted_column_is_registered(stored: Account, settings: Any) -> None:
     found = {column for column, _ in encrypted_cells()}
     assert found == {column.name for column in encrypted_columns.registered()}
-    assert len(list(encrypted_cells())) == 6
+    assert len(list(encrypted_cells())) == 7
 
 
 def test_after_a_rotation_the_old_key_opens_nothing_that_is_stored(stored: Account, settings: Any) -> None:
@@ -120,7 +122,8 @@ def test_the_check_says_whether_the_old_key_is_needed(stored: Account, settings:
     event = AuditEvent.objects.get(action="encryption_key.rotated")
     assert event.details == {
         "reencrypted": {
-            "accounts_outbox.body_encrypted": 1, "mfa_authenticator.data": 3, "oidc_signingkey.private_encrypted": 1,
+            "accounts_outbox.body_encrypted": 1, "accounts_outbox.html_encrypted": 1,
+            "mfa_authenticator.data": 3, "oidc_signingkey.private_encrypted": 1,
         }
     }  # fmt: skip
 

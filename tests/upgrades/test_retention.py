@@ -10,8 +10,8 @@ from django.apps import apps
 from django.conf import settings
 from django.test import override_settings
 
-from accounts.models import BillingEvent
-from accounts.tasks import clear_billing_events
+from accounts.models import Account, BillingEvent, SecurityEvent
+from accounts.tasks import clear_billing_events, clear_security_events
 from devportal.console.models import AuditEvent
 from devportal.console.tasks import clear_audit_events
 from devportal.lib import clock
@@ -43,16 +43,20 @@ def test_what_is_named_is_there() -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("name", ["AUDIT_DAYS", "BILLING_EVENT_DAYS"])
+@pytest.mark.parametrize("name", ["AUDIT_DAYS", "BILLING_EVENT_DAYS", "SECURITY_EVENT_DAYS"])
 def test_trails_go_by_age_and_with_zero_never(name: str) -> None:
     def add(age: timedelta) -> Any:
         if name == "AUDIT_DAYS":
             return AuditEvent.objects.create(at=clock.now() - age, action="test.done")
+        if name == "SECURITY_EVENT_DAYS":
+            account, _ = Account.objects.get_or_create(email="ada@example.com")
+            return SecurityEvent.objects.create(account=account, kind="signed_in", at=clock.now() - age)
         event = BillingEvent.objects.create(event_id=str(age), digest="0" * 64)
         BillingEvent.objects.filter(pk=event.pk).update(received_at=clock.now() - age)
         return event
 
-    task: Any = clear_audit_events if name == "AUDIT_DAYS" else clear_billing_events
+    tasks: dict[str, Any] = {"AUDIT_DAYS": clear_audit_events, "BILLING_EVENT_DAYS": clear_billing_events}
+    task = tasks.get(name, clear_security_events)
     old, young = add(timedelta(days=11)), add(timedelta(days=9))
     with override_settings(**{name: 0}):
         assert task() == 0

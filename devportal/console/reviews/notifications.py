@@ -6,6 +6,7 @@ from typing import Any
 from django.urls import reverse
 
 from accounts.mail import outbox
+from accounts.mail.rendering import render_mail
 from devportal.console.models import AppReview, ReviewEntry
 from devportal.console.reviews.reasons import reason_texts
 from devportal.lib.split_hosts import address_of
@@ -102,4 +103,5 @@ def preview_mail(
     details: dict[str, Any] | None = None,
 ) -> tuple[str, str]:
     """Return subject and body of the mail that a step outside of a review would send to the developers."""
-    return outbox.render_mail(f"review_{kind}", _context(project, client, kind, reasons, text, details or {}))
+    mail = render_mail(f"review_{kind}", _context(project, client, kind, reasons, text, details or {}))
+    return mail.subject, mail.text

@@ -11,6 +11,7 @@ from django.core import mail
 from django.test import Client as Browser
 
 from accounts.mail import delivery, outbox
+from accounts.mail.rendering import Mail
 from accounts.models import Account, Outbox
 from accounts.tasks import send_waiting_mail
 from devportal.lib import clock
@@ -228,7 +229,7 @@ def test_an_operator_sees_no_code(down: type[MailServer]) -> None:
 
 
 def test_a_text_that_cannot_be_read_holds_up_no_other(server: type[MailServer]) -> None:
-    lost = outbox.store_mail(ADDRESS, "Code", "x", expires_at=clock.now() + timedelta(minutes=5))
+    lost = outbox.store_mail(ADDRESS, Mail("Code", "x"), expires_at=clock.now() + timedelta(minutes=5))
     Outbox.objects.filter(pk=lost.pk).update(body_encrypted="encrypted with another key")
     queue("other@example.com")
     assert send_waiting_mail() == 1
@@ -241,5 +242,5 @@ def test_an_address_that_no_mail_server_takes_fails_no_page(server: type[MailSer
 
 
 def test_the_text_of_a_mail_is_made_of_what_a_mail_may_hold(server: type[MailServer]) -> None:
-    row = outbox.store_mail(ADDRESS, "two\nlines", "a\x00b\rc", expires_at=clock.now() + timedelta(minutes=5))
+    row = outbox.store_mail(ADDRESS, Mail("two\nlines", "a\x00b\rc"), expires_at=clock.now() + timedelta(minutes=5))
     assert (row.subject, row.text()) == ("two lines", "ab\nc\n")

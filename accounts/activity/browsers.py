@@ -1,0 +1,30 @@
+"""A plain name for a User-Agent header."""
+
+# In this order: most browsers claim to be others too.
+_BROWSERS = (
+    ("Edg/", "Edge"),
+    ("OPR/", "Opera"),
+    ("SamsungBrowser", "Samsung Internet"),
+    ("Firefox/", "Firefox"),
+    ("FxiOS", "Firefox"),
+    ("Chrome/", "Chrome"),
+    ("CriOS", "Chrome"),
+    ("Safari/", "Safari"),
+)
+_SYSTEMS = (
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Android", "Android"),
+    ("Windows", "Windows"),
+    ("Mac OS X", "a Mac"),
+    ("CrOS", "ChromeOS"),
+    ("Linux", "Linux"),
+)
+LONGEST = 40
+
+
+def browser_name(agent: str) -> str:
+    """Return the browser and system that a User-Agent names, in words; its own beginning if it names none."""
+    browser = next((name for sign, name in _BROWSERS if sign in agent), agent[:LONGEST].strip() or "Unknown browser")
+    system = next((name for sign, name in _SYSTEMS if sign in agent), "")
+    return f"{browser} on {system}" if system else browser

@@ -1,0 +1,63 @@
+"""Mails in HTML and text, both of one template (docs/mail.md)."""
+
+import unicodedata
+from dataclasses import dataclass
+from typing import Any
+
+import css_inline
+from django.conf import settings
+from django.template import Context
+from django.template.engine import Engine
+from django.template.exceptions import TemplateDoesNotExist
+
+from accounts.mail.plain_text import read_html
+
+SUBJECT_LENGTH = 200
+# Mail programs that drop a mail's style sheet keep what stands at its elements; media queries stay in the sheet.
+_INLINER = css_inline.CSSInliner(keep_style_tags=True, load_remote_stylesheets=False)
+
+
+@dataclass(frozen=True)
+class Mail:
+    """A mail that can be sent: the HTML says the same as the text."""
+
+    subject: str
+    text: str
+    html: str = ""
+
+
+def render_mail(template: str, context: dict[str, Any]) -> Mail:
+    """Return the mail of `templates/mail/<template>.html`, whose title is the subject.
+
+    The template sees the context and what all mails know: `service_name`, `site` (the address of this service), and
+    `support_email` and `help_url`, "" if there is none.
+    """
+    known = {
+        "service_name": settings.SERVICE_NAME,
+        "site": settings.AUTH_URL,
+        "support_email": settings.SUPPORT_EMAIL,
+        "help_url": settings.HELP_URL,
+    }
+    engine, seen = Engine.get_default(), known | context
+    try:
+        source = engine.get_template(f"mail/{template}.html")
+    except TemplateDoesNotExist:  # a template of before, in text alone
+        words = {
+            part: engine.get_template(f"mail/{template}_{part}.txt").render(Context(seen, autoescape=False))
+            for part in ("subject", "message")
+        }
+        subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + one_line(words["subject"])
+        return Mail(subject, printable(words["message"]).strip() + "\n")
+    html = printable(source.render(Context(seen)))
+    title, text = read_html(html)
+    return Mail(settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + title[:SUBJECT_LENGTH], text, _INLINER.inline(html))
+
+
+def printable(text: str) -> str:
+    """Drop control characters but line ends and tabs: some would end a header, others no database stores."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(letter for letter in text if letter in "\n\t" or unicodedata.category(letter) not in ("Cc", "Cs"))
+
+
+def one_line(text: str) -> str:
+    return printable(" ".join(text.split()))
