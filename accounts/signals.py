@@ -4,6 +4,8 @@ from django.dispatch import Signal
 
 # Sent with `account`; a receiver returns {section name: JSON-serializable data}.
 exporting = Signal()
+# Sent with `account`; a receiver returns {name: value} for the page of the account's home.
+showing_home = Signal()
 # Sent with `account`; a receiver returns sentences that say what has to be done before the account can be deleted.
 blocking_deletion = Signal()
 

@@ -62,6 +62,7 @@ SUPPORT_EMAIL: str = env.str("SUPPORT_EMAIL", "")
 HELP_URL: str = env.str("HELP_URL", "")
 PRIVACY_URL: str = env.str("PRIVACY_URL", "")
 TERMS_URL: str = env.str("TERMS_URL", "")
+PLANS_URL: str = env.str("PLANS_URL", "")  # where plans are compared and changed
 
 # --- Secrets ---------------------------------------------------------------------------------------------
 
@@ -266,7 +267,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "devportal.lib.context_processors.service_name",
+                "devportal.lib.context_processors.service",
                 "devportal.lib.context_processors.this_host",
                 "oidc.context_processors.pending_client",
             ],

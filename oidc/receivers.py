@@ -9,11 +9,14 @@ from django.dispatch import receiver
 
 from accounts.export import addresses_of
 from accounts.models import Account
-from accounts.signals import access_ended, blocking_deletion, exporting
+from accounts.signals import access_ended, blocking_deletion, exporting, showing_home
 from devportal.lib import clock
+from oidc.clients.presentation import client_context
 from oidc.models import Connection, FormerMember, Project, ProjectInvitation, ProjectMember, TokenFamily
 from oidc.projects import invitations
 from oidc.projects.invitations import invitations_to_account
+
+APPS_AT_HOME = 4
 
 
 @receiver(access_ended)
@@ -22,6 +25,14 @@ def end_authorizations(sender: Any, account: Account, **kwargs: Any) -> None:
     live = TokenFamily.objects.filter(connection__account=account, revoked_at=None)
     live.update(revoked_at=clock.now(), revoked_why="account ended")
     invitations.end_everywhere(account)
+
+
+@receiver(showing_home)
+def show_connected_apps(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
+    """Return the apps that the person used last, for the home of their account; one more than it shows if there are."""
+    rows = Connection.objects.filter(account=account, removed_at=None).select_related("client__project")
+    latest = rows.order_by("-last_authorized_at")[: APPS_AT_HOME + 1]
+    return {"apps": [client_context(row.client) for row in latest], "most_apps": APPS_AT_HOME}
 
 
 @receiver(exporting)

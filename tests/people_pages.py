@@ -28,10 +28,11 @@ _PAGES = """
     /                                                    owner      2
     /connect/logout                                      owner      2
     /connect/signed-out                                  anonymous  0
-    /account/                                            owner      3
+    /account/                                            owner      7
+    /account/profile                                     owner      3
     /account/apps/                                       owner      3
     /account/apps/{connection}/remove                    owner      3
-    /account/plan                                        owner      9
+    /account/plan                                        owner     10
     /account/plan/family/members/{family_member}/remove  owner      3
     /account/plan/families/{family}/leave                viewer     3
     /account/plan/organizations/{organization}/leave     owner      3

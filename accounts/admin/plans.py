@@ -24,10 +24,10 @@ class PlanAdmin(ServiceModelAdmin[Plan]):
     """Plans. The id can't be changed: apps identify the plan by it."""
 
     is_long = False
-    list_display = ("plan_id", "display_name", "rank", "cache_max_age")
+    list_display = ("plan_id", "display_name", "rank", "is_listed", "cache_max_age")
     search_help_text = "Beginning of the id"
     ordering = ("-rank", "plan_id")
-    fields = ("plan_id", "display_name", "rank", "apps", "cache_max_age")
+    fields = ("plan_id", "display_name", "rank", "is_listed", "apps", "cache_max_age")
     inlines = (EntitlementInline,)
 
     def search_filter(self, term: str) -> Q:
@@ -49,7 +49,7 @@ class FeatureAdmin(ServiceModelAdmin[Feature]):
     """The features that every answer lists."""
 
     is_long = False
-    list_display = ("name", "unit")
+    list_display = ("name", "display_name", "unit")
     search_help_text = "Beginning of the name"
     ordering = ("name",)
 

@@ -19,6 +19,12 @@ class Family(models.Model):
     def __str__(self) -> str:
         return f"Family of {self.owner}"
 
+    @property
+    def called(self) -> str:
+        """What its members call it; the owner's address tells two of one name apart."""
+        owner = self.owner
+        return f"{owner.given_name}’s family ({owner.email})" if owner.given_name else f"The family of {owner.email}"
+
 
 class FamilyMember(models.Model):
     family = models.ForeignKey(Family, models.CASCADE, related_name="members")

@@ -28,15 +28,17 @@ class PlanSnapshot:
     apps: tuple[str, ...]
     cache_max_age: int
     entitlements: dict[str, Entitlement]
+    is_listed: bool = True
 
 
 @dataclass(frozen=True)
 class CatalogueSnapshot:
-    """The cached catalogue: all plans by primary key, and the plan `free`."""
+    """The cached catalogue: all plans by primary key, the plan `free`, and what people call each feature."""
 
     version: str
     plans: dict[int, PlanSnapshot]
     free: PlanSnapshot
+    feature_names: dict[str, str]
 
 
 _kept: CatalogueSnapshot | None = None
@@ -62,6 +64,11 @@ def current_version() -> str:
     return Catalogue.objects.filter(pk=ONLY_ROW).values_list("version", flat=True).first() or ""
 
 
+def current_snapshot() -> CatalogueSnapshot:
+    """Return the catalogue as it is now."""
+    return snapshot_at(current_version()) or read_snapshot()
+
+
 def bump_version() -> None:
     """Change the version, which invalidates the cache of every process. Call it after a queryset's `update()` too."""
     Catalogue.objects.update_or_create(pk=ONLY_ROW, defaults={"version": random_text(16)})
@@ -79,7 +86,8 @@ def read_snapshot() -> CatalogueSnapshot:
 
 def _parse(version: str) -> CatalogueSnapshot:
     # Sorted here: databases differ in how they sort texts.
-    features = sorted(Feature.objects.values_list("pk", "name"), key=lambda feature: feature[1])
+    rows = sorted(Feature.objects.values_list("pk", "name", "display_name"), key=lambda row: row[1])
+    features = [(pk, name) for pk, name, _ in rows]
     said: dict[tuple[int, int], Entitlement] = {
         (entitlement.plan_id, entitlement.feature_id): {
             "status": entitlement.status,
@@ -97,12 +105,19 @@ def _parse(version: str) -> CatalogueSnapshot:
             apps=tuple(plan.apps),
             cache_max_age=plan.cache_max_age,
             entitlements={name: said.get((plan.pk, feature), denied) for feature, name in features},
+            is_listed=plan.is_listed,
         )
         for plan in Plan.objects.all()
     }
     built_in = PlanSnapshot(FREE_ID, "Free", 0, (), CACHE_SECONDS, {name: denied for _, name in features})
     free = next((plan for plan in plans.values() if plan.plan_id == FREE_ID), built_in)
-    return CatalogueSnapshot(version, plans, free)
+    return CatalogueSnapshot(version, plans, free, {name: words or in_words(name) for _, name, words in rows})
+
+
+def in_words(name: str) -> str:
+    """Return a name that programs use, as people would write it: "shared_notebooks" is "Shared notebooks"."""
+    words = " ".join(name.replace("_", " ").replace("-", " ").split())
+    return words[:1].upper() + words[1:]
 
 
 def whole_number(value: float | None) -> float | int | None:

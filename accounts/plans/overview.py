@@ -8,10 +8,32 @@ from django.conf import settings
 
 from accounts.models import Account, Invitation, Subscription
 from accounts.models.subscriptions import DATES, State
-from accounts.plans import resolution, sources
+from accounts.plans import catalogue, resolution, sources
+from accounts.plans.catalogue import CatalogueSnapshot, in_words
 from accounts.plans.states import STATE_TEXTS
 
 STATUS_LABELS = {"granted": "Included", "denied": "Not included"}
+DENIED = "denied"
+MOST_OTHERS = 12
+
+
+@dataclass(frozen=True)
+class FeatureLine:
+    """One feature: its name and what is granted, in words; `used` and `limit` where both are known."""
+
+    name: str
+    words: str
+    included: bool
+    used: float | None = None
+    limit: float | None = None
+
+
+@dataclass(frozen=True)
+class OtherPlan:
+    """A plan that the person does not have, and what it includes, in words."""
+
+    name: str
+    includes: list[str]
 
 
 @dataclass(frozen=True)
@@ -27,24 +49,34 @@ class PlanOverview:
     period_end: datetime | None
     apps: list[str]
     addons: list[tuple[str, int]]
-    features: list[tuple[str, str, bool]]
+    features: list[FeatureLine]
+    others: list[OtherPlan]
 
 
 def plan_overview(account: Account) -> PlanOverview:
     """Return what the person's plan page shows. Raises accounts.sources.SourceFailed."""
     if settings.PLAN_SOURCE_URL:
-        return _page(sources.plan_source().plan(account), account)
+        answer, used = sources.plan_source().plan_and_use(account)
+        return _page(answer, account, known=catalogue.current_snapshot(), used=used)
     found = resolution.resolve_plan(account)
     row = None
     if found.subscription is not None:
         holders = Subscription.objects.select_related("family__owner", "organization", "account")
         row = holders.filter(pk=found.subscription).first()
     changes = found.effective.next_change if found.effective else None
-    return _page(found.answer, account, row, changes)
+    known = catalogue.current_snapshot()
+    return _page(found.answer, account, row, changes, known=known, others=_others(known, found.answer["plan_id"]))
 
 
 def _page(
-    answer: dict[str, Any], account: Account, row: Subscription | None = None, next_change: datetime | None = None
+    answer: dict[str, Any],
+    account: Account,
+    row: Subscription | None = None,
+    next_change: datetime | None = None,
+    *,
+    known: CatalogueSnapshot,
+    used: dict[str, float] | None = None,
+    others: list[OtherPlan] | None = None,
 ) -> PlanOverview:
     state = answer["state"]
     renews = row.period_end if row is not None and state == State.ACTIVE else None
@@ -57,29 +89,60 @@ def _page(
         next_change=next_change,
         period_end=renews,
         apps=answer["apps"],
-        addons=[(name, entry["quantity"]) for name, entry in sorted((answer["addons"] or {}).items())],
+        addons=[(in_words(name), entry["quantity"]) for name, entry in sorted((answer["addons"] or {}).items())],
         features=[
-            (name, _words(entitlement), entitlement["status"] != "denied")
+            _line(known.feature_names.get(name) or in_words(name), entitlement, (used or {}).get(name))
             for name, entitlement in answer["entitlements"].items()
         ],
+        others=others or [],
     )
+
+
+def _line(name: str, entitlement: dict[str, Any], used: float | None) -> FeatureLine:
+    included, limit = entitlement["status"] != DENIED, entitlement["limit"]
+    if used is None or not included:
+        return FeatureLine(name, _words(entitlement), included)
+    unit = entitlement["unit"] or ""
+    if limit is None:
+        return FeatureLine(name, f"{used:,} {unit} used".replace("  ", " "), included)
+    return FeatureLine(name, f"{used:,} of {limit:,} {unit} used".replace("  ", " "), included, used, limit)
+
+
+def _others(known: CatalogueSnapshot, plan_id: str) -> list[OtherPlan]:
+    """Return the plans that everybody may know of, but the person's own; the best one first."""
+    listed = [plan for plan in known.plans.values() if plan.is_listed and plan.plan_id != plan_id]
+    return [
+        OtherPlan(
+            plan.display_name,
+            [
+                known.feature_names[name] + (f": {_limit(granted)}" if granted["limit"] is not None else "")
+                for name, granted in plan.entitlements.items()
+                if granted["status"] != DENIED
+            ],
+        )
+        for plan in sorted(listed, key=lambda plan: (-plan.rank, plan.plan_id))[:MOST_OTHERS]
+    ]
 
 
 def _through(source: str, account: Account, row: Subscription | None) -> str:
     if source == "family":
         if row is None or row.family is None:
             return "A family that you belong to"
-        return "Your family" if row.family.owner_id == account.pk else f"The family of {row.family.owner.email}"
+        return "Your family" if row.family.owner_id == account.pk else row.family.called
     if source == "organization":
         name = row.organization.name if row is not None and row.organization is not None else None
         return f"Your seat at {name}" if name else "Your seat at an organization"
     return "Your own" if source == "own" else ""
 
 
+def _limit(entitlement: dict[str, Any]) -> str:
+    return f"{entitlement['limit']:,} {entitlement['unit'] or ''}".strip()
+
+
 def _words(entitlement: dict[str, Any]) -> str:
     limit = entitlement["limit"]
     if entitlement["status"] == "granted_with_limit" and limit is not None:
-        return f"Up to {limit:,} {entitlement['unit'] or ''}".strip()
+        return f"Up to {_limit(entitlement)}"
     return STATUS_LABELS.get(entitlement["status"], "Included, with a limit")
 
 

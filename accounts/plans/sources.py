@@ -33,12 +33,19 @@ class PlanSource(Protocol):
         """Return the plan object of `/v1/me/plan`. Raises SourceFailed."""
         ...
 
+    def plan_and_use(self, account: Account) -> tuple[dict[str, Any], dict[str, float]]:
+        """Return the same, and how much of each feature is used, as far as the source tells. Raises SourceFailed."""
+        ...
+
 
 class DatabasePlans:
     """The plans and subscriptions of this service."""
 
     def plan(self, account: Account) -> dict[str, Any]:
         return resolution.resolve_plan(account).answer
+
+    def plan_and_use(self, account: Account) -> tuple[dict[str, Any], dict[str, float]]:
+        return self.plan(account), {}  # apps count what is used, and don't tell
 
 
 class HttpPlans:
@@ -48,6 +55,9 @@ class HttpPlans:
         self._source = source
 
     def plan(self, account: Account) -> dict[str, Any]:
+        return self.plan_and_use(account)[0]
+
+    def plan_and_use(self, account: Account) -> tuple[dict[str, Any], dict[str, float]]:
         return validate_plan(self._source.ask(account))
 
 
@@ -59,6 +69,8 @@ class EntitlementAnswer(TypedSerializer):
     status = StrictChoiceField(PlanEntitlement.Status.values)
     limit = StrictNumberField(allow_null=True, default=None)
     unit = StrictCharField(allow_null=True, allow_blank=True, default=None)
+    # For the person's own page; `/v1/me/plan` does not tell it.
+    used = StrictNumberField(allow_null=True, min_value=0, default=None)
 
 
 class PlanAnswer(TypedSerializer):
@@ -89,13 +101,14 @@ class PlanAnswer(TypedSerializer):
 _ANSWER = PlanAnswer()
 
 
-def validate_plan(answer: Any) -> dict[str, Any]:
-    """Return the fields of PlanAnswer from `answer`; others are left out. Raises SourceFailed."""
+def validate_plan(answer: Any) -> tuple[dict[str, Any], dict[str, float]]:
+    """Return the plan object, and what is used of each feature; other fields are left out. Raises SourceFailed."""
     try:
         plan: dict[str, Any] = _ANSWER.run_validation(answer)
     except serializers.ValidationError as error:
         raise SourceFailed(first_error(error, "the plan")) from error
-    return plan
+    used = {name: entitlement.pop("used") for name, entitlement in plan["entitlements"].items()}
+    return plan, {name: number for name, number in used.items() if number is not None}
 
 
 _source: PlanSource | None = None

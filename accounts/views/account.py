@@ -27,7 +27,7 @@ PICTURE_MAX_AGE = 300  # seconds
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def profile(request: HttpRequest) -> HttpResponse:
-    """/account/: the person's own name and photo."""
+    """/account/profile: the person's own name and photo."""
     assert isinstance(request.user, Account)
     account = Account.objects.get(pk=request.user.pk)  # apart from the one that the page header shows
     form = ProfileForm(request.POST or None, request.FILES or None, instance=account)

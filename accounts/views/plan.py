@@ -80,7 +80,7 @@ def _done(request: HttpRequest, sentence: str) -> HttpResponseRedirect:
 
 
 def _name(group: Group) -> str:
-    return f"the family of {group.owner.email}" if isinstance(group, Family) else group.name
+    return group.called if isinstance(group, Family) else group.name
 
 
 @_step()

@@ -6,9 +6,16 @@ from django.http import HttpRequest
 from devportal.lib import passkeys, split_hosts
 
 
-def service_name(request: HttpRequest) -> dict[str, str]:
-    """Return the service's name for templates."""
-    return {"service_name": settings.SERVICE_NAME}
+def service(request: HttpRequest) -> dict[str, str]:
+    """Return the service's name, and where its people find help, its terms and its plans ("": nowhere)."""
+    return {
+        "service_name": settings.SERVICE_NAME,
+        "support_email": settings.SUPPORT_EMAIL,
+        "help_url": settings.HELP_URL,
+        "privacy_url": settings.PRIVACY_URL,
+        "terms_url": settings.TERMS_URL,
+        "plans_url": settings.PLANS_URL,
+    }
 
 
 def this_host(request: HttpRequest) -> dict[str, bool]:

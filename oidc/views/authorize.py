@@ -190,9 +190,9 @@ class AuthorizeView(AuthorizationResponseMixin, View):
 
 @never_cache
 def resume(request: HttpRequest) -> HttpResponse:
-    """GET /connect/resume: redirect to the pending authorization request of this session, or to the profile page."""
+    """GET /connect/resume: redirect to the pending authorization request of this session, or to the account's home."""
     found = interactions.find_interaction(request.session, request.GET.get("request", ""))
     pending = interactions.pending_interactions(request.session)
     if found or pending:
         return HttpResponseRedirect((found or pending[-1]).url)
-    return HttpResponseRedirect(reverse("account_profile"))
+    return HttpResponseRedirect(reverse("account_home"))

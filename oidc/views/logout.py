@@ -54,7 +54,7 @@ def logout(request: HttpRequest) -> HttpResponse:
 def confirm(request: HttpRequest) -> HttpResponse:
     """POST /connect/logout/confirm: the confirmation form. It never redirects to an app: the request was unproven."""
     if request.POST.get("decision") != "sign-out":
-        return HttpResponseRedirect(reverse("account_profile"))
+        return HttpResponseRedirect(reverse("account_home"))
     end_session(request)
     return HttpResponseRedirect(reverse("signed_out"))
 

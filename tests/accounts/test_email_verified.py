@@ -46,7 +46,7 @@ def test_the_record_of_another_address_proves_nothing() -> None:
 
 
 def test_saving_the_account_with_an_old_value_does_not_undo_it(signed_in: Browser, person: Account) -> None:
-    signed_in.post("/account/", {"given_name": "Augusta", "family_name": ""})
+    signed_in.post("/account/profile", {"given_name": "Augusta", "family_name": ""})
     assert in_step(person)
     assert person.email_verified
 

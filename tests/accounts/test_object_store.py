@@ -89,7 +89,7 @@ def upload(browser: Browser, data: bytes | None, **more: Any) -> Any:
     fields: dict[str, Any] = {"given_name": "Ada", "family_name": "Lovelace"} | more
     if data is not None:
         fields["picture"] = SimpleUploadedFile("me.png", data, "image/png")
-    return browser.post("/account/", fields)
+    return browser.post("/account/profile", fields)
 
 
 # --- The same on both ---

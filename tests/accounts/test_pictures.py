@@ -31,7 +31,7 @@ def image(kind: str, size: tuple[int, int] = (64, 48), **options: Any) -> bytes:
 
 def upload(browser: Browser, data: bytes, name: str = "me.jpg", content_type: str = "image/jpeg") -> Any:
     file = SimpleUploadedFile(name, data, content_type)
-    return browser.post("/account/", {"given_name": "Ada", "family_name": "Lovelace", "picture": file})
+    return browser.post("/account/profile", {"given_name": "Ada", "family_name": "Lovelace", "picture": file})
 
 
 def stored(person: Account) -> bytes:
@@ -227,7 +227,7 @@ def test_a_new_picture_has_a_new_address_and_the_old_one_ends(pictured: RelyingP
 def test_a_removed_picture_has_none(pictured: RelyingParty, person: Account) -> None:
     before = path_of(pictured)
     form = {"given_name": "Ada", "family_name": "Lovelace", "picture-clear": "on"}
-    assert pictured.browser.post("/account/", form).status_code == 302
+    assert pictured.browser.post("/account/profile", form).status_code == 302
     assert Browser().get(before).status_code == 404
     tokens = pictured.tokens()
     assert "picture" not in claims_of(tokens["id_token"])
@@ -242,7 +242,7 @@ def test_the_file_of_a_picture_that_was_replaced_or_removed_is_gone(
     assert len([path for path in media.rglob("*") if path.is_file()]) == 1
     form = {"given_name": "Ada", "family_name": "Lovelace", "picture-clear": "on"}
     with django_capture_on_commit_callbacks(execute=True):
-        pictured.browser.post("/account/", form)
+        pictured.browser.post("/account/profile", form)
     assert not [path for path in media.rglob("*") if path.is_file()]
 
 

@@ -64,7 +64,7 @@ def test_one_address_is_one_account() -> None:
 
 def save(browser: Browser, **changes: str) -> int:
     form = {"given_name": "Ada", "family_name": "Lovelace"} | changes
-    return int(browser.post("/account/", form).status_code)
+    return int(browser.post("/account/profile", form).status_code)
 
 
 def test_the_person_changes_their_name(signed_in: Browser, person: Account) -> None:

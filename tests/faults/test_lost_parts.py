@@ -95,7 +95,7 @@ def test_forms_of_strangers_go_on_without_redis(db: None, lost_redis: None, path
 def test_people_sign_in_and_work_without_redis(person: Any, lost_redis: None) -> None:
     browser = Browser()
     assert browser.post("/account/login/", {"login": person.email, "password": PASSWORD}).status_code == 302
-    assert browser.post("/account/", {"given_name": "Augusta", "family_name": ""}).status_code == 302
+    assert browser.post("/account/profile", {"given_name": "Augusta", "family_name": ""}).status_code == 302
     ready = browser.get("/health/ready")
     assert (ready.status_code, ready.json()["missing"]) == (200, ["counters"])
 

@@ -230,7 +230,8 @@ GROUPS = (
         PERSONAL,
         "anonymous others",
         """
-        /account/                           302 200 | 302 200
+        /account/                           302 200 | 302 405
+        /account/profile                    302 200 | 302 200
         /account/email/                     302 200 | 302 302
         /account/password/change/           302 200 | 302 200
         /account/password/set/              302 302 | 302 302

@@ -188,7 +188,7 @@ def _picture(owner: Account, access_token: str) -> dict[str, str]:
     browser = Browser()
     browser.force_login(owner)
     photo = SimpleUploadedFile("photo.png", _pixels(), "image/png")
-    browser.post("/account/", {"given_name": "Olga", "family_name": "Owner", "picture": photo})
+    browser.post("/account/profile", {"given_name": "Olga", "family_name": "Owner", "picture": photo})
     told = browser.get("/v1/me", headers={"Authorization": f"Bearer {access_token}"}).json()["picture"]
     found = re.search(r"/pictures/(?P<picture>[^/]+)/(?P<version>[^/]+)\.webp$", told)
     assert found, told

@@ -82,7 +82,7 @@ def outcome(read: Callable[[], Any], error: type[Exception]) -> tuple[Any, Any]:
 
 
 def read_plan(answer: Any) -> None:
-    plan, failure = outcome(lambda: validate_plan(answer), SourceFailed)
+    plan, failure = outcome(lambda: validate_plan(answer)[0], SourceFailed)
     if failure is None:
         assert set(plan) == set(GOOD_PLAN)
         # What is passed on can be shown, as JSON and on a page.

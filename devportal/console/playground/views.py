@@ -56,7 +56,7 @@ def playground_begin(request: HttpRequest, project_id: str, client_id: str) -> H
     """POST …/playground/begin: create an authorization request."""
     membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
     if not flow.is_registered(client):
-        messages.error(request, "Add the playground’s address to this client first.")  # noqa: RUF001  (an apostrophe)
+        messages.error(request, "Add the playground’s address to this client first.")
         return redirect_to_client(client, "playground")
     prompt = request.POST.get("prompt", "")
     scope = " ".join(flow.choose_scopes(client, request.POST.getlist("scope")))

@@ -9,6 +9,7 @@ from accounts.models import Feature, Plan, PlanEntitlement
 from accounts.models.plans import MAX_CACHE_SECONDS
 from devportal.console.provisioning.toml_tables import NameField, Table
 from devportal.lib.strict_fields import (
+    StrictBooleanField,
     StrictCharField,
     StrictChoiceField,
     StrictDictField,
@@ -25,6 +26,7 @@ class EntitlementTable(Table):
     status = StrictChoiceField(PlanEntitlement.Status.values)
     limit = StrictNumberField(min_value=-MAX_LIMIT, max_value=MAX_LIMIT, default=None)
     unit = StrictCharField(max_length=50, allow_blank=True, default=None)
+    display_name = NameField(required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["limit"] is None and attrs["status"] == PlanEntitlement.Status.GRANTED_WITH_LIMIT:
@@ -39,6 +41,7 @@ class PlanTable(Table):
     apps = StrictListField(
         child=StrictCharField(max_length=64, validators=[validate_slug]), unique=True, required=False
     )
+    listed = StrictBooleanField(source="is_listed", required=False)
     cache_max_age = StrictIntegerField(min_value=0, max_value=MAX_CACHE_SECONDS, required=False)
     entitlements = StrictDictField(key=StrictCharField(max_length=100), child=EntitlementTable(), required=False)
 
@@ -51,5 +54,8 @@ def apply_plan(values: dict[str, Any]) -> None:
         granted = values["entitlements"]
         plan.entitlements.exclude(feature__name__in=granted).delete()
         for name, entitlement in granted.items():
-            feature, _ = Feature.objects.get_or_create(name=name, defaults={"unit": entitlement["unit"]})
+            called = {"display_name": entitlement.pop("display_name")} if "display_name" in entitlement else {}
+            feature, _ = Feature.objects.update_or_create(
+                name=name, defaults=called, create_defaults={"unit": entitlement["unit"], **called}
+            )
             PlanEntitlement.objects.update_or_create(plan=plan, feature=feature, defaults=entitlement)

@@ -84,7 +84,7 @@ def test_the_way_of_an_invitation(
     assert "share its plan" in step(signed_in, f"invitations/{row.pk}/accept")
     text = page(signed_in)
     assert "invites you" not in text
-    assert text.count("The family of grace@example.com") == 2  # through whom, and in the list
+    assert text.count("Grace’s family (grace@example.com)") == 3  # through whom, and in the list
     assert "Ada Lovelace" in page(as_owner)
     member = family.members.get(account=person)
     question = as_owner.get(f"/account/plan/family/members/{member.pk}/remove").content.decode()
@@ -124,7 +124,7 @@ def test_withdrawing(signed_in: Browser, person: Account, family: Family, owner:
 
 def test_leaving_a_family(signed_in: Browser, person: Account, family: Family) -> None:
     members.add_member(family, person)
-    assert "You have left the family of grace@example.com" in step(signed_in, f"families/{family.pk}/leave")
+    assert "You have left Grace’s family (grace@example.com)" in step(signed_in, f"families/{family.pk}/leave")
     assert signed_in.post(f"/account/plan/families/{family.pk}/leave").status_code == 404
 
 

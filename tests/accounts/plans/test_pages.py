@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from accounts.models import Account, Plan
+from accounts.models import Account, Feature, Plan
 from accounts.models.subscriptions import State
-from accounts.plans import lifecycle, members, sources
+from accounts.plans import catalogue, lifecycle, members, sources
 from accounts.plans.states import STATE_TEXTS
 from accounts.sources import SourceFailed
 from tests.accounts.plans.factories import TEST, ahead, family_of, make_plan, organization_of, subscribe
@@ -27,8 +27,10 @@ def test_a_stranger_signs_in_first(client: Browser) -> None:
     assert client.get("/account/plan").status_code == 302
 
 
-def test_it_is_in_the_menu_and_on_the_profile(signed_in: Browser) -> None:
-    assert signed_in.get("/account/").content.decode().count('href="/account/plan"') == 2
+def test_it_is_in_the_menu_and_on_the_accounts_home(signed_in: Browser) -> None:
+    home = signed_in.get("/account/").content.decode()
+    assert 'aria-labelledby="plan"' in home
+    assert 'href="/account/plan"' in home
     assert 'aria-current="page">Plan' in page(signed_in)
 
 
@@ -50,15 +52,18 @@ def test_a_trial(signed_in: Browser, person: Account, pro: Plan) -> None:
         "<time",
         "Up to 200 GB",
         "notes, calendar",
-        "fax \N{MULTIPLICATION SIGN} 3",
+        "Fax \N{MULTIPLICATION SIGN} 3",
     ):
         assert words in text
 
 
 def test_a_family_member(signed_in: Browser, person: Account, pro: Plan) -> None:
-    subscribe(family_of(make_account("grace@example.com"), person), pro, "Active", period_end=ahead(10**6))
+    owner = make_account("grace@example.com", given_name="Grace")
+    subscribe(family_of(owner, person), pro, "Active", period_end=ahead(10**6))
     text = page(signed_in)
-    assert "The family of grace@example.com" in text
+    assert "Grace’s family (grace@example.com)" in text
+    Account.objects.filter(pk=owner.pk).update(given_name="")
+    assert "The family of grace@example.com" in page(signed_in)
     assert "Paid until" in text
 
 
@@ -88,7 +93,7 @@ def test_another_persons_plan_is_not_shown(signed_in: Browser, pro: Plan) -> Non
 
 def test_a_source_that_is_down_is_said(signed_in: Browser, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken:
-        def plan(self, account: Account) -> Any:
+        def plan_and_use(self, account: Account) -> Any:
             raise SourceFailed("down")
 
     settings.PLAN_SOURCE_URL = "https://billing.example.com/"
@@ -106,6 +111,39 @@ def test_a_plan_from_elsewhere(signed_in: Browser, settings: Any, monkeypatch: p
     text = page(signed_in)
     assert "A family that you belong to" in text
     assert "Up to 1.5 TB" in text
+    assert "What else there is" not in text  # the other service knows
+
+
+def test_use_is_shown_where_the_source_tells_it(
+    signed_in: Browser, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.accounts.plans.test_sources import GOOD, source_saying
+
+    settings.PLAN_SOURCE_URL, settings.PLANS_URL = "https://billing.example.com/", "https://example.com/plans"
+    said = GOOD["entitlements"]["storage"] | {"used": 0.25}
+    monkeypatch.setattr(sources, "_source", source_saying(GOOD | {"entitlements": {"storage": said}}))
+    text = page(signed_in)
+    assert "0.25 of 1.5 TB used" in text
+    assert 'max="1.5" value="0.25"' in text
+    assert 'href="https://example.com/plans"' in text
+
+
+def test_features_have_names_and_other_plans_are_told(
+    signed_in: Browser, person: Account, pro: Plan, settings: Any
+) -> None:
+    Feature.objects.filter(name="storage").update(display_name="Room for your files")
+    make_plan("team", rank=20, storage=("granted_with_limit", 2000, "GB"))
+    make_plan("staff", rank=30)
+    Plan.objects.filter(plan_id="staff").update(is_listed=False)
+    catalogue.bump_version()
+    subscribe(person, pro)
+    settings.SUPPORT_EMAIL = "help@example.com"
+    text = page(signed_in)
+    assert "Room for your files" in text
+    assert "Room for your files: 2,000 GB" in text
+    assert "Team" in text
+    assert "Staff" not in text
+    assert "mailto:help@example.com" in text
 
 
 def test_a_plan_from_elsewhere_that_no_page_can_show_is_none(

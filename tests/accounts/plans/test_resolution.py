@@ -125,7 +125,7 @@ PLANS = {
     2: PlanSnapshot("high", "High", 2, (), 300, {}),
     3: PlanSnapshot("same", "Same", 2, (), 300, {}),
 }
-KNOWN = CatalogueSnapshot("v", PLANS, PlanSnapshot("free", "Free", 0, (), 300, {}))
+KNOWN = CatalogueSnapshot("v", PLANS, PlanSnapshot("free", "Free", 0, (), 300, {}), {})
 
 
 def candidate(pk: int, source: str, plan: int, state: str, seconds: int | None = 1000) -> Candidate:

@@ -46,7 +46,7 @@ def test_a_plan_is_passed_on_and_the_rest_left_out(person: Account) -> None:
         asked.append(request)
         return httpx.Response(200, json=GOOD | {"account_id": 7})
 
-    plan = source_that(answer).plan(person)
+    plan = source_that(answer).plan(person)  # without what is used, which is the person's to see
     assert plan == GOOD
     check_shape(plan)
     assert json.loads(asked[0].content) == {"email": person.email}

@@ -34,6 +34,7 @@ display_name = "Pro"
 rank = 10
 apps = ["notes", "calendar"]
 cache_max_age = 60
+listed = false
 
 [plans.entitlements.storage]
 status = "granted_with_limit"
@@ -41,6 +42,7 @@ limit = 1.5
 unit = "TB"
 
 [plans.entitlements.history]
+display_name = "History of changes"
 status = "granted"
 
 [plans.entitlements.fax]
@@ -99,12 +101,16 @@ def test_it_puts_in_place_what_is_declared(tmp_path: Path) -> None:
     assert result["people"][0] == {"email": "ada@example.com", "password": None}
     ada = answer("ada")
     assert (ada["plan_id"], ada["source"], ada["state"], ada["cache_max_age"]) == ("pro", "own", "Trial", 60)
+    assert not Plan.objects.get(plan_id="pro").is_listed
     assert ada["addons"] == {"extra": {"quantity": 2}}
     assert ada["entitlements"] == {
         "fax": {"status": "denied", "limit": None, "unit": None},
         "history": {"status": "granted", "limit": None, "unit": None},
         "storage": {"status": "granted_with_limit", "limit": 1.5, "unit": "TB"},
     }
+    assert dict(Feature.objects.values_list("name", "display_name")) == {
+        "fax": "", "history": "History of changes", "storage": "",
+    }  # fmt: skip
     assert [answer(name)["source"] for name in ("grace", "linus")] == ["family", "family"]
     subscription = Subscription.objects.get(account__email="ada@example.com")
     assert subscription.read_only_until is not None

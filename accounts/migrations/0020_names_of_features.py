@@ -1,0 +1,15 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("accounts", "0013_security_events"),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name="feature",
+            name="display_name",
+            field=models.CharField(blank=True, db_default="", default="", max_length=100),
+        ),
+    ]

@@ -1,0 +1,63 @@
+"""The home of an account: who one is, what to do next for one's safety, apps, plan, activity."""
+
+import pytest
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
+from django.test import Client as Browser
+
+from accounts.activity.recording import record
+from accounts.models import Account
+from accounts.security_check import check_security
+from oidc.authorization import consent
+from tests.factories import make_client, make_project
+
+pytestmark = pytest.mark.django_db
+
+
+def home(browser: Browser) -> str:
+    response = browser.get("/account/")
+    assert response.status_code == 200
+    assert "no-store" in response["Cache-Control"]
+    return response.content.decode()
+
+
+def test_it_says_who_one_is_and_what_to_do_first(signed_in: Browser, person: Account) -> None:
+    text = home(signed_in)
+    assert person.full_name in text
+    assert person.email in text
+    assert "Add a passkey" in text
+    assert "You sign in with: Password" in text
+    assert "No app uses your account" in text
+
+
+def test_recovery_codes_come_after_the_second_step(person: Account) -> None:
+    TOTP.activate(person, generate_totp_secret())
+    step = check_security(person).step
+    assert step is not None
+    assert step.page == "mfa_generate_recovery_codes"
+    codes = RecoveryCodes.activate(person)
+    checked = check_security(person)
+    assert checked.step is None
+    assert checked.facts == ["Password", "Authenticator app", "10 recovery codes"]
+    for code in codes.get_unused_codes()[:8]:
+        assert codes.validate_code(code)
+    step = check_security(person).step
+    assert step is not None
+    assert step.title == "Get new recovery codes"
+
+
+def test_it_shows_the_latest_apps_and_what_happened(signed_in: Browser, person: Account) -> None:
+    for number in range(5):
+        app = make_client(make_project(), name=f"App {number}")
+        consent.record_consent(person, app, ["openid"])
+    record(person, "password_changed")
+    text = home(signed_in)
+    assert "App 4" in text
+    assert "App 0" not in text
+    assert "See all of them" in text
+    assert "Password changed" in text
+
+
+def test_a_plan_that_lives_elsewhere_is_not_waited_for(signed_in: Browser, settings: object) -> None:
+    settings.PLAN_SOURCE_URL = "http://127.0.0.1:1/"  # type: ignore[attr-defined]
+    assert "What it includes" in home(signed_in)
