@@ -11,6 +11,10 @@ APART := redis or node or browser or image or proxy or slow
 # They wait for servers more than they work, so three run on two cores at once (tests/services/scheduling.py).
 WAITING := $(or $(WORKERS),3)
 BY_SERVERS := --dist loadscope --no-loadscope-reorder
+# $(call again,MARKERS): what has bounds by the clock, and failed, has to fail a second time, with nothing beside it. The
+# first failure stays in the output.
+again = || { [ $$? -eq 1 ] && TEST_ENGINE=postgres $(PY) -m pytest -n 0 --last-failed --last-failed-no-failures none \
+	-m "$(1)"; }
 # Each process would compile all source anew, and each test process rewrite all tests: half of what starting one takes.
 unexport PYTHONDONTWRITEBYTECODE
 # pytest's way of saying that it was asked for tests of which there are none.
@@ -37,8 +41,8 @@ test: .venv/.dev ## Runs the tests on SQLite, and those of concurrency on Postgr
 test-all: test ## Runs these and all others: on PostgreSQL, with Redis, Node, a browser, the image, and the slow ones
 	TEST_ENGINE=postgres $(PYTEST) -m "database and not postgres and not ($(APART))" $(ARGS) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=postgres $(PY) -m pytest -n $(WAITING) $(BY_SERVERS) -m "($(APART)) and not quiet" $(ARGS) \
-		$(if $(ARGS),$(OR_NONE))
-	TEST_ENGINE=postgres $(PY) -m pytest -m quiet $(ARGS) $(if $(ARGS),$(OR_NONE))
+		$(call again,($(APART)) and not quiet) $(if $(ARGS),$(OR_NONE))
+	TEST_ENGINE=postgres $(PY) -m pytest -m quiet $(ARGS) $(call again,quiet) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=sqlite $(PYTEST) -m slow $(ARGS) tests/machine $(OR_NONE)
 
 check: .venv/.dev ## Checks style, types, import floors, known risks, migrations and the production settings
