@@ -13,8 +13,9 @@ from django.template.engine import Engine
 from accounts.mail.plain_text import read_html
 
 SUBJECT_LENGTH = 200
-# Mail programs that drop a mail's style sheet keep what stands at its elements; media queries stay in the sheet.
-_INLINER = css_inline.CSSInliner(keep_style_tags=True, load_remote_stylesheets=False)
+# Mail programs that drop a mail's style sheets keep what stands at its elements. The dark scheme is a sheet of its own,
+# which base.html marks to be kept.
+_INLINER = css_inline.CSSInliner(load_remote_stylesheets=False)
 # Characters that turn around what stands behind them, beyond the words of whoever wrote them (UAX #9, 2.1 to 2.5).
 _TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 _BLANK_LINES = re.compile(r"\n\s*\n")
