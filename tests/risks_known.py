@@ -86,7 +86,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         "A route below AUTH_URL or BASE_URL, settings: http or https.",
     ),
     ("templates/mail/base.html", "link {{ help_url }}"): (1, "A setting of the operator."),
-    ("templates/mail/base.html", "inline style"): (1, "A mail has no other place for it; it is no page."),
+    ("templates/mail/base.html", "inline style"): (2, "A mail has no other place for it; it is no page."),
     ("templates/oidc/form_post.html", "link {{ action }}"): (1, "The client's registered redirect URL; http or https."),
     #
     # Links: what allauth or our views made with reverse()

@@ -75,13 +75,15 @@ def delete_mail_to(addresses: Collection[str]) -> None:
     """
     Outbox.objects.filter(to__in=addresses).delete()
     for address in addresses:
-        pattern = _standing_alone(address)
+        # In HTML as Django escapes it, and as it is once styles have been put at their elements.
+        written = {html.escape(address, quote=quote) for quote in (True, False)}
         naming = Q(subject__icontains=address) | Q(body__icontains=address) | Q(last_error__icontains=address)
+        for each in written:
+            naming |= Q(html__icontains=each)
         for row in Outbox.objects.filter(naming).only(*_READABLE):
-            masked = {field: pattern.sub(SOMEBODY, getattr(row, field)) for field in _READABLE}
-            for quote in (True, False):  # as Django escapes an address, and as it is once styles are inlined
-                escaped = html.escape(address, quote=quote)
-                masked["html"] = _standing_alone(escaped).sub(SOMEBODY, masked["html"])
+            masked = {field: _standing_alone(address).sub(SOMEBODY, getattr(row, field)) for field in _READABLE}
+            for each in written:
+                masked["html"] = _standing_alone(each).sub(SOMEBODY, masked["html"])
             masked["subject"] = masked["subject"][:SUBJECT_LENGTH]
             Outbox.objects.filter(pk=row.pk).update(**masked)
 

@@ -51,16 +51,37 @@ def _notices() -> dict[str, dict[str, Any]]:
 register(
     {
         "email_confirmation_signup": Sample(
-            "Somebody signs up with an address that is new here", "that address", _CODES
+            "Code: sign-up", "Somebody signs up with an address that is new here", "that address", _CODES
         ),
-        "email_confirmation": Sample("Somebody signed in gives another address", "the new address", _CODES),
-        "password_reset_code": Sample("“Forgot your password?”, with an address that has an account", "it", _CODES),
-        "account_already_exists": Sample("Somebody signs up with an address that has an account", "it", _ANSWERS),
-        "unknown_account": Sample("“Forgot your password?”, with an address that has no account", "it", _ANSWERS),
+        "email_confirmation": Sample(
+            "Code: another address",
+            "Somebody signed in gives another address",
+            "the new address",
+            {"": _CODES["for no app"]},
+        ),
+        "password_reset_code": Sample(
+            "Code: new password", "“Forgot your password?”, with an address that has an account", "that address", _CODES
+        ),
+        "account_already_exists": Sample(
+            "Instead of a code: sign-up",
+            "Somebody signs up with an address that has an account",
+            "that address",
+            _ANSWERS,
+        ),
+        "unknown_account": Sample(
+            "Instead of a code: new password",
+            "“Forgot your password?”, with an address that has no account",
+            "that address",
+            _ANSWERS,
+        ),
         "security_notice": Sample(
-            "Something happened to an account that its owner should know", "its owner", _notices()
+            "Notice: security activity",
+            "Something happened to an account that its owner should know",
+            "its owner",
+            _notices(),
         ),
         "second_factor_lost": Sample(
+            "Notice: second factors that were lost",
             "The command discard_unreadable removed second factors that can't be read",
             "each of their owners",
             {
@@ -70,9 +91,13 @@ register(
             },
         ),
         "family_invitation": Sample(
-            "Somebody invites to their family", "who is invited", {"": _INVITED | {"inviter": _PERSON}}
+            "Invitation: family",
+            "Somebody invites to their family",
+            "who is invited",
+            {"": _INVITED | {"inviter": _PERSON}},
         ),
         "organization_invitation": Sample(
+            "Invitation: organization",
             "An operator gives a seat of an organization",
             "who is invited",
             {"": _INVITED | {"organization": "Acme & Sons"}},

@@ -12,8 +12,9 @@ _DARK_ONLY = "(prefers-color-scheme: dark)"  # as templates/mail/base.html asks 
 
 @dataclass(frozen=True)
 class Sample:
-    """One template's mail: what causes it, who gets it, and by what each case is called, its context."""
+    """One template's mail: its title, what causes it, who gets it, and by what each case is called, its context."""
 
+    title: str
     cause: str
     to: str
     cases: Mapping[str, Mapping[str, Any]]
@@ -28,8 +29,8 @@ def register(samples: Mapping[str, Sample]) -> None:
 
 
 def all_samples() -> dict[str, Sample]:
-    """Return the samples by the name of their template, in alphabetical order."""
-    return dict(sorted(_samples.items()))
+    """Return the samples by the name of their template, ordered by their titles."""
+    return dict(sorted(_samples.items(), key=lambda item: item[1].title))
 
 
 def in_scheme(html: str, *, dark: bool) -> str:

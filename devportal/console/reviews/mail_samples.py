@@ -30,14 +30,21 @@ def _with_words(context: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 register(
     {
-        "review_submitted": Sample("An app is sent for review", TEAM, {"": _CONTEXT}),
-        "review_resubmitted": Sample("An app is sent for review again", TEAM, {"": _CONTEXT}),
-        "review_started": Sample("A reviewer begins", TEAM, {"": _CONTEXT}),
-        "review_withdrawn": Sample("The team takes an app back from review", TEAM, {"": _CONTEXT}),
-        "review_comment": Sample("A reviewer writes", TEAM, {"": _CONTEXT | {"text": _WORDS}}),
-        "review_changes_requested": Sample("A reviewer asks for changes", TEAM, {"": _CONTEXT | _WHY}),
-        "review_rejected": Sample("A reviewer rejects an app", TEAM, {"": _CONTEXT | _WHY}),
+        "review_submitted": Sample("Review: sent", "An app is sent for review", TEAM, {"": _CONTEXT}),
+        "review_resubmitted": Sample("Review: sent again", "An app is sent for review again", TEAM, {"": _CONTEXT}),
+        "review_started": Sample("Review: begun", "A reviewer begins", TEAM, {"": _CONTEXT}),
+        "review_withdrawn": Sample(
+            "Review: taken back", "The team takes an app back from review", TEAM, {"": _CONTEXT}
+        ),
+        "review_comment": Sample(
+            "Review: a reviewer wrote", "A reviewer writes", TEAM, {"": _CONTEXT | {"text": _WORDS}}
+        ),
+        "review_changes_requested": Sample(
+            "Review: changes needed", "A reviewer asks for changes", TEAM, {"": _CONTEXT | _WHY}
+        ),
+        "review_rejected": Sample("Review: rejected", "A reviewer rejects an app", TEAM, {"": _CONTEXT | _WHY}),
         "review_approved": Sample(
+            "Review: approved",
             "A reviewer approves an app",
             TEAM,
             {
@@ -47,6 +54,7 @@ register(
             },
         ),
         "review_approval_withdrawn": Sample(
+            "Review: approval withdrawn",
             "A reviewer takes an approval away",
             TEAM,
             {
@@ -54,13 +62,21 @@ register(
                 "of scopes alone": _CONTEXT | _WHY | {"still_verified": True, "refused": _SCOPES},
             },
         ),
-        "review_suspended": Sample("A project is suspended", TEAM, {"": _CONTEXT | _SUSPENDED}),
-        "review_suspension_lifted": Sample(
-            "The suspension of a project ends", TEAM, _with_words(_CONTEXT | {"app": ""})
+        "review_suspended": Sample(
+            "Review: project suspended", "A project is suspended", TEAM, {"": _CONTEXT | _SUSPENDED}
         ),
-        "desk_assigned": Sample("A reviewer gives a review to another one", ASSIGNEE, {"": _DESK}),
-        "desk_comment": Sample("A developer answers", ASSIGNEE, {"": _DESK | {"text": _WORDS}}),
-        "desk_resubmitted": Sample("An app that was sent back comes again", ASSIGNEE, _with_words(_DESK)),
-        "desk_withdrawn": Sample("The team takes an app back from review", ASSIGNEE, {"": _DESK}),
+        "review_suspension_lifted": Sample(
+            "Review: suspension lifted", "The suspension of a project ends", TEAM, _with_words(_CONTEXT | {"app": ""})
+        ),
+        "desk_assigned": Sample(
+            "Desk: a review was given", "A reviewer gives a review to another one", ASSIGNEE, {"": _DESK}
+        ),
+        "desk_comment": Sample(
+            "Desk: a developer wrote", "A developer answers", ASSIGNEE, {"": _DESK | {"text": _WORDS}}
+        ),
+        "desk_resubmitted": Sample(
+            "Desk: back for review", "An app that was sent back comes again", ASSIGNEE, _with_words(_DESK)
+        ),
+        "desk_withdrawn": Sample("Desk: taken back", "The team takes an app back from review", ASSIGNEE, {"": _DESK}),
     }
 )
