@@ -54,11 +54,13 @@ class OutboxAdmin(ReadOnlyModelAdmin[Outbox]):
 
     def samples_view(self, request: HttpRequest) -> HttpResponse:
         """GET: every mail that the service sends, with what causes it (docs/mail.md#preview)."""
+        self._check(request)
         context = {"title": "What the mails look like", "samples": all_samples()}
         return self._page(request, "admin/accounts/mail_samples.html", context)
 
     def sample_view(self, request: HttpRequest, template: str, number: int) -> HttpResponse:
         """GET: one mail with sample values, in light and dark and as text."""
+        self._check(request)
         samples = all_samples()
         cases = list(samples[template].cases.items()) if template in samples else []
         if not 0 < number <= len(cases):
@@ -76,9 +78,11 @@ class OutboxAdmin(ReadOnlyModelAdmin[Outbox]):
         }
         return self._page(request, "admin/accounts/mail_sample.html", context)
 
-    def _page(self, request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+    def _check(self, request: HttpRequest) -> None:
         if request.method not in ("GET", "HEAD") or not self.has_view_permission(request):
             raise PermissionDenied
+
+    def _page(self, request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
         return TemplateResponse(
             request, template, {**self.admin_site.each_context(request), "opts": self.opts, **context}
         )

@@ -102,7 +102,6 @@ def test_it_says_the_minutes_that_are_left(
 ) -> None:
     monkeypatch.setattr("accounts.mail.codes.time.time", lambda: clock.now().timestamp())
 
-
     def lasts() -> str:
         (said,) = re.findall(r"It works for (.*?)\. ", " ".join(Outbox.objects.latest("pk").text().split()))
         return str(said)
