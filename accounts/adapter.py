@@ -19,7 +19,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from accounts import guesses
 from accounts.mail import codes, recipient_limit
-from accounts.mail.rendering import Mail
+from accounts.mail.rendering import Mail, render_mail
 from accounts.models import Account
 from devportal.lib import clock, encryption, passkeys, split_hosts
 from devportal.lib.client_ip import client_ip
@@ -84,13 +84,17 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         is_answer = template_prefix in CAUSED_BY_ANYBODY or "code" in context
         if template_prefix in CAUSED_BY_ANYBODY:
             self._count_mail(email)
-        context = {"request": request, "email": email, "service_name": settings.SERVICE_NAME} | context
-        rendered = self.render_mail(template_prefix, email, context)
-        mail = Mail(rendered.subject, rendered.body)
+        name = template_prefix.rpartition("/")[2]
         if is_answer:
-            codes.queue_answer(request, email, mail)
+            known = {"email": email, "code": context.get("code", "")} | codes.origin_context(request)
+            codes.queue_answer(request, email, render_mail(name, known))
         else:
-            codes.queue_notice(email, mail)
+            codes.queue_notice(email, self._notice(template_prefix, email, context))
+
+    def _notice(self, template_prefix: str, email: str, context: dict[str, Any]) -> Mail:
+        """Return a notice of allauth's own, in text alone."""
+        rendered = self.render_mail(template_prefix, email, {"service_name": settings.SERVICE_NAME} | context)
+        return Mail(rendered.subject, rendered.body)
 
     def _count_mail(self, email: str) -> None:
         request = allauth_context.request

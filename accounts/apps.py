@@ -13,7 +13,7 @@ class AccountsConfig(AppConfig):
             receivers,  # noqa: F401  (connects the receivers)
             second_factors,
         )
-        from accounts.mail import outbox
+        from accounts.mail import outbox, own_samples  # noqa: F401  (registers the samples)
         from devportal.lib import (
             encrypted_columns,
             settings_checks,  # noqa: F401  (registers the system checks)

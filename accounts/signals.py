@@ -12,3 +12,7 @@ blocking_deletion = Signal()
 # Sent with `account` when a person is deactivated or about to be deleted.
 # Receivers on higher floors revoke the credentials they issued.
 access_ended = Signal()
+
+# Sent with `request`; a receiver returns {"name": …, "verified": bool} of the app to which somebody signs in there,
+# None if there is none.
+naming_app = Signal()

@@ -14,7 +14,10 @@ class OidcConfig(AppConfig):
             receivers,  # noqa: F401  (register checks and receivers)
         )
         from oidc.models import SigningKey
-        from oidc.projects import members  # noqa: F401  (register checks and receivers)
+        from oidc.projects import (
+            mail_samples,  # noqa: F401  (registers the samples)
+            members,  # noqa: F401  (register checks and receivers)
+        )
         from oidc.signing_keys import rotation
 
         encrypted_columns.register(encrypted_columns.EncryptedColumn(SigningKey, "private_encrypted"))

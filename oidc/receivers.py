@@ -1,4 +1,4 @@
-"""Deactivation and deletion of an account: its tokens, invitations and connections; its data export."""
+"""Deactivation and deletion of an account: its tokens, invitations and connections; its data export; its mails."""
 
 from typing import Any
 
@@ -6,11 +6,14 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.db.models.signals import pre_delete
 from django.dispatch import receiver
+from django.http import HttpRequest
 
 from accounts.export import addresses_of
 from accounts.models import Account
-from accounts.signals import access_ended, blocking_deletion, exporting, showing_home
+from accounts.signals import access_ended, blocking_deletion, exporting, naming_app, showing_home
 from devportal.lib import clock
+from oidc.authorization.interactions import pending_interactions
+from oidc.clients.lookup import find_client
 from oidc.clients.presentation import client_context
 from oidc.models import Connection, FormerMember, Project, ProjectInvitation, ProjectMember, TokenFamily
 from oidc.projects import invitations
@@ -77,6 +80,14 @@ def export_projects(sender: Any, account: Account, **kwargs: Any) -> dict[str, A
             for row in invitations_to_account(account)
         ],
     }
+
+
+@receiver(naming_app)
+def name_pending_app(sender: Any, request: HttpRequest, **kwargs: Any) -> dict[str, Any] | None:
+    """Return the app whose request is the newest pending one in the session, for the mails of the sign-in pages."""
+    pending = pending_interactions(request.session)
+    client = find_client(pending[-1].parameters.get("client_id")) if pending else None
+    return client and {"name": client.name, "verified": client.is_verified or client.first_party}
 
 
 @receiver(blocking_deletion)

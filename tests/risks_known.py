@@ -12,7 +12,6 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         None,
         "Source code; its values are finished literals (console/snippets.py), and the page that shows it escapes it.",
     ),
-    ("accounts/mail/outbox.py", "autoescape=False"): (1, "Plain text: the mails under templates/mail."),
     ("devportal/console/charts/bars.py", "SafeString"): (
         1,
         "The XML serializer escapes each text and attribute.",
@@ -81,6 +80,13 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         1,
         "review_page._asked: the web's, or no link",
     ),
+    ("templates/mail/*.html", "link {{ site }}"): (None, "AUTH_URL, a setting: http or https."),
+    ("templates/mail/*.html", "link {{ link }}"): (
+        None,
+        "A route below AUTH_URL or BASE_URL, settings: http or https.",
+    ),
+    ("templates/mail/base.html", "link {{ help_url }}"): (1, "A setting of the operator."),
+    ("templates/mail/base.html", "inline style"): (2, "A mail has no other place for it; it is no page."),
     ("templates/oidc/form_post.html", "link {{ action }}"): (1, "The client's registered redirect URL; http or https."),
     #
     # Links: what allauth or our views made with reverse()

@@ -1,11 +1,16 @@
-"""Admin page of the outbox: mails that wait, were sent, or failed."""
+"""Admin pages of the outbox: mails that wait, were sent, or failed; and how each mail of the service looks."""
 
 from typing import Any
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db.models import Q
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
 
+from accounts.mail.rendering import render_mail
+from accounts.mail.samples import all_samples, in_scheme
 from accounts.models import Outbox
 from devportal.lib.admin.actions import ActionRefused, RowAction
 from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
@@ -36,6 +41,51 @@ class OutboxAdmin(ReadOnlyModelAdmin[Outbox]):
             icon="replay",
         ),
     )
+
+    change_list_template = "admin/accounts/outbox_list.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        page = self.admin_site.admin_view(self.sample_view)
+        return [
+            path("samples/", self.admin_site.admin_view(self.samples_view), name="accounts_outbox_samples"),
+            path("samples/<slug:template>/<int:number>/", page, name="accounts_outbox_sample"),
+            *super().get_urls(),
+        ]
+
+    def samples_view(self, request: HttpRequest) -> HttpResponse:
+        """GET: every mail that the service sends, with what causes it (docs/mail.md#preview)."""
+        self._check(request)
+        context = {"title": "What the mails look like", "samples": all_samples()}
+        return self._page(request, "admin/accounts/mail_samples.html", context)
+
+    def sample_view(self, request: HttpRequest, template: str, number: int) -> HttpResponse:
+        """GET: one mail with sample values, in light and dark and as text."""
+        self._check(request)
+        samples = all_samples()
+        cases = list(samples[template].cases.items()) if template in samples else []
+        if not 0 < number <= len(cases):
+            raise Http404
+        case, values = cases[number - 1]
+        mail = render_mail(template, dict(values))
+        context = {
+            "title": mail.subject,
+            "mail": mail,
+            "looks": [(name, in_scheme(mail.html, dark=name == "dark")) for name in ("light", "dark")],
+            "template": template,
+            "case": case,
+            "number": number,
+            "sample": samples[template],
+        }
+        return self._page(request, "admin/accounts/mail_sample.html", context)
+
+    def _check(self, request: HttpRequest) -> None:
+        if request.method not in ("GET", "HEAD") or not self.has_view_permission(request):
+            raise PermissionDenied
+
+    def _page(self, request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+        return TemplateResponse(
+            request, template, {**self.admin_site.each_context(request), "opts": self.opts, **context}
+        )
 
     def search_filter(self, term: str) -> Q:
         return Q(to=term.lower())

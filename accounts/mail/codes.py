@@ -5,21 +5,63 @@ the outbox tells known addresses from unknown ones.
 """
 
 import logging
+import re
 import time
 from datetime import timedelta
+from typing import Any
 
 from allauth.account.internal.flows.email_verification_by_code import EMAIL_VERIFICATION_CODE_SESSION_KEY
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
+from accounts.activity.browsers import LONGEST, browser_name
 from accounts.mail import outbox
 from accounts.mail.rendering import Mail
+from accounts.signals import naming_app
 from devportal.lib import clock
 
 log = logging.getLogger(__name__)
 
 _WAITING_MAIL = "mail_with_code"  # in the session: the key of the mail with its newest code
+# Mail programs make links of these, and people call them.
+_ADDRESS = re.compile(r"\S[.:/@\\]\S|(?:\d\D?){7}")
+_LONGEST_NAME = 40  # characters that are shown of an unverified app's name
+UNNAMED = "a browser that does not say its name"
+
+
+def origin_context(request: HttpRequest) -> dict[str, Any]:
+    """Return what a mail says of where it was asked for: `app`, `browser`, and how long a code `lasts`.
+
+    Strangers cause these mails, so none of their own words are in it: a browser is named if it is known, and of an
+    unverified app no name that is long, or an address.
+    """
+    apps: list[Any] = []  # none for somebody signed in: they came for something else, whatever waits in the session
+    if not request.user.is_authenticated:
+        apps = [app for _, app in naming_app.send(sender=None, request=request) if app]
+    return {
+        "app": _as_mailed(apps[0]) if apps else None,
+        "browser": _known_browser(request.META.get("HTTP_USER_AGENT", "")),
+        "lasts": _in_minutes(_seconds_left(request)),
+    }
+
+
+def _as_mailed(app: dict[str, Any]) -> dict[str, Any]:
+    name = str(app["name"])
+    if not app["verified"]:
+        name = "" if _ADDRESS.search(name) else name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+    return {"name": name, "verified": app["verified"]}
+
+
+def _known_browser(agent: str) -> str:
+    named, begins = browser_name(agent), agent[:LONGEST].strip()
+    return UNNAMED if not begins or named.startswith(begins) else named
+
+
+def _in_minutes(seconds: float) -> str:
+    """Return a duration in whole minutes, never more than it is; a second that the mail itself took is not counted."""
+    minutes = int(seconds + 1) // 60
+    return f"{minutes} minute{'' if minutes == 1 else 's'}" if minutes > 0 else "less than a minute"
 
 
 def queue_answer(request: HttpRequest, to: str, mail: Mail) -> None:

@@ -1,5 +1,6 @@
 """Queues mail in the transaction that causes it; accounts/mail/delivery.py sends it once that is committed."""
 
+import html
 import re
 from collections.abc import Collection
 from datetime import datetime
@@ -10,7 +11,6 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
-from django.utils.html import escape
 
 from accounts.mail import delivery
 from accounts.mail.rendering import SUBJECT_LENGTH, Mail, one_line, printable, render_mail
@@ -44,15 +44,15 @@ def store_mail(to: str, mail: Mail, *, expires_at: datetime | None = None) -> Ou
     nobody but its recipient: `delete_mail_to` can't read it. Raises ValidationError for what is no address.
     """
     validate_mail_address(to)
-    body, html = printable(mail.text).strip() + "\n", printable(mail.html)
+    body, page = printable(mail.text).strip() + "\n", printable(mail.html)
     now = clock.now()
     row = Outbox.objects.create(
         to=to,
         subject=one_line(mail.subject)[:SUBJECT_LENGTH],
         body="" if expires_at else body,
-        html="" if expires_at else html,
+        html="" if expires_at else page,
         body_encrypted=encryption.encrypt(body) if expires_at else "",
-        html_encrypted=encryption.encrypt(html) if expires_at and html else "",
+        html_encrypted=encryption.encrypt(page) if expires_at and page else "",
         expires_at=expires_at,
         message_id=f"<{random_text(22)}@{urlsplit(settings.AUTH_URL).hostname}>",
         created_at=now,
@@ -75,11 +75,15 @@ def delete_mail_to(addresses: Collection[str]) -> None:
     """
     Outbox.objects.filter(to__in=addresses).delete()
     for address in addresses:
-        pattern = _standing_alone(address)
+        # In HTML as Django escapes it, and as it is once styles have been put at their elements.
+        written = {html.escape(address, quote=quote) for quote in (True, False)}
         naming = Q(subject__icontains=address) | Q(body__icontains=address) | Q(last_error__icontains=address)
+        for each in written:
+            naming |= Q(html__icontains=each)
         for row in Outbox.objects.filter(naming).only(*_READABLE):
-            masked = {field: pattern.sub(SOMEBODY, getattr(row, field)) for field in _READABLE}
-            masked["html"] = _standing_alone(escape(address)).sub(SOMEBODY, masked["html"])
+            masked = {field: _standing_alone(address).sub(SOMEBODY, getattr(row, field)) for field in _READABLE}
+            for each in written:
+                masked["html"] = _standing_alone(each).sub(SOMEBODY, masked["html"])
             masked["subject"] = masked["subject"][:SUBJECT_LENGTH]
             Outbox.objects.filter(pk=row.pk).update(**masked)
 

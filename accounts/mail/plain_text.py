@@ -1,61 +1,115 @@
-"""The plain text of a mail, read from its HTML: one template makes both.
+"""The plain text of a mail, read from its HTML: one template makes both (docs/mail.md#the-text).
 
-Knows the few elements that templates/mail/ uses. A paragraph of the class `code` or `link` stands alone, on an indented
-line: people find it there, and so do their programs.
+Knows the elements that templates/mail/ uses. Paragraphs of the class `code` or `link` stand alone on a line that is
+indented by four spaces, where programs look for them. Nothing else is: what somebody wrote is a `blockquote`, each of
+whose lines begins with "> ", and in all other places white space is one space.
 """
 
+from dataclasses import dataclass, field
 from html.parser import HTMLParser
-from textwrap import indent
+from textwrap import wrap
 
 INDENT = "    "
-_BLOCKS = frozenset({"p", "h1", "h2", "li", "blockquote", "dt", "dd", "hr"})
-_INDENTED = frozenset({"code", "link"})
-_SILENT = frozenset({"style", "head"})
+WIDTH = 72  # of a line, in characters; only what can't be broken is longer
+RULE = "--"
+_BLOCKS = frozenset(
+    {"p", "h1", "h2", "h3", "li", "blockquote", "dt", "dd", "div", "ul", "ol", "dl", "td", "tr", "table"}
+)
+_LISTS = frozenset({"ul", "ol"})
+_ALONE = frozenset({"code", "link"})
+_VOID = frozenset({"br", "hr", "img", "meta", "link", "col", "wbr"})
+_SILENT = frozenset({"style", "head", "script"})
+
+
+@dataclass
+class _Block:
+    """A paragraph: its kind (a tag, or a class of _ALONE), how deep in lists it stands, and its lines."""
+
+    kind: str
+    depth: int = 0
+    lines: list[str] = field(default_factory=lambda: [""])
 
 
 class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.title = ""
-        self.blocks: list[tuple[str, str]] = []  # what kind of block, and its text
-        self._open = ""
-        self._words: list[str] = []
-        self._silent: list[str] = []
+        self.blocks: list[_Block] = []
+        self._block = _Block("p")
+        self._depth = 0
+        self._silent: list[str] = []  # the open elements from the outermost one that is left out
         self._in_title = False
+        self._link: tuple[str, int] | None = None  # address of the open link, and where in its line its words begin
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        classes = (dict(attrs).get("class") or "").split()
-        if tag in _SILENT or "only-html" in classes:
-            self._silent.append(tag)
         if tag == "title":
             self._in_title = True
-        elif tag == "br":
-            self._words.append("\n")
+        classes = (dict(attrs).get("class") or "").split()
+        if self._silent or tag in _SILENT or "only-html" in classes:
+            if tag not in _VOID:
+                self._silent.append(tag)
+            return
+        if tag == "br":
+            self._block.lines.append("")
+        elif tag == "hr":
+            self._begin("hr")
+            self._block.lines = [RULE]
+            self._begin("p")
+        elif tag == "a":
+            self._link = (dict(attrs).get("href") or "", len(self._block.lines[-1]))
         elif tag in _BLOCKS:
-            self._end_block()
-            self._open = next((name for name in classes if name in _INDENTED), tag)
-            if tag == "hr":
-                self.blocks.append(("hr", "--"))
+            self._depth += tag in _LISTS
+            self._begin(next((name for name in classes if name in _ALONE), tag))
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "title":
             self._in_title = False
-        if self._silent and tag == self._silent[-1]:
-            self._silent.pop()
-        if tag in _BLOCKS:
-            self._end_block()
+        if self._silent:
+            if tag in self._silent:
+                del self._silent[len(self._silent) - 1 - self._silent[::-1].index(tag) :]
+            return
+        if tag == "a" and self._link:
+            self._name_address(*self._link)
+            self._link = None
+        elif tag in _BLOCKS:
+            self._depth -= tag in _LISTS
+            self._begin("p")
 
     def handle_data(self, data: str) -> None:
         if self._in_title:
             self.title += data
         elif not self._silent:
-            self._words.append(data if self._open == "blockquote" else " ".join(f".{data}.".split())[1:-1])
+            self._block.lines[-1] += data
 
-    def _end_block(self) -> None:
-        lines = [line.strip() for line in "".join(self._words).strip().splitlines()]
-        if any(lines):
-            self.blocks.append((self._open, "\n".join(lines)))
-        self._words, self._open = [], ""
+    def close(self) -> None:
+        super().close()
+        self._begin("p")
+
+    def _begin(self, kind: str) -> None:
+        """End the present block and begin another one."""
+        lines = [line for written in self._block.lines for line in self._read(written)]
+        while lines and not lines[0]:
+            lines.pop(0)
+        while lines and not lines[-1]:
+            lines.pop()
+        if lines:
+            self._block.lines = lines
+            self.blocks.append(self._block)
+        self._block = _Block(kind, self._depth)
+
+    def _read(self, written: str) -> list[str]:
+        if self._block.kind == "blockquote":  # somebody's own lines
+            return [line.rstrip() for line in written.splitlines()] or [""]
+        return [" ".join(written.split())]
+
+    def _name_address(self, address: str, begins: int) -> None:
+        """Write the address of a link that ends: instead of its words where it stands alone, else behind them."""
+        line = self._block.lines[-1]
+        words = " ".join(line[begins:].split())
+        if self._block.kind == "link":
+            self._block.lines[-1] = line[:begins] + address
+        elif address and words not in (address, address.removeprefix("mailto:")):
+            self._block.lines[-1] += f" ({address.removeprefix('mailto:')})"
 
 
 def read_html(html: str) -> tuple[str, str]:
@@ -64,20 +118,44 @@ def read_html(html: str) -> tuple[str, str]:
     reader.feed(html)
     reader.close()
     text, before = "", ""
-    for kind, words in reader.blocks:
-        if kind == "dd":
-            text += f": {words}" if before == "dt" else f"\n{words}"
-        elif text:
-            # The items of a list, and the lines of what is a table in HTML, stand together.
-            together = (kind, before) in {("li", "li"), ("dt", "dd")}
-            text += ("\n" if together else "\n\n") + _line(kind, words)
-        else:
-            text = _line(kind, words)
-        before = kind
-    return " ".join(reader.title.split()), text.replace("--\n\n", "--\n") + "\n"
+    for block in reader.blocks:
+        if text:
+            text += _between(before, block.kind)
+        text += _written(block, text[text.rfind("\n") + 1 :] if (before, block.kind) == ("dt", "dd") else "")
+        before = block.kind
+    return " ".join(reader.title.split()), text + "\n"
 
 
-def _line(kind: str, words: str) -> str:
-    if kind in _INDENTED or kind == "blockquote":
-        return indent(words, INDENT)
-    return f"- {words}" if kind == "li" else words
+def _between(before: str, kind: str) -> str:
+    """Return what stands between two blocks: items of a list, and rows of what is a table in HTML, stand together."""
+    if (before, kind) == ("dt", "dd"):
+        return ": "
+    return "\n" if before == "hr" or (before, kind) in {("li", "li"), ("dd", "dt"), ("dd", "dd")} else "\n\n"
+
+
+def _written(block: _Block, begun: str) -> str:
+    """Return a block's text; `begun` is what its first line has already."""
+    if block.kind in _ALONE:
+        return "\n".join(INDENT + line for line in block.lines)
+    if block.kind == "blockquote":
+        return "\n".join(f"> {line}".rstrip() for line in block.lines)
+    if block.kind == "hr":
+        return RULE
+    first = rest = ""
+    if block.kind == "li":  # at no depth as far to the right as a code
+        rest = "   " * max(block.depth - 1, 0) + "  "
+        first = rest[:-2] + "- "
+    elif block.kind == "dd":
+        first, rest = "x" * len(begun), "  "
+    lines: list[str] = []
+    for line in block.lines:
+        lines += _wrapped(line, rest if lines else first, rest)
+    return "\n".join(lines)[len(begun) :]
+
+
+def _wrapped(line: str, first: str, rest: str) -> list[str]:
+    """Return a line in lines of WIDTH, none of which is the rule above the signature."""
+    lines = wrap(
+        line, WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    )
+    return [f" {each}" if each == RULE else each for each in lines]

@@ -1,5 +1,6 @@
 """Mails in HTML and text, both of one template (docs/mail.md)."""
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from typing import Any
@@ -8,13 +9,16 @@ import css_inline
 from django.conf import settings
 from django.template import Context
 from django.template.engine import Engine
-from django.template.exceptions import TemplateDoesNotExist
 
 from accounts.mail.plain_text import read_html
 
 SUBJECT_LENGTH = 200
-# Mail programs that drop a mail's style sheet keep what stands at its elements; media queries stay in the sheet.
-_INLINER = css_inline.CSSInliner(keep_style_tags=True, load_remote_stylesheets=False)
+# Mail programs that drop a mail's style sheets keep what stands at its elements. The dark scheme is a sheet of its own,
+# which base.html marks to be kept.
+_INLINER = css_inline.CSSInliner(load_remote_stylesheets=False)
+# Characters that turn around what stands behind them, beyond the words of whoever wrote them (UAX #9, 2.1 to 2.5).
+_TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+_BLANK_LINES = re.compile(r"\n\s*\n")
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ def render_mail(template: str, context: dict[str, Any]) -> Mail:
     """Return the mail of `templates/mail/<template>.html`, whose title is the subject.
 
     The template sees the context and what all mails know: `service_name`, `site` (the address of this service), and
-    `support_email` and `help_url`, "" if there is none.
+    `support_email` and `help_url`, "" if there is none. Raises TemplateDoesNotExist.
     """
     known = {
         "service_name": settings.SERVICE_NAME,
@@ -38,24 +42,19 @@ def render_mail(template: str, context: dict[str, Any]) -> Mail:
         "support_email": settings.SUPPORT_EMAIL,
         "help_url": settings.HELP_URL,
     }
-    engine, seen = Engine.get_default(), known | context
-    try:
-        source = engine.get_template(f"mail/{template}.html")
-    except TemplateDoesNotExist:  # a template of before, in text alone
-        words = {
-            part: engine.get_template(f"mail/{template}_{part}.txt").render(Context(seen, autoescape=False))
-            for part in ("subject", "message")
-        }
-        subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + one_line(words["subject"])
-        return Mail(subject, printable(words["message"]).strip() + "\n")
-    html = printable(source.render(Context(seen)))
+    source = Engine.get_default().get_template(f"mail/{template}.html")
+    html = printable(source.render(Context(known | context)))
     title, text = read_html(html)
-    return Mail(settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + title[:SUBJECT_LENGTH], text, _INLINER.inline(html))
+    subject = f"{settings.ACCOUNT_EMAIL_SUBJECT_PREFIX}{title}"[:SUBJECT_LENGTH]
+    return Mail(subject, text, _BLANK_LINES.sub("\n", _INLINER.inline(html)))
 
 
 def printable(text: str) -> str:
-    """Drop control characters but line ends and tabs: some would end a header, others no database stores."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    """Drop control characters but line ends and tabs: some would end a header, others no database stores.
+
+    Drops those too that turn around the text behind them.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_TURNING)
     return "".join(letter for letter in text if letter in "\n\t" or unicodedata.category(letter) not in ("Cc", "Cs"))
 
 

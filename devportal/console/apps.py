@@ -10,8 +10,14 @@ class ConsoleConfig(AppConfig):
     verbose_name = "Developer console"
 
     def ready(self) -> None:
-        # What connects receivers is nowhere else sure to be imported.
-        for receivers in ("audit", "reviews.logos", "reviews.timeline", "operations.celery_signals"):
+        # What connects receivers, or registers, is nowhere else sure to be imported.
+        for receivers in (
+            "audit",
+            "reviews.logos",
+            "reviews.timeline",
+            "reviews.mail_samples",
+            "operations.celery_signals",
+        ):
             import_module(f"devportal.console.{receivers}")
         task_runs = import_module("devportal.console.operations.task_runs")
         post_migrate.connect(task_runs.watch_tasks, sender=self)

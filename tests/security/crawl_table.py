@@ -416,6 +416,17 @@ GROUPS = (
         """,
     ),
     Group(
+        "What the mails look like",
+        ADMIN,
+        "others reviewer operator superuser",
+        """
+        /admin/accounts/outbox/samples/                           302 403 200 200 | 302 403 403 403
+        /admin/accounts/outbox/samples/unknown_account/1/         302 403 200 200 | 302 403 403 403
+        /admin/accounts/outbox/samples/unknown_account/99/        302 403 404 404 | 302 403 403 403
+        /admin/accounts/outbox/samples/base/1/                    302 403 404 404 | 302 403 403 403
+        """,
+    ),
+    Group(
         "Lists of the admin, and rows that it only shows; where there is an act, it is in a group below",
         ADMIN,
         "others reviewer operator superuser",

@@ -5,24 +5,28 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from accounts.mail.rendering import Mail
 from devportal.console.admin.action_handlers import project_of
 from devportal.console.models import AppReview, ReviewEntry
 from devportal.console.reviews import notifications
+from devportal.lib.admin.actions import Preview
 from oidc.models import Project
 
 Kind = ReviewEntry.Kind
-Preview = Callable[[HttpRequest, Any, Any], list[tuple[str, str]]]
+Previews = Callable[[HttpRequest, Any, Any], list[Preview]]
 
 
-def _to(project: Project, mail: tuple[str, str]) -> list[tuple[str, str]]:
+def _to(project: Project, mail: Mail) -> list[Preview]:
     addresses = notifications.developer_addresses(project)
-    return [(f"Mail to {', '.join(addresses)}", f"Subject: {mail[0]}\n\n{mail[1]}")] if addresses else []
+    if not addresses:
+        return []
+    return [Preview(f"Mail to {', '.join(addresses)}", f"Subject: {mail.subject}\n\n{mail.text}", mail.html)]
 
 
-def decision_preview(kind: str) -> Preview:
+def decision_preview(kind: str) -> Previews:
     """Return the preview of a decision's mail."""
 
-    def preview(request: HttpRequest, review: AppReview, form: Any) -> list[tuple[str, str]]:
+    def preview(request: HttpRequest, review: AppReview, form: Any) -> list[Preview]:
         said, scopes = form.cleaned_data, getattr(form, "scopes", None)
         mail = notifications.preview_decision(kind, review, said.get("reasons", ()), said.get("text", ""), scopes)
         return _to(review.client.project, mail)
@@ -30,7 +34,7 @@ def decision_preview(kind: str) -> Preview:
     return preview
 
 
-def withdrawal_preview(request: HttpRequest, review: AppReview, form: Any) -> list[tuple[str, str]]:
+def withdrawal_preview(request: HttpRequest, review: AppReview, form: Any) -> list[Preview]:
     """Preview the mail of an approval that is withdrawn."""
     client = review.client
     held = client.approved_scopes.split()
@@ -46,10 +50,10 @@ def withdrawal_preview(request: HttpRequest, review: AppReview, form: Any) -> li
     return _to(client.project, mail)
 
 
-def project_preview(kind: str) -> Preview:
+def project_preview(kind: str) -> Previews:
     """Return the preview of the mail of a step that concerns a whole project."""
 
-    def preview(request: HttpRequest, row: Any, form: Any) -> list[tuple[str, str]]:
+    def preview(request: HttpRequest, row: Any, form: Any) -> list[Preview]:
         said, project = form.cleaned_data, project_of(row)
         return _to(project, notifications.preview_mail(kind, project, None, said.get("reasons", ()), said["text"]))
 

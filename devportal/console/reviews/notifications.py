@@ -6,7 +6,7 @@ from typing import Any
 from django.urls import reverse
 
 from accounts.mail import outbox
-from accounts.mail.rendering import render_mail
+from accounts.mail.rendering import Mail, render_mail
 from devportal.console.models import AppReview, ReviewEntry
 from devportal.console.reviews.reasons import reason_texts
 from devportal.lib.split_hosts import address_of
@@ -88,8 +88,8 @@ def preview_decision(
     reasons: Iterable[str] = (),
     text: str = "",
     scopes: dict[str, bool] | None = None,
-) -> tuple[str, str]:
-    """Return subject and body of the mail that a decision would send to the developers."""
+) -> Mail:
+    """Return the mail that a decision would send to the developers."""
     details = {"name": review.snapshot.get("name", ""), "scopes": scopes or {}}
     return preview_mail(kind, review.client.project, review.client, reasons, text, details)
 
@@ -101,7 +101,6 @@ def preview_mail(
     reasons: Iterable[str] = (),
     text: str = "",
     details: dict[str, Any] | None = None,
-) -> tuple[str, str]:
-    """Return subject and body of the mail that a step outside of a review would send to the developers."""
-    mail = render_mail(f"review_{kind}", _context(project, client, kind, reasons, text, details or {}))
-    return mail.subject, mail.text
+) -> Mail:
+    """Return the mail that a step outside of a review would send to the developers."""
+    return render_mail(f"review_{kind}", _context(project, client, kind, reasons, text, details or {}))

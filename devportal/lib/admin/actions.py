@@ -38,6 +38,15 @@ def _always(request: HttpRequest, row: Any) -> bool:
 
 
 @dataclass(frozen=True)
+class Preview:
+    """A mail that an action sends: its text, and its HTML."""
+
+    heading: str
+    text: str
+    html: str
+
+
+@dataclass(frozen=True)
 class RowAction:
     """An action on a row.
 
@@ -54,8 +63,8 @@ class RowAction:
     # Checked by has_<permission>_permission: without it, the button is not shown either.
     permission: str = "row_action"
     is_open: Callable[[HttpRequest, Any], bool] = _always
-    # What is sent by it, as (heading, text) pairs: shown before it is done, with the form's answers fixed.
-    preview: Callable[[HttpRequest, Any, Any], list[tuple[str, str]]] | None = None
+    # What is sent by it: shown before it is done, with the form's answers fixed.
+    preview: Callable[[HttpRequest, Any, Any], list[Preview]] | None = None
     icon: str = ""
     template: str = "admin/row_action.html"
     is_dangerous: bool = False

@@ -70,12 +70,12 @@ def test_owners_and_developers_hear_of_every_step(
     bodies = {step: found[TEAM[0]][1] for step, found in said.items()}
     assert "Which page shows the plan?" in bodies["comment"]
     for step in ("changes_requested", "rejected"):
-        assert REASONS["justification_vague"].text in bodies[step]
+        assert REASONS["justification_vague"].text in " ".join(bodies[step].split())
         assert "Which page is it?" in bodies[step]
     assert "See your e-mail address, your name and your plan" in bodies["approved"]
     assert "See your e-mail address, your name and your plan" in bodies["scope"]
     assert "It is a shop now." in bodies["approval"]
-    assert SUSPENSION_REASONS["changed_since_review"].text in bodies["approval"]
+    assert SUSPENSION_REASONS["changed_since_review"].text in " ".join(bodies["approval"].split())
 
 
 def test_mails_name_no_reviewer_and_hold_no_other_links(app: Client, developer: Account, reviewer: Account) -> None:
@@ -95,7 +95,7 @@ def test_suspension_reaches_the_whole_team(app: Client, developer: Account, revi
     subject, body = found[TEAM[0]]
     assert subject == "Orbit Notes is suspended"
     assert "A secret is on the web." in body
-    assert SUSPENSION_REASONS["unsafe"].text in body
+    assert SUSPENSION_REASONS["unsafe"].text in " ".join(body.split())
 
 
 def test_a_developers_answer_goes_to_who_has_the_review(app: Client, developer: Account, reviewer: Account) -> None:
@@ -140,13 +140,13 @@ def test_the_desk_sees_the_mail_before_it_is_sent(app: Client, developer: Accoun
     shown = notifications.preview_decision("changes_requested", review, ["other", "name_misleading"], "Please.")
     assert new_mails() == {}, "nothing is queued by looking"
     reviews.request_changes(review, reviewer, revision=1, reasons=["other", "name_misleading"], text="Please.")
-    assert [mail for mail in queued() if mail[0] == developer.email] == [(developer.email, *shown)]
+    assert [mail for mail in queued() if mail[0] == developer.email] == [(developer.email, shown.subject, shown.text)]
     new_mails()
     review = reviews.start(reviews.resubmit(app, developer), reviewer)
     new_mails()
     shown = notifications.preview_decision("approved", review, scopes={SCOPE: False})
     reviews.approve(review, reviewer, revision=2, scopes={SCOPE: False})
-    assert [mail for mail in queued() if mail[0] == developer.email] == [(developer.email, *shown)]
+    assert [mail for mail in queued() if mail[0] == developer.email] == [(developer.email, shown.subject, shown.text)]
 
 
 def test_every_kind_of_entry_has_its_mail() -> None:
@@ -155,5 +155,4 @@ def test_every_kind_of_entry_has_its_mail() -> None:
         names += [f"desk_{kind}"] if kind in notifications.TO_ASSIGNEE else []
         assert names
         for name in names:
-            get_template(f"mail/{name}_subject.txt")
-            get_template(f"mail/{name}_message.txt")
+            get_template(f"mail/{name}.html")

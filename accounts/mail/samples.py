@@ -1,0 +1,38 @@
+"""Samples of every mail: for the preview in the admin, and for tests (docs/mail.md#samples).
+
+Each floor registers those of its own mails.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_DARK_ONLY = "(prefers-color-scheme: dark)"  # as templates/mail/base.html asks for it
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One template's mail: its title, what causes it, who gets it, and by what each case is called, its context."""
+
+    title: str
+    cause: str
+    to: str
+    cases: Mapping[str, Mapping[str, Any]]
+
+
+_samples: dict[str, Sample] = {}
+
+
+def register(samples: Mapping[str, Sample]) -> None:
+    """Add samples, by the name of their template."""
+    _samples.update(samples)
+
+
+def all_samples() -> dict[str, Sample]:
+    """Return the samples by the name of their template, ordered by their titles."""
+    return dict(sorted(_samples.items(), key=lambda item: item[1].title))
+
+
+def in_scheme(html: str, *, dark: bool) -> str:
+    """Return a mail's HTML as it looks where the dark scheme is asked for, or where it is not."""
+    return html.replace(_DARK_ONLY, "all" if dark else "not all")
