@@ -205,6 +205,8 @@ ADMIN_PREFIXES = ("/admin/",)
 # What signing in to the admin takes, on its own host; by URL name.
 ADMIN_SIGN_IN = frozenset(
     {
+        "account_choose",
+        "account_choose_photo",
         "account_email_verification_sent",
         "account_inactive",
         "account_login",
@@ -215,7 +217,6 @@ ADMIN_SIGN_IN = frozenset(
         "mfa_reauthenticate",
         "mfa_reauthenticate_webauthn",
         "signed_out",
-        "switch_account",
     }
 )
 # Besides static files and health checks.
@@ -241,6 +242,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "accounts.known_browsers.KnownBrowserMiddleware",
+    "accounts.accounts_cookie.AccountsCookieMiddleware",
     "devportal.lib.ratelimit.middleware.RateLimitMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "allauth.usersessions.middleware.UserSessionsMiddleware",
@@ -268,6 +270,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.contrib.messages.context_processors.messages",
                 "devportal.lib.context_processors.service_name",
                 "devportal.lib.context_processors.this_host",
+                "accounts.context_processors.other_accounts",
                 "oidc.context_processors.pending_client",
             ],
         },
