@@ -26,5 +26,5 @@ urlpatterns = [
     path("account/apps/", connected_apps.connected_apps, name="connected_apps"),
     path("account/apps/<int:connection_id>/remove", connected_apps.remove, name="connected_app_remove"),
     path("account/choose", account_chooser.choose, name="account_choose"),
-    path("account/choose/<slug:reference>/photo", account_chooser.photo, name="account_choose_photo"),
+    path("account/choose/photo", account_chooser.photo, name="account_choose_photo"),
 ]

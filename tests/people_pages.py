@@ -70,7 +70,7 @@ IN_BETWEEN = frozenset(
         "/connect/authorize",
         "/connect/consent",
         "/connect/resume",
-        "/account/choose/none/photo",
+        "/account/choose/photo",
         "/account/confirm-email/",
         "/account/password/reset/confirm/",
         "/account/password/reset/complete/",

@@ -82,9 +82,10 @@ def _home(request: HttpRequest) -> str:
 
 @never_cache
 @require_safe
-def photo(request: HttpRequest, reference: str) -> HttpResponse:
-    """GET /account/choose/<reference>/photo: the photo of an account of the list."""
-    chosen = find_other(other_accounts(request), reference)
+def photo(request: HttpRequest) -> HttpResponse:
+    """GET /account/choose/photo?account=<reference>: the photo of an account of the list."""
+    choices = account_choice.list_choices(request, other_accounts(request), None)
+    chosen = next((each for each in choices if each.reference == request.GET.get("account")), None)
     if chosen is None or not chosen.account.picture:
         raise Http404
     return image_response(partial(read_file, chosen.account.picture.name or ""), "private, no-store")

@@ -290,14 +290,14 @@ def test_a_hint_alone_signs_nobody_out(app: RelyingParty) -> None:
 
 
 def test_saying_yes_signs_the_present_account_out(app: RelyingParty) -> None:
-    app, bob, _ = two_accounts(app)
+    app, _, _ = two_accounts(app)
     app.browser.post(CONFIRM, {"decision": "sign-out"})
     assert [*choices_of(app.browser.get("/account/choose"))] == ["ada@example.com"]
 
 
 def test_an_id_token_of_another_project_signs_nobody_out(app: RelyingParty, web_app: RelyingParty) -> None:
     """A subject is its project's alone: the same text in another sector proves nobody."""
-    app, bob, proven = two_accounts(app)
+    app, _, proven = two_accounts(app)
     PairwiseSubject.objects.filter(account__email="ada@example.com").update(sector="another")
     assert asks(log_out(app.browser, **proven))
     assert len(other_keys(app.browser)) == 1

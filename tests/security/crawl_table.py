@@ -196,7 +196,7 @@ GROUPS = (
         /connect/logout/confirm             405 405 | 302 302
         /connect/signed-out                 200 200 | 405 405
         /account/choose                     302 200 | 302 302
-        /account/choose/none/photo          404 404 | 405 405
+        /account/choose/photo               404 404 | 405 405
         """,
     ),
     Group(
