@@ -35,7 +35,7 @@ def both(spa: Client, person: Account, bob: Account) -> RelyingParty:
 
 
 def leads_to_chooser(response: Any) -> bool:
-    return response.status_code == 302 and response["Location"].startswith(f"{CHOOSE}?request=")
+    return bool(response.status_code == 302 and response["Location"].startswith(f"{CHOOSE}?request="))
 
 
 def email_of(app: RelyingParty, response: Any) -> str:
@@ -142,7 +142,7 @@ def test_switching_at_consent_goes_on_as_the_other(both: RelyingParty, bob: Acco
     assert b"bob@example.com" in shown.content
     assert b"ada@example.com" not in shown.content
     assert email_of(both, shown) == bob.email
-    assert [each.account.email for each in Connection.objects.all()] == [bob.email]
+    assert [*Connection.objects.values_list("account__email", flat=True)] == [bob.email]
 
 
 def test_a_form_opened_before_the_switch_is_refused(both: RelyingParty, bob: Account) -> None:
