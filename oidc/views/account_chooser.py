@@ -5,6 +5,7 @@ from functools import partial
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -49,7 +50,7 @@ def _page(
 ) -> HttpResponse:
     choices = account_choice.list_choices(request, others, interaction)
     if not choices:
-        return HttpResponseRedirect(_sign_in_url(interaction))
+        return HttpResponseRedirect(_sign_in_url(request, interaction))
     context = {
         "choices": choices,
         "request_key": interaction.key if interaction else "",
@@ -68,11 +69,15 @@ def _sign_in_to_another(
         account_choice.begin_sign_in(request)
     except TooManyAccounts:
         return _page(request, others, interaction, is_full=True)
-    return HttpResponseRedirect(_sign_in_url(interaction, account_choice.hint_for_sign_in(interaction, choices)))
+    hint = account_choice.hint_for_sign_in(interaction, choices)
+    return HttpResponseRedirect(_sign_in_url(request, interaction, hint))
 
 
-def _sign_in_url(interaction: Interaction | None, hint: str = "") -> str:
-    return login_url(PromptLogin(hint=hint), interaction) if interaction else reverse("account_login")
+def _sign_in_url(request: HttpRequest, interaction: Interaction | None, hint: str = "") -> str:
+    """Return the sign-in page; it leads to the named request, and never to another one that happens to wait."""
+    if interaction:
+        return login_url(PromptLogin(hint=hint), interaction)
+    return f"{reverse('account_login')}?{urlencode({'next': _home(request)})}"
 
 
 def _home(request: HttpRequest) -> str:

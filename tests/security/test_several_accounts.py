@@ -128,7 +128,7 @@ def test_whatever_the_cookie_holds_no_page_fails(value: str, app: RelyingParty) 
 
 def test_a_cookie_header_with_nul_bytes_is_nobody_s(browser: Browser) -> None:
     for value in (f"{cookie_name()}=\x00", f"{cookie_name()}={'a' * 32}.\x00", f"\x00={other_keys(browser)[0]}"):
-        assert Browser().get(CHOOSE, headers={"Cookie": value})["Location"] == "/account/login/"
+        assert Browser().get(CHOOSE, headers={"Cookie": value})["Location"].startswith("/account/login/")
 
 
 def test_input_that_no_text_can_hold_chooses_nobody(browser: Browser) -> None:
@@ -372,7 +372,7 @@ def test_a_session_that_ends_at_the_moment_of_the_switch_signs_nobody_in(
 
 def test_signing_out_is_of_one_account_and_says_so(browser: Browser, bob: Account) -> None:
     assert (
-        "Other accounts that are signed in in this browser stay so." in browser.get("/account/logout/").content.decode()
+        "Your other accounts in this browser stay signed in." in browser.get("/account/logout/").content.decode()
     )
     key = key_of(browser)
     response = browser.post("/account/logout/", follow=True)
