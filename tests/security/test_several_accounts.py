@@ -371,9 +371,7 @@ def test_a_session_that_ends_at_the_moment_of_the_switch_signs_nobody_in(
 
 
 def test_signing_out_is_of_one_account_and_says_so(browser: Browser, bob: Account) -> None:
-    assert (
-        "Your other accounts in this browser stay signed in." in browser.get("/account/logout/").content.decode()
-    )
+    assert "Your other accounts in this browser stay signed in." in browser.get("/account/logout/").content.decode()
     key = key_of(browser)
     response = browser.post("/account/logout/", follow=True)
     text = response.content.decode()
