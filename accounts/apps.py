@@ -8,6 +8,7 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         from accounts import (
+            browser_accounts,  # noqa: F401  (connects the receivers)
             known_browsers,  # noqa: F401  (connects the receivers)
             metrics,  # noqa: F401  (connects the receivers)
             receivers,  # noqa: F401  (connects the receivers)

@@ -39,14 +39,14 @@ def valid_sessions(account: Account) -> list[UserSession]:
     listed = list(UserSession.objects.filter(user=account).order_by("created_at"))
     keys = [entry.session_key for entry in listed]
     stored = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
-    hashes = [account.get_session_auth_hash(), *account.get_session_auth_fallback_hash()]
-    valid = {row.session_key for row in stored if _is_of(row.get_decoded(), account, hashes)}
+    valid = {row.session_key for row in stored if is_session_of(row.get_decoded(), account)}
     if gone := [entry.pk for entry in listed if entry.session_key not in valid]:
         UserSession.objects.filter(pk__in=gone).delete()
     return [entry for entry in listed if entry.session_key in valid]
 
 
-def _is_of(session: dict[str, Any], account: Account, hashes: list[str]) -> bool:
+def is_session_of(session: dict[str, Any], account: Account) -> bool:
     """Return whether the person is signed in to a session, as `django.contrib.auth.get_user` decides it."""
     held = session.get(HASH_SESSION_KEY, "")
+    hashes = (account.get_session_auth_hash(), *account.get_session_auth_fallback_hash())
     return session.get(SESSION_KEY) == str(account.pk) and any(constant_time_compare(held, each) for each in hashes)

@@ -206,6 +206,8 @@ ADMIN_PREFIXES = ("/admin/",)
 # What signing in to the admin takes, on its own host; by URL name.
 ADMIN_SIGN_IN = frozenset(
     {
+        "account_choose",
+        "account_choose_photo",
         "account_email_verification_sent",
         "account_inactive",
         "account_login",
@@ -216,7 +218,6 @@ ADMIN_SIGN_IN = frozenset(
         "mfa_reauthenticate",
         "mfa_reauthenticate_webauthn",
         "signed_out",
-        "switch_account",
     }
 )
 # Besides static files and health checks.
@@ -242,6 +243,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "accounts.known_browsers.KnownBrowserMiddleware",
+    "accounts.accounts_cookie.AccountsCookieMiddleware",
     "devportal.lib.ratelimit.middleware.RateLimitMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "allauth.usersessions.middleware.UserSessionsMiddleware",
@@ -269,6 +271,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.contrib.messages.context_processors.messages",
                 "devportal.lib.context_processors.service",
                 "devportal.lib.context_processors.this_host",
+                "accounts.context_processors.other_accounts",
                 "oidc.context_processors.pending_client",
             ],
         },

@@ -26,11 +26,16 @@ def pending_client(request: HttpRequest) -> dict[str, Any]:
         origins = {origin_of(each.parameters.get("redirect_uri")) for each in pending}
         request.form_action_origins = sorted(origins)  # type: ignore[attr-defined]
     # Looked up where a template shows it: the texts of messages and scripts are templates too.
-    return {"asking": functools.cache(lambda: _asking(pending[-1]) if pending else None)}
+    return {"asking": functools.cache(lambda: asking_app(pending[-1]) if pending else None)}
 
 
-def _asking(pending: Interaction) -> dict[str, Any] | None:
+def asking_app(pending: Interaction) -> dict[str, Any] | None:
+    """Return the context of the app that a pending request comes from, None if it is gone."""
     client = find_client(pending.parameters.get("client_id"))
     if client is None:
         return None
-    return client_context(client) | {"resume_url": f"{reverse('resume')}?request={pending.key}"}
+    return client_context(client) | {
+        "request_key": pending.key,
+        "resume_url": f"{reverse('resume')}?request={pending.key}",
+        "choose_url": pending.choose_url,
+    }

@@ -1,8 +1,9 @@
 """RP-initiated logout: validating the request, and whether it needs a confirmation page."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from accounts.models import Account
+from accounts.browser_accounts import OtherAccount
+from accounts.models import Account, PairwiseSubject
 from oidc.clients.lookup import find_client
 from oidc.errors import InvalidToken
 from oidc.models import Client
@@ -46,14 +47,29 @@ def _claims(hint: str | None) -> dict[str, str] | None:
     return claims if all(isinstance(claims.get(name), str) for name in ("aud", "sub")) else None
 
 
-def may_skip_confirmation(request: LogoutRequest, account: Account | None) -> bool:
-    """Return whether the session may end, and the browser be redirected, without a confirmation page.
+@dataclass(frozen=True)
+class ProvenSignOut:
+    """A sign-out that needs no confirmation page: whose session ends, if any does, and where the browser goes."""
 
-    That takes a valid id_token_hint, a URL registered for its client, and nobody else signed in than its `sub`.
+    client: Client
+    return_to: str
+    ends_present: bool = False
+    ending: OtherAccount | None = None
+
+
+def prove_sign_out(request: LogoutRequest, account: Account | None, others: list[OtherAccount]) -> ProvenSignOut | None:
+    """Return what may be done without asking, None if nothing may.
+
+    That takes a valid id_token_hint and a URL registered for its client. It proves the wish of the hint's person alone:
+    their session ends, whether they are the present account or one of the others. With somebody else present, and the
+    hint's person not signed in, the present one is asked.
     """
     if request.return_to is None or request.client is None:
-        return False
-    if account is None:
-        return True
-    sector = request.client.project.public_id
-    return account.subjects.filter(sub=request.hinted_sub, sector=sector).exists()
+        return None
+    subjects = PairwiseSubject.objects.filter(sub=request.hinted_sub, sector=request.client.project.public_id)
+    found = subjects.values_list("account_id", flat=True).first() if account or others else None
+    proven = ProvenSignOut(request.client, request.return_to)
+    if account is not None and account.pk == found:
+        return replace(proven, ends_present=True)
+    ending = next((each for each in others if each.account.pk == found), None)
+    return replace(proven, ending=ending) if ending or account is None else None

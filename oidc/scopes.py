@@ -46,6 +46,8 @@ CLAIM_SCOPES = {
 
 # Scopes with which an app gets the picture, in claims or from `/v1/me`.
 PICTURE_SCOPES = frozenset({"profile", "account.read"})
+# Scopes with which it gets the e-mail address.
+ADDRESS_SCOPES = frozenset({"email", "account.read"})
 
 
 def parse_scope(text: str | None) -> list[str]:

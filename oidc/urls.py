@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from oidc.views import connected_apps, consent, discovery, health, logos, logout
+from oidc.views import account_chooser, connected_apps, consent, discovery, health, logos, logout
 from oidc.views.authorize import AuthorizeView, resume
 from oidc.views.token import RevokeEndpoint, TokenEndpoint, UserInfoEndpoint
 
@@ -25,5 +25,6 @@ urlpatterns = [
     path("logos/<str:client_id>/<slug:version>.webp", logos.logo, name="logo"),
     path("account/apps/", connected_apps.connected_apps, name="connected_apps"),
     path("account/apps/<int:connection_id>/remove", connected_apps.remove, name="connected_app_remove"),
-    path("account/switch", consent.switch_account, name="switch_account"),
+    path("account/choose", account_chooser.choose, name="account_choose"),
+    path("account/choose/photo", account_chooser.photo, name="account_choose_photo"),
 ]

@@ -30,6 +30,7 @@ _PAGES = """
     /connect/signed-out                                  anonymous  0
     /account/                                            owner      7
     /account/profile                                     owner      3
+    /account/choose                                      owner      2
     /account/apps/                                       owner      3
     /account/apps/{connection}/remove                    owner      3
     /account/plan                                        owner     10
@@ -63,12 +64,14 @@ _PAGES = """
     /account/2fa/webauthn/keys/{passkey}/remove/         owner      6
     /account/2fa/webauthn/keys/{passkey}/edit/           owner      6
 """
-# Shown in the midst of something: tests/accounts/test_page_budgets.py and tests/oidc/test_page_budgets.py lead there.
+# Shown in the midst of something: tests/accounts/test_page_budgets.py, tests/oidc/test_page_budgets.py and
+# tests/oidc/authorization/test_account_choice.py lead there.
 IN_BETWEEN = frozenset(
     {
         "/connect/authorize",
         "/connect/consent",
         "/connect/resume",
+        "/account/choose/photo",
         "/account/confirm-email/",
         "/account/password/reset/confirm/",
         "/account/password/reset/complete/",
@@ -79,7 +82,6 @@ IN_BETWEEN = frozenset(
 NOTHING_SHOWN = frozenset(
     {
         "/connect/logout/confirm",
-        "/account/switch",
         "/account/plan/invitations/{to_me}/accept",
         "/account/plan/invitations/{to_me}/decline",
         "/account/plan/family/invite",

@@ -57,8 +57,14 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         "has found among those registered for the client, character for character.",
     ),
     ("oidc/views/logout.py", "redirect to a value"): (1, "Registered for the client that the hint proves."),
-    ("oidc/views/authorize.py", "redirect to a value"): (2, "Our sign-in page, or our endpoint with a kept query."),
-    ("oidc/views/consent.py", "redirect to a value"): (1, "Our sign-in page, on the way back to a kept request."),
+    ("oidc/views/authorize.py", "redirect to a value"): (
+        3,
+        "Our sign-in page, our account chooser, or our endpoint with a kept query.",
+    ),
+    ("oidc/views/account_chooser.py", "redirect to a value"): (
+        4,
+        "Our sign-in page, this page, our endpoint with a kept query, or a page of ours, from reverse().",
+    ),
     ("devportal/lib/host_header.py", "redirect to a value"): (1, "The admin, by the settings."),
     ("devportal/lib/admin/site.py", "redirect to a value"): (
         2,
@@ -100,6 +106,10 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/partials/field.html", "link {{ reset_url }}"): (1, "The sign-in page passes a route."),
     ("templates/partials/confirm_buttons.html", "link {{ keep_url }}"): (1, "What templates here pass: routes."),
     ("templates/partials/tile.html", "link {{ app.logo_url }}"): (1, "oidc.clients.logos: a route of a reviewed app."),
+    ("templates/oidc/partials/consent_question.html", "link {{ choose_url }}"): (
+        1,
+        "oidc.authorization.interactions: a route.",
+    ),
     ("templates/layouts/manage.html", "link {{ asking.resume_url }}"): (1, "oidc.authorization.interactions: a route."),
     ("templates/400_host.html", "link {{ auth_url }}"): (1, "AUTH_URL, of the settings."),
     ("templates/admin/*.html", "link {{ url }}"): (None, "Pages of the admin, from reverse()."),

@@ -40,6 +40,11 @@ _STORED = PreparedQuery(
 )
 
 
+def is_key(text: str) -> bool:
+    """Return whether a text has the form of a cookie's key."""
+    return _KEY.fullmatch(text) is not None
+
+
 def hash_of(key: str) -> str:
     """Return the hash of a cookie's key as stored: SHA-256 in base64url, cut to 40 characters."""
     return base64.urlsafe_b64encode(hashlib.sha256(key.encode()).digest()).decode()[:HASH_LENGTH]
@@ -57,7 +62,7 @@ class SessionStore(db.SessionStore):
     @classmethod
     def from_cookie(cls, value: str | None) -> "SessionStore":
         """Return the session of a cookie; a new one for a value without the form of a key, such as a hash."""
-        if value is None or _KEY.fullmatch(value) is None:
+        if value is None or not is_key(value):
             return cls()
         session = cls(hash_of(value))
         session._made = value

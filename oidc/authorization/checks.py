@@ -12,6 +12,7 @@ from oidc.authorization.outcomes import (
     ClientUnavailable,
     IssueCode,
     Outcome,
+    PromptChoice,
     PromptConsent,
     PromptLogin,
     RedirectError,
@@ -152,37 +153,66 @@ def id_token_hint_subject(auth_request: AuthorizationRequest) -> str | None:
     return sub if isinstance(sub, str) else ""
 
 
-def check_signed_in(auth_request: AuthorizationRequest) -> PromptLogin | None:
+def check_signed_in(auth_request: AuthorizationRequest) -> PromptLogin | PromptChoice | None:
     account, hint = auth_request.account, auth_request.parameters.get("login_hint") or ""
     subject = id_token_hint_subject(auth_request)
     if account is None:
         if auth_request.silent:
             raise AuthorizationError("login_required")
-        return PromptLogin(hint=hint, new="create" in auth_request.prompts)
+        is_new = "create" in auth_request.prompts
+        return PromptChoice() if auth_request.has_others and not is_new else PromptLogin(hint=hint, new=is_new)
     sector = auth_request.client.project.public_id
-    if subject is not None and not account.subjects.filter(sub=subject, sector=sector).exists():
-        raise AuthorizationError("login_required", "Another person is signed in.")
-    return None
-
-
-def check_max_age(auth_request: AuthorizationRequest) -> PromptLogin | None:
-    """Ask for an authentication newer than the request where it says so (Core 3.1.2.1: prompt, max_age)."""
-    signed_in_at, came_at = auth_request.authentication.at, auth_request.interaction.at
-    # The page of `select_account` is the one of `login`: it names who is signed in and offers another account.
-    wants_new = {"login", "select_account"} & set(auth_request.prompts)
-    max_age = auth_request.parameters.get("max_age")
-    too_old = max_age is not None and came_at - signed_in_at > int(max_age)
-    if (not wants_new and not too_old) or signed_in_at >= came_at:
+    if subject is None or account.subjects.filter(sub=subject, sector=sector).exists():
         return None
-    if auth_request.silent:
-        raise AuthorizationError("login_required", "The person signed in longer ago than max_age.")
-    return PromptLogin(again=True)
+    # Whether the hint's person is among the others is not asked here: that the page comes would tell the app.
+    if auth_request.has_others and not auth_request.silent and not auth_request.has_chosen:
+        return PromptChoice()
+    raise AuthorizationError("login_required", "Another person is signed in.")
 
 
 def find_connection(auth_request: AuthorizationRequest) -> None:
     assert auth_request.account is not None
     if not auth_request.consent_given_now:
         auth_request.connection = consent.find_connection(auth_request.account, auth_request.client)
+
+
+def check_account_choice(auth_request: AuthorizationRequest) -> PromptChoice | None:
+    """Have an account chosen where the request says so (Core 3.1.2.1: prompt, login_hint)."""
+    if auth_request.silent or auth_request.has_chosen or auth_request.consent_given_now:
+        return None
+    if "select_account" in auth_request.prompts:
+        return PromptChoice()
+    return PromptChoice() if auth_request.has_others and _may_mean_another(auth_request) else None
+
+
+def _may_mean_another(auth_request: AuthorizationRequest) -> bool:
+    """Return whether login_hint may mean another account than the present one.
+
+    Where the app does not know the present account's address, the chooser comes for any hint before a code would be
+    given at once: otherwise an app could find out by guessing whose accounts are signed in.
+    """
+    hint = (auth_request.parameters.get("login_hint") or "").strip()
+    if not hint or auth_request.parameters.get("id_token_hint"):
+        return False
+    assert auth_request.account is not None
+    if hint.casefold() != auth_request.account.email.casefold():
+        return True
+    granted = consent.granted_scopes(auth_request.connection)
+    is_asked_anyway = not set(auth_request.scopes) <= granted
+    knows_address = not granted.isdisjoint(scopes.ADDRESS_SCOPES)
+    return not (auth_request.client.first_party or is_asked_anyway or knows_address)
+
+
+def check_max_age(auth_request: AuthorizationRequest) -> PromptLogin | None:
+    """Ask for an authentication newer than the request where it says so (Core 3.1.2.1: prompt, max_age)."""
+    signed_in_at, came_at = auth_request.authentication.at, auth_request.interaction.at
+    max_age = auth_request.parameters.get("max_age")
+    too_old = max_age is not None and came_at - signed_in_at > int(max_age)
+    if ("login" not in auth_request.prompts and not too_old) or signed_in_at >= came_at:
+        return None
+    if auth_request.silent:
+        raise AuthorizationError("login_required", "The person signed in longer ago than max_age.")
+    return PromptLogin(again=True)
 
 
 def check_user_cap(auth_request: AuthorizationRequest) -> UserCapReached | None:
@@ -225,8 +255,9 @@ CHECKS: tuple[Check, ...] = (
     check_prompt,
     check_scope,
     check_signed_in,
-    check_max_age,
     find_connection,
+    check_account_choice,
+    check_max_age,
     check_user_cap,
     check_consent,
 )

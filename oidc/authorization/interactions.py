@@ -14,6 +14,7 @@ from django.contrib.sessions.backends.base import SessionBase
 from django.core import signing
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.http import urlencode
 
 from devportal.lib import clock
 from oidc.parameters import Parameters, parse
@@ -28,11 +29,15 @@ _SIGNED_IN = "pending_authorizations_signed_in"
 
 @dataclass(frozen=True)
 class Interaction:
-    """A pending request: its key, its query string as it came, when it came (seconds since 1970)."""
+    """A pending request: its key, its query string as it came, when it came (seconds since 1970).
+
+    `chosen`: the person of its session was chosen for it (account chooser).
+    """
 
     key: str
     query: str
     at: float
+    chosen: bool = False
 
     @property
     def parameters(self) -> Parameters:
@@ -42,10 +47,19 @@ class Interaction:
     def url(self) -> str:
         return f"{reverse('authorize')}?{self.query}"
 
+    @property
+    def choose_url(self) -> str:
+        """Where an account is chosen for this request."""
+        return f"{reverse('account_choose')}?{urlencode({'request': self.key})}"
+
 
 def interaction_key(query: str) -> str:
     """Return the key under which a request with this query string is kept."""
     return hashlib.sha256(query.encode()).hexdigest()[:32]
+
+
+def _interaction(key: str, entry: dict[str, Any]) -> Interaction:
+    return Interaction(key, entry["query"], entry["at"], entry.get("chosen", False))
 
 
 def _stored(session: SessionBase) -> dict[str, dict[str, Any]]:
@@ -68,7 +82,7 @@ def save_interaction(session: SessionBase, query: str) -> Interaction:
         stored.pop(key, None)  # so that it becomes the latest
         stored[key] = {"query": query, "at": clock.now().timestamp()}
         session[SESSION_KEY] = dict(list(stored.items())[-MAX_INTERACTIONS:])
-    return Interaction(key, stored[key]["query"], stored[key]["at"])
+    return _interaction(key, stored[key])
 
 
 def find_interaction(session: SessionBase, key: str, *, answered_too: bool = False) -> Interaction | None:
@@ -76,16 +90,12 @@ def find_interaction(session: SessionBase, key: str, *, answered_too: bool = Fal
     entry = _stored(session).get(key)
     if entry is None or (entry.get("answered") and not answered_too):
         return None
-    return Interaction(key, entry["query"], entry["at"])
+    return _interaction(key, entry)
 
 
 def pending_interactions(session: SessionBase) -> list[Interaction]:
     """Return the unanswered requests, the newest last."""
-    return [
-        Interaction(key, entry["query"], entry["at"])
-        for key, entry in _stored(session).items()
-        if not entry.get("answered")
-    ]
+    return [_interaction(key, entry) for key, entry in _stored(session).items() if not entry.get("answered")]
 
 
 def mark_answered(session: SessionBase, key: str) -> None:
@@ -94,6 +104,31 @@ def mark_answered(session: SessionBase, key: str) -> None:
     if key in stored:
         stored[key]["answered"] = True
         session[SESSION_KEY] = stored
+
+
+def mark_chosen(session: SessionBase, key: str) -> None:
+    """Note that the session's person was chosen for a request."""
+    stored = _stored(session)
+    if key in stored:
+        stored[key]["chosen"] = True
+        session[SESSION_KEY] = stored
+
+
+def take_pending(session: SessionBase) -> dict[str, dict[str, Any]]:
+    """Remove the unanswered requests from a session and return them, for the one that takes its place."""
+    stored = _stored(session)
+    pending = {key: entry for key, entry in stored.items() if not entry.get("answered")}
+    if pending:
+        session[SESSION_KEY] = {key: entry for key, entry in stored.items() if key not in pending}
+    # Whoever was chosen for one was chosen in that session.
+    return {key: {"query": entry["query"], "at": entry["at"]} for key, entry in pending.items()}
+
+
+def add_pending(session: SessionBase, pending: dict[str, dict[str, Any]]) -> None:
+    """Add requests that `take_pending` returned, the latest last."""
+    if pending:
+        merged = sorted((_stored(session) | pending).items(), key=lambda item: item[1]["at"])
+        session[SESSION_KEY] = dict(merged[-MAX_INTERACTIONS:])
 
 
 def _signer(request: HttpRequest) -> signing.TimestampSigner:

@@ -31,6 +31,11 @@ class PromptLogin:
 
 
 @dataclass(frozen=True)
+class PromptChoice:
+    """The person has to choose one of the accounts that are signed in in this browser, or to sign in to another."""
+
+
+@dataclass(frozen=True)
 class PromptConsent:
     """The consent page has to be shown; `missing` are the scopes that the person has not granted yet."""
 
@@ -61,4 +66,4 @@ class IssueCode:
     consent_given_now: bool
 
 
-Outcome = ClientUnavailable | UserCapReached | PromptLogin | PromptConsent | RedirectError | IssueCode
+Outcome = ClientUnavailable | UserCapReached | PromptLogin | PromptChoice | PromptConsent | RedirectError | IssueCode

@@ -21,6 +21,7 @@ class AuthorizationRequest:
     account: Account | None
     authentication: Authentication
     consent_given_now: bool = False  # by the form that is being answered
+    has_others: bool = False  # other accounts may be signed in in this browser
     found_client: Client | None = None
     redirect_uri: str = ""
     scopes: list[str] = field(default_factory=list)
@@ -39,6 +40,11 @@ class AuthorizationRequest:
     @property
     def silent(self) -> bool:
         return self.prompts == ["none"]
+
+    @property
+    def has_chosen(self) -> bool:
+        """Whether the person was chosen for this request, or signed in for it."""
+        return self.interaction.chosen or self.authentication.at >= self.interaction.at
 
     @property
     def state(self) -> str | None:

@@ -16,6 +16,7 @@ from oauth2_provider.exceptions import OAuthToolkitError
 from oauth2_provider.views.mixins import OAuthLibMixin
 
 from accounts import authentication
+from accounts.browser_accounts import has_others
 from accounts.models import Account
 from devportal.lib import clock
 from devportal.lib.error_pages import too_many_requests
@@ -27,6 +28,7 @@ from oidc.authorization.outcomes import (
     ClientUnavailable,
     IssueCode,
     Outcome,
+    PromptChoice,
     PromptConsent,
     PromptLogin,
     RedirectError,
@@ -45,7 +47,7 @@ def build_auth_request(
     """Return an authorization request as that of the person of this session."""
     account = request.user if isinstance(request.user, Account) else None
     current = authentication.current_authentication(request)
-    return AuthorizationRequest(parameters, interaction, account, current, consent_given_now)
+    return AuthorizationRequest(parameters, interaction, account, current, consent_given_now, has_others(request))
 
 
 class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
@@ -70,6 +72,9 @@ class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
             case PromptLogin():
                 interaction = interactions.save_interaction(request.session, auth_request.interaction.query)
                 return HttpResponseRedirect(login_url(outcome, interaction))
+            case PromptChoice():
+                interaction = interactions.save_interaction(request.session, auth_request.interaction.query)
+                return HttpResponseRedirect(interaction.choose_url)
 
     def issue(self, request: HttpRequest, auth_request: AuthorizationRequest, outcome: IssueCode) -> HttpResponse:
         """Have the library make a code (RFC 6749 §4.1.2), and send it to the app."""

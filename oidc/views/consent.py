@@ -1,19 +1,17 @@
 """POST /connect/consent: the consent form."""
 
-from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST
 from django.views.generic import View
 
 from oidc.authorization import checks, interactions
-from oidc.authorization.outcomes import ClientUnavailable, PromptLogin, RedirectError
+from oidc.authorization.outcomes import ClientUnavailable, RedirectError
 from oidc.errors import AuthorizationError
 from oidc.views import pages
-from oidc.views.authorize import AuthorizationResponseMixin, build_auth_request, log_refusal, login_url
+from oidc.views.authorize import AuthorizationResponseMixin, build_auth_request, log_refusal
 
 
 @method_decorator([never_cache, login_required], name="dispatch")
@@ -40,16 +38,3 @@ class ConsentView(AuthorizationResponseMixin, View):
         if not allowed and not isinstance(outcome, ClientUnavailable):
             outcome = RedirectError(AuthorizationError("access_denied", client=auth_request.client))
         return self.answer(request, auth_request, outcome)
-
-
-@never_cache
-@require_POST
-def switch_account(request: HttpRequest) -> HttpResponse:
-    """POST /account/switch: sign out to use another account; the pending request is kept."""
-    kept = request.session.get(interactions.SESSION_KEY)
-    logout(request)
-    if not kept:
-        return HttpResponseRedirect(reverse("account_login"))
-    request.session[interactions.SESSION_KEY] = kept
-    pending = interactions.pending_interactions(request.session)
-    return HttpResponseRedirect(login_url(PromptLogin(), pending[-1]) if pending else reverse("account_login"))

@@ -11,9 +11,10 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from oauth2_provider.http import OAuth2ResponseRedirect
 
+from accounts.browser_accounts import other_accounts, sign_out_other
 from accounts.models import Account
 from oidc.clients.presentation import client_context
-from oidc.logout import may_skip_confirmation, parse_logout_request
+from oidc.logout import parse_logout_request, prove_sign_out
 from oidc.parameters import Parameters, UnreadableParameters, read_posted_query, read_query
 from oidc.views.responses import see_other
 
@@ -22,7 +23,7 @@ from oidc.views.responses import see_other
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 def logout(request: HttpRequest) -> HttpResponse:
-    """End this browser's session; no token is revoked. Shows a confirmation page unless the hint proves the request."""
+    """End a session of this browser, and no token. Shows a confirmation page unless the hint proves the request."""
     if request.method == "POST":
         # A cross-site POST comes without cookies (SameSite=Lax); the browser sends them with the redirected GET.
         try:
@@ -35,13 +36,15 @@ def logout(request: HttpRequest) -> HttpResponse:
         parameters = Parameters()
     asked = parse_logout_request(parameters)
     account = request.user if isinstance(request.user, Account) else None
-    if may_skip_confirmation(asked, account):
-        assert asked.client is not None
-        assert asked.return_to is not None
-        end_session(request)
-        separator = "&" if "?" in asked.return_to else "?"
+    others = other_accounts(request) if asked.return_to else []
+    if proven := prove_sign_out(asked, account, others):
+        if proven.ends_present:
+            end_session(request)
+        elif proven.ending:
+            sign_out_other(request, proven.ending)
+        separator = "&" if "?" in proven.return_to else "?"
         state = f"{separator}{urlencode({'state': asked.state})}" if asked.state else ""
-        back: HttpResponse = OAuth2ResponseRedirect(f"{asked.return_to}{state}", asked.client.get_allowed_schemes())
+        back: HttpResponse = OAuth2ResponseRedirect(f"{proven.return_to}{state}", proven.client.get_allowed_schemes())
         return back
     if account is None:
         return HttpResponseRedirect(reverse("signed_out"))
@@ -63,4 +66,5 @@ def confirm(request: HttpRequest) -> HttpResponse:
 @require_safe
 def signed_out(request: HttpRequest) -> HttpResponse:
     """GET /connect/signed-out."""
-    return render(request, "oidc/signed_out.html")
+    others = [] if request.user.is_authenticated else other_accounts(request)
+    return render(request, "oidc/signed_out.html", {"others": others})

@@ -58,6 +58,7 @@ def consent_page(
         client_context(asked.client), auth_request.account, asked.scopes, new, auth_request.redirect_uri
     )
     context["reference"] = interactions.sign_reference(request, interaction)
+    context["choose_url"] = interaction.choose_url
     return render(request, "oidc/consent.html", context)
 
 

@@ -82,7 +82,7 @@ def test_using_the_session_does_not_move_it(app: RelyingParty) -> None:
 
 def test_records_do_not_pass_from_one_person_to_the_next(app: RelyingParty) -> None:
     age_sign_in(app.browser, 5000)
-    app.browser.post("/account/switch")
+    app.browser.post("/account/choose", {"decision": "another"})
     sign_in(app.browser, make_account("bob@example.com"))
     claims = claims_of(app.tokens()["id_token"])
     assert claims["iat"] - claims["auth_time"] < 60

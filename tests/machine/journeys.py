@@ -16,6 +16,7 @@ SIGN_IN_PAGES = {
     "sign-in page": "/account/login/",
     "sign-up page": "/account/signup/",
     "reauthentication page": "/account/reauthenticate/",
+    "account chooser": "/account/choose",
 }
 CLAIMS = {"email": {"email", "email_verified"}, "profile": {"name", "given_name", "family_name"}}
 
@@ -49,21 +50,47 @@ class Journeys:
         """Go to the app's authorization request and on from there, as far as `decision` and `person` lead."""
         url = f"{reverse('authorize')}?{asked.query}"
         for _ in range(3):
+            had_others = tab.has_others
             response = self.world.get(tab.http, url, asked)
-            outcome = self.model.outcome(tab.session, asked, tab.session.came_at(asked, self.world.now))
+            came_at = tab.session.came_at(asked, self.world.now)
+            outcome = self.model.outcome(tab.session, asked, came_at, has_others=had_others)
             code = self._arrive(tab, asked, response, outcome)
             if outcome in ("consent page", "full page") and decision != "leave":
                 return self.answer(self.state.forms[-1], decision)
             if outcome not in SIGN_IN_PAGES or outcome == "sign-up page" or decision == "leave" or person is None:
                 return code
-            back = self.authenticate(tab, response["Location"], tab.session.person or person)
-            assert self.world.get(tab.http, back)["Location"] == url
+            page = response["Location"]
+            if outcome == "account chooser":
+                page = self.choose(tab, page, person)
+            if page != url:
+                back = self.authenticate(tab, page, tab.session.person or person)
+                assert self.world.get(tab.http, back)["Location"] == url
+            elif asked in tab.session.pending:
+                tab.session.pending[asked].chosen = True
         raise AssertionError("signed in three times, and still asked to")
+
+    def choose(self, tab: Tab, url: str, person: Person) -> str:
+        """Choose a person of the account chooser, or whoever is listed first; return where it leads."""
+        page = self.world.get(tab.http, url)
+        listed = [each.person for each in (tab.session, *tab.others) if each.person is not None]
+        self.note(f"chooser: {len(listed)} accounts")
+        if not listed:
+            assert page["Location"].startswith("/account/login/")
+            return str(page["Location"])
+        shown = {choice.account.email: choice.reference for choice in page.context["choices"]}
+        assert [*shown] == [each.email for each in listed]
+        chosen = person if person in listed else listed[0]
+        form = {"account": shown[chosen.email], "request": page.context["request_key"]}
+        response = self.world.post(tab.http, "/account/choose", form)
+        if chosen is not tab.session.person:
+            tab.choose(chosen)
+        return str(response["Location"])
 
     def authenticate(self, tab: Tab, url: str, person: Person) -> str:
         """Fill in a sign-in page; return where it leads."""
         response = self.world.post(tab.http, url, {"login": person.email, "password": PASSWORD})
         assert response.status_code == 302, response.content
+        tab.end(person)  # an older session of theirs, beside others
         tab.session.person, tab.session.signed_in_at = person, self.world.now
         return str(response["Location"])
 

@@ -50,7 +50,9 @@ class Model:
             return False
         return len(self.people_of(app)) >= CAP
 
-    def outcome(self, session: Session, asked: Asked, came_at: float, *, allowed: bool = False) -> str:
+    def outcome(
+        self, session: Session, asked: Asked, came_at: float, *, allowed: bool = False, has_others: bool = False
+    ) -> str:
         """Return what comes of a request: a page's name, the error that the app gets, or "code"."""
         app, person, prompts = asked.app, session.person, asked.prompt.split()
         silent = prompts == ["none"]
@@ -63,8 +65,10 @@ class Model:
         if not {"openid"} <= set(asked.scopes) <= app.allowed:
             return "invalid_scope"
         if person is None:
-            page = "sign-up page" if "create" in prompts else "sign-in page"
-            return "login_required" if silent else page
+            page = "account chooser" if has_others else "sign-in page"
+            return "login_required" if silent else "sign-up page" if "create" in prompts else page
+        if "select_account" in prompts and not allowed and not session.has_chosen(asked, came_at):
+            return "account chooser"
         if self._too_old(session, asked, came_at):
             return "login_required" if silent else "reauthentication page"
         if self.is_full_for(person, app):
@@ -72,7 +76,7 @@ class Model:
         return self._consent_outcome(person, asked, silent=silent, allowed=allowed)
 
     def _too_old(self, session: Session, asked: Asked, came_at: float) -> bool:
-        wanted = bool({"login", "select_account"} & set(asked.prompt.split()))
+        wanted = "login" in asked.prompt.split()
         if asked.max_age is not None:
             wanted = wanted or came_at - session.signed_in_at > asked.max_age
         return wanted and session.signed_in_at < came_at

@@ -18,17 +18,34 @@ class PeopleRules(Journeys):
 
     @rule(tab=tabs, person=people, press=st.booleans())
     def switch_account(self, tab: int, person: int, press: bool) -> None:
-        """Sign in, out of another account first; a pending request stays, a page of the one before is worth nothing."""
+        """Sign in beside another account; a pending request stays, a page of the one before is worth nothing."""
         chosen, page = self.somebody(person), "/account/login/"
         here = self.state.tabs[tab]
         if here.session.person is not None:
-            page = self.world.post(here.http, "/account/switch", {})["Location"]
-            here.session.person = None
+            page = self.world.post(here.http, "/account/choose", {"decision": "another"})["Location"]
+            here.put_aside()
         if chosen is not None:
             self.authenticate(here, page, chosen)
         left = [form for form in self.state.forms if form.tab is here]
         if press and left:
             self.answer(left[-1], "allow")
+
+    @rule(tab=tabs, person=people, press=st.booleans())
+    def choose_account(self, tab: int, person: int, press: bool) -> None:
+        """Make another account of this browser the present one; pages of the one before are worth nothing."""
+        here = self.state.tabs[tab]
+        self.choose(here, "/account/choose", self.state.people[person])
+        left = [form for form in self.state.forms if form.tab is here]
+        if press and left:
+            self.answer(left[-1], "allow")
+
+    @rule(tab=tabs)
+    def sign_out_of_all(self, tab: int) -> None:
+        """Sign out of every account of this browser."""
+        here = self.state.tabs[tab]
+        self.world.post(here.http, "/account/choose", {"decision": "sign-out-all"})
+        here.session, here.others = Session(), []
+        assert not here.has_others
 
     @rule(tab=tabs)
     def sign_out(self, tab: int) -> None:
@@ -44,8 +61,13 @@ class PeopleRules(Journeys):
         here, chosen = self.state.tabs[tab], pick(self.state.hints, hint)
         back = f"{chosen.family.app.sign_out_uri}?state=bye"
         response = self.world.get(here.http, sign_out_url(chosen), back)
-        if here.session.person in (None, chosen.family.person):
+        signed_in, hinted = here.session.person, chosen.family.person
+        beside = [each.person for each in here.others]
+        if signed_in is None or hinted is signed_in or hinted in beside:
             assert response["Location"] == back
+            if hinted is not signed_in:
+                here.end(hinted)
+                return
         else:
             assert response.status_code == 200
             self.world.post(here.http, "/connect/logout/confirm", {"decision": decision})
@@ -101,7 +123,7 @@ class PeopleRules(Journeys):
             deletion.delete_account(Account.objects.get(pk=chosen.pk))
         self.model.end_person(chosen, deleted=True)
         for tab in self.browsers_of(chosen):
-            tab.http, tab.session = new_browser(), Session()
+            tab.http, tab.session, tab.others = new_browser(), Session(), []
 
     @precondition(lambda self: any(person.deleted for person in self.state.people))
     @rule()
@@ -113,6 +135,8 @@ class PeopleRules(Journeys):
 
     def browsers_of(self, person: Person) -> list[Tab]:
         """Return the browsers in which somebody was signed in, who is no longer."""
+        for tab in self.state.tabs:
+            tab.end(person)
         found = [tab for tab in self.state.tabs if tab.session.person is person]
         for tab in found:
             response = self.world.get(tab.http, "/account/apps/")

@@ -116,6 +116,7 @@ class Waiting:
 
     at: float
     answered: bool = False
+    chosen: bool = False  # the session's person was chosen for it
 
 
 @dataclass(eq=False)
@@ -140,6 +141,17 @@ class Session:
             self.pending.pop(asked, None)
             kept = {each: entry for each, entry in self.pending.items() if entry.at >= now - PENDING_SECONDS}
             self.pending = dict([*kept.items(), (asked, Waiting(now))][-MAX_PENDING:])
+
+    def has_chosen(self, asked: Asked, came_at: float) -> bool:
+        waiting = self.pending.get(asked)
+        return self.signed_in_at >= came_at or bool(waiting and waiting.chosen and waiting.at == came_at)
+
+    def give_pending_to(self, other: "Session") -> None:
+        """Another session takes the place of this one: what waits moves there."""
+        moving = {asked: Waiting(entry.at) for asked, entry in self.pending.items() if not entry.answered}
+        self.pending = {asked: entry for asked, entry in self.pending.items() if entry.answered}
+        merged = sorted((other.pending | moving).items(), key=lambda item: item[1].at)
+        other.pending = dict(merged[-MAX_PENDING:])
 
     def answer(self, asked: Asked, now: float) -> None:
         if waiting := self.find(asked, now):

@@ -18,6 +18,7 @@ from django.test import Client as Browser
 from django.test import TestCase
 from django.test.client import ClientHandler
 
+from accounts.accounts_cookie import cookie_name
 from oidc.models import Client
 from oidc.signing_keys import keyring
 from tests.factories import make_account, make_client, make_project, make_web_client
@@ -55,19 +56,47 @@ class Clock:
 
 @dataclass(eq=False)
 class Tab:
-    """A browser, and what the model knows of its session."""
+    """A browser, and what the model knows of its present session, and of those of other accounts beside it."""
 
     http: Browser = field(default_factory=new_browser)
     session: Session = field(default_factory=Session)
+    others: list[Session] = field(default_factory=list)
 
     @property
     def session_key(self) -> str:
         cookie = self.http.cookies.get(settings.SESSION_COOKIE_NAME)
         return cookie.value if cookie else ""
 
+    @property
+    def has_others(self) -> bool:
+        """Whether the browser keeps keys of other accounts, which may have ended."""
+        cookie = self.http.cookies.get(cookie_name())
+        return bool(cookie and cookie.value)
+
+    def put_aside(self) -> None:
+        """Nobody is signed in at present; who was waits beside."""
+        left, self.session = self.session, Session()
+        left.give_pending_to(self.session)
+        if left.person is not None:
+            self.others.insert(0, left)
+
+    def choose(self, person: Person) -> None:
+        """Another account becomes the present one."""
+        chosen = next(each for each in self.others if each.person is person)
+        self.session.give_pending_to(chosen)
+        kept = [self.session] if self.session.person is not None else []
+        self.others = kept + [each for each in self.others if each is not chosen]
+        self.session = chosen
+
+    def end(self, person: Person) -> None:
+        """The sessions of somebody beside the present one have ended."""
+        self.others = [each for each in self.others if each.person is not person]
+
     def __deepcopy__(self, memo: dict[int, Any]) -> "Tab":
-        twin = Tab(session=copy.deepcopy(self.session, memo))
+        twin = Tab(session=copy.deepcopy(self.session, memo), others=copy.deepcopy(self.others, memo))
         twin.http.cookies[settings.SESSION_COOKIE_NAME] = self.session_key
+        if self.has_others:
+            twin.http.cookies[cookie_name()] = self.http.cookies[cookie_name()].value
         memo[id(self)] = twin
         return twin
 

@@ -5,13 +5,16 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.test import Client as Browser
 
-from accounts.models import Account
+from accounts.models import Account, PairwiseSubject
+from devportal.lib.sessions import hash_of
 from oidc.models import Client
 from oidc.signing_keys import keyring, rotation
 from tests.factories import SIGN_OUT_URI, make_account, make_client
 from tests.relying_party import FORM, RelyingParty, sign_in
+from tests.several_accounts import add_account, choices_of, choose, other_keys, present
 
 CONFIRM = "/connect/logout/confirm"
 
@@ -226,3 +229,75 @@ def test_pages_are_not_stored_nor_framed(app: RelyingParty) -> None:
     for response in (log_out(app.browser), app.browser.get("/connect/signed-out")):
         assert "no-store" in response["Cache-Control"]
         assert "frame-ancestors 'none'" in response["Content-Security-Policy"]
+
+
+# --- Several accounts in one browser ---
+
+
+def two_accounts(app: RelyingParty) -> tuple[RelyingParty, Account, dict[str, str]]:
+    """Return the app before a browser with Ada and Bob, Bob at present, and what an app sends to sign Ada out."""
+    bob = make_account("bob@example.com")
+    hint = app.tokens()["id_token"]
+    add_account(app.browser, bob)
+    return app, bob, {"id_token_hint": hint, "post_logout_redirect_uri": SIGN_OUT_URI}
+
+
+def test_the_hint_s_person_is_signed_out_though_another_is_present(app: RelyingParty) -> None:
+    app, bob, proven = two_accounts(app)
+    [key] = other_keys(app.browser)
+    assert log_out(app.browser, **proven, state="s")["Location"] == f"{SIGN_OUT_URI}?state=s"
+    assert not Session.objects.filter(pk=hash_of(key)).exists()
+    assert present(app.browser) == bob.email
+    assert other_keys(app.browser) == []
+
+
+def test_the_hint_s_person_is_signed_out_and_no_other(app: RelyingParty, person: Account) -> None:
+    app, bob, proven = two_accounts(app)
+    choose(app.browser, person)
+    assert log_out(app.browser, **proven)["Location"] == SIGN_OUT_URI
+    assert present(app.browser) is None
+    choose(app.browser, bob)
+    assert present(app.browser) == bob.email
+
+
+def test_after_that_the_same_request_asks_whoever_is_present(app: RelyingParty) -> None:
+    app, bob, proven = two_accounts(app)
+    log_out(app.browser, **proven)
+    response = log_out(app.browser, **proven)
+    assert asks(response)
+    assert bob.email in response.content.decode()
+    assert present(app.browser) == bob.email
+
+
+def test_with_nobody_present_nobody_but_the_hint_s_person_is_signed_out(app: RelyingParty) -> None:
+    app, bob, proven = two_accounts(app)
+    choose(app.browser, Account.objects.get(email="ada@example.com"))
+    log_out(app.browser, **proven)
+    assert log_out(app.browser, **proven)["Location"] == SIGN_OUT_URI
+    assert [*choices_of(app.browser.get("/account/choose"))] == [bob.email]
+
+
+def test_a_hint_alone_signs_nobody_out(app: RelyingParty) -> None:
+    app, bob, proven = two_accounts(app)
+    for unproven_request in ({}, {"id_token_hint": proven["id_token_hint"]}, proven | {"client_id": "op_client_other"}):
+        response = log_out(app.browser, **unproven_request)
+        assert asks(response)
+        text = response.content.decode()
+        assert bob.email in text
+        assert "ada@example.com" not in text
+        assert "Sign out of all accounts" in text
+    assert [*choices_of(app.browser.get("/account/choose"))] == [bob.email, "ada@example.com"]
+
+
+def test_saying_yes_signs_the_present_account_out(app: RelyingParty) -> None:
+    app, _, _ = two_accounts(app)
+    app.browser.post(CONFIRM, {"decision": "sign-out"})
+    assert [*choices_of(app.browser.get("/account/choose"))] == ["ada@example.com"]
+
+
+def test_an_id_token_of_another_project_signs_nobody_out(app: RelyingParty, web_app: RelyingParty) -> None:
+    """A subject is its project's alone: the same text in another sector proves nobody."""
+    app, _, proven = two_accounts(app)
+    PairwiseSubject.objects.filter(account__email="ada@example.com").update(sector="another")
+    assert asks(log_out(app.browser, **proven))
+    assert len(other_keys(app.browser)) == 1

@@ -195,7 +195,8 @@ GROUPS = (
         /connect/resume                     302 302 | 302 302
         /connect/logout/confirm             405 405 | 302 302
         /connect/signed-out                 200 200 | 405 405
-        /account/switch                     405 405 | 302 302
+        /account/choose                     302 200 | 302 302
+        /account/choose/photo               404 404 | 405 405
         """,
     ),
     Group(

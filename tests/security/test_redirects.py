@@ -265,7 +265,8 @@ def test_asking_again_leads_nowhere_else(app: RelyingParty, person: Account, unl
 @pytest.mark.parametrize("target", ELSEWHERE[:3])
 def test_switching_and_signing_out_lead_nowhere_else(app: RelyingParty, target: str) -> None:
     for path, form in (
-        ("/account/switch", {"next": target}),
+        ("/account/choose", {"next": target, "request": target, "account": target}),
+        ("/account/choose", {"next": target, "decision": "another"}),
         ("/connect/logout/confirm", {"next": target, "decision": "sign-out", "post_logout_redirect_uri": target}),
     ):
         response = app.browser.post(f"{path}?{urlencode({'next': target})}", form)

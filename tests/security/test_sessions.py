@@ -93,7 +93,7 @@ def test_a_planted_session_id_is_not_adopted(person: Account) -> None:
 def test_the_session_id_changes_with_the_account(app: RelyingParty) -> None:
     app.authorize()
     before = app.browser.cookies[SESSION].value
-    app.browser.post("/account/switch")
+    app.browser.post("/account/choose", {"decision": "another"})
     switched = app.browser.cookies[SESSION].value
     sign_in(app.browser, make_account())
     assert len({before, switched, app.browser.cookies[SESSION].value}) == 3
@@ -108,7 +108,7 @@ def test_a_session_that_has_ended_stays_ended(app: RelyingParty) -> None:
 
 
 def test_signing_out_is_a_post(app: RelyingParty) -> None:
-    for path in ("/account/logout/", "/connect/logout", "/connect/logout/confirm", "/account/switch"):
+    for path in ("/account/logout/", "/connect/logout", "/connect/logout/confirm", "/account/choose"):
         app.browser.get(path)
         assert "_auth_user_id" in app.browser.session, path
 

@@ -28,7 +28,7 @@ BELONGS = {
     f"{AUTH}+{ADMIN}": {
         "account_email_verification_sent", "account_inactive", "account_login", "account_logout",
         "account_reauthenticate", "mfa_authenticate", "mfa_login_webauthn", "mfa_reauthenticate",
-        "mfa_reauthenticate_webauthn", "signed_out", "switch_account",
+        "mfa_reauthenticate_webauthn", "signed_out", "account_choose", "account_choose_photo",
     },
     EVERYWHERE: {"health_live", "health_ready", "security_txt", "None"},
 }  # fmt: skip

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from accounts.models import Account
 from devportal.console.models import SignInEvent
+from devportal.lib.sessions import hash_of
 from oidc.authorization import interactions
 from oidc.models import Client
 from oidc.parameters import MAX_QUERY
@@ -149,9 +150,11 @@ def test_signing_in_makes_it_a_fortnight(stranger: RelyingParty, person: Account
     assert stranger.authorize().status_code == 200
 
 
-def test_signing_out_makes_it_an_hour_again(app: RelyingParty) -> None:
+def test_a_session_beside_a_signed_in_one_is_kept_for_an_hour(app: RelyingParty) -> None:
     app.authorize()
-    assert app.browser.post("/account/switch").status_code == 302
+    signed_in = hash_of(app.browser.cookies[SESSION].value)
+    assert app.browser.post("/account/choose", {"decision": "another"}).status_code == 302
+    Session.objects.get(pk=signed_in).delete()
     assert lifetime() == HOUR
 
 

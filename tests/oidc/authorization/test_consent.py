@@ -209,7 +209,7 @@ def test_a_reference_is_good_in_its_own_session_only(app: RelyingParty, person: 
 
 def test_a_form_opened_before_an_account_switch_is_refused(app: RelyingParty) -> None:
     page = app.authorize()
-    app.browser.post("/account/switch")
+    app.browser.post("/account/choose", {"decision": "another"})
     other = make_account("bob@example.com")
     sign_in(app.browser, other)
     response = app.answer_consent(page)

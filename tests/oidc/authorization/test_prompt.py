@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 from django.test import Client as Browser
@@ -157,30 +157,7 @@ def test_login_and_consent_ask_both(app: RelyingParty, person: Account) -> None:
     assert "code" in answer_of(app.answer_consent(page))
 
 
-# --- select_account, create ---
-
-
-def test_select_account_offers_another_account(app: RelyingParty) -> None:
-    app.tokens()
-    response = app.authorize(prompt="select_account")
-    page = app.browser.get(response["Location"])
-    assert b'action="/account/switch"' in page.content
-    assert b"ada@example.com" in page.content
-
-
-def test_switching_keeps_the_request_and_signs_in_somebody_else(app: RelyingParty) -> None:
-    other = make_account("bob@example.com")
-    app.tokens()
-    app.browser.get(app.authorize(prompt="select_account")["Location"])
-    switched = app.browser.post("/account/switch")
-    assert path_of(switched) == "/account/login/"
-    next_page = parse_qs(urlsplit(switched["Location"]).query)["next"][0]
-    signed_in = app.browser.post("/account/login/", {"login": other.email, "password": PASSWORD, "next": next_page})
-    page = app.browser.get(app.browser.get(signed_in["Location"])["Location"])
-    assert page.status_code == 200
-    assert b"bob@example.com" in page.content
-    answer = answer_of(app.answer_consent(page))
-    assert claims_of(app.exchange(answer["code"]).json()["id_token"])["email"] == "bob@example.com"
+# --- create (select_account: test_account_choice.py) ---
 
 
 def test_create_leads_a_stranger_to_sign_up(spa: Client) -> None:

@@ -1,0 +1,194 @@
+"""Several accounts in one browser: each has a session of its own, of which one is present and the others wait.
+
+The session cookie has the key of the present one, the cookie of accounts/accounts_cookie.py those of the others. A key
+counts as Django decides on a session, and only beside sessions of the same browser: each of them holds the same random
+mark. So a key that somebody slipped into the cookie joins nobody's accounts.
+"""
+
+import contextlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from allauth.account.signals import user_logged_in
+from allauth.usersessions.models import UserSession
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, SESSION_KEY, logout, user_logged_out
+from django.contrib.auth.models import AnonymousUser
+from django.contrib.sessions.backends.base import UpdateError
+from django.contrib.sessions.models import Session
+from django.db import transaction
+from django.dispatch import receiver
+from django.http import HttpRequest
+from django.middleware.csrf import rotate_token
+from django.utils import timezone
+from django.utils.crypto import salted_hmac
+
+from accounts.accounts_cookie import MAX_KEYS, read_keys, write_keys
+from accounts.models import Account
+from accounts.session_list import is_session_of
+from devportal.lib.credentials import random_text
+from devportal.lib.sessions import SessionStore, hash_of
+
+MARK = "browser"  # in the session
+MARK_LENGTH = 22
+# Accounts that can be signed in at a time: the others, and the present one.
+MOST = MAX_KEYS + 1
+
+
+class TooManyAccounts(Exception):
+    """No account can be added before another one is signed out."""
+
+
+@dataclass(frozen=True)
+class OtherAccount:
+    """An account that is signed in in this browser beside the present one, by the session with this key."""
+
+    key: str
+    mark: str
+    account: Account
+
+    @property
+    def reference(self) -> str:
+        return reference_of(self.key)
+
+
+def reference_of(key: str) -> str:
+    """Return how forms and addresses name a session: by neither its key nor the account's id."""
+    return salted_hmac("accounts.browser_accounts", hash_of(key), algorithm="sha256").hexdigest()[:32]
+
+
+def has_others(request: HttpRequest) -> bool:
+    """Return whether other accounts may be signed in; it takes no statement, and some may have ended."""
+    return bool(read_keys(request))
+
+
+def present_reference(request: HttpRequest) -> str | None:
+    """Return the reference of the present account's session, None if nobody is signed in."""
+    return reference_of(_key_of(request)) if request.user.is_authenticated else None
+
+
+def other_accounts(request: HttpRequest) -> list[OtherAccount]:
+    """Return the other accounts, the latest first, in two statements; keys that count no more leave the cookie."""
+    keys = read_keys(request)
+    if not keys:
+        return []
+    signed_in, mark = request.user.is_authenticated, request.session.get(MARK)
+    valid = _valid(request, keys)
+    if not signed_in and valid:
+        mark = valid[0].mark
+    others = {each.account.pk: each for each in reversed(valid) if each.mark == mark and each.account != request.user}
+    found = [each for each in valid if others.get(each.account.pk) is each]
+    if [each.key for each in found] != keys:
+        write_keys(request, (each.key for each in found))
+    return found
+
+
+def find_other(others: Iterable[OtherAccount], reference: str) -> OtherAccount | None:
+    """Return the account with this reference, None if there is none."""
+    return next((each for each in others if each.reference == reference), None)
+
+
+def _valid(request: HttpRequest, keys: list[str]) -> list[OtherAccount]:
+    """Return the keys' accounts, each session valid as `django.contrib.auth.get_user` decides it."""
+    present = request.session.session_key
+    hashes = {hash_of(key): key for key in keys if hash_of(key) != present}
+    rows = Session.objects.filter(session_key__in=hashes, expire_date__gt=timezone.now())
+    stored = {hashes[row.session_key]: row.get_decoded() for row in rows}
+    ids = {data[SESSION_KEY] for data in stored.values() if SESSION_KEY in data}
+    accounts = {str(each.pk): each for each in Account.objects.filter(pk__in=ids, is_active=True)}
+    return [
+        OtherAccount(key, data[MARK], account)
+        for key in keys
+        if (data := stored.get(key)) is not None
+        and (account := accounts.get(data.get(SESSION_KEY, ""))) is not None
+        and data.get(MARK)
+        and data.get(BACKEND_SESSION_KEY) in settings.AUTHENTICATION_BACKENDS
+        and is_session_of(data, account)
+    ]
+
+
+def switch(request: HttpRequest, chosen: OtherAccount, others: Iterable[OtherAccount]) -> None:
+    """Make `chosen` the present account; the one before waits among the others.
+
+    Forms that were opened before are refused from now on: they would act for somebody else than they showed.
+    """
+    rest = [each.key for each in others if each.key != chosen.key]
+    if request.user.is_authenticated:
+        _keep_present(request, rest)
+    else:
+        request.session.flush()
+        write_keys(request, rest)
+    request.session = SessionStore.from_cookie(chosen.key)
+    request.session.modified = True  # so that its cookie is sent, and it lasts as long as a new one
+    request.user = chosen.account
+    rotate_token(request)
+
+
+def put_aside(request: HttpRequest) -> None:
+    """Begin a session in which nobody is signed in; the present account waits among the others.
+
+    Raises TooManyAccounts.
+    """
+    if request.user.is_authenticated:
+        others = other_accounts(request)
+        if len(others) >= MAX_KEYS:
+            raise TooManyAccounts
+        _keep_present(request, [each.key for each in others])
+        request.session = SessionStore()
+        request.user = AnonymousUser()
+    else:
+        request.session.flush()  # a sign-in that was under way
+    rotate_token(request)
+
+
+def _key_of(request: HttpRequest) -> str:
+    assert isinstance(request.session, SessionStore)
+    assert request.session.cookie is not None
+    return request.session.cookie
+
+
+def _keep_present(request: HttpRequest, others: list[str]) -> None:
+    if not request.session.get(MARK):
+        request.session[MARK] = random_text(MARK_LENGTH)
+    with contextlib.suppress(UpdateError):  # ended a moment ago: the key is worth nothing, and goes when it is read
+        request.session.save()
+    write_keys(request, [_key_of(request), *others])
+
+
+def sign_out_other(request: HttpRequest, ending: OtherAccount) -> None:
+    """End the session of one of the other accounts."""
+    _end(request, [ending])
+    write_keys(request, [key for key in read_keys(request) if key != ending.key])
+
+
+def sign_out_all(request: HttpRequest) -> None:
+    """End the sessions of all accounts in this browser."""
+    _end(request, other_accounts(request))
+    write_keys(request, [])
+    logout(request)
+
+
+def _end(request: HttpRequest, ending: list[OtherAccount]) -> None:
+    if not ending:
+        return
+    hashes = [hash_of(each.key) for each in ending]
+    with transaction.atomic():
+        Session.objects.filter(session_key__in=hashes).delete()
+        UserSession.objects.filter(session_key__in=hashes).delete()
+    for each in ending:
+        user_logged_out.send(sender=Account, request=request, user=each.account)
+
+
+@receiver(user_logged_in)
+def join_browser(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
+    """Have a session that has just begun belong to the browser's others; an older one of the same account ends."""
+    keys = read_keys(request)
+    if not keys:
+        return
+    valid = _valid(request, keys)
+    if valid and not request.session.get(MARK):
+        request.session[MARK] = valid[0].mark
+    valid = [each for each in valid if each.mark == request.session.get(MARK)]
+    _end(request, [each for each in valid if each.account == user])
+    write_keys(request, (each.key for each in valid if each.account != user))

@@ -1,0 +1,96 @@
+"""The account chooser, /account/choose: several accounts in one browser (docs/sign-in.md)."""
+
+from functools import partial
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from accounts import browser_accounts
+from accounts.browser_accounts import MOST, OtherAccount, TooManyAccounts, find_other, other_accounts
+from devportal.lib import split_hosts
+from devportal.lib.stored_files import image_response, read_file
+from oidc.authorization import account_choice, interactions
+from oidc.authorization.interactions import Interaction
+from oidc.authorization.outcomes import PromptLogin
+from oidc.context_processors import asking_app
+from oidc.views.authorize import login_url
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def choose(request: HttpRequest) -> HttpResponse:
+    """/account/choose: the accounts that are signed in here; a POST chooses one, adds one, or signs out of all."""
+    sent = request.POST if request.method == "POST" else request.GET
+    interaction = interactions.find_interaction(request.session, sent.get("request", ""))
+    others = other_accounts(request)
+    if request.method != "POST":
+        return _page(request, others, interaction)
+    if request.POST.get("decision") == "sign-out-all":
+        browser_accounts.sign_out_all(request)
+        return HttpResponseRedirect(reverse("signed_out"))
+    if request.POST.get("decision") == "another":
+        return _sign_in_to_another(request, others, interaction)
+    reference = request.POST.get("account", "")
+    chosen = find_other(others, reference)
+    if chosen is not None:
+        account_choice.choose_other(request, chosen, others, interaction)
+    elif reference == browser_accounts.present_reference(request):
+        account_choice.choose_present(request, interaction)
+    else:  # signed out meanwhile: the list as it is now
+        return HttpResponseRedirect(interaction.choose_url if interaction else reverse("account_choose"))
+    return HttpResponseRedirect(interaction.url if interaction else _home(request))
+
+
+def _page(
+    request: HttpRequest, others: list[OtherAccount], interaction: Interaction | None, *, is_full: bool = False
+) -> HttpResponse:
+    choices = account_choice.list_choices(request, others, interaction)
+    if not choices:
+        return HttpResponseRedirect(_sign_in_url(request, interaction))
+    context = {
+        "choices": choices,
+        "request_key": interaction.key if interaction else "",
+        "asking": asking_app(interaction) if interaction else None,
+        "is_full": is_full or len(choices) >= MOST,
+        "most": MOST,
+    }
+    return render(request, "oidc/choose_account.html", context)
+
+
+def _sign_in_to_another(
+    request: HttpRequest, others: list[OtherAccount], interaction: Interaction | None
+) -> HttpResponse:
+    choices = account_choice.list_choices(request, others, interaction)
+    try:
+        account_choice.begin_sign_in(request)
+    except TooManyAccounts:
+        return _page(request, others, interaction, is_full=True)
+    hint = account_choice.hint_for_sign_in(interaction, choices)
+    return HttpResponseRedirect(_sign_in_url(request, interaction, hint))
+
+
+def _sign_in_url(request: HttpRequest, interaction: Interaction | None, hint: str = "") -> str:
+    """Return the sign-in page; it leads to the named request, and never to another one that happens to wait."""
+    if interaction:
+        return login_url(PromptLogin(hint=hint), interaction)
+    return f"{reverse('account_login')}?{urlencode({'next': _home(request)})}"
+
+
+def _home(request: HttpRequest) -> str:
+    """Return where a person goes on for whom no app waits: to their account, on the admin's own host to the admin."""
+    return reverse("admin:index" if split_hosts.serves_only(request, split_hosts.ADMIN) else "account_profile")
+
+
+@never_cache
+@require_safe
+def photo(request: HttpRequest) -> HttpResponse:
+    """GET /account/choose/photo?account=<reference>: the photo of an account of the list."""
+    choices = account_choice.list_choices(request, other_accounts(request), None)
+    chosen = next((each for each in choices if each.reference == request.GET.get("account")), None)
+    if chosen is None or not chosen.account.picture:
+        raise Http404
+    return image_response(partial(read_file, chosen.account.picture.name or ""), "private, no-store")
