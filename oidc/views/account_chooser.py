@@ -82,7 +82,7 @@ def _sign_in_url(request: HttpRequest, interaction: Interaction | None, hint: st
 
 def _home(request: HttpRequest) -> str:
     """Return where a person goes on for whom no app waits: to their account, on the admin's own host to the admin."""
-    return reverse("admin:index" if split_hosts.serves_only(request, split_hosts.ADMIN) else "account_profile")
+    return reverse("admin:index" if split_hosts.serves_only(request, split_hosts.ADMIN) else "account_home")
 
 
 @never_cache
