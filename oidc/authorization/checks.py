@@ -6,14 +6,16 @@ In the order of docs/sign-in.md#the-order-of-the-checks; errors before the redir
 import re
 from collections.abc import Callable
 
+from accounts.levels import level_of, means_of
 from oidc import scopes
-from oidc.authorization import consent
+from oidc.authorization import acr, consent
 from oidc.authorization.outcomes import (
     ClientUnavailable,
     IssueCode,
     Outcome,
     PromptConsent,
     PromptLogin,
+    PromptStepUp,
     RedirectError,
     UserCapReached,
 )
@@ -53,6 +55,7 @@ def _issue_code(auth_request: AuthorizationRequest, *, consent_given_now: bool) 
         auth_request.authentication,
         auth_request.interaction.key,
         consent_given_now,
+        acr.told_claims(auth_request.acr, auth_request.counted_authentication),
     )
 
 
@@ -124,6 +127,10 @@ def check_prompt(auth_request: AuthorizationRequest) -> None:
         raise AuthorizationError("invalid_request", "max_age must be a number of seconds.")
 
 
+def check_acr(auth_request: AuthorizationRequest) -> None:
+    auth_request.acr = acr.read_acr_request(auth_request.parameters, auth_request.client)
+
+
 def check_scope(auth_request: AuthorizationRequest) -> None:
     asked = scopes.parse_scope(auth_request.parameters.get("scope"))
     if "" in asked:
@@ -165,14 +172,44 @@ def check_signed_in(auth_request: AuthorizationRequest) -> PromptLogin | None:
     return None
 
 
+def check_level(auth_request: AuthorizationRequest) -> PromptStepUp | None:
+    """Ask for what is missing to the level that is required, or preferred and within reach (RFC 9470 §4)."""
+    assert auth_request.account is not None
+    asked, client = auth_request.acr, auth_request.client
+    if not asked.required and not asked.preferred:
+        return None
+    reached = level_of(auth_request.counted_authentication.steps)
+    if reached < asked.required:
+        if auth_request.silent:
+            raise _unmet_silently(auth_request)
+        return PromptStepUp(client, asked.required, essential=True)
+    if auth_request.silent or auth_request.interaction.goes_on_without:
+        return None
+    means = None
+    for level in asked.preferred:
+        if level <= reached:
+            return None
+        means = means or means_of(auth_request.account)
+        if means.reach(level):
+            return PromptStepUp(client, level, essential=False)
+    return None
+
+
+def _unmet_silently(auth_request: AuthorizationRequest) -> AuthorizationError:
+    if level_of(auth_request.authentication.steps) >= auth_request.acr.required:
+        return AuthorizationError("login_required", "The person signed in that strongly longer ago than max_age.")
+    return AuthorizationError(
+        "unmet_authentication_requirements",
+        reason="The person would have to show more than they did in this session, which prompt=none does not allow.",
+    )
+
+
 def check_max_age(auth_request: AuthorizationRequest) -> PromptLogin | None:
     """Ask for an authentication newer than the request where it says so (Core 3.1.2.1: prompt, max_age)."""
     signed_in_at, came_at = auth_request.authentication.at, auth_request.interaction.at
-    # The page of `select_account` is the one of `login`: it names who is signed in and offers another account.
-    wants_new = {"login", "select_account"} & set(auth_request.prompts)
     max_age = auth_request.parameters.get("max_age")
     too_old = max_age is not None and came_at - signed_in_at > int(max_age)
-    if (not wants_new and not too_old) or signed_in_at >= came_at:
+    if (not auth_request.wants_new_sign_in and not too_old) or signed_in_at >= came_at:
         return None
     if auth_request.silent:
         raise AuthorizationError("login_required", "The person signed in longer ago than max_age.")
@@ -223,8 +260,10 @@ CHECKS: tuple[Check, ...] = (
     check_parameters,
     check_code_challenge,
     check_prompt,
+    check_acr,
     check_scope,
     check_signed_in,
+    check_level,
     check_max_age,
     find_connection,
     check_user_cap,

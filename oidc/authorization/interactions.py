@@ -28,11 +28,15 @@ _SIGNED_IN = "pending_authorizations_signed_in"
 
 @dataclass(frozen=True)
 class Interaction:
-    """A pending request: its key, its query string as it came, when it came (seconds since 1970)."""
+    """A pending request: its key, its query string as it came, when it came (seconds since 1970).
+
+    `goes_on_without`: the person does not want to show more than they have, where the app leaves that to them.
+    """
 
     key: str
     query: str
     at: float
+    goes_on_without: bool = False
 
     @property
     def parameters(self) -> Parameters:
@@ -76,7 +80,7 @@ def find_interaction(session: SessionBase, key: str, *, answered_too: bool = Fal
     entry = _stored(session).get(key)
     if entry is None or (entry.get("answered") and not answered_too):
         return None
-    return Interaction(key, entry["query"], entry["at"])
+    return Interaction(key, entry["query"], entry["at"], bool(entry.get("goes_on_without")))
 
 
 def pending_interactions(session: SessionBase) -> list[Interaction]:
@@ -93,6 +97,14 @@ def mark_answered(session: SessionBase, key: str) -> None:
     stored = _stored(session)
     if key in stored:
         stored[key]["answered"] = True
+        session[SESSION_KEY] = stored
+
+
+def go_on_without(session: SessionBase, key: str) -> None:
+    """Note that the person goes on without what a request asks for and does not require."""
+    stored = _stored(session)
+    if key in stored:
+        stored[key]["goes_on_without"] = True
         session[SESSION_KEY] = stored
 
 
