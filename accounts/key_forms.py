@@ -6,6 +6,7 @@ asked for it.
 
 from typing import Any
 
+from allauth.mfa.adapter import get_adapter
 from allauth.mfa.models import Authenticator
 from allauth.mfa.webauthn import forms as webauthn_forms
 from allauth.mfa.webauthn.internal import auth as webauthn
@@ -18,7 +19,10 @@ class UserVerificationMixin(webauthn_forms.AuthenticateWebAuthnForm):  # type: i
 
     def clean_credential(self) -> Authenticator:
         answer: Any = self.cleaned_data["credential"]
-        authenticator: Any = super().clean_credential()
+        try:
+            authenticator: Any = super().clean_credential()
+        except (KeyError, TypeError, AttributeError, ValueError) as error:  # of JSON that is no answer of a key
+            raise get_adapter().validation_error("incorrect_code") from error
         flags = webauthn.parse_authentication_response(answer).response.authenticator_data
         authenticator.user_was_verified = flags.is_user_verified()
         return authenticator
