@@ -67,6 +67,7 @@ IN_BETWEEN = frozenset(
     {
         "/connect/authorize",
         "/connect/consent",
+        "/connect/step-up",
         "/connect/resume",
         "/account/confirm-email/",
         "/account/password/reset/confirm/",
