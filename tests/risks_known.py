@@ -59,6 +59,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ),
     ("oidc/views/logout.py", "redirect to a value"): (1, "Registered for the client that the hint proves."),
     ("oidc/views/authorize.py", "redirect to a value"): (2, "Our sign-in page, or our endpoint with a kept query."),
+    ("oidc/views/step_up.py", "redirect to a value"): (2, "Our endpoint, with a kept query."),
     ("oidc/views/consent.py", "redirect to a value"): (1, "Our sign-in page, on the way back to a kept request."),
     ("devportal/lib/host_header.py", "redirect to a value"): (1, "The admin, by the settings."),
     ("devportal/lib/admin/site.py", "redirect to a value"): (

@@ -36,7 +36,7 @@ class SoftKey:
 
     def made(self, options: dict[str, Any]) -> str:
         """Return the answer to a registration's options, as the page's script sends it."""
-        public = ES256.from_cryptography_key(self.private.public_key())
+        public = ES256.from_cryptography_key(self.private.public_key())  # type: ignore[no-untyped-call]
         credential = AttestedCredentialData.create(b"\0" * 16, self.id, public)
         data = AuthenticatorData.create(sha256(HOST.encode()), self._flags | Flag.AT, 0, credential)
         attestation = AttestationObject.create("none", data, {})

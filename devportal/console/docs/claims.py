@@ -27,5 +27,7 @@ ACCESS_TOKEN = {
     "iat": "when it was issued",
     "exp": "when it ends, in seconds since 1970",
     "jti": "a random name of this token",
-    "acr": "the level of authentication, if your request or client asks for one; then amr and auth_time too",
+    "acr": "the level of authentication that was reached, if your request or client asks for one",
+    "amr": "what the person showed to reach it; with acr only",
+    "auth_time": "when the person last signed in; with acr only",
 }

@@ -28,7 +28,7 @@ def confirm_password(browser: Browser, person: Account) -> None:
 
 
 def code_of(secret: str, ahead: int = 0) -> str:
-    return totp.format_hotp_value(totp.hotp_value(secret, int(time.time()) // 30 + ahead))
+    return str(totp.format_hotp_value(totp.hotp_value(secret, int(time.time()) // 30 + ahead)))
 
 
 def set_up_app(person: Account) -> str:
