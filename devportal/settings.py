@@ -439,6 +439,7 @@ FORMS_BY_PERSON = frozenset(
         "mfa_activate_totp",
         "mfa_add_webauthn",
         "mfa_generate_recovery_codes",
+        "step_up",
     }
 )
 # What mails others each time, reviewers and colleagues; invitations are counted by their recipient as well.
@@ -556,6 +557,9 @@ MFA_ADAPTER = "accounts.adapter.MfaAdapter"
 MFA_FORMS = {
     "authenticate": "accounts.forms.MFAAuthenticateForm",
     "reauthenticate": "accounts.forms.MFAReauthenticateForm",
+    "authenticate_webauthn": "accounts.key_forms.AuthenticateKeyForm",
+    "login_webauthn": "accounts.key_forms.LoginKeyForm",
+    "reauthenticate_webauthn": "accounts.key_forms.ReauthenticateKeyForm",
 }
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = True

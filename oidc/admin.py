@@ -62,6 +62,7 @@ class ClientAdmin(ReadOnlyModelAdmin[Client]):
     link_filters = ("project",)
     fields = (
         "name", "client_id", "type", "project", "enabled", "first_party", "verified_at", "approved_scopes",
+        "least_acr",
         "redirect_uris", "post_logout_redirect_uris", "home_page_url", "privacy_policy_url", "terms_url",
         "secrets", "created",
     )  # fmt: skip

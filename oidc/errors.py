@@ -17,6 +17,7 @@ ERROR_DESCRIPTIONS = {
     "request_uri_not_supported": "The request_uri parameter is not supported.",
     "server_error": "The service failed; try again.",
     "temporarily_unavailable": "The service is busy; try again shortly.",
+    "unmet_authentication_requirements": "The person did not sign in as strongly as was asked for.",
     "unsupported_response_type": "The only response type is code.",
 }
 
@@ -26,7 +27,8 @@ class AuthorizationError(Exception):
     """An authorization error response (RFC 6749 §4.1.2.1, OpenID Connect Core 3.1.2.6).
 
     `description` may be shown to anybody, `reason` to the developer of `client`, once one is found. `may_redirect` is
-    False until the redirect URL is trusted: then the person gets a page, and nothing is sent anywhere.
+    False until the redirect URL is trusted: then the person gets a page, and nothing is sent anywhere. `cancelled`: the
+    person declined.
     """
 
     code: str
@@ -34,6 +36,7 @@ class AuthorizationError(Exception):
     may_redirect: bool = True
     reason: str = ""
     client: Client | None = None
+    cancelled: bool = False  # by the person
 
     @property
     def public_description(self) -> str:

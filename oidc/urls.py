@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from oidc.views import account_chooser, connected_apps, consent, discovery, health, logos, logout
+from oidc.views import account_chooser, connected_apps, consent, discovery, health, logos, logout, step_up
 from oidc.views.authorize import AuthorizeView, resume
 from oidc.views.token import RevokeEndpoint, TokenEndpoint, UserInfoEndpoint
 
@@ -15,6 +15,7 @@ urlpatterns = [
     path("health/ready", health.ready, name="health_ready"),
     path("connect/authorize", AuthorizeView.as_view(), name="authorize"),
     path("connect/consent", consent.ConsentView.as_view(), name="consent"),
+    path("connect/step-up", step_up.StepUpView.as_view(), name="step_up"),
     path("connect/resume", resume, name="resume"),
     path("connect/token", TokenEndpoint.as_view(), name="token"),
     path("connect/userinfo", UserInfoEndpoint.as_view(), name="userinfo"),

@@ -6,6 +6,7 @@ endpoint; `granted`, the scopes of the code or refresh token; `authorization`, t
 oidc/views/authorize.py passes as a credential when a code is issued. What is refused is raised, as a TokenRefusal.
 """
 
+import json
 from typing import Any
 
 from django.conf import settings
@@ -72,6 +73,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
                 nonce=request.nonce or "",
                 authentication=authorization.authentication,
                 request_key=authorization.request_key,
+                told=authorization.told,
             )
 
     # --- Code exchange ---
@@ -155,6 +157,8 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
             "exp": moment + settings.ID_TOKEN_SECONDS,
             "auth_time": int(family.auth_time.timestamp()),
         }
+        if family.told_authentication:
+            id_token |= json.loads(family.told_authentication)
         return jwt.sign(id_token, jwt.ID_TOKEN_TYP)
 
     # --- Bearer tokens ---

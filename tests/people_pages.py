@@ -70,6 +70,7 @@ IN_BETWEEN = frozenset(
     {
         "/connect/authorize",
         "/connect/consent",
+        "/connect/step-up",
         "/connect/resume",
         "/account/choose/photo",
         "/account/confirm-email/",

@@ -57,6 +57,10 @@ def age_sign_in(browser: Browser, seconds: float) -> None:
         for record in records if isinstance(records, list) else [records]:
             record["at"] -= seconds
         session[key] = records
+    noted = session.get("authentication_steps", {"steps": []})
+    for step in noted["steps"]:
+        step["at"] -= seconds
+    session["authentication_steps"] = noted
     session.save()
 
 

@@ -65,6 +65,8 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         4,
         "Our sign-in page, this page, our endpoint with a kept query, or a page of ours, from reverse().",
     ),
+    ("oidc/views/step_up.py", "redirect to a value"): (2, "Our endpoint, with a kept query."),
+    ("oidc/views/consent.py", "redirect to a value"): (1, "Our sign-in page, on the way back to a kept request."),
     ("devportal/lib/host_header.py", "redirect to a value"): (1, "The admin, by the settings."),
     ("devportal/lib/admin/site.py", "redirect to a value"): (
         2,

@@ -6,8 +6,9 @@ In the order of docs/sign-in.md#the-order-of-the-checks; errors before the redir
 import re
 from collections.abc import Callable
 
+from accounts.levels import level_of, means_of
 from oidc import scopes
-from oidc.authorization import consent
+from oidc.authorization import acr, consent
 from oidc.authorization.outcomes import (
     ClientUnavailable,
     IssueCode,
@@ -15,6 +16,7 @@ from oidc.authorization.outcomes import (
     PromptChoice,
     PromptConsent,
     PromptLogin,
+    PromptStepUp,
     RedirectError,
     UserCapReached,
 )
@@ -54,6 +56,7 @@ def _issue_code(auth_request: AuthorizationRequest, *, consent_given_now: bool) 
         auth_request.authentication,
         auth_request.interaction.key,
         consent_given_now,
+        acr.told_claims(auth_request.acr, auth_request.counted_authentication),
     )
 
 
@@ -123,6 +126,10 @@ def check_prompt(auth_request: AuthorizationRequest) -> None:
         raise AuthorizationError("invalid_request", "prompt must be none alone, or others of the supported values.")
     if (max_age := auth_request.parameters.get("max_age")) and not MAX_AGE_PATTERN.fullmatch(max_age):
         raise AuthorizationError("invalid_request", "max_age must be a number of seconds.")
+
+
+def check_acr(auth_request: AuthorizationRequest) -> None:
+    auth_request.acr = acr.read_acr_request(auth_request.parameters, auth_request.client)
 
 
 def check_scope(auth_request: AuthorizationRequest) -> None:
@@ -203,12 +210,44 @@ def _may_mean_another(auth_request: AuthorizationRequest) -> bool:
     return not (auth_request.client.first_party or is_asked_anyway or knows_address)
 
 
+def check_level(auth_request: AuthorizationRequest) -> PromptStepUp | None:
+    """Ask for what is missing to the level that is required, or preferred and within reach (RFC 9470 §4)."""
+    assert auth_request.account is not None
+    asked, client = auth_request.acr, auth_request.client
+    if not asked.required and not asked.preferred:
+        return None
+    reached = level_of(auth_request.counted_authentication.steps)
+    if reached < asked.required:
+        if auth_request.silent:
+            raise _unmet_silently(auth_request)
+        return PromptStepUp(client, asked.required, essential=True)
+    if auth_request.silent or auth_request.interaction.goes_on_without:
+        return None
+    means = None
+    for level in asked.preferred:
+        if level <= reached:
+            return None
+        means = means or means_of(auth_request.account)
+        if means.reach(level):
+            return PromptStepUp(client, level, essential=False)
+    return None
+
+
+def _unmet_silently(auth_request: AuthorizationRequest) -> AuthorizationError:
+    if level_of(auth_request.authentication.steps) >= auth_request.acr.required:
+        return AuthorizationError("login_required", "The person signed in that strongly longer ago than max_age.")
+    return AuthorizationError(
+        "unmet_authentication_requirements",
+        reason="The person would have to show more than they did in this session, which prompt=none does not allow.",
+    )
+
+
 def check_max_age(auth_request: AuthorizationRequest) -> PromptLogin | None:
     """Ask for an authentication newer than the request where it says so (Core 3.1.2.1: prompt, max_age)."""
     signed_in_at, came_at = auth_request.authentication.at, auth_request.interaction.at
     max_age = auth_request.parameters.get("max_age")
     too_old = max_age is not None and came_at - signed_in_at > int(max_age)
-    if ("login" not in auth_request.prompts and not too_old) or signed_in_at >= came_at:
+    if (not auth_request.wants_new_sign_in and not too_old) or signed_in_at >= came_at:
         return None
     if auth_request.silent:
         raise AuthorizationError("login_required", "The person signed in longer ago than max_age.")
@@ -253,10 +292,12 @@ CHECKS: tuple[Check, ...] = (
     check_parameters,
     check_code_challenge,
     check_prompt,
+    check_acr,
     check_scope,
     check_signed_in,
     find_connection,
     check_account_choice,
+    check_level,
     check_max_age,
     check_user_cap,
     check_consent,

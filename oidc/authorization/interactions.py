@@ -32,12 +32,14 @@ class Interaction:
     """A pending request: its key, its query string as it came, when it came (seconds since 1970).
 
     `chosen`: the person of its session was chosen for it (account chooser).
+    `goes_on_without`: the person does not want to show more than they have, where the app leaves that to them.
     """
 
     key: str
     query: str
     at: float
     chosen: bool = False
+    goes_on_without: bool = False
 
     @property
     def parameters(self) -> Parameters:
@@ -59,7 +61,9 @@ def interaction_key(query: str) -> str:
 
 
 def _interaction(key: str, entry: dict[str, Any]) -> Interaction:
-    return Interaction(key, entry["query"], entry["at"], entry.get("chosen", False))
+    return Interaction(
+        key, entry["query"], entry["at"], entry.get("chosen", False), entry.get("goes_on_without", False)
+    )
 
 
 def _stored(session: SessionBase) -> dict[str, dict[str, Any]]:
@@ -129,6 +133,14 @@ def add_pending(session: SessionBase, pending: dict[str, dict[str, Any]]) -> Non
     if pending:
         merged = sorted((_stored(session) | pending).items(), key=lambda item: item[1]["at"])
         session[SESSION_KEY] = dict(merged[-MAX_INTERACTIONS:])
+
+
+def go_on_without(session: SessionBase, key: str) -> None:
+    """Note that the person goes on without what a request asks for and does not require."""
+    stored = _stored(session)
+    if key in stored:
+        stored[key]["goes_on_without"] = True
+        session[SESSION_KEY] = stored
 
 
 def _signer(request: HttpRequest) -> signing.TimestampSigner:

@@ -1,8 +1,10 @@
 """What may come of an authorization request."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from accounts.authentication import Authentication
+from accounts.levels import Level
 from oidc.errors import AuthorizationError
 from oidc.models import Client
 
@@ -36,6 +38,15 @@ class PromptChoice:
 
 
 @dataclass(frozen=True)
+class PromptStepUp:
+    """The person has to show more; `essential`: there is no code without it, and otherwise they may leave it."""
+
+    client: Client
+    level: Level
+    essential: bool
+
+
+@dataclass(frozen=True)
 class PromptConsent:
     """The consent page has to be shown; `missing` are the scopes that the person has not granted yet."""
 
@@ -56,7 +67,8 @@ class IssueCode:
     """The app gets a code, for the person who signed in by `authentication`.
 
     `consent_given_now` has the consent recorded; otherwise it must be there. `request_key` is the interaction's: a code
-    that the same request got before, and that nobody has redeemed, ends.
+    that the same request got before, and that nobody has redeemed, ends. `told` are the claims about the authentication
+    that the tokens say, None for nothing.
     """
 
     client: Client
@@ -64,6 +76,16 @@ class IssueCode:
     authentication: Authentication
     request_key: str
     consent_given_now: bool
+    told: dict[str, Any] | None = None
 
 
-Outcome = ClientUnavailable | UserCapReached | PromptLogin | PromptChoice | PromptConsent | RedirectError | IssueCode
+Outcome = (
+    ClientUnavailable
+    | UserCapReached
+    | PromptLogin
+    | PromptChoice
+    | PromptStepUp
+    | PromptConsent
+    | RedirectError
+    | IssueCode
+)

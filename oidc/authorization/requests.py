@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from accounts.authentication import Authentication
 from accounts.models import Account
+from oidc.authorization.acr import AcrRequest
 from oidc.authorization.interactions import Interaction
 from oidc.models import Client, Connection
 from oidc.parameters import Parameters
@@ -25,6 +26,7 @@ class AuthorizationRequest:
     found_client: Client | None = None
     redirect_uri: str = ""
     scopes: list[str] = field(default_factory=list)
+    acr: AcrRequest = field(default_factory=AcrRequest)
     connection: Connection | None = None  # of the signed-in person and the client
 
     @property
@@ -36,6 +38,19 @@ class AuthorizationRequest:
     @property
     def prompts(self) -> list[str]:
         return (self.parameters.get("prompt") or "").split()
+
+    @property
+    def wants_new_sign_in(self) -> bool:
+        """Whether it asks for a sign-in newer than itself (OpenID Connect Core 3.1.2.1)."""
+        return "login" in self.prompts
+
+    @property
+    def counted_authentication(self) -> Authentication:
+        """What counts towards a level: of a sign-in that has to be new, or not older than `max_age`, what is."""
+        max_age = self.parameters.get("max_age")
+        if not self.wants_new_sign_in and max_age is None:
+            return self.authentication
+        return self.authentication.since(self.interaction.at - (0 if self.wants_new_sign_in else int(max_age or 0)))
 
     @property
     def silent(self) -> bool:

@@ -128,6 +128,7 @@ TITLES: dict[checks.Check, str] = {
     checks.check_parameters: "state and response_type are there, and nothing is sent twice or too long",
     checks.check_code_challenge: "code_challenge and its method are those of PKCE with S256",
     checks.check_prompt: "prompt and max_age, if sent, have values that are supported",
+    checks.check_acr: "claims, if sent, can be read, and asks for no level that is never given",
     checks.check_scope: "scope includes openid, and nothing that this client may not ask for",
 }
 

@@ -31,6 +31,7 @@ def _shown(client: Client) -> dict[str, Any]:
         "redirect_uris": client.redirect_uris.split(),
         "post_logout_redirect_uris": client.post_logout_redirect_uris.split(),
         "enabled": client.enabled,
+        "least_acr": client.least_acr,
     }
 
 
@@ -74,10 +75,11 @@ def update_client(
     redirect_uris: Sequence[str],
     post_logout_redirect_uris: Sequence[str],
     name: str | None = None,
+    least_acr: str | None = None,
 ) -> Client:
-    """Set a client's redirect and sign-out URLs, and its name if given; return it. Raises ValidationError, Gone.
+    """Set a client's redirect and sign-out URLs, and its name and least level if given; return it.
 
-    The name of a verified client was reviewed, so that it can only be changed by another review.
+    Raises ValidationError, Gone. The name of a verified client was reviewed, so that only another review changes it.
     """
     redirects = client_redirect_uris.clean_redirect_uris(redirect_uris, MAX_REDIRECT_URIS, required=True)
     sign_outs = client_redirect_uris.clean_redirect_uris(post_logout_redirect_uris, MAX_POST_LOGOUT_REDIRECT_URIS)
@@ -89,9 +91,13 @@ def update_client(
                 raise ValidationError("The name of a reviewed app changes through review.")
             validate_name(name)
             row.name = name.strip()
+        if least_acr is not None:
+            if least_acr not in Client.LeastAcr.values:
+                raise ValidationError("Choose one of the three levels.")
+            row.least_acr = least_acr
         row.redirect_uris = " ".join(redirects)
         row.post_logout_redirect_uris = " ".join(sign_outs)
-        row.save(update_fields=["name", "redirect_uris", "post_logout_redirect_uris", "updated"])
+        row.save(update_fields=["name", "redirect_uris", "post_logout_redirect_uris", "least_acr", "updated"])
         was, now = changes(before, _shown(row))
         if now:
             report_client_event("client.changed", row, actor, before=was, after=now)

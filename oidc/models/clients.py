@@ -14,6 +14,10 @@ from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models.projects import Project
 from oidc.names import MAX_SKELETON_LENGTH, skeleton
 
+# The `acr` values of this service (docs/sign-in.md#apps-that-ask-for-more).
+MULTI_FACTOR = "http://schemas.openid.net/pape/policies/2007/06/multi-factor"
+PHISHING_RESISTANT = "phr"
+
 
 def new_client_id() -> str:
     """Return a fresh client id: the service's prefix, then 130 random bits."""
@@ -32,6 +36,11 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
         SPA = "spa", "Browser app (runs in the browser)"
         NATIVE = "native", "Desktop or mobile app (installed)"
 
+    class LeastAcr(models.TextChoices):
+        NONE = "", "Nothing more"
+        TWO_FACTORS = MULTI_FACTOR, "Two factors"
+        PASSKEY = PHISHING_RESISTANT, "A passkey"
+
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="clients")
     type = models.CharField(max_length=6, choices=Type.choices)
     enabled = models.BooleanField(default=True)
@@ -49,6 +58,9 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
     name_reading = models.CharField(
         max_length=MAX_SKELETON_LENGTH, blank=True, default="", db_default="", db_index=True, editable=False
     )
+
+    # The `acr` value that every sign-in to this client has to meet, whatever the request says.
+    least_acr = models.CharField(max_length=100, choices=LeastAcr.choices, blank=True, default="", db_default="")
 
     objects: ClassVar["models.Manager[Client]"] = ApplicationManager()
 

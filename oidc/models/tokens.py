@@ -22,6 +22,9 @@ class TokenFamily(models.Model):
     # When and how the person signed in, as of the authorization (OpenID Connect Core 2, RFC 8176).
     auth_time = models.DateTimeField()
     amr: "models.JSONField[Any, Any]" = models.JSONField(default=list)
+    # The claims `acr` and `amr` of its tokens, as JSON; None: they say nothing of it. Text to the database, read as
+    # it is: a conversion would cost every exchange and refresh.
+    told_authentication = models.TextField(null=True, blank=True)  # noqa: DJ001  (None: nothing is told)
     created_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
     revoked_why = models.CharField(max_length=40, blank=True, default="")

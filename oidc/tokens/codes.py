@@ -1,5 +1,6 @@
 """Authorization codes: creating them, and whether one may be redeemed (RFC 6749 §4.1.2)."""
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,11 +25,12 @@ def create_code(
     nonce: str,
     authentication: Authentication,
     request_key: str,
+    told: dict[str, Any] | None = None,
 ) -> AuthorizationCode:
     """Create an authorization code and its family. Call it with the connection's row locked.
 
-    A code that the same pending request got before and that nobody has used ends: a consent form that is sent
-    twice leaves one live code.
+    `told` are the claims about the authentication that its tokens say. A code that the same pending request got before
+    and that nobody has used ends: a consent form that is sent twice leaves one live code.
     """
     unused = AuthorizationCode.objects.filter(
         request_key=request_key, consumed_at=None, family__connection=connection, family__revoked_at=None
@@ -41,6 +43,7 @@ def create_code(
         nonce=nonce,
         auth_time=datetime.fromtimestamp(authentication.at, UTC),
         amr=list(authentication.methods),
+        told_authentication=None if told is None else json.dumps(told),
         created_at=clock.now(),
     )
     return AuthorizationCode.objects.create(

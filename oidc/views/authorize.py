@@ -22,7 +22,7 @@ from devportal.lib import clock
 from devportal.lib.error_pages import too_many_requests
 from devportal.lib.ratelimit.limits import Throttled
 from oidc import limits, sign_in_log
-from oidc.authorization import checks, interactions
+from oidc.authorization import acr, checks, interactions
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import (
     ClientUnavailable,
@@ -31,6 +31,7 @@ from oidc.authorization.outcomes import (
     PromptChoice,
     PromptConsent,
     PromptLogin,
+    PromptStepUp,
     RedirectError,
     UserCapReached,
 )
@@ -39,6 +40,7 @@ from oidc.errors import AuthorizationError, ConsentMissing, UserCapExceeded
 from oidc.parameters import Parameters, UnreadableParameters, parse, read_posted_query
 from oidc.views import pages
 from oidc.views.responses import authorization_error_response, authorization_response, see_other
+from oidc.views.step_up_page import step_up_page
 
 
 def build_auth_request(
@@ -69,6 +71,9 @@ class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
             case PromptConsent():
                 interaction = interactions.save_interaction(request.session, auth_request.interaction.query)
                 return pages.consent_page(request, auth_request, outcome, interaction)
+            case PromptStepUp():
+                interaction = interactions.save_interaction(request.session, auth_request.interaction.query)
+                return step_up_page(request, auth_request, outcome, interaction)
             case PromptLogin():
                 interaction = interactions.save_interaction(request.session, auth_request.interaction.query)
                 return HttpResponseRedirect(login_url(outcome, interaction))
@@ -107,8 +112,10 @@ class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
             refused = AuthorizationError("server_error", client=auth_request.client)
             return self.answer(request, auth_request, RedirectError(refused))
         interactions.mark_answered(request.session, auth_request.interaction.key)
-        redirect_uri = auth_request.redirect_uri
-        sign_in_log.record("signed_in", auth_request.client, sign_in_log.AUTHORIZE, redirect_uri=redirect_uri)
+        details = {"redirect_uri": auth_request.redirect_uri}
+        if outcome.told is not None:
+            details["reason"] = acr.in_words(auth_request.acr, outcome.told)
+        sign_in_log.record("signed_in", auth_request.client, sign_in_log.AUTHORIZE, **details)
         return authorization_response(request, auth_request, {"code": code})
 
 
@@ -116,7 +123,8 @@ def log_outcome(auth_request: AuthorizationRequest, outcome: Outcome) -> None:
     """Have the client's sign-in log say what became of a request that ends here, and why."""
     match outcome:
         case RedirectError(error):
-            log_refusal(auth_request, error, "cancelled" if error.code == "access_denied" else "refused")
+            cancelled = error.cancelled or error.code == "access_denied"
+            log_refusal(auth_request, error, "cancelled" if cancelled else "refused")
         case ClientUnavailable(client):
             log_refusal(auth_request, AuthorizationError("unavailable", client.unavailable_reason, client=client))
         case UserCapReached(client):

@@ -7,6 +7,7 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import conditional_page, require_safe
 
 from devportal.lib import well_known
+from oidc.authorization.acr import ACR_VALUES
 from oidc.authorization.requests import PROMPTS, RESPONSE_MODES
 from oidc.scopes import CLAIM_SCOPES, SCOPES
 from oidc.signing_keys import keyring
@@ -15,6 +16,7 @@ from oidc.views.token import RETRY_SECONDS, retry_later_response
 DISCOVERY_MAX_AGE = 3600
 # Shorter than the two hours for which a new key is published before it signs.
 JWKS_MAX_AGE = 600
+ID_TOKEN_CLAIMS = ("iss", "aud", "exp", "iat", "auth_time", "acr", "amr", "nonce", "at_hash")
 
 
 # A strong ETag, and 304; compressed, a weak one. Both by Django.
@@ -35,17 +37,7 @@ def configuration(request: HttpRequest, rest: str | None = None) -> HttpResponse
         "end_session_endpoint": f"{base}/connect/logout",
         "jwks_uri": f"{base}/.well-known/jwks",
         "scopes_supported": list(SCOPES),
-        "claims_supported": [
-            "sub",
-            *CLAIM_SCOPES,
-            "iss",
-            "aud",
-            "exp",
-            "iat",
-            "auth_time",
-            "nonce",
-            "at_hash",
-        ],
+        "claims_supported": ["sub", *CLAIM_SCOPES, *ID_TOKEN_CLAIMS],
         "response_types_supported": ["code"],
         "response_modes_supported": list(RESPONSE_MODES),
         "grant_types_supported": ["authorization_code", "refresh_token"],
@@ -55,7 +47,9 @@ def configuration(request: HttpRequest, rest: str | None = None) -> HttpResponse
         "revocation_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post", "none"],
         "code_challenge_methods_supported": ["S256"],
         "prompt_values_supported": list(PROMPTS),
+        "acr_values_supported": list(ACR_VALUES),
         "authorization_response_iss_parameter_supported": True,
+        # Of `claims` the request for `acr` is read, and no other claim can be had by it.
         "claims_parameter_supported": False,
         "request_parameter_supported": False,
         "request_uri_parameter_supported": False,

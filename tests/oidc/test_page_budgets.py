@@ -13,6 +13,7 @@ from tests.factories import PASSWORD, make_client
 from tests.oidc.test_budgets import Counted
 from tests.people_pages import MOST
 from tests.relying_party import RelyingParty, sign_in
+from tests.soft_key import SoftKey, add_key
 
 pytestmark = pytest.mark.django_db
 
@@ -99,6 +100,23 @@ def test_a_cancelled_consent(newcomer: RelyingParty, person: Account) -> None:
     app = newcomer.beside(sign_in(Browser(), person))
     page = app.authorize()
     step(6, lambda: app.answer_consent(page, "cancel"), 303)
+
+
+def test_a_passkey_that_an_app_asks_for(newcomer: RelyingParty, person: Account) -> None:
+    app = newcomer.beside(sign_in(Browser(), person))
+    app.code(scope="openid email")
+    sent = {"scope": "openid email", "claims": '{"id_token":{"acr":{"essential":true,"values":["phr"]}}}'}
+    page = step(5, lambda: app.authorize(**sent), 200)
+    assert "Set up a passkey" in page.content.decode()
+    key = SoftKey()
+    app.browser.post("/account/reauthenticate/", {"login": person.email, "password": PASSWORD})
+    add_key(app.browser, key)
+    step(10, lambda: app.authorize(**sent), 302)  # remembered consent, as without a level
+    page = step(8, lambda: app.authorize(prompt="login", **sent), 200)
+    form = {"reference": page.context["reference"]}
+    form["credential"] = key.signed(page.context["js_data"]["request_options"])
+    back = step(7, lambda: app.browser.post("/connect/step-up", form), 303)
+    step(10, lambda: app.browser.get(back["Location"]), 302)
 
 
 def test_a_full_app(newcomer: RelyingParty, person: Account, settings: Any) -> None:

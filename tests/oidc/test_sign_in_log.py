@@ -80,6 +80,24 @@ def test_a_cancelled_sign_in(app: RelyingParty) -> None:
     assert (entry.outcome, entry.error, entry.reason) == ("cancelled", "access_denied", "The person pressed Cancel.")
 
 
+MUST = '{"id_token":{"acr":{"essential":true,"values":["%s"]}}}'
+
+
+def test_a_level_that_was_asked_for(app: RelyingParty) -> None:
+    app.tokens(acr_values="gold phr")
+    entry = the_entry(app)
+    assert (entry.outcome, entry.error) == ("signed_in", "")
+    assert entry.reason == "Asked for phr; told acr (none), amr pwd."
+
+
+def test_a_level_that_was_declined(app: RelyingParty) -> None:
+    page = app.authorize(claims=MUST % "phr")
+    app.browser.post("/connect/step-up", {"reference": page.context["reference"], "decision": "cancel"})
+    entry = the_entry(app)
+    assert (entry.outcome, entry.error) == ("cancelled", "unmet_authentication_requirements")
+    assert entry.reason == "The person was asked to show more than they had in this session, and pressed Cancel."
+
+
 REFUSED: list[tuple[dict[str, str | None], str, str]] = [
     (
         {"redirect_uri": "https://app.example.com/callback/"},
@@ -106,6 +124,13 @@ REFUSED: list[tuple[dict[str, str | None], str, str]] = [
     ({"state": None}, "invalid_request", "state is missing."),
     ({"response_type": None}, "invalid_request", "response_type is missing."),
     ({"response_type": "token"}, "unsupported_response_type", "The only response type is code."),
+    ({"claims": "{"}, "invalid_request", "claims is not JSON, or names a member twice."),
+    ({"claims": MUST % "phrh"}, "unmet_authentication_requirements", "No acr value of the request is ever given."),
+    (
+        {"claims": MUST % "phr", "prompt": "none"},
+        "unmet_authentication_requirements",
+        "The person would have to show more than they did in this session, which prompt=none does not allow.",
+    ),
     ({"response_mode": "fragment"}, "invalid_request", "response_mode must be query or form_post."),
     ({"request": "x"}, "request_not_supported", "The request parameter is not supported."),
     ({"request_uri": "x"}, "request_uri_not_supported", "The request_uri parameter is not supported."),

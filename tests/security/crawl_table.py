@@ -192,6 +192,7 @@ GROUPS = (
         "anonymous others",
         """
         /connect/consent                    302 302 | 302 302
+        /connect/step-up                    302 302 | 302 302
         /connect/resume                     302 302 | 302 302
         /connect/logout/confirm             405 405 | 302 302
         /connect/signed-out                 200 200 | 405 405

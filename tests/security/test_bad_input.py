@@ -174,6 +174,7 @@ def test_bearer_tokens(client: Browser, db: None, path: str) -> None:
         "/connect/resume?request={}",
         "/connect/signed-out?x={}",
         "/connect/consent?x={}",
+        "/connect/step-up?x={}",
         "/account/login/?next={}",
         "/account/reauthenticate/?next={}",
         "/account/apps/?x={}",
@@ -197,6 +198,7 @@ def test_the_pages_around(app: RelyingParty, path: str) -> None:
     ("path", "names"),
     [
         ("/connect/consent", ("reference", "decision")),
+        ("/connect/step-up", ("reference", "decision", "credential")),
         ("/connect/logout/confirm", ("decision",)),
         ("/account/reauthenticate/", ("login", "password", "next")),
         ("/account/", ("given_name", "family_name")),

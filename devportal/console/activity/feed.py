@@ -65,7 +65,12 @@ CATEGORIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("keys", "API keys", ("api_key.",)),
     ("review", "Review", ("review.",)),
 )
-_LABELS = {"post_logout_redirect_uris": "Sign-out URLs", "redirect_uris": "Redirect URLs", "enabled": "Turned on"}
+_LABELS = {
+    "post_logout_redirect_uris": "Sign-out URLs",
+    "redirect_uris": "Redirect URLs",
+    "enabled": "Turned on",
+    "least_acr": "Sign-in needs",
+}
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,13 @@ class ClientSettingsForm(_WithAddresses):
     """A client's settings; the name can be changed only while the client is unverified."""
 
     name = name_field("People read it when they sign in.")
+    least_acr = forms.ChoiceField(
+        label="Sign-in needs",
+        required=False,
+        choices=Client.LeastAcr.choices,
+        error_messages={"invalid_choice": "Choose one of these three."},
+        help_text="Of everybody, at each sign-in from now on. Who lacks it sets it up on the way.",
+    )
     field_order = ("name",)
 
     def __init__(self, *args: Any, client: Client, added: str = "", **kwargs: Any) -> None:
@@ -79,7 +86,7 @@ class ClientSettingsForm(_WithAddresses):
             "redirect_uris": client.registered_redirect_uris,
             "post_logout_redirect_uris": client.registered_post_logout_redirect_uris,
         }
-        initial = {"name": client.name} | saved
+        initial = {"name": client.name, "least_acr": client.least_acr} | saved
         if added and added not in client.registered_redirect_uris:
             initial["redirect_uris"] = (*client.registered_redirect_uris, added)
         super().__init__(*args, **({"initial": initial} | kwargs))
@@ -89,6 +96,11 @@ class ClientSettingsForm(_WithAddresses):
             field = self.fields[name]
             assert isinstance(field, URIListField)
             field.saved = addresses
+
+    def clean_least_acr(self) -> str | None:
+        """Return the level, None if the form did not have the field: then it stays as it is."""
+        level: str = self.cleaned_data["least_acr"]
+        return level if self.add_prefix("least_acr") in self.data else None
 
 
 class TesterForm(forms.Form):

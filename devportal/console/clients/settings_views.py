@@ -48,7 +48,7 @@ def _update(client: Client, membership: Membership, given: dict[str, Any]) -> No
     with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
         if name is not None and name.strip() != client.name:
             reviews.require_editable(client)
-        settings_of.update_client(client, membership.account, *addresses, name)
+        settings_of.update_client(client, membership.account, *addresses, name, given["least_acr"])
 
 
 def _settings(request: HttpRequest, membership: Membership, client: Client, form: ClientSettingsForm) -> HttpResponse:

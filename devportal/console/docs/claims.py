@@ -7,6 +7,8 @@ ID_TOKEN = {
     "exp": "when it ends, in seconds since 1970",
     "iat": "when it was issued",
     "auth_time": "when the person last signed in",
+    "acr": "the level of authentication that was reached, if your request or client asks for one",
+    "amr": "what the person showed to reach it (pwd, otp, pop, user, mfa); with acr only",
     "nonce": "the nonce of your request; not in tokens that come from a refresh",
     "at_hash": "ties it to the access token that came along: half of its SHA-256",
     "email": "e-mail address",
@@ -25,4 +27,7 @@ ACCESS_TOKEN = {
     "iat": "when it was issued",
     "exp": "when it ends, in seconds since 1970",
     "jti": "a random name of this token",
+    "acr": "the level of authentication that was reached, if your request or client asks for one",
+    "amr": "what the person showed to reach it; with acr only",
+    "auth_time": "when the person last signed in; with acr only",
 }

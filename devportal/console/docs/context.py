@@ -15,6 +15,7 @@ from oidc import names
 from oidc.authorization.checks import LONGEST
 from oidc.clients import redirect_uris
 from oidc.clients.secrets import MAX_LIVE_SECRETS
+from oidc.models.clients import MULTI_FACTOR, PHISHING_RESISTANT
 from oidc.parameters import MAX_QUERY
 from oidc.scopes import CLAIM_SCOPES, OFFLINE_ACCESS, OPENID, SCOPES
 
@@ -118,7 +119,11 @@ def endpoints() -> dict[str, str]:
 def page_context(name: str) -> dict[str, Any]:
     """Return what a page's template is given beside `service_context`."""
     more: dict[str, dict[str, Any]] = {
-        "authorization": {"scope_rows": scope_rows()},
+        "authorization": {
+            "scope_rows": scope_rows(),
+            "multi_factor": MULTI_FACTOR,
+            "phishing_resistant": PHISHING_RESISTANT,
+        },
         "tokens": {"id_token_claims": claims.ID_TOKEN},
         "discovery": {"endpoints": endpoints()},
         "plans": {"states": plan_states()},

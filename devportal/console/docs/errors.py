@@ -67,6 +67,11 @@ AUTHORIZATION_HELP = {
     ),
     "server_error": ErrorHelp("The service failed.", "Try again; if it stays, report the request id."),
     "temporarily_unavailable": ErrorHelp("The service is busy.", "Try again after a few seconds."),
+    "unmet_authentication_requirements": ErrorHelp(
+        "Your request or your client's settings require two factors or a passkey. You sent prompt=none, and the person "
+        "has shown less; or they pressed Cancel when they were asked for it; or no value that you require exists.",
+        "Without prompt=none, people are led to it. Offer to try again, or go on without what needs it.",
+    ),
     "unsupported_response_type": ErrorHelp("response_type is something else than code.", "Send response_type=code."),
 }
 

@@ -10,6 +10,7 @@ from django.conf import settings
 from api.errors import ERRORS
 from api.schema import ME_OPERATION, PLAN_OPERATION
 from devportal.console.quick_start.snippets import SUGGESTED_REDIRECT_URI, shell_example
+from oidc.models.clients import PHISHING_RESISTANT
 
 CLIENT_ID = "YOUR_CLIENT_ID"
 # The pair of RFC 7636 appendix B, so that a reader can check their own arithmetic with it.
@@ -45,8 +46,13 @@ def _authorization() -> dict[str, str]:
         "code_challenge_method": "S256",
     }
     answer = _encoded({"code": "nB3y…", "state": request["state"], "iss": settings.ISSUER})
+    claims = {"id_token": {"acr": {"essential": True, "values": [PHISHING_RESISTANT]}}}
+    told = {"acr": PHISHING_RESISTANT, "amr": ["pop", "pwd", "user", "mfa"]}
     return {
         "request_example": _url("/connect/authorize", request),
+        "claims_example": _json(claims),
+        "more_example": _url("/connect/authorize", request | {"claims": json.dumps(claims, separators=(",", ":"))}),
+        "told_example": _json(told),
         "answer_example": f"{SUGGESTED_REDIRECT_URI}?{answer}",
     }
 

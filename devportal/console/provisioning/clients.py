@@ -34,6 +34,7 @@ class ClientTable(Table):
     enabled = StrictBooleanField(required=False)
     first_party = StrictBooleanField(required=False)
     verified = StrictBooleanField(required=False)
+    least_acr = StrictChoiceField(Client.LeastAcr.values, required=False)
     approved_scopes = StrictListField(child=StrictChoiceField(APPROVABLE), unique=True, required=False)
 
 
@@ -52,7 +53,7 @@ def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool)
     for key in ("redirect_uris", "post_logout_redirect_uris", "approved_scopes"):
         if key in values:
             setattr(client, key, " ".join(values[key]))
-    for key in ("enabled", "first_party"):
+    for key in ("enabled", "first_party", "least_acr"):
         if key in values:
             setattr(client, key, values[key])
     verified = values.get("verified", client.is_verified)

@@ -18,6 +18,7 @@ from devportal.console.docs import claims, context, errors
 from devportal.console.docs.pages import PAGES
 from oidc.authorization.requests import PROMPTS
 from oidc.errors import ERROR_DESCRIPTIONS
+from oidc.models.clients import MULTI_FACTOR, PHISHING_RESISTANT
 from oidc.scopes import SCOPES
 from tests.factories import make_client
 from tests.oidc.tokens.test_code_exchange import error_of
@@ -212,16 +213,18 @@ def test_every_error_of_the_token_endpoint_is_listed(party: RelyingParty, web_ap
         assert status == errors.TOKEN_HELP[code][0] or (code, status) == ("temporarily_unavailable", 503)
 
 
-def test_every_claim_of_a_token_is_explained(party: RelyingParty) -> None:
-    tokens = party.tokens()
+@pytest.mark.parametrize("more", [{}, {"claims": '{"id_token":{"acr":null}}'}])
+def test_every_claim_of_a_token_is_explained(party: RelyingParty, more: dict[str, str]) -> None:
+    tokens = party.tokens(**more)
     assert set(claims_of(tokens["id_token"])) <= set(claims.ID_TOKEN)
-    assert set(claims_of(tokens["access_token"])) == set(claims.ACCESS_TOKEN)
+    assert set(claims_of(tokens["access_token"])) <= set(claims.ACCESS_TOKEN)
 
 
-def test_every_scope_and_prompt_is_listed(client: Browser) -> None:
+def test_every_scope_prompt_and_level_is_listed(client: Browser) -> None:
     page = text_of("authorization", client)
-    for name in (*SCOPES, *PROMPTS):
+    for name in (*SCOPES, *PROMPTS, PHISHING_RESISTANT):
         assert f"<code>{name}</code>" in page
+    assert f">{MULTI_FACTOR}</code>" in page
     assert all(row["opens"] for row in context.scope_rows())
 
 

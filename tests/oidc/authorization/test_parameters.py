@@ -201,7 +201,7 @@ def test_a_request_object_does_not_change_the_request(app: RelyingParty) -> None
         {"display": "popup"},
         {"display": "nonsense"},
         {"claims": '{"id_token":{"email":{"essential":true}}}'},
-        {"claims": "no json"},
+        {"claims": '{"id_token":{"acr":{"values":["gold"]}},"vendor":[1]}'},
         {"acr_values": "urn:mace:incommon:iap:silver"},
         {"claims_locales": "de en"},
         {"ui_locales": "de xx-nonsense"},

@@ -1,0 +1,69 @@
+"""POST /connect/step-up: the answer to the page that asks for more (oidc/views/step_up_page.py)."""
+
+from allauth.mfa.webauthn.internal import flows
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import never_cache
+from django.views.generic import View
+
+from accounts.key_forms import ReauthenticateKeyForm
+from oidc.authorization import checks, interactions
+from oidc.authorization.interactions import Interaction
+from oidc.authorization.outcomes import ClientUnavailable, PromptStepUp, RedirectError
+from oidc.errors import AuthorizationError
+from oidc.views import pages
+from oidc.views.authorize import AuthorizationResponseMixin, build_auth_request, log_refusal
+from oidc.views.responses import see_other
+
+NOT_ACCEPTED = "The key was not accepted, or did not ask for your fingerprint, face or PIN. You can try again."
+
+
+@method_decorator([never_cache, login_required], name="dispatch")
+class StepUpView(AuthorizationResponseMixin, View):
+    """Takes a key's answer, or the person's decision; whether it is enough, the checks say when they run again."""
+
+    http_method_names = ["get", "head", "post"]
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return HttpResponseRedirect(reverse("resume"))  # reloaded, or reached with the back button
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        interaction = interactions.resolve_reference(request, request.POST.get("reference", ""))
+        if interaction is None:
+            return HttpResponseRedirect(reverse("resume"))
+        decision = request.POST.get("decision")
+        if decision == "cancel":
+            return self.decline(request, interaction)
+        if decision == "go-on":
+            interactions.go_on_without(request.session, interaction.key)
+            return see_other(interaction.url)
+        form = ReauthenticateKeyForm(data=request.POST, user=request.user)
+        if form.is_valid():
+            flows.reauthenticate(request, form.cleaned_data["credential"])
+        else:
+            messages.error(request, NOT_ACCEPTED)
+        return see_other(interaction.url)
+
+    def decline(self, request: HttpRequest, interaction: Interaction) -> HttpResponse:
+        """Send the person back to the app with an error: theirs, if the request would go on by now."""
+        auth_request = build_auth_request(request, interaction, interaction.parameters)
+        try:
+            outcome = checks.decide(auth_request)
+        except AuthorizationError as error:
+            log_refusal(auth_request, error)
+            return pages.error_page(request, error)
+        if isinstance(outcome, PromptStepUp) and outcome.essential:
+            outcome = RedirectError(
+                AuthorizationError(
+                    "unmet_authentication_requirements",
+                    reason="The person was asked to show more than they had in this session, and pressed Cancel.",
+                    client=auth_request.client,
+                    cancelled=True,
+                )
+            )
+        elif not isinstance(outcome, ClientUnavailable):
+            outcome = RedirectError(AuthorizationError("access_denied", client=auth_request.client))
+        return self.answer(request, auth_request, outcome)

@@ -1,0 +1,60 @@
+"""The page that asks for more than was shown in this session (RFC 9470 §4): a second step or a passkey."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from accounts.authentication import PASSWORD
+from accounts.key_forms import ReauthenticateKeyForm, begin_authentication
+from accounts.levels import Level, Means, means_of
+from devportal.lib import passkeys
+from oidc.authorization import interactions
+from oidc.authorization.interactions import Interaction
+from oidc.authorization.outcomes import PromptStepUp
+from oidc.authorization.requests import AuthorizationRequest
+from oidc.clients.presentation import client_context
+from oidc.clients.redirect_uris import origin_of
+
+
+def step_up_page(
+    request: HttpRequest, auth_request: AuthorizationRequest, asked: PromptStepUp, interaction: Interaction
+) -> HttpResponse:
+    """Which app asks, why, and what the person can do about it; each way leads back to the pending request."""
+    account = auth_request.account
+    assert account is not None
+    request.form_action_origins = [origin_of(auth_request.redirect_uri)]  # type: ignore[attr-defined]
+    means = means_of(account)
+    context: dict[str, Any] = {
+        "client": client_context(asked.client),
+        "account": account,
+        "reference": interactions.sign_reference(request, interaction),
+        "essential": asked.essential,
+        "wants_passkey": asked.level == Level.PHISHING_RESISTANT,
+        "is_least": auth_request.client.least_acr != "",
+        "has_key": means.key,
+    } | _ways(auth_request, asked, means, interaction)
+    if means.key and passkeys.work_on(request):
+        # Alone it has to be two factors; beside a password, having the key is enough for two.
+        verified = context["wants_passkey"] or not auth_request.counted_authentication.has_password
+        context["form"] = ReauthenticateKeyForm(user=account)
+        context["js_data"] = {"request_options": begin_authentication(account, verified=verified)}
+    return render(request, "oidc/step_up.html", context)
+
+
+def _ways(
+    auth_request: AuthorizationRequest, asked: PromptStepUp, means: Means, interaction: Interaction
+) -> dict[str, Any]:
+    """Return what leads on beside a key: the next step of password and code, or setting something up."""
+    if asked.level != Level.TWO_FACTORS:
+        return {"next_step": "", "next_url": "", "sets_up_app": False}
+    step = means.next_of_two(auth_request.counted_authentication)
+    page = reverse("account_reauthenticate" if step == PASSWORD else "mfa_reauthenticate")
+    come_back = f"{reverse('resume')}?{urlencode({'request': interaction.key})}"
+    return {
+        "next_step": step,
+        "next_url": f"{page}?{urlencode({'next': come_back})}" if step else "",
+        "sets_up_app": means.password and not means.code,
+    }

@@ -1,0 +1,468 @@
+"""Apps that ask for more: acr_values, `acr` in claims, a least level (docs/sign-in.md#apps-that-ask-for-more)."""
+
+import json
+import time
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+from allauth.mfa.totp.internal import auth as totp
+from django.test import Client as Browser
+
+from accounts.models import Account
+from oidc.models import Client, TokenFamily
+from oidc.models.clients import MULTI_FACTOR, PHISHING_RESISTANT
+from tests.factories import PASSWORD, make_account
+from tests.relying_party import RelyingParty, age_sign_in, answer_of, claims_of, sign_in
+from tests.soft_key import SoftKey, add_key
+
+UNMET = "unmet_authentication_requirements"
+
+
+def essential(*values: str) -> str:
+    return json.dumps({"id_token": {"acr": {"essential": True, "values": list(values)}}})
+
+
+def confirm_password(browser: Browser, person: Account) -> None:
+    browser.post("/account/reauthenticate/", {"login": person.email, "password": PASSWORD})
+
+
+def code_of(secret: str, ahead: int = 0) -> str:
+    return str(totp.format_hotp_value(totp.hotp_value(secret, int(time.time()) // 30 + ahead)))
+
+
+def set_up_app(person: Account) -> str:
+    """Give the person an authenticator app, as from another browser."""
+    secret: str = totp.generate_totp_secret()
+    totp.TOTP.activate(person, secret)
+    return secret
+
+
+@pytest.fixture
+def key(app: RelyingParty, person: Account) -> SoftKey:
+    """A key that the person has set up in another browser."""
+    made = SoftKey()
+    elsewhere = sign_in(Browser(), person)
+    confirm_password(elsewhere, person)
+    assert add_key(elsewhere, made).status_code == 302
+    return made
+
+
+def shows(page: Any, heading: str) -> bool:
+    assert page.status_code == 200, page
+    return f"asks for {heading}" in page.content.decode()
+
+
+def press(app: RelyingParty, page: Any, decision: str) -> Any:
+    return app.browser.post("/connect/step-up", {"reference": page.context["reference"], "decision": decision})
+
+
+def use_key(app: RelyingParty, page: Any, key: SoftKey) -> Any:
+    """Use the key on the page that asks for it, and return where that leads."""
+    credential = key.signed(page.context["js_data"]["request_options"])
+    back = app.browser.post("/connect/step-up", {"reference": page.context["reference"], "credential": credential})
+    assert back.status_code == 303, back
+    return app.browser.get(back["Location"])
+
+
+def follow_code_link(app: RelyingParty, page: Any, code: str) -> Any:
+    """Type a code behind the page's link, and go where it leads, to the authorization endpoint."""
+    query = parse_qs(urlsplit(page.context["next_url"]).query)
+    back = app.browser.post("/account/2fa/reauthenticate/", {"code": code, "next": query["next"][0]})
+    return app.browser.get(app.browser.get(back["Location"])["Location"])
+
+
+def tokens_after(app: RelyingParty, response: Any) -> dict[str, Any]:
+    """Consent if asked, exchange, and return the token answer."""
+    if response.status_code == 200:
+        response = app.answer_consent(response)
+    answer: dict[str, Any] = app.exchange(answer_of(response)["code"]).json()
+    return answer
+
+
+# --- As it was ---
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {},
+        {"acr_values": "1 2"},
+        {"acr_values": "PHR phrh urn:okta:loa:2fa:any"},
+        {"claims": '{"id_token":{"acr":{"values":["gold"]}}}'},
+        {"claims": '{"userinfo":{"acr":{"essential":true,"value":"phr"},"email":null}}'},
+        {"claims": '{"id_token":{"email":{"essential":true}}}'},
+    ],
+)
+def test_without_a_known_level_the_tokens_stay_as_they_are(app: RelyingParty, sent: dict[str, str]) -> None:
+    tokens = app.tokens(**sent)
+    assert set(claims_of(tokens["id_token"])) == {
+        "sub", "email", "email_verified", "name", "given_name", "family_name",
+        "iss", "aud", "exp", "iat", "auth_time", "nonce", "at_hash",
+    }  # fmt: skip
+    assert set(claims_of(tokens["access_token"])) == {"iss", "sub", "aud", "client_id", "scope", "iat", "exp", "jti"}
+    assert TokenFamily.objects.get().told_authentication is None
+
+
+# --- What was done ---
+
+
+def test_a_password_alone_is_no_level(app: RelyingParty) -> None:
+    claims = claims_of(app.tokens(claims='{"id_token":{"acr":null}}')["id_token"])
+    assert "acr" not in claims
+    assert claims["amr"] == ["pwd"]
+
+
+def test_a_password_and_a_code_are_two_factors(spa: Client, person: Account) -> None:
+    secret = set_up_app(person)
+    browser = Browser()
+    step = browser.post("/account/login/", {"login": person.email, "password": PASSWORD})
+    browser.post(step["Location"], {"code": code_of(secret)})
+    tokens = RelyingParty(spa, browser).tokens(acr_values=MULTI_FACTOR)
+    told = claims_of(tokens["id_token"])
+    assert (told["acr"], told["amr"]) == (MULTI_FACTOR, ["otp", "pwd", "mfa"])
+
+
+def test_a_passkey_that_signs_in_is_phishing_resistant(app: RelyingParty, person: Account, key: SoftKey) -> None:
+    browser = Browser()
+    options = browser.get("/account/2fa/webauthn/login/", headers={"X-Requested-With": "XMLHttpRequest"}).json()
+    form = {"credential": key.signed(options["request_options"], person)}
+    assert browser.post("/account/2fa/webauthn/login/", form).status_code == 302
+    told = claims_of(app.beside(browser).tokens(acr_values="phr")["id_token"])
+    assert (told["acr"], told["amr"]) == ("phr", ["pop", "user", "mfa"])
+
+
+def test_the_tokens_of_a_family_keep_it(app: RelyingParty, key: SoftKey) -> None:
+    page = app.authorize(acr_values="phr")
+    tokens = tokens_after(app, use_key(app, page, key))
+    later = app.refresh(tokens["refresh_token"]).json()
+    for answer in (tokens, later):
+        id_token, access_token = claims_of(answer["id_token"]), claims_of(answer["access_token"])
+        assert id_token["acr"] == access_token["acr"] == "phr"
+        assert id_token["amr"] == access_token["amr"] == ["pop", "pwd", "user", "mfa"]
+        assert id_token["auth_time"] == access_token["auth_time"]
+    assert app.call("/v1/me", later["access_token"]).status_code == 200
+
+
+def test_a_stronger_one_is_told_by_the_name_that_was_asked_for(app: RelyingParty, key: SoftKey) -> None:
+    tokens_after(app, use_key(app, app.authorize(acr_values="phr"), key))
+    for sent in ({"acr_values": MULTI_FACTOR}, {"claims": essential(MULTI_FACTOR, "gold")}):
+        assert claims_of(tokens_after(app, app.authorize(**sent))["id_token"])["acr"] == MULTI_FACTOR
+    assert claims_of(app.tokens(claims='{"id_token":{"acr":null}}')["id_token"])["acr"] == "phr"
+
+
+def test_a_level_does_not_pass_to_the_next_person(app: RelyingParty, key: SoftKey) -> None:
+    tokens_after(app, use_key(app, app.authorize(acr_values="phr"), key))
+    app.browser.post("/account/switch")
+    sign_in(app.browser, make_account("bob@example.com"))
+    assert "acr" not in claims_of(app.tokens(acr_values="phr")["id_token"])
+    assert shows(app.authorize(claims=essential("phr")), "a passkey")
+
+
+# --- What has to be met ---
+
+
+def test_who_has_no_passkey_sets_one_up_and_comes_back(app: RelyingParty, person: Account) -> None:
+    page = app.authorize(claims=essential("phr"))
+    assert shows(page, "a passkey")
+    assert "Set up a passkey" in page.content.decode()
+    confirm_password(app.browser, person)
+    assert add_key(app.browser, SoftKey()).status_code == 302
+    waiting = app.browser.get("/account/2fa/")
+    assert f"Continue to {app.client.name}" in waiting.content.decode()
+    back = app.browser.get(app.browser.get(waiting.context["asking"]()["resume_url"])["Location"])
+    assert claims_of(tokens_after(app, back)["id_token"])["acr"] == "phr"
+
+
+def test_who_has_one_is_asked_for_it(app: RelyingParty, key: SoftKey) -> None:
+    page = app.authorize(claims=essential("phr"))
+    assert page.context["js_data"]["request_options"]["publicKey"]["userVerification"] == "required"
+    assert claims_of(tokens_after(app, use_key(app, page, key))["id_token"])["acr"] == "phr"
+    assert answer_of(app.authorize(claims=essential("phr")))["code"]  # done in this session
+
+
+def test_a_key_that_does_not_check_who_holds_it_is_not_enough(app: RelyingParty, key: SoftKey) -> None:
+    key.verifies = False
+    page = app.authorize(claims=essential("phr"))
+    again = use_key(app, page, key)
+    assert shows(again, "a passkey")
+    assert "was not accepted" in again.content.decode()
+    # Beside a password it is a second factor all the same.
+    two = app.authorize(claims=essential(MULTI_FACTOR))
+    told = claims_of(tokens_after(app, use_key(app, two, key))["id_token"])
+    assert (told["acr"], told["amr"]) == (MULTI_FACTOR, ["pop", "pwd", "user", "mfa"])
+
+
+def test_a_code_makes_two_factors_of_a_password(app: RelyingParty, person: Account) -> None:
+    secret = set_up_app(person)
+    page = app.authorize(claims=essential(MULTI_FACTOR))
+    assert shows(page, "a second step")
+    assert claims_of(tokens_after(app, follow_code_link(app, page, code_of(secret)))["id_token"])["acr"] == MULTI_FACTOR
+
+
+def test_a_code_is_no_passkey(app: RelyingParty, person: Account) -> None:
+    secret = set_up_app(person)
+    follow_code_link(app, app.authorize(claims=essential(MULTI_FACTOR)), code_of(secret))
+    assert shows(app.authorize(claims=essential("phr")), "a passkey")
+
+
+@pytest.mark.django_db(transaction=True)  # allauth says so once the app is stored
+def test_setting_up_an_app_is_a_second_step(app: RelyingParty, person: Account) -> None:
+    assert "Set up an authenticator app" in app.authorize(claims=essential(MULTI_FACTOR)).content.decode()
+    confirm_password(app.browser, person)
+    form = app.browser.get("/account/2fa/totp/activate/").context["form"]
+    app.browser.post("/account/2fa/totp/activate/", {"code": code_of(form.secret)})
+    assert (
+        claims_of(tokens_after(app, app.authorize(claims=essential(MULTI_FACTOR)))["id_token"])["acr"] == MULTI_FACTOR
+    )
+
+
+def test_recovery_codes_that_were_shown_are_no_step(app: RelyingParty, person: Account, key: SoftKey) -> None:
+    """Getting recovery codes proves nothing; only the key that brings them does, in the browser where it was used."""
+    page = app.authorize(claims=essential(MULTI_FACTOR))
+    assert shows(page, "a second step")
+    confirm_password(app.browser, person)
+    app.browser.post("/account/2fa/recovery-codes/generate/")
+    assert shows(app.authorize(claims=essential(MULTI_FACTOR)), "a second step")
+
+
+@pytest.mark.parametrize("values", [["phrh"], ["gold", "PHR"], [""], ["phr\x00"], ["\ud800"], ["\uff50hr"]])
+def test_a_level_that_is_never_given_is_refused_at_once(app: RelyingParty, values: list[str]) -> None:
+    for asking in (app, app.beside(Browser())):
+        answer = answer_of(asking.authorize(claims=essential(*values)))
+        assert (answer["error"], answer["state"]) == (UNMET, asking.state)
+
+
+def test_no_page_may_be_shown(app: RelyingParty, key: SoftKey) -> None:
+    app.tokens()
+    answer = answer_of(app.authorize(claims=essential("phr"), prompt="none"))
+    assert (answer["error"], answer["state"], answer["iss"]) == (UNMET, app.state, "http://localhost:8000/")
+    assert answer_of(app.authorize(acr_values="phr", prompt="none"))["code"]
+    use_key(app, app.authorize(claims=essential("phr")), key)
+    assert answer_of(app.authorize(claims=essential("phr"), prompt="none"))["code"]
+
+
+def test_who_presses_cancel_goes_back_to_the_app(app: RelyingParty) -> None:
+    page = app.authorize(claims=essential("phr"))
+    answer = answer_of(press(app, page, "cancel"))
+    assert (answer["error"], answer["state"]) == (UNMET, app.state)
+    assert press(app, page, "cancel").status_code in (302, 303)  # pressed twice
+
+
+def test_going_on_without_it_is_not_for_what_has_to_be_met(app: RelyingParty) -> None:
+    page = app.authorize(claims=essential("phr"))
+    back = press(app, page, "go-on")
+    assert shows(app.browser.get(back["Location"]), "a passkey")
+
+
+@pytest.mark.parametrize("reference", ["", "x", "x:y:z", "\x00", "a" * 5000])
+def test_a_forged_reference_does_nothing(app: RelyingParty, reference: str) -> None:
+    app.authorize(claims=essential("phr"))
+    for decision in ("cancel", "go-on", ""):
+        back = app.browser.post("/connect/step-up", {"reference": reference, "decision": decision, "credential": "{}"})
+        assert (back.status_code, back["Location"]) == (302, "/connect/resume")
+
+
+@pytest.mark.parametrize("credential", ["", "{", "[]", "null", '{"id":1}', '{"response":{}}', "9" * 3000, '"\\u0000"'])
+def test_a_broken_credential_is_refused_in_the_page(app: RelyingParty, key: SoftKey, credential: str) -> None:
+    page = app.authorize(claims=essential("phr"))
+    form = {"reference": page.context["reference"], "credential": credential}
+    back = app.browser.post("/connect/step-up", form)
+    assert shows(app.browser.get(back["Location"]), "a passkey")
+
+
+def test_an_answer_counts_once(app: RelyingParty, key: SoftKey) -> None:
+    page = app.authorize(claims=essential("phr"))
+    credential = key.signed(page.context["js_data"]["request_options"])
+    use_key(app, page, key)
+    asked = app.authorize(claims=essential("phr"), prompt="login")
+    form = {"reference": asked.context["reference"], "credential": credential}
+    back = app.browser.post("/connect/step-up", form)
+    assert shows(app.browser.get(back["Location"]), "a passkey")
+
+
+# --- What the app would like ---
+
+
+def test_without_the_means_a_wish_changes_nothing(app: RelyingParty) -> None:
+    told = claims_of(app.tokens(acr_values=f"phr {MULTI_FACTOR}")["id_token"])
+    assert "acr" not in told
+    assert told["amr"] == ["pwd"]
+
+
+def test_who_has_the_means_is_asked_and_may_go_on_without(app: RelyingParty, key: SoftKey) -> None:
+    page = app.authorize(acr_values="phr")
+    assert shows(page, "a passkey")
+    back = press(app, page, "go-on")
+    tokens = tokens_after(app, app.browser.get(back["Location"]))
+    assert "acr" not in claims_of(tokens["id_token"])
+    assert shows(app.authorize(acr_values="phr"), "a passkey")  # a later request asks anew
+
+
+def test_cancelling_a_wish_is_cancelling_the_sign_in(app: RelyingParty, key: SoftKey) -> None:
+    page = app.authorize(acr_values="phr")
+    assert answer_of(press(app, page, "cancel"))["error"] == "access_denied"
+
+
+def test_the_best_that_is_within_reach_is_asked_for(app: RelyingParty, person: Account) -> None:
+    set_up_app(person)
+    assert shows(app.authorize(acr_values=f"gold phr {MULTI_FACTOR}"), "a second step")
+
+
+def test_claims_decides_where_both_name_values(app: RelyingParty, key: SoftKey) -> None:
+    tokens_after(app, use_key(app, app.authorize(acr_values="phr"), key))
+    told = claims_of(app.tokens(claims=essential(MULTI_FACTOR), acr_values="phr")["id_token"])
+    assert told["acr"] == MULTI_FACTOR
+
+
+# --- A new sign-in that has to meet it ---
+
+
+@pytest.mark.parametrize("sent", [{"prompt": "login"}, {"max_age": "60"}, {"prompt": "select_account"}])
+def test_a_new_sign_in_has_to_meet_the_level_too(app: RelyingParty, key: SoftKey, sent: dict[str, str]) -> None:
+    tokens_after(app, use_key(app, app.authorize(claims=essential("phr")), key))
+    age_sign_in(app.browser, 1000)
+    before = time.time()
+    page = app.authorize(claims=essential("phr"), **sent)
+    assert shows(page, "a passkey")
+    told = claims_of(tokens_after(app, use_key(app, page, key))["id_token"])
+    assert told["acr"] == "phr"
+    assert told["auth_time"] >= int(before)
+
+
+def test_a_new_password_beside_an_old_passkey_is_not_enough(app: RelyingParty, key: SoftKey, person: Account) -> None:
+    tokens_after(app, use_key(app, app.authorize(claims=essential("phr")), key))
+    age_sign_in(app.browser, 1000)
+    app.authorize(claims=essential("phr"), prompt="login")
+    confirm_password(app.browser, person)
+    assert shows(app.authorize(claims=essential("phr"), prompt="login"), "a passkey")
+    assert shows(app.authorize(claims=essential("phr"), max_age="300"), "a passkey")
+    assert answer_of(app.authorize(claims=essential("phr"), max_age="300", prompt="none"))["error"] == "login_required"
+
+
+def test_two_factors_anew_are_a_password_and_a_code(app: RelyingParty, person: Account) -> None:
+    secret = set_up_app(person)
+    follow_code_link(app, app.authorize(claims=essential(MULTI_FACTOR)), code_of(secret))
+    age_sign_in(app.browser, 1000)
+    page = app.authorize(claims=essential(MULTI_FACTOR), prompt="login")
+    assert page.context["next_step"] == "password"
+    confirm_password(app.browser, person)
+    page = app.authorize(claims=essential(MULTI_FACTOR), prompt="login")
+    assert page.context["next_step"] == "totp"
+    told = claims_of(tokens_after(app, follow_code_link(app, page, code_of(secret, 1)))["id_token"])
+    assert (told["acr"], told["amr"]) == (MULTI_FACTOR, ["otp", "pwd", "mfa"])
+
+
+def test_setting_up_a_passkey_is_no_new_sign_in(app: RelyingParty, person: Account) -> None:
+    app.tokens()
+    confirm_password(app.browser, person)
+    age_sign_in(app.browser, 100)
+    app.authorize(claims=essential("phr"), prompt="login")
+    add_key(app.browser, SoftKey())
+    response = app.authorize(claims=essential("phr"), prompt="login")
+    assert urlsplit(response["Location"]).path == "/account/reauthenticate/"
+
+
+# --- A client's least level ---
+
+
+@pytest.mark.parametrize(("least", "heading"), [(MULTI_FACTOR, "a second step"), (PHISHING_RESISTANT, "a passkey")])
+def test_a_least_level_holds_for_every_request(app: RelyingParty, least: str, heading: str) -> None:
+    Client.objects.filter(pk=app.client.pk).update(least_acr=least)
+    for sent in ({}, {"acr_values": "gold"}, {"claims": essential(MULTI_FACTOR)}, {"prompt": "login"}):
+        page = app.authorize(**sent)
+        assert shows(page, heading)
+        assert "Everybody who signs in to" in page.content.decode()
+    assert answer_of(app.authorize(prompt="none"))["error"] == UNMET
+
+
+def test_a_least_level_is_told(app: RelyingParty, key: SoftKey) -> None:
+    Client.objects.filter(pk=app.client.pk).update(least_acr=MULTI_FACTOR)
+    told = claims_of(tokens_after(app, use_key(app, app.authorize(), key))["id_token"])
+    assert told["acr"] == "phr"
+
+
+def test_a_least_level_counts_from_the_next_authorization(app: RelyingParty) -> None:
+    tokens = app.tokens()
+    Client.objects.filter(pk=app.client.pk).update(least_acr=PHISHING_RESISTANT)
+    assert app.refresh(tokens["refresh_token"]).status_code == 200
+    assert shows(app.authorize(), "a passkey")
+
+
+def test_consent_can_not_be_given_before_the_level_is_met(app: RelyingParty) -> None:
+    """The consent page that was open when a least level was set does not lead past it."""
+    page = app.authorize()
+    Client.objects.filter(pk=app.client.pk).update(least_acr=PHISHING_RESISTANT)
+    assert shows(app.answer_consent(page), "a passkey")
+    assert not TokenFamily.objects.exists()
+
+
+# --- The parameter ---
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        "no json",
+        "[]",
+        "null",
+        '"phr"',
+        "7",
+        "{",
+        "{}x",
+        "{'id_token':{}}",
+        '{"id_token":[]}',
+        '{"id_token":"acr"}',
+        '{"id_token":{"acr":"phr"}}',
+        '{"id_token":{"acr":["phr"]}}',
+        '{"id_token":{"acr":{"essential":"true","value":"phr"}}}',
+        '{"id_token":{"acr":{"essential":1}}}',
+        '{"id_token":{"acr":{"value":7}}}',
+        '{"id_token":{"acr":{"value":null}}}',
+        '{"id_token":{"acr":{"values":"phr"}}}',
+        '{"id_token":{"acr":{"values":[]}}}',
+        '{"id_token":{"acr":{"values":["phr",7]}}}',
+        '{"id_token":{"acr":{"value":"phr","values":["phr"]}}}',
+        '{"id_token":{"acr":null},"id_token":{"acr":{"essential":true,"value":"phr"}}}',
+        '{"id_token":{"acr":{"essential":false,"essential":true}}}',
+        '{"x":NaN}',
+        '{"x":-Infinity}',
+        '{"x":' + "[" * 11 + "]" * 11 + ',"y":' + "[" * 12 + "]" * 12 + "}",
+        "[" * 900,
+        '{"x":' * 100 + "1" + "}" * 100,
+        json.dumps({"x": "y" * 2048}),
+        '{"x":' + "9" * 2040 + "1" * 20 + "}",
+    ],
+)
+def test_claims_that_can_not_be_read_are_refused(app: RelyingParty, claims: str) -> None:
+    answer = answer_of(app.authorize(claims=claims))
+    assert (answer["error"], answer["state"]) == ("invalid_request", app.state)
+
+
+@pytest.mark.parametrize("name", ["claims", "acr_values"])
+def test_sent_twice_or_unreadable_they_are_refused(app: RelyingParty, name: str) -> None:
+    query = urlencode(app.parameters())
+    for more in (f"{name}=%7B%7D&{name}=%7B%7D", f"{name}=%00", f"{name}=%FF", f"{name}=%7B%7D%00"):
+        answer = answer_of(app.browser.get(f"/connect/authorize?{query}&{more}"))
+        assert (answer["error"], answer["state"]) == ("invalid_request", app.state)
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        "{}",
+        '{"id_token":null}',
+        '{"id_token":{},"userinfo":{"email":null}}',
+        '{"x":' + "[" * 10 + "]" * 10 + "}",
+        '{"x":' + "9" * 1500 + "}",
+        '{"\\u0000":"\\ud800"}',
+        '{"userinfo":{"verified_claims":{"verification":{"evidence":[{"document":{"issuer":{"country":null}}}]}}}}',
+    ],
+)
+def test_what_is_unknown_in_claims_changes_nothing(app: RelyingParty, claims: str) -> None:
+    assert "acr" not in claims_of(app.tokens(claims=claims)["id_token"])
+
+
+@pytest.mark.parametrize("acr_values", ["  ", "\t\n", "phr" * 300, "phr,mfa", "\u0000x"[1:], "💥 phŕ", "null"])
+def test_odd_acr_values_change_nothing(app: RelyingParty, key: SoftKey, acr_values: str) -> None:
+    assert "acr" not in claims_of(app.tokens(acr_values=acr_values)["id_token"])

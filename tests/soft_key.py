@@ -1,0 +1,93 @@
+"""A passkey or security key in software, for tests over HTTP (WebAuthn §6.5, ES256)."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from django.test import Client as Browser
+from fido2.cose import ES256
+from fido2.utils import sha256, websafe_decode, websafe_encode
+from fido2.webauthn import (
+    AttestationObject,
+    AttestedCredentialData,
+    AuthenticatorData,
+    CollectedClientData,
+)
+
+from accounts.models import Account
+
+HOST = "testserver"
+Flag = AuthenticatorData.FLAG
+
+
+@dataclass
+class SoftKey:
+    """One key pair; `verifies` tells whether it checks who holds it before it signs."""
+
+    verifies: bool = True
+    id: bytes = b"soft key of the tests"
+    private: ec.EllipticCurvePrivateKey = field(default_factory=lambda: ec.generate_private_key(ec.SECP256R1()))
+
+    @property
+    def _flags(self) -> AuthenticatorData.FLAG:
+        return Flag.UP | Flag.UV if self.verifies else Flag.UP
+
+    def made(self, options: dict[str, Any]) -> str:
+        """Return the answer to a registration's options, as the page's script sends it."""
+        public = ES256.from_cryptography_key(self.private.public_key())  # type: ignore[no-untyped-call]
+        credential = AttestedCredentialData.create(b"\0" * 16, self.id, public)
+        data = AuthenticatorData.create(sha256(HOST.encode()), self._flags | Flag.AT, 0, credential)
+        attestation = AttestationObject.create("none", data, {})
+        return self._sent(
+            {
+                "clientDataJSON": _client_data("webauthn.create", options),
+                "attestationObject": websafe_encode(bytes(attestation)),
+            }
+        )
+
+    def signed(self, options: dict[str, Any], account: Account | None = None) -> str:
+        """Return the answer to a sign-in's options; with `account` as a passkey, which says whose it is."""
+        data = bytes(AuthenticatorData.create(sha256(HOST.encode()), self._flags, 1))
+        client_data = _client_data("webauthn.get", options)
+        signature = self.private.sign(data + sha256(websafe_decode(client_data)), ec.ECDSA(hashes.SHA256()))
+        handle = {"userHandle": websafe_encode(str(account.pk).encode())} if account else {}
+        return self._sent(
+            {
+                "clientDataJSON": client_data,
+                "authenticatorData": websafe_encode(data),
+                "signature": websafe_encode(signature),
+            }
+            | handle
+        )
+
+    def _sent(self, response: dict[str, Any]) -> str:
+        name = websafe_encode(self.id)
+        return json.dumps(
+            {
+                "type": "public-key",
+                "id": name,
+                "rawId": name,
+                "response": response,
+                "clientExtensionResults": {"credProps": {"rk": True}},
+            }
+        )
+
+
+def _client_data(kind: str, options: dict[str, Any]) -> str:
+    challenge = options["publicKey"]["challenge"]
+    made = CollectedClientData.create(
+        type=kind,
+        challenge=websafe_decode(challenge) if isinstance(challenge, str) else challenge,
+        origin=f"http://{HOST}",
+    )
+    return websafe_encode(bytes(made))
+
+
+def add_key(browser: Browser, key: SoftKey) -> Any:
+    """Set up a key on the page for that, in the browser of somebody who has just confirmed that it is them."""
+    page = browser.get("/account/2fa/webauthn/add/")
+    assert page.status_code == 200, page["Location"]
+    options = page.context["js_data"]["creation_options"]
+    return browser.post("/account/2fa/webauthn/add/", {"name": "A key", "credential": key.made(options)})
