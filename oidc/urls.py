@@ -25,5 +25,6 @@ urlpatterns = [
     path("logos/<str:client_id>/<slug:version>.webp", logos.logo, name="logo"),
     path("account/apps/", connected_apps.connected_apps, name="connected_apps"),
     path("account/apps/<int:connection_id>/remove", connected_apps.remove, name="connected_app_remove"),
+    path("account/apps/<int:connection_id>/ask-again", connected_apps.ask_again, name="connected_app_ask_again"),
     path("account/switch", consent.switch_account, name="switch_account"),
 ]

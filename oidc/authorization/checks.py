@@ -43,17 +43,27 @@ def decide(auth_request: AuthorizationRequest) -> Outcome:
             return RedirectError(error)
         if outcome is not None:
             return outcome
-    return _issue_code(auth_request, consent_given_now=auth_request.consent_given_now)
+    if auth_request.consent_given_now:
+        left_out = auth_request.optional_scopes - auth_request.chosen_scopes
+    else:
+        left_out = _left_out_before(auth_request)
+    return _issue_code(auth_request, left_out, consent_given_now=auth_request.consent_given_now)
 
 
-def _issue_code(auth_request: AuthorizationRequest, *, consent_given_now: bool) -> IssueCode:
+def _issue_code(auth_request: AuthorizationRequest, left_out: frozenset[str], *, consent_given_now: bool) -> IssueCode:
     return IssueCode(
         auth_request.client,
-        auth_request.scopes,
+        [scope for scope in auth_request.scopes if scope not in left_out],
         auth_request.authentication,
         auth_request.interaction.key,
         consent_given_now,
+        left_out,
     )
+
+
+def _left_out_before(auth_request: AuthorizationRequest) -> frozenset[str]:
+    """Return the requested scopes that are optional, and that the person left out the last time."""
+    return auth_request.optional_scopes & consent.left_out_scopes(auth_request.connection)
 
 
 def check_client(auth_request: AuthorizationRequest) -> None:
@@ -203,15 +213,18 @@ def check_consent(auth_request: AuthorizationRequest) -> PromptConsent | IssueCo
     if auth_request.consent_given_now:
         return None
     missing = frozenset(set(auth_request.scopes) - consent.granted_scopes(auth_request.connection))
+    left_out = _left_out_before(auth_request)
+    ask = PromptConsent(auth_request.client, auth_request.scopes, missing, auth_request.optional_scopes, left_out)
     if "consent" in auth_request.prompts:
-        return PromptConsent(auth_request.client, auth_request.scopes, missing)
-    if not missing:
+        return ask
+    if not missing - left_out:
         return None
     if auth_request.client.first_party:
-        return _issue_code(auth_request, consent_given_now=True)  # the service's own apps need not ask
+        # The service's own apps need not ask.
+        return _issue_code(auth_request, left_out, consent_given_now=True)
     if auth_request.silent:
         raise AuthorizationError("consent_required")
-    return PromptConsent(auth_request.client, auth_request.scopes, missing)
+    return ask
 
 
 Check = Callable[[AuthorizationRequest], Outcome | None]

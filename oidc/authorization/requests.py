@@ -7,6 +7,7 @@ from accounts.models import Account
 from oidc.authorization.interactions import Interaction
 from oidc.models import Client, Connection
 from oidc.parameters import Parameters
+from oidc.scopes import optional_scopes
 
 PROMPTS = ("none", "login", "consent", "select_account", "create")
 RESPONSE_MODES = ("query", "form_post")
@@ -21,6 +22,7 @@ class AuthorizationRequest:
     account: Account | None
     authentication: Authentication
     consent_given_now: bool = False  # by the form that is being answered
+    chosen_scopes: frozenset[str] = frozenset()  # the optional ones that are ticked in that form
     found_client: Client | None = None
     redirect_uri: str = ""
     scopes: list[str] = field(default_factory=list)
@@ -35,6 +37,11 @@ class AuthorizationRequest:
     @property
     def prompts(self) -> list[str]:
         return (self.parameters.get("prompt") or "").split()
+
+    @property
+    def optional_scopes(self) -> frozenset[str]:
+        """The requested scopes that the person may leave out (docs/sign-in.md#optional-scopes)."""
+        return optional_scopes(self.client) & frozenset(self.scopes)
 
     @property
     def silent(self) -> bool:

@@ -40,12 +40,16 @@ from oidc.views.responses import authorization_error_response, authorization_res
 
 
 def build_auth_request(
-    request: HttpRequest, interaction: Interaction, parameters: Parameters, *, consent_given_now: bool = False
+    request: HttpRequest, interaction: Interaction, parameters: Parameters, chosen_now: frozenset[str] | None = None
 ) -> AuthorizationRequest:
-    """Return an authorization request as that of the person of this session."""
+    """Return an authorization request as that of the person of this session.
+
+    `chosen_now` are the optional scopes that are ticked in the consent form that is being answered; None without one.
+    """
     account = request.user if isinstance(request.user, Account) else None
     current = authentication.current_authentication(request)
-    return AuthorizationRequest(parameters, interaction, account, current, consent_given_now)
+    consent = {} if chosen_now is None else {"consent_given_now": True, "chosen_scopes": chosen_now}
+    return AuthorizationRequest(parameters, interaction, account, current, **consent)
 
 
 class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
@@ -86,14 +90,15 @@ class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
             "authorization": outcome,
         }
         try:
-            scope = " ".join(auth_request.scopes)
+            scope = " ".join(outcome.scopes)
             redirect, _, _, _ = self.create_authorization_response(request, scope, credentials, allow=True)
         except UserCapExceeded:
             return self.answer(request, auth_request, UserCapReached(auth_request.client))
         except ConsentMissing:
             # Removed in another tab a moment ago: ask.
-            missing = frozenset(auth_request.scopes)
-            return self.answer(request, auth_request, PromptConsent(auth_request.client, auth_request.scopes, missing))
+            asked, optional = auth_request.scopes, auth_request.optional_scopes
+            missing = PromptConsent(auth_request.client, asked, frozenset(asked), optional)
+            return self.answer(request, auth_request, missing)
         except OAuthToolkitError as error:
             refused = AuthorizationError(error.oauthlib_error.error, client=auth_request.client)
             return self.answer(request, auth_request, RedirectError(refused))

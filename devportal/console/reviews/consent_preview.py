@@ -10,6 +10,7 @@ from devportal.lib import clock
 from oidc.clients import presentation
 from oidc.clients.branding import FIELD_VALIDATORS
 from oidc.models import Client
+from oidc.scopes import optional_scopes
 from oidc.views import pages
 
 # Scopes that every preview shows; the requested ones are added.
@@ -30,7 +31,13 @@ def consent_preview(
     card = presentation.client_context(app) | {"logo_url": logos.logo_path(client, shown["logo"]) if verified else None}
     redirect_urls = shown["redirect_urls"]
     asked = [*USUAL_SCOPES, *shown["scopes"]] if verified else USUAL_SCOPES
-    question = pages.consent_context(card, account, asked, (), redirect_urls[0] if redirect_urls else None)
+    question = pages.consent_context(
+        card,
+        account,
+        asked,
+        redirect_urls[0] if redirect_urls else None,
+        optional=optional_scopes(client).intersection(asked),
+    )
     return question | {"prefix": f"{prefix}-", "title": title}
 
 
