@@ -9,7 +9,7 @@ from accounts.sources import SourceFailed
 from oidc.scopes import OPENID, SCOPES
 
 ONLY_SIGN_IN = "Sign you in"
-ONLY_ID = "The app gets an id for you that other apps don’t know, and nothing else."
+ONLY_ID = "The app gets an id for you that other apps don't know, and nothing else."
 ACCOUNT_READ = "account.read"
 # What `account.read` holds of other scopes (docs/sign-in.md#scopes), in words.
 _PARTS = {"email": "your e-mail address", "profile": "your name and photo"}

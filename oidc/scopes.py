@@ -72,11 +72,16 @@ def optional_scopes(client: Client) -> frozenset[str]:
     return frozenset(client.optional_scopes.split()) - {OPENID}
 
 
+def optional_candidates(client: Client) -> list[Scope]:
+    """Return the scopes that `client` may make optional: all that it may request, but `openid`."""
+    return [scope for name, scope in SCOPES.items() if name in allowed_scopes(client) - {OPENID}]
+
+
 def clean_optional_scopes(client: Client, names: Iterable[str]) -> str:
     """Return optional scopes as they are stored. Raises ValidationError for one that `client` may not request."""
     chosen = set(names)
-    if refused := sorted(chosen - (allowed_scopes(client) - {OPENID})):
-        raise ValidationError(f"This client can’t make {', '.join(map(printable_name, refused))} optional.")
+    if refused := sorted(chosen - {scope.name for scope in optional_candidates(client)}):
+        raise ValidationError(f"This client can't make {', '.join(map(printable_name, refused))} optional.")
     return format_scope(chosen)
 
 

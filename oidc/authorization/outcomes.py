@@ -55,8 +55,9 @@ class RedirectError:
 class IssueCode:
     """The app gets a code for `scopes`, for the person who signed in by `authentication`.
 
-    `left_out` are the optional scopes that were asked for and are not given. `consent_given_now` has the consent recorded; otherwise it must be there. `request_key` is the interaction's: a code
-    that the same request got before, and that nobody has redeemed, ends.
+    `left_out` are the optional scopes that were asked for and are not given. `consent_given_now` has the consent
+    recorded; otherwise it must be there. `request_key` is the interaction's: a code that the same request got before,
+    and that nobody has redeemed, ends.
     """
 
     client: Client

@@ -48,8 +48,8 @@ def build_auth_request(
     """
     account = request.user if isinstance(request.user, Account) else None
     current = authentication.current_authentication(request)
-    consent = {} if chosen_now is None else {"consent_given_now": True, "chosen_scopes": chosen_now}
-    return AuthorizationRequest(parameters, interaction, account, current, **consent)
+    given_now = chosen_now is not None
+    return AuthorizationRequest(parameters, interaction, account, current, given_now, chosen_now or frozenset())
 
 
 class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]

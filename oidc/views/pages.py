@@ -76,8 +76,9 @@ def consent_context(
     new: Collection[str] = (),
     optional: Collection[str] = (),
     ticked: Collection[str] = (),
+    plan: str | None = None,
 ) -> dict[str, Any]:
-    """Return the context of oidc/partials/consent_question.html."""
+    """Return the context of oidc/partials/consent_question.html; `plan` as oidc.accesses takes it."""
     shown = [
         access
         | {
@@ -85,7 +86,7 @@ def consent_context(
             "is_optional": access["scope"] in optional,
             "is_ticked": access["scope"] in ticked,
         }
-        for access in accesses_of(account, asked, optional=optional)
+        for access in accesses_of(account, asked, optional=optional, plan=plan)
     ]
     return {
         "client": app,
