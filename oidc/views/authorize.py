@@ -95,10 +95,7 @@ class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
         except UserCapExceeded:
             return self.answer(request, auth_request, UserCapReached(auth_request.client))
         except ConsentMissing:
-            # Removed in another tab a moment ago: ask.
-            asked, optional = auth_request.scopes, auth_request.optional_scopes
-            missing = PromptConsent(auth_request.client, asked, frozenset(asked), optional)
-            return self.answer(request, auth_request, missing)
+            return self.decide_again(request, auth_request)
         except OAuthToolkitError as error:
             refused = AuthorizationError(error.oauthlib_error.error, client=auth_request.client)
             return self.answer(request, auth_request, RedirectError(refused))
@@ -110,6 +107,15 @@ class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
         redirect_uri = auth_request.redirect_uri
         sign_in_log.record("signed_in", auth_request.client, sign_in_log.AUTHORIZE, redirect_uri=redirect_uri)
         return authorization_response(request, auth_request, {"code": code})
+
+    def decide_again(self, request: HttpRequest, auth_request: AuthorizationRequest) -> HttpResponse:
+        """Answer by what is granted now: some of it was taken back a moment ago, in another tab."""
+        try:
+            outcome = checks.decide(auth_request)
+        except AuthorizationError as error:
+            log_refusal(auth_request, error)
+            return pages.error_page(request, error)
+        return self.answer(request, auth_request, outcome)
 
 
 def log_outcome(auth_request: AuthorizationRequest, outcome: Outcome) -> None:
