@@ -29,7 +29,7 @@ _PAGES = """
     /connect/logout                                      owner      2
     /connect/signed-out                                  anonymous  0
     /account/                                            owner      3
-    /account/apps/                                       owner      3
+    /account/apps/                                       owner      4
     /account/apps/{connection}/remove                    owner      3
     /account/plan                                        owner      9
     /account/plan/family/members/{family_member}/remove  owner      3
@@ -79,6 +79,7 @@ NOTHING_SHOWN = frozenset(
     {
         "/connect/logout/confirm",
         "/account/switch",
+        "/account/apps/{connection}/ask-again",
         "/account/plan/invitations/{to_me}/accept",
         "/account/plan/invitations/{to_me}/decline",
         "/account/plan/family/invite",
@@ -120,8 +121,8 @@ def make_world() -> Stage:
     owner = Account.objects.get(pk=stage.things["account"])
     family = plan_members.get_or_create_family(owner)
     for number in range(MORE):
-        app = make_client(make_project(), name=f"App {number}")
-        consent.record_consent(owner, app, ["openid", "email", "profile"])
+        app = make_client(make_project(), name=f"App {number}", approved_scopes="account.read")
+        consent.record_consent(owner, app, ["openid", "email", "profile", "account.read"])
         make_project(owner, name=f"Project {number}")
     plan_members.add_member(family, make_account("aunt@example.com"))
     for number in range(2):

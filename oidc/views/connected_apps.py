@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.models import Account
 from oidc import scopes
@@ -70,9 +70,11 @@ def remove(request: HttpRequest, connection_id: int) -> HttpResponse:
 
 @never_cache
 @login_required
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def ask_again(request: HttpRequest, connection_id: int) -> HttpResponse:
     """POST /account/apps/<id>/ask-again: the next sign-in asks for what was left out. It grants nothing."""
+    if request.method != "POST":  # sent to sign in first, and back here
+        return HttpResponseRedirect(reverse("connected_apps"))
     connection = get_object_or_404(_connections_of(_account(request)), pk=connection_id)
     consent.ask_again(connection)
     messages.success(request, f"You will be asked again when you next sign in to {connection.client.name}.")

@@ -196,7 +196,7 @@ def test_the_pages_around(app: RelyingParty, path: str) -> None:
 @pytest.mark.parametrize(
     ("path", "names"),
     [
-        ("/connect/consent", ("reference", "decision")),
+        ("/connect/consent", ("reference", "decision", "optional")),
         ("/connect/logout/confirm", ("decision",)),
         ("/account/reauthenticate/", ("login", "password", "next")),
         ("/account/", ("given_name", "family_name")),
