@@ -56,17 +56,16 @@ def _turn_on(request: HttpRequest, client: Client, form: Any) -> str:
 class ClientAdmin(ReadOnlyModelAdmin[Client]):
     """Clients. Their name, logo and URLs can't be edited here: they go through app review."""
 
-    list_display = ("name", "client_id", "type", "project", "enabled", "is_verified", "first_party")
+    list_display = ("name", "client_id", "type", "project", "state", "is_verified", "first_party")
     list_select_related = ("project",)
     search_help_text = "Beginning of the name, or a whole client id"
     link_filters = ("project",)
     fields = (
-        "name", "client_id", "type", "project", "enabled", "first_party", "verified_at", "approved_scopes",
-        "least_acr",
-        "redirect_uris", "post_logout_redirect_uris", "home_page_url", "privacy_policy_url", "terms_url",
-        "secrets", "created",
+        "name", "client_id", "type", "project", "state", "first_party", "verified_at", "approved_scopes",
+        "optional_scopes", "least_acr", "redirect_uris", "post_logout_redirect_uris", "home_page_url",
+        "privacy_policy_url", "terms_url", "secrets", "created",
     )  # fmt: skip
-    readonly_fields = ("secrets",)
+    readonly_fields = ("state", "secrets")
     row_actions = (
         RowAction(
             "off",
@@ -98,6 +97,10 @@ class ClientAdmin(ReadOnlyModelAdmin[Client]):
     def audit_target(self, row: Client) -> str:
         return str(row.client_id)
 
+    @admin.display(description="state")
+    def state(self, client: Client) -> str:
+        return client.state.label
+
     @admin.display(description="verified", boolean=True)
     def is_verified(self, client: Client) -> bool:
         return client.is_verified
@@ -116,11 +119,18 @@ class ClientAdmin(ReadOnlyModelAdmin[Client]):
 class ConnectionAdmin(ReadOnlyModelAdmin[Connection]):
     """Consents: which scopes a person granted to an app."""
 
-    list_display = ("account", "client", "scopes", "first_authorized_at", "last_authorized_at", "removed_at")
-    list_select_related = ("account", "client")
+    list_display = (
+        "account", "client", "client_state", "scopes", "left_out", "first_authorized_at", "last_authorized_at",
+        "removed_at",
+    )  # fmt: skip
+    list_select_related = ("account", "client__project")
     search_help_text = "A person's whole e-mail address, or a whole client id"
     link_filters = ("account", "client")
-    fields = ("account", "client", "scopes", "first_authorized_at", "last_authorized_at", "removed_at")
+    fields = ("account", "client", "scopes", "left_out", "first_authorized_at", "last_authorized_at", "removed_at")
+
+    @admin.display(description="app is")
+    def client_state(self, connection: Connection) -> str:
+        return connection.client.state.label
 
     def search_filter(self, term: str) -> Q:
         # Look up the client's key first: with a join the database would scan the connections from the newest on.

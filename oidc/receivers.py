@@ -114,5 +114,5 @@ def anonymize_connections(sender: Any, instance: Account, **kwargs: Any) -> None
     """Before an account is deleted: revoke everything, and anonymize the connections that the cap counts."""
     with transaction.atomic():
         end_authorizations(sender, instance)
-        Connection.objects.filter(account=instance).update(scopes="", removed_at=clock.now())
+        Connection.objects.filter(account=instance).update(scopes="", left_out="", removed_at=clock.now())
         ProjectInvitation.objects.filter(email__in=addresses_of(instance)).delete()

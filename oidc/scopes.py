@@ -1,12 +1,15 @@
 """Scopes: their consent texts, their claims, and which clients may request them."""
 
 import functools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from oauth2_provider.scopes import BaseScopes
 
 from oidc.models import Client
+from oidc.parameters import printable_name
 
 OPENID = "openid"
 OFFLINE_ACCESS = "offline_access"
@@ -30,7 +33,7 @@ SCOPES = {
         Scope("email", "See your e-mail address"),
         Scope("profile", "See your name and photo"),
         Scope(OFFLINE_ACCESS, "Keep this access while you are away, until you remove the app"),
-        Scope("account.read", "See your e-mail address, your name and your plan", needs_approval=True),
+        Scope("account.read", "See your e-mail address, your name and photo, and your plan", needs_approval=True),
     )
 }
 
@@ -64,6 +67,24 @@ def format_scope(scopes: Any) -> str:
 def allowed_scopes(client: Client) -> frozenset[str]:
     """Return the scopes that `client` may request: the basic ones, and those approved in review."""
     return scopes_with(client.approved_scopes)
+
+
+def optional_scopes(client: Client) -> frozenset[str]:
+    """Return the scopes that people may leave out of what `client` requests, never `openid`."""
+    return frozenset(client.optional_scopes.split()) - {OPENID}
+
+
+def optional_candidates(client: Client) -> list[Scope]:
+    """Return the scopes that `client` may make optional: all that it may request, but `openid`."""
+    return [scope for name, scope in SCOPES.items() if name in allowed_scopes(client) - {OPENID}]
+
+
+def clean_optional_scopes(client: Client, names: Iterable[str]) -> str:
+    """Return optional scopes as they are stored. Raises ValidationError for one that `client` may not request."""
+    chosen = set(names)
+    if refused := sorted(chosen - {scope.name for scope in optional_candidates(client)}):
+        raise ValidationError(f"This client can't make {', '.join(map(printable_name, refused))} optional.")
+    return format_scope(chosen)
 
 
 @functools.lru_cache(maxsize=64)

@@ -28,4 +28,5 @@ urlpatterns = [
     path("account/apps/<int:connection_id>/remove", connected_apps.remove, name="connected_app_remove"),
     path("account/choose", account_chooser.choose, name="account_choose"),
     path("account/choose/photo", account_chooser.photo, name="account_choose_photo"),
+    path("account/apps/<int:connection_id>/ask-again", connected_apps.ask_again, name="connected_app_ask_again"),
 ]

@@ -61,7 +61,8 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         authorization: IssueCode = request.authorization
         with transaction.atomic():
             if authorization.consent_given_now:
-                connection = consent.record_consent(request.user, request.client, request.scopes)
+                left_out = authorization.left_out
+                connection = consent.record_consent(request.user, request.client, request.scopes, left_out)
             else:
                 connection = consent.require_consent(request.user, request.client, request.scopes)
             return codes.create_code(

@@ -31,7 +31,7 @@ _PAGES = """
     /account/                                            owner      7
     /account/profile                                     owner      3
     /account/choose                                      owner      2
-    /account/apps/                                       owner      3
+    /account/apps/                                       owner      4
     /account/apps/{connection}/remove                    owner      3
     /account/plan                                        owner     10
     /account/plan/family/members/{family_member}/remove  owner      3
@@ -83,6 +83,7 @@ IN_BETWEEN = frozenset(
 NOTHING_SHOWN = frozenset(
     {
         "/connect/logout/confirm",
+        "/account/apps/{connection}/ask-again",
         "/account/plan/invitations/{to_me}/accept",
         "/account/plan/invitations/{to_me}/decline",
         "/account/plan/family/invite",
@@ -124,8 +125,8 @@ def make_world() -> Stage:
     owner = Account.objects.get(pk=stage.things["account"])
     family = plan_members.get_or_create_family(owner)
     for number in range(MORE):
-        app = make_client(make_project(), name=f"App {number}")
-        consent.record_consent(owner, app, ["openid", "email", "profile"])
+        app = make_client(make_project(), name=f"App {number}", approved_scopes="account.read")
+        consent.record_consent(owner, app, ["openid", "email", "profile", "account.read"])
         make_project(owner, name=f"Project {number}")
     plan_members.add_member(family, make_account("aunt@example.com"))
     for number in range(2):

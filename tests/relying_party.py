@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, quote_plus, urlencode, urlsplit
@@ -94,9 +95,9 @@ class RelyingParty:
         """Send the browser to the authorization endpoint."""
         return self.browser.get(f"/connect/authorize?{urlencode(self.parameters(**changes))}")
 
-    def answer_consent(self, page: Any, decision: str = "allow") -> Any:
-        """Press a button of the consent page."""
-        form = {"reference": page.context["reference"], "decision": decision}
+    def answer_consent(self, page: Any, decision: str = "allow", optional: Sequence[str] = ()) -> Any:
+        """Press a button of the consent page, with these optional accesses ticked."""
+        form = {"reference": page.context["reference"], "decision": decision, "optional": optional}
         return self.browser.post("/connect/consent", form)
 
     def code(self, **changes: str | None) -> str:

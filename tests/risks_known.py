@@ -66,7 +66,10 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         "Our sign-in page, this page, our endpoint with a kept query, or a page of ours, from reverse().",
     ),
     ("oidc/views/step_up.py", "redirect to a value"): (2, "Our endpoint, with a kept query."),
-    ("oidc/views/consent.py", "redirect to a value"): (1, "Our sign-in page, on the way back to a kept request."),
+    ("oidc/views/consent.py", "redirect to a value"): (
+        2,
+        "Our sign-in page, on the way back to a kept request; our endpoint with the kept query.",
+    ),
     ("devportal/lib/host_header.py", "redirect to a value"): (1, "The admin, by the settings."),
     ("devportal/lib/admin/site.py", "redirect to a value"): (
         2,
@@ -78,12 +81,19 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("examples/web_app.py", "redirect to a value"): (2, "Built on the provider's address from the environment."),
     #
     # Links: what their makers wrote
-    ("templates/oidc/partials/consent_question.html", "link {{ client.home_page_url }}"): (
+    ("templates/oidc/partials/app_contact.html", "link {{ client.home_page_url }}"): (
+        1,
+        "oidc.clients.branding: https; a link for reviewed apps only",
+    ),
+    ("templates/oidc/partials/app_contact.html", "link {{ client.privacy_policy_url }}"): (
         1,
         "oidc.clients.branding: https",
     ),
-    ("templates/oidc/partials/consent_question.html", "link {{ client.privacy_policy_url }}"): (1, "The same."),
-    ("templates/oidc/partials/consent_question.html", "link {{ client.terms_url }}"): (1, "The same."),
+    ("templates/oidc/partials/app_contact.html", "link {{ client.terms_url }}"): (1, "The same."),
+    ("templates/oidc/partials/way_back.html", "link {{ client.home_page_url }}"): (
+        1,
+        "As in app_contact.html: of reviewed apps only",
+    ),
     ("templates/admin/console/review.html", "link {{ row.link }}"): (
         1,
         "review_page._asked: the web's, or no link",

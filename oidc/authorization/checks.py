@@ -6,17 +6,13 @@ In the order of docs/sign-in.md#the-order-of-the-checks; errors before the redir
 import re
 from collections.abc import Callable
 
-from accounts.levels import level_of, means_of
 from oidc import scopes
-from oidc.authorization import acr, consent
+from oidc.authorization import acr, consent, person_checks
 from oidc.authorization.outcomes import (
     ClientUnavailable,
     IssueCode,
     Outcome,
-    PromptChoice,
     PromptConsent,
-    PromptLogin,
-    PromptStepUp,
     RedirectError,
     UserCapReached,
 )
@@ -24,10 +20,9 @@ from oidc.authorization.requests import PROMPTS, RESPONSE_MODES, AuthorizationRe
 from oidc.authorization.user_cap import is_user_cap_reached
 from oidc.clients.lookup import find_client
 from oidc.clients.redirect_uris import explain_mismatch
-from oidc.errors import AuthorizationError, InvalidToken
+from oidc.errors import AuthorizationError
 from oidc.parameters import MAX_QUERY, TOO_LONG, printable_name
 from oidc.server import CODE_CHALLENGE
-from oidc.tokens import jwt
 
 # Longest `state` and `nonce`, in characters: they are stored while the person signs in, `nonce` with the family too.
 LONGEST = {"state": 2048, "nonce": 1024}
@@ -46,18 +41,28 @@ def decide(auth_request: AuthorizationRequest) -> Outcome:
             return RedirectError(error)
         if outcome is not None:
             return outcome
-    return _issue_code(auth_request, consent_given_now=auth_request.consent_given_now)
+    if auth_request.consent_given_now:
+        left_out = auth_request.optional_scopes - auth_request.chosen_scopes
+    else:
+        left_out = _left_out_before(auth_request)
+    return _issue_code(auth_request, left_out, consent_given_now=auth_request.consent_given_now)
 
 
-def _issue_code(auth_request: AuthorizationRequest, *, consent_given_now: bool) -> IssueCode:
+def _issue_code(auth_request: AuthorizationRequest, left_out: frozenset[str], *, consent_given_now: bool) -> IssueCode:
     return IssueCode(
         auth_request.client,
-        auth_request.scopes,
+        [scope for scope in auth_request.scopes if scope not in left_out],
         auth_request.authentication,
         auth_request.interaction.key,
         consent_given_now,
-        acr.told_claims(auth_request.acr, auth_request.counted_authentication),
+        told=acr.told_claims(auth_request.acr, auth_request.counted_authentication),
+        left_out=left_out,
     )
+
+
+def _left_out_before(auth_request: AuthorizationRequest) -> frozenset[str]:
+    """Return the requested scopes that are optional, and that the person left out the last time."""
+    return auth_request.optional_scopes & consent.left_out_scopes(auth_request.connection)
 
 
 def check_client(auth_request: AuthorizationRequest) -> None:
@@ -147,113 +152,6 @@ def check_scope(auth_request: AuthorizationRequest) -> None:
     auth_request.scopes = scopes.parse_scope(scopes.format_scope(asked))
 
 
-def id_token_hint_subject(auth_request: AuthorizationRequest) -> str | None:
-    """Return whose ID token came as id_token_hint (OpenID Connect Core 3.1.2.1), None without one."""
-    hint = auth_request.parameters.get("id_token_hint")
-    if hint is None:
-        return None
-    try:
-        claims = jwt.verify_id_token_hint(hint)
-    except InvalidToken:
-        raise AuthorizationError("invalid_request", "id_token_hint is not an ID token of this service.") from None
-    sub = claims.get("sub")
-    return sub if isinstance(sub, str) else ""
-
-
-def check_signed_in(auth_request: AuthorizationRequest) -> PromptLogin | PromptChoice | None:
-    account, hint = auth_request.account, auth_request.parameters.get("login_hint") or ""
-    subject = id_token_hint_subject(auth_request)
-    if account is None:
-        if auth_request.silent:
-            raise AuthorizationError("login_required")
-        is_new = "create" in auth_request.prompts
-        return PromptChoice() if auth_request.has_others and not is_new else PromptLogin(hint=hint, new=is_new)
-    sector = auth_request.client.project.public_id
-    if subject is None or account.subjects.filter(sub=subject, sector=sector).exists():
-        return None
-    # Whether the hint's person is among the others is not asked here: that the page comes would tell the app.
-    if auth_request.has_others and not auth_request.silent and not auth_request.has_chosen:
-        return PromptChoice()
-    raise AuthorizationError("login_required", "Another person is signed in.")
-
-
-def find_connection(auth_request: AuthorizationRequest) -> None:
-    assert auth_request.account is not None
-    if not auth_request.consent_given_now:
-        auth_request.connection = consent.find_connection(auth_request.account, auth_request.client)
-
-
-def check_account_choice(auth_request: AuthorizationRequest) -> PromptChoice | None:
-    """Have an account chosen where the request says so (Core 3.1.2.1: prompt, login_hint)."""
-    if auth_request.silent or auth_request.has_chosen or auth_request.consent_given_now:
-        return None
-    if "select_account" in auth_request.prompts:
-        return PromptChoice()
-    return PromptChoice() if auth_request.has_others and _may_mean_another(auth_request) else None
-
-
-def _may_mean_another(auth_request: AuthorizationRequest) -> bool:
-    """Return whether login_hint may mean another account than the present one.
-
-    Where the app does not know the present account's address, the chooser comes for any hint before a code would be
-    given at once: otherwise an app could find out by guessing whose accounts are signed in.
-    """
-    hint = (auth_request.parameters.get("login_hint") or "").strip()
-    if not hint or auth_request.parameters.get("id_token_hint"):
-        return False
-    assert auth_request.account is not None
-    if hint.casefold() != auth_request.account.email.casefold():
-        return True
-    granted = consent.granted_scopes(auth_request.connection)
-    is_asked_anyway = not set(auth_request.scopes) <= granted
-    knows_address = not granted.isdisjoint(scopes.ADDRESS_SCOPES)
-    return not (auth_request.client.first_party or is_asked_anyway or knows_address)
-
-
-def check_level(auth_request: AuthorizationRequest) -> PromptStepUp | None:
-    """Ask for what is missing to the level that is required, or preferred and within reach (RFC 9470 §4)."""
-    assert auth_request.account is not None
-    asked, client = auth_request.acr, auth_request.client
-    if not asked.required and not asked.preferred:
-        return None
-    reached = level_of(auth_request.counted_authentication.steps)
-    if reached < asked.required:
-        if auth_request.silent:
-            raise _unmet_silently(auth_request)
-        return PromptStepUp(client, asked.required, essential=True)
-    if auth_request.silent or auth_request.interaction.goes_on_without:
-        return None
-    means = None
-    for level in asked.preferred:
-        if level <= reached:
-            return None
-        means = means or means_of(auth_request.account)
-        if means.reach(level):
-            return PromptStepUp(client, level, essential=False)
-    return None
-
-
-def _unmet_silently(auth_request: AuthorizationRequest) -> AuthorizationError:
-    if level_of(auth_request.authentication.steps) >= auth_request.acr.required:
-        return AuthorizationError("login_required", "The person signed in that strongly longer ago than max_age.")
-    return AuthorizationError(
-        "unmet_authentication_requirements",
-        reason="The person would have to show more than they did in this session, which prompt=none does not allow.",
-    )
-
-
-def check_max_age(auth_request: AuthorizationRequest) -> PromptLogin | None:
-    """Ask for an authentication newer than the request where it says so (Core 3.1.2.1: prompt, max_age)."""
-    signed_in_at, came_at = auth_request.authentication.at, auth_request.interaction.at
-    max_age = auth_request.parameters.get("max_age")
-    too_old = max_age is not None and came_at - signed_in_at > int(max_age)
-    if (not auth_request.wants_new_sign_in and not too_old) or signed_in_at >= came_at:
-        return None
-    if auth_request.silent:
-        raise AuthorizationError("login_required", "The person signed in longer ago than max_age.")
-    return PromptLogin(again=True)
-
-
 def check_user_cap(auth_request: AuthorizationRequest) -> UserCapReached | None:
     assert auth_request.account is not None
     if auth_request.consent_given_now:
@@ -272,15 +170,18 @@ def check_consent(auth_request: AuthorizationRequest) -> PromptConsent | IssueCo
     if auth_request.consent_given_now:
         return None
     missing = frozenset(set(auth_request.scopes) - consent.granted_scopes(auth_request.connection))
+    left_out = _left_out_before(auth_request)
+    ask = PromptConsent(auth_request.client, auth_request.scopes, missing, auth_request.optional_scopes, left_out)
     if "consent" in auth_request.prompts:
-        return PromptConsent(auth_request.client, auth_request.scopes, missing)
-    if not missing:
+        return ask
+    if not missing - left_out:
         return None
     if auth_request.client.first_party:
-        return _issue_code(auth_request, consent_given_now=True)  # the service's own apps need not ask
+        # The service's own apps need not ask.
+        return _issue_code(auth_request, left_out, consent_given_now=True)
     if auth_request.silent:
         raise AuthorizationError("consent_required")
-    return PromptConsent(auth_request.client, auth_request.scopes, missing)
+    return ask
 
 
 Check = Callable[[AuthorizationRequest], Outcome | None]
@@ -294,11 +195,11 @@ CHECKS: tuple[Check, ...] = (
     check_prompt,
     check_acr,
     check_scope,
-    check_signed_in,
-    find_connection,
-    check_account_choice,
-    check_level,
-    check_max_age,
+    person_checks.check_signed_in,
+    person_checks.find_connection,
+    person_checks.check_account_choice,
+    person_checks.check_level,
+    person_checks.check_max_age,
     check_user_cap,
     check_consent,
 )

@@ -1,5 +1,6 @@
 """Consent: stored per person and client (Connection), asked again only for new scopes, revocable at any time."""
 
+from collections.abc import Collection
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -29,9 +30,18 @@ def granted_scopes(connection: Connection | None) -> set[str]:
     return set(connection.scopes.split())
 
 
+def left_out_scopes(connection: Connection | None) -> frozenset[str]:
+    """Return the optional scopes that the person was asked for, and left out."""
+    return frozenset() if connection is None else frozenset(connection.left_out.split())
+
+
 @transaction.atomic
-def record_consent(account: Account, client: Client, scopes: list[str]) -> Connection:
+def record_consent(
+    account: Account, client: Client, scopes: list[str], left_out: Collection[str] = frozenset()
+) -> Connection:
     """Store the person's consent to `scopes`, in addition to earlier ones. Raises UserCapExceeded, Gone.
+
+    `left_out` are the optional scopes that they left out of the same request: granted no longer, and remembered.
 
     Exact when many arrive at once: whoever would add a person waits for the client's row first. `no_key`: the rows that
     others insert below this client and this connection check that they exist, and that must not wait for us.
@@ -39,9 +49,9 @@ def record_consent(account: Account, client: Client, scopes: list[str]) -> Conne
     is_new = _is_newcomer(account, client)
     reads_profile = not scope_rules.PICTURE_SCOPES.isdisjoint(scopes)
     subject = subject_for(account, client.project.public_id, reads_profile=reads_profile)
-    connection, before = _connect(account, client, scopes, subject) if is_new else None, set[str]()
+    connection, before = _connect(account, client, scopes, left_out, subject) if is_new else None, set[str]()
     if connection is None:
-        connection, before = _widen(account, client, scopes)
+        connection, before = _change(account, client, scopes, left_out)
     if set(scopes) - before:
         report_client_event("consent.given", client, account, details={"scopes": connection.scopes})
     return connection
@@ -61,10 +71,13 @@ def _is_newcomer(account: Account, client: Client) -> bool:
     return not place.is_known
 
 
-def _connect(account: Account, client: Client, scopes: list[str], subject: PairwiseSubject) -> Connection | None:
+def _connect(
+    account: Account, client: Client, scopes: list[str], left_out: Collection[str], subject: PairwiseSubject
+) -> Connection | None:
     """Store and return a new connection; None if there is one: the same form, sent twice."""
     connection = Connection(account=account, client=client, subject=subject)
     connection.scopes = scope_rules.format_scope(scopes)
+    connection.left_out = scope_rules.format_scope(left_out)
     connection.first_authorized_at = connection.last_authorized_at = clock.now()
     try:
         with transaction.atomic():
@@ -74,15 +87,24 @@ def _connect(account: Account, client: Client, scopes: list[str], subject: Pairw
     return connection
 
 
-def _widen(account: Account, client: Client, scopes: list[str]) -> tuple[Connection, set[str]]:
-    """Lock a connection and add scopes to it; return it, and the scopes that it had before."""
+def _change(
+    account: Account, client: Client, scopes: list[str], left_out: Collection[str]
+) -> tuple[Connection, set[str]]:
+    """Lock a connection, add scopes to it and take those away that are left out; return it, and what it had before."""
     connection = Connection.objects.select_for_update(no_key=True).get(account=account, client=client)
     before = granted_scopes(connection)
-    connection.scopes = scope_rules.format_scope(before | set(scopes))
+    granted = (before | set(scopes)) - set(left_out)
+    connection.scopes = scope_rules.format_scope(granted)
+    connection.left_out = scope_rules.format_scope((left_out_scopes(connection) | set(left_out)) - granted)
     connection.removed_at = None
     connection.last_authorized_at = clock.now()
-    connection.save(update_fields=["scopes", "removed_at", "last_authorized_at"])
+    connection.save(update_fields=["scopes", "left_out", "removed_at", "last_authorized_at"])
     return connection, before
+
+
+def ask_again(connection: Connection) -> None:
+    """Forget which optional scopes were left out: the app's next sign-in that wants them asks. Nothing is granted."""
+    Connection.objects.filter(pk=connection.pk).update(left_out="")
 
 
 def require_consent(account: Account, client: Client, scopes: list[str]) -> Connection:
@@ -113,7 +135,7 @@ def app_reads_profile(sender: Any, account: Account, sector: str, **kwargs: Any)
 def remove_consent(connection: Connection) -> None:
     """Remove an app: revoke the person's consent with every code and token that is based on it."""
     moment = clock.now()
-    Connection.objects.filter(pk=connection.pk).update(scopes="", removed_at=moment)
+    Connection.objects.filter(pk=connection.pk).update(scopes="", left_out="", removed_at=moment)
     live = TokenFamily.objects.filter(connection=connection, revoked_at=None)
     live.update(revoked_at=moment, revoked_why="access removed")
     report_client_event("consent.removed", connection.client, connection.account)

@@ -6,6 +6,7 @@ password reset, the back button and other tabs. Its time of arrival tells whethe
 """
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -150,16 +151,23 @@ def _signer(request: HttpRequest) -> signing.TimestampSigner:
     return signing.TimestampSigner(salt=f"{_SALT}:{hashlib.sha256(bound_to.encode()).hexdigest()}")
 
 
-def sign_reference(request: HttpRequest, pending: Interaction) -> str:
-    """Return a signed, expiring reference to a pending request, good in this session for this person."""
+def sign_reference(request: HttpRequest, pending: Interaction, optional: Collection[str] = ()) -> str:
+    """Return a signed, expiring reference to a pending request, good in this session for this person.
+
+    `optional` are the scopes that the page shows as optional: the reference says so, and the answer is read by it.
+    """
     request.session.setdefault(_SIGNED_IN, request.session.session_key)
-    return _signer(request).sign(pending.key)
+    return _signer(request).sign(" ".join([pending.key, *sorted(optional)]))
 
 
-def resolve_reference(request: HttpRequest, reference: str) -> Interaction | None:
-    """Return the pending request of a reference; None if it is forged, too old, or another session's or person's."""
+def resolve_reference(request: HttpRequest, reference: str) -> tuple[Interaction | None, frozenset[str]]:
+    """Return the pending request of a reference, and the scopes that its page showed as optional.
+
+    The request is None if the reference is forged, too old, or another session's or person's.
+    """
     try:
-        key = _signer(request).unsign(reference, max_age=settings.PENDING_REQUEST_SECONDS)
+        signed = _signer(request).unsign(reference, max_age=settings.PENDING_REQUEST_SECONDS)
     except signing.BadSignature:
-        return None
-    return find_interaction(request.session, key, answered_too=True)
+        return None, frozenset()
+    key, *optional = signed.split(" ")
+    return find_interaction(request.session, key, answered_too=True), frozenset(optional)

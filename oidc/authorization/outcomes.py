@@ -48,11 +48,16 @@ class PromptStepUp:
 
 @dataclass(frozen=True)
 class PromptConsent:
-    """The consent page has to be shown; `missing` are the scopes that the person has not granted yet."""
+    """The consent page has to be shown; `missing` are the scopes that the person has not granted yet.
+
+    `optional` are those of the scopes that the person may leave out, `left_out` those of them that they did leave out.
+    """
 
     client: Client
     scopes: list[str]
     missing: frozenset[str]
+    optional: frozenset[str] = frozenset()
+    left_out: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -64,11 +69,12 @@ class RedirectError:
 
 @dataclass(frozen=True)
 class IssueCode:
-    """The app gets a code, for the person who signed in by `authentication`.
+    """The app gets a code for `scopes`, for the person who signed in by `authentication`.
 
-    `consent_given_now` has the consent recorded; otherwise it must be there. `request_key` is the interaction's: a code
-    that the same request got before, and that nobody has redeemed, ends. `told` are the claims about the authentication
-    that the tokens say, None for nothing.
+    `left_out` are the optional scopes that were asked for and are not given. `consent_given_now` has the consent
+    recorded; otherwise it must be there. `request_key` is the interaction's: a code that the same request got before,
+    and that nobody has redeemed, ends. `told` are the claims about the authentication that the tokens say, None for
+    nothing.
     """
 
     client: Client
@@ -77,6 +83,7 @@ class IssueCode:
     request_key: str
     consent_given_now: bool
     told: dict[str, Any] | None = None
+    left_out: frozenset[str] = frozenset()
 
 
 Outcome = (

@@ -8,6 +8,7 @@ from oidc.authorization.acr import AcrRequest
 from oidc.authorization.interactions import Interaction
 from oidc.models import Client, Connection
 from oidc.parameters import Parameters
+from oidc.scopes import optional_scopes
 
 PROMPTS = ("none", "login", "consent", "select_account", "create")
 RESPONSE_MODES = ("query", "form_post")
@@ -23,6 +24,7 @@ class AuthorizationRequest:
     authentication: Authentication
     consent_given_now: bool = False  # by the form that is being answered
     has_others: bool = False  # other accounts may be signed in in this browser
+    chosen_scopes: frozenset[str] = frozenset()  # the optional ones that are ticked in that form
     found_client: Client | None = None
     redirect_uri: str = ""
     scopes: list[str] = field(default_factory=list)
@@ -51,6 +53,11 @@ class AuthorizationRequest:
         if not self.wants_new_sign_in and max_age is None:
             return self.authentication
         return self.authentication.since(self.interaction.at - (0 if self.wants_new_sign_in else int(max_age or 0)))
+
+    @property
+    def optional_scopes(self) -> frozenset[str]:
+        """The requested scopes that the person may leave out (docs/sign-in.md#optional-scopes)."""
+        return optional_scopes(self.client) & frozenset(self.scopes)
 
     @property
     def silent(self) -> bool:

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from accounts.authentication import Authentication
-from oidc.authorization import checks
+from oidc.authorization import checks, person_checks
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import ClientUnavailable
 from oidc.authorization.requests import AuthorizationRequest
@@ -139,6 +139,6 @@ CHECKS: tuple[tuple[str, Callable[[RequestUnderTest], object]], ...] = (
     *((TITLES[check], _as_endpoint(check)) for check in checks.CHECKS if check in TITLES),
     (
         "id_token_hint, if sent, is an ID token of this service",
-        lambda trial: checks.id_token_hint_subject(trial.auth_request),
+        lambda trial: person_checks.id_token_hint_subject(trial.auth_request),
     ),
 )

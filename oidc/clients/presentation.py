@@ -1,6 +1,7 @@
 """What pages show of an app."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from oidc.clients.logos import public_logo_path
 from oidc.models import Client
@@ -14,7 +15,9 @@ def client_context(client: Client) -> dict[str, Any]:
         "logo_url": public_logo_path(client),
         "verified": client.is_verified or client.first_party,
         "domain": client.domain,
+        "state": client.state.value,
         "home_page_url": client.home_page_url,
+        "home_page_domain": urlsplit(client.home_page_url).hostname or "",
         "privacy_policy_url": client.privacy_policy_url,
         "terms_url": client.terms_url,
         "support_address": client.support_address,

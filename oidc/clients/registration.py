@@ -3,7 +3,7 @@
 Every function takes the acting account, and reports an audit event with the values before and after.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -21,6 +21,9 @@ from oidc.models.clients import new_client_id
 from oidc.names import validate_name
 from oidc.projects.locking import Gone, lock_project
 from oidc.projects.quotas import QuotaExceeded
+from oidc.scopes import clean_optional_scopes
+
+CHANGED_BY_SETTINGS = ("name", "redirect_uris", "post_logout_redirect_uris", "least_acr", "optional_scopes")
 
 
 def _shown(client: Client) -> dict[str, Any]:
@@ -30,6 +33,7 @@ def _shown(client: Client) -> dict[str, Any]:
         "type": client.type,
         "redirect_uris": client.redirect_uris.split(),
         "post_logout_redirect_uris": client.post_logout_redirect_uris.split(),
+        "optional_scopes": client.optional_scopes.split(),
         "enabled": client.enabled,
         "least_acr": client.least_acr,
     }
@@ -75,11 +79,14 @@ def update_client(
     redirect_uris: Sequence[str],
     post_logout_redirect_uris: Sequence[str],
     name: str | None = None,
+    *,
     least_acr: str | None = None,
+    optional_scopes: Collection[str] | None = None,
 ) -> Client:
-    """Set a client's redirect and sign-out URLs, and its name and least level if given; return it.
+    """Set a client's redirect and sign-out URLs, and its name, least level and optional scopes if given; return it.
 
-    Raises ValidationError, Gone. The name of a verified client was reviewed, so that only another review changes it.
+    Raises ValidationError, Gone. The name of a verified client was reviewed, so that it can only be changed by another
+    review.
     """
     redirects = client_redirect_uris.clean_redirect_uris(redirect_uris, MAX_REDIRECT_URIS, required=True)
     sign_outs = client_redirect_uris.clean_redirect_uris(post_logout_redirect_uris, MAX_POST_LOGOUT_REDIRECT_URIS)
@@ -95,9 +102,11 @@ def update_client(
             if least_acr not in Client.LeastAcr.values:
                 raise ValidationError("Choose one of the three levels.")
             row.least_acr = least_acr
+        if optional_scopes is not None:
+            row.optional_scopes = clean_optional_scopes(row, optional_scopes)
         row.redirect_uris = " ".join(redirects)
         row.post_logout_redirect_uris = " ".join(sign_outs)
-        row.save(update_fields=["name", "redirect_uris", "post_logout_redirect_uris", "least_acr", "updated"])
+        row.save(update_fields=[*CHANGED_BY_SETTINGS, "updated"])
         was, now = changes(before, _shown(row))
         if now:
             report_client_event("client.changed", row, actor, before=was, after=now)

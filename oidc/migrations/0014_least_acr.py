@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("oidc", "0011_withdrawn_keys")]
+    dependencies = [("oidc", "0013_left_out_scopes")]
 
     operations = [
         migrations.AddField(

@@ -41,6 +41,14 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
         TWO_FACTORS = MULTI_FACTOR, "Two factors"
         PASSKEY = PHISHING_RESISTANT, "A passkey"
 
+    class State(models.TextChoices):
+        """What `state` may be."""
+
+        ON = "on", "on"
+        OFF = "off", "turned off"
+        SUSPENDED = "suspended", "project suspended"
+        DELETED = "deleted", "project deleted"
+
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="clients")
     type = models.CharField(max_length=6, choices=Type.choices)
     enabled = models.BooleanField(default=True)
@@ -48,6 +56,9 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
     verified_at = models.DateTimeField(null=True, blank=True)
     # Space-separated, in addition to the scopes that every client may ask for.
     approved_scopes = models.TextField(blank=True, default="")
+    # Space-separated: what people may leave out on the consent page (docs/sign-in.md#optional-scopes). `db_default`, as
+    # below: the previous version inserts rows without the column.
+    optional_scopes = models.TextField(blank=True, default="", db_default="")
     logo = models.ImageField(upload_to="logos/", blank=True)
     home_page_url = models.URLField(max_length=500, blank=True)
     privacy_policy_url = models.URLField(max_length=500, blank=True)
@@ -95,11 +106,19 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
         return self.enabled and not self.project.is_suspended and not self.project.is_deleted
 
     @property
+    def state(self) -> "Client.State":
+        """Whether people can sign in to it, and if not, why: what weighs most of what is in the way."""
+        if self.project.is_deleted:
+            return self.State.DELETED
+        if self.project.is_suspended:
+            return self.State.SUSPENDED
+        return self.State.ON if self.enabled else self.State.OFF
+
+    @property
     def unavailable_reason(self) -> str:
         """Why nobody can sign in to a client that is not on, for its developer."""
-        if not self.enabled:
-            return "The client is turned off."
-        return "The project is deleted." if self.project.is_deleted else "The project is suspended."
+        reasons = {self.State.DELETED: "The project is deleted.", self.State.SUSPENDED: "The project is suspended."}
+        return reasons.get(self.state, "The client is turned off.")
 
     @property
     def is_verified(self) -> bool:

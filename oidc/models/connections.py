@@ -18,6 +18,9 @@ class Connection(models.Model):
     subject = models.ForeignKey("accounts.PairwiseSubject", models.SET_NULL, null=True, blank=True)
     # Space-separated: the scopes that the person has granted and not revoked.
     scopes = models.TextField(blank=True, default="")
+    # Space-separated: the optional scopes that the person was asked for and left out, none of them in `scopes`. A
+    # process of the version before inserts rows without the column.
+    left_out = models.TextField(blank=True, default="", db_default="")
     first_authorized_at = models.DateTimeField()
     last_authorized_at = models.DateTimeField()
     removed_at = models.DateTimeField(null=True, blank=True)

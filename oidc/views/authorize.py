@@ -44,12 +44,18 @@ from oidc.views.step_up_page import step_up_page
 
 
 def build_auth_request(
-    request: HttpRequest, interaction: Interaction, parameters: Parameters, *, consent_given_now: bool = False
+    request: HttpRequest, interaction: Interaction, parameters: Parameters, chosen_now: frozenset[str] | None = None
 ) -> AuthorizationRequest:
-    """Return an authorization request as that of the person of this session."""
+    """Return an authorization request as that of the person of this session.
+
+    `chosen_now` are the optional scopes that are ticked in the consent form that is being answered; None without one.
+    """
     account = request.user if isinstance(request.user, Account) else None
     current = authentication.current_authentication(request)
-    return AuthorizationRequest(parameters, interaction, account, current, consent_given_now, has_others(request))
+    given_now = chosen_now is not None
+    return AuthorizationRequest(
+        parameters, interaction, account, current, given_now, has_others(request), chosen_now or frozenset()
+    )
 
 
 class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
@@ -96,14 +102,12 @@ class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
             "authorization": outcome,
         }
         try:
-            scope = " ".join(auth_request.scopes)
+            scope = " ".join(outcome.scopes)
             redirect, _, _, _ = self.create_authorization_response(request, scope, credentials, allow=True)
         except UserCapExceeded:
             return self.answer(request, auth_request, UserCapReached(auth_request.client))
         except ConsentMissing:
-            # Removed in another tab a moment ago: ask.
-            missing = frozenset(auth_request.scopes)
-            return self.answer(request, auth_request, PromptConsent(auth_request.client, auth_request.scopes, missing))
+            return self.decide_again(request, auth_request)
         except OAuthToolkitError as error:
             refused = AuthorizationError(error.oauthlib_error.error, client=auth_request.client)
             return self.answer(request, auth_request, RedirectError(refused))
@@ -117,6 +121,15 @@ class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
             details["reason"] = acr.in_words(auth_request.acr, outcome.told)
         sign_in_log.record("signed_in", auth_request.client, sign_in_log.AUTHORIZE, **details)
         return authorization_response(request, auth_request, {"code": code})
+
+    def decide_again(self, request: HttpRequest, auth_request: AuthorizationRequest) -> HttpResponse:
+        """Answer by what is granted now: some of it was taken back a moment ago, in another tab."""
+        try:
+            outcome = checks.decide(auth_request)
+        except AuthorizationError as error:
+            log_refusal(auth_request, error)
+            return pages.error_page(request, error)
+        return self.answer(request, auth_request, outcome)
 
 
 def log_outcome(auth_request: AuthorizationRequest, outcome: Outcome) -> None:

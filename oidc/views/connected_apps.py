@@ -4,31 +4,42 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.models import Account
 from oidc import scopes
+from oidc.accesses import ACCOUNT_READ, accesses_of, plan_name
 from oidc.authorization import consent
 from oidc.clients.presentation import client_context
 from oidc.models import Connection
 
 
-def _row(connection: Connection) -> dict[str, Any]:
-    granted = scopes.parse_scope(connection.scopes)
+def _row(connection: Connection, account: Account, plan: str | None = None) -> dict[str, Any]:
+    client = connection.client
+    granted = [name for name in scopes.parse_scope(connection.scopes) if name in scopes.allowed_scopes(client)]
+    left_out = [name for name in connection.left_out.split() if name in scopes.optional_scopes(client)]
     return {
         "id": connection.pk,
-        "client": client_context(connection.client),
-        "accesses": [scopes.SCOPES[name].title for name in granted if name in scopes.SCOPES],
+        "client": client_context(client),
+        "accesses": accesses_of(account, granted, plan=plan),
+        "left_out": [scopes.SCOPES[name].title for name in left_out if name in scopes.SCOPES],
         "first_authorized_at": connection.first_authorized_at,
         "last_authorized_at": connection.last_authorized_at,
     }
 
 
-def _connections_of(request: HttpRequest) -> Any:
-    return Connection.objects.filter(account_id=request.user.pk or 0, removed_at=None).select_related("client__project")
+def _connections_of(account: Account) -> "QuerySet[Connection]":
+    return Connection.objects.filter(account=account, removed_at=None).select_related("client__project")
+
+
+def _account(request: HttpRequest) -> Account:
+    assert isinstance(request.user, Account)
+    return request.user
 
 
 @never_cache
@@ -36,7 +47,11 @@ def _connections_of(request: HttpRequest) -> Any:
 @require_safe
 def connected_apps(request: HttpRequest) -> HttpResponse:
     """GET /account/apps/."""
-    rows = [_row(connection) for connection in _connections_of(request).order_by("-last_authorized_at")]
+    account = _account(request)
+    connections = list(_connections_of(account).order_by("-last_authorized_at"))
+    needs_plan = any(ACCOUNT_READ in connection.scopes.split() for connection in connections)
+    plan = plan_name(account) if needs_plan else ""  # once for all of them
+    rows = [_row(connection, account, plan) for connection in connections]
     return render(request, "oidc/connected_apps.html", {"connections": rows})
 
 
@@ -45,9 +60,22 @@ def connected_apps(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def remove(request: HttpRequest, connection_id: int) -> HttpResponse:
     """/account/apps/<id>/remove: a confirmation page, then the removal."""
-    connection = get_object_or_404(_connections_of(request), pk=connection_id)
+    connection = get_object_or_404(_connections_of(_account(request)), pk=connection_id)
     if request.method == "POST":
         consent.remove_consent(connection)
         messages.success(request, f"{connection.client.name} no longer has access.")
         return HttpResponseRedirect(reverse("connected_apps"))
-    return render(request, "oidc/connected_app_remove.html", {"connection": _row(connection)})
+    return render(request, "oidc/connected_app_remove.html", {"connection": _row(connection, _account(request))})
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def ask_again(request: HttpRequest, connection_id: int) -> HttpResponse:
+    """POST /account/apps/<id>/ask-again: the next sign-in asks for what was left out. It grants nothing."""
+    if request.method != "POST":  # sent to sign in first, and back here
+        return HttpResponseRedirect(reverse("connected_apps"))
+    connection = get_object_or_404(_connections_of(_account(request)), pk=connection_id)
+    consent.ask_again(connection)
+    messages.success(request, f"You will be asked again when you next sign in to {connection.client.name}.")
+    return HttpResponseRedirect(reverse("connected_apps"))

@@ -8,7 +8,7 @@ from django.views.decorators.cache import never_cache
 from django.views.generic import View
 
 from oidc.authorization import checks, interactions
-from oidc.authorization.outcomes import ClientUnavailable, RedirectError
+from oidc.authorization.outcomes import ClientUnavailable, IssueCode, RedirectError
 from oidc.errors import AuthorizationError
 from oidc.views import pages
 from oidc.views.authorize import AuthorizationResponseMixin, build_auth_request, log_refusal
@@ -16,7 +16,11 @@ from oidc.views.authorize import AuthorizationResponseMixin, build_auth_request,
 
 @method_decorator([never_cache, login_required], name="dispatch")
 class ConsentView(AuthorizationResponseMixin, View):
-    """Runs all checks again on the pending request; the form contributes nothing but the person's decision."""
+    """Runs all checks again on the pending request.
+
+    The form contributes the person's decision, and which of the optional scopes that it showed are given
+    (docs/sign-in.md#optional-scopes): nothing in it can add to the request.
+    """
 
     http_method_names = ["get", "head", "post"]
 
@@ -24,17 +28,21 @@ class ConsentView(AuthorizationResponseMixin, View):
         return HttpResponseRedirect(reverse("resume"))  # reloaded, or reached with the back button
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        interaction = interactions.resolve_reference(request, request.POST.get("reference", ""))
+        interaction, offered = interactions.resolve_reference(request, request.POST.get("reference", ""))
         if interaction is None:
             # Opened before a switch of accounts, or too long ago: show the question as it is now.
             return HttpResponseRedirect(reverse("resume"))
         allowed = request.POST.get("decision") == "allow"
-        auth_request = build_auth_request(request, interaction, interaction.parameters, consent_given_now=allowed)
+        chosen = offered.intersection(request.POST.getlist("optional")) if allowed else None
+        auth_request = build_auth_request(request, interaction, interaction.parameters, chosen)
         try:
             outcome = checks.decide(auth_request)
         except AuthorizationError as error:
             log_refusal(auth_request, error)
             return pages.error_page(request, error)
+        if allowed and isinstance(outcome, IssueCode) and auth_request.optional_scopes != offered:
+            # What may be left out was changed after the page was opened: show the question as it is now.
+            return HttpResponseRedirect(interaction.url)
         if not allowed and not isinstance(outcome, ClientUnavailable):
             outcome = RedirectError(AuthorizationError("access_denied", client=auth_request.client))
         return self.answer(request, auth_request, outcome)

@@ -9,6 +9,7 @@ from django.shortcuts import render
 from accounts.models import Account
 from devportal.lib import request_id
 from oidc import scopes
+from oidc.accesses import accesses_of
 from oidc.authorization import interactions
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import PromptConsent
@@ -22,10 +23,9 @@ from oidc.models import Client
 def error_page(request: HttpRequest, problem: AuthorizationError, status: int = 400) -> HttpResponse:
     """The error page for a request that must not be redirected: what happened, who can fix it, the request id."""
     context = {
-        "title": "This sign-in cannot go on",
-        "message": problem.public_description,
-        "who_can_mend": "The developer of the app that sent you here can mend this.",
+        "client": client_context(problem.client) if problem.client else None,
         "error_code": problem.code,
+        "description": problem.public_description,
         "request_id": request_id.current(),
     }
     return render(request, "oidc/error.html", context, status=status)
@@ -48,45 +48,52 @@ def user_cap_page(request: HttpRequest, client: Client, interaction: Interaction
 def consent_page(
     request: HttpRequest, auth_request: AuthorizationRequest, asked: PromptConsent, interaction: Interaction
 ) -> HttpResponse:
-    """What the app would get, with the actual values; new ones marked."""
+    """What the app would get, with the actual values; new ones marked, optional ones as checkboxes."""
     assert auth_request.account is not None
     origin = origin_of(auth_request.redirect_uri)
     request.form_action_origins = [origin]  # type: ignore[attr-defined]
     known_before = asked.missing != frozenset(asked.scopes)
-    new = asked.missing if known_before else ()
     context = consent_context(
-        client_context(asked.client), auth_request.account, asked.scopes, new, auth_request.redirect_uri
+        client_context(asked.client),
+        auth_request.account,
+        asked.scopes,
+        auth_request.redirect_uri,
+        new=asked.missing - asked.left_out if known_before else (),
+        optional=asked.optional,
+        # What was given before stays ticked. All else that may be left out is given by choosing it.
+        ticked=asked.optional - asked.missing,
     )
-    context["reference"] = interactions.sign_reference(request, interaction)
+    context["reference"] = interactions.sign_reference(request, interaction, asked.optional)
     context["choose_url"] = interaction.choose_url
     return render(request, "oidc/consent.html", context)
 
 
 def consent_context(
-    app: dict[str, Any], account: Account, asked: Iterable[str], new: Collection[str], redirect_uri: str | None
+    app: dict[str, Any],
+    account: Account,
+    asked: Iterable[str],
+    redirect_uri: str | None,
+    *,
+    new: Collection[str] = (),
+    optional: Collection[str] = (),
+    ticked: Collection[str] = (),
+    plan: str | None = None,
 ) -> dict[str, Any]:
-    """Return the context of oidc/partials/consent_question.html."""
+    """Return the context of oidc/partials/consent_question.html; `plan` as oidc.accesses takes it."""
+    shown = [
+        access
+        | {
+            "is_new": access["scope"] in new,
+            "is_optional": access["scope"] in optional,
+            "is_ticked": access["scope"] in ticked,
+        }
+        for access in accesses_of(account, asked, optional=optional, plan=plan)
+    ]
     return {
         "client": app,
         "account": account,
-        "accesses": [
-            {
-                "scope": name,
-                "title": scopes.SCOPES[name].title,
-                "value": scope_value(name, account),
-                "is_new": name in new,
-            }
-            for name in asked
-        ],
+        "accesses": [access for access in shown if not access["is_optional"]],
+        "optional_accesses": [access for access in shown if access["is_optional"]],
+        "only_sign_in": [access["scope"] for access in shown] == [scopes.OPENID],
         "return_host": origin_of(redirect_uri).partition("://")[2],
     }
-
-
-def scope_value(scope: str, account: Account) -> str:
-    """Return the person's values that the app would get with `scope`, as the consent page shows them."""
-    values: dict[str, Any] = {
-        "email": account.email,
-        "profile": account.full_name,
-        "account.read": ", ".join(filter(None, [account.email, account.full_name])),
-    }
-    return str(values.get(scope, ""))

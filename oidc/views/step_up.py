@@ -31,7 +31,7 @@ class StepUpView(AuthorizationResponseMixin, View):
         return HttpResponseRedirect(reverse("resume"))  # reloaded, or reached with the back button
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        interaction = interactions.resolve_reference(request, request.POST.get("reference", ""))
+        interaction, _ = interactions.resolve_reference(request, request.POST.get("reference", ""))
         if interaction is None:
             return HttpResponseRedirect(reverse("resume"))
         decision = request.POST.get("decision")

@@ -254,6 +254,7 @@ GROUPS = (
         "anonymous others owner",
         """
         /account/apps/{connection}/remove                    302 404 200 | 302 404 302
+        /account/apps/{connection}/ask-again                 302 302 302 | 302 404 302
         /account/picture                                     404 404 200 | 405 405 405
         /account/plan/invitations/{to_me}/accept             302 302 302 | 302 404 302
         /account/plan/invitations/{to_me}/decline            302 302 302 | 302 404 302

@@ -197,7 +197,7 @@ def test_the_pages_around(app: RelyingParty, path: str) -> None:
 @pytest.mark.parametrize(
     ("path", "names"),
     [
-        ("/connect/consent", ("reference", "decision")),
+        ("/connect/consent", ("reference", "decision", "optional")),
         ("/connect/step-up", ("reference", "decision", "credential")),
         ("/connect/logout/confirm", ("decision",)),
         ("/account/reauthenticate/", ("login", "password", "next")),

@@ -72,8 +72,10 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
 
     @admin.display(description="project")
     def project(self, review: Any) -> str:
-        is_own = review.is_own or review.took_part
-        return f"{review.client.project.name} (your own)" if is_own else str(review.client.project.name)
+        project = review.client.project
+        notes = ["your own"] if review.is_own or review.took_part else []
+        notes += ["suspended"] if project.is_suspended else []
+        return f"{project.name} ({', '.join(notes)})" if notes else str(project.name)
 
     @display(description="kind", label=LABEL_COLOURS)  # type: ignore[untyped-decorator]
     def kind(self, review: AppReview) -> str:

@@ -8,6 +8,7 @@ from django.http import QueryDict
 
 from devportal.console.clients.uri_list_field import MORE_ROWS, URIListField
 from devportal.console.name_field import name_field
+from oidc import scopes
 from oidc.authorization import tester
 from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS
 from oidc.models import Client
@@ -47,7 +48,7 @@ class _WithAddresses(forms.Form):
         """Return the form with the submitted values and more empty rows; only the URLs are validated."""
         initial: dict[str, Any] = {name: data.get(name, "") for name in cls.base_fields}
         for name, field in cls.base_fields.items():
-            if isinstance(field, URIListField):
+            if isinstance(field, URIListField | forms.MultipleChoiceField):
                 initial[name] = data.getlist(name)
         form = cls(initial=initial, **kwargs)
         wanted = form.fields.get(data.get(MORE, ""))
@@ -79,6 +80,12 @@ class ClientSettingsForm(_WithAddresses):
         error_messages={"invalid_choice": "Choose one of these three."},
         help_text="Of everybody, at each sign-in from now on. Who lacks it sets it up on the way.",
     )
+    optional_scopes = forms.MultipleChoiceField(
+        label="What people may leave out",
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"invalid_choice": "This client may not ask for %(value)s, or can't do without it."},
+    )
     field_order = ("name",)
 
     def __init__(self, *args: Any, client: Client, added: str = "", **kwargs: Any) -> None:
@@ -86,12 +93,19 @@ class ClientSettingsForm(_WithAddresses):
             "redirect_uris": client.registered_redirect_uris,
             "post_logout_redirect_uris": client.registered_post_logout_redirect_uris,
         }
-        initial = {"name": client.name, "least_acr": client.least_acr} | saved
+        initial = {
+            "name": client.name,
+            "least_acr": client.least_acr,
+            "optional_scopes": client.optional_scopes.split(),
+        } | saved
         if added and added not in client.registered_redirect_uris:
             initial["redirect_uris"] = (*client.registered_redirect_uris, added)
         super().__init__(*args, **({"initial": initial} | kwargs))
         if client.is_verified:
             del self.fields["name"]
+        optional = self.fields["optional_scopes"]
+        assert isinstance(optional, forms.MultipleChoiceField)
+        optional.choices = [(scope.name, scope.title) for scope in scopes.optional_candidates(client)]
         for name, addresses in saved.items():
             field = self.fields[name]
             assert isinstance(field, URIListField)

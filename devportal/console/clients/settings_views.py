@@ -48,11 +48,26 @@ def _update(client: Client, membership: Membership, given: dict[str, Any]) -> No
     with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
         if name is not None and name.strip() != client.name:
             reviews.require_editable(client)
-        settings_of.update_client(client, membership.account, *addresses, name, given["least_acr"])
+        settings_of.update_client(
+            client,
+            membership.account,
+            *addresses,
+            name,
+            least_acr=given["least_acr"],
+            optional_scopes=given["optional_scopes"],
+        )
 
 
 def _settings(request: HttpRequest, membership: Membership, client: Client, form: ClientSettingsForm) -> HttpResponse:
-    return render_page(request, "console/client_settings.html", membership, client, form=form, tester=TesterForm())
+    return render_page(
+        request,
+        "console/client_settings.html",
+        membership,
+        client,
+        form=form,
+        tester=TesterForm(),
+        optional_scopes=client.optional_scopes.split(),
+    )
 
 
 @console_page("GET", "HEAD", "POST")

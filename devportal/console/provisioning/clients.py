@@ -14,6 +14,7 @@ from oidc.models import Client, Project
 from oidc.models.clients import new_client_id
 
 APPROVABLE = [scope.name for scope in scopes.SCOPES.values() if scope.needs_approval]
+OPTIONAL = [name for name in scopes.SCOPES if name != scopes.OPENID]
 
 
 class AddressesField(StrictListField):
@@ -36,11 +37,20 @@ class ClientTable(Table):
     verified = StrictBooleanField(required=False)
     least_acr = StrictChoiceField(Client.LeastAcr.values, required=False)
     approved_scopes = StrictListField(child=StrictChoiceField(APPROVABLE), unique=True, required=False)
+    optional_scopes = StrictListField(child=StrictChoiceField(OPTIONAL), unique=True, required=False)
 
 
 def clients_named(project: Project, name: str) -> QuerySet[Client]:
     """Return the clients of a project that have this name: in the console several may share one."""
     return Client.objects.filter(project=project, name=name)
+
+
+def unapproved_optional_scope(values: dict[str, Any], project: Project | None) -> str:
+    """Return the first optional scope of a table that its client may not ask for, "" if there is none."""
+    known = clients_named(project, values["name"]).first() if project is not None else None
+    approved = values.get("approved_scopes", known.approved_scopes.split() if known else [])
+    optional = values.get("optional_scopes", [])
+    return next((scope for scope in optional if scope in APPROVABLE and scope not in approved), "")
 
 
 def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool) -> dict[str, Any]:
@@ -50,7 +60,7 @@ def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool)
         client = Client(project=project, name=values["name"], type=values["type"], client_id=new_client_id())
     elif client.type != values["type"]:
         secrets.change_type(client, values["type"])
-    for key in ("redirect_uris", "post_logout_redirect_uris", "approved_scopes"):
+    for key in ("redirect_uris", "post_logout_redirect_uris", "approved_scopes", "optional_scopes"):
         if key in values:
             setattr(client, key, " ".join(values[key]))
     for key in ("enabled", "first_party", "least_acr"):

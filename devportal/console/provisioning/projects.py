@@ -7,7 +7,12 @@ from rest_framework import serializers
 from accounts.models import Account
 from devportal.console.provisioning.account_lookup import AccountField
 from devportal.console.provisioning.api_keys import KeyTable, apply_api_key, live_keys
-from devportal.console.provisioning.clients import ClientTable, apply_client, clients_named
+from devportal.console.provisioning.clients import (
+    ClientTable,
+    apply_client,
+    clients_named,
+    unapproved_optional_scope,
+)
 from devportal.console.provisioning.toml_tables import Table
 from devportal.lib import clock
 from devportal.lib.strict_fields import StrictBooleanField, StrictCharField, StrictChoiceField, StrictListField
@@ -41,6 +46,8 @@ class ProjectTable(Table):
             if project is not None and clients_named(project, client["name"]).count() > 1:
                 message = "several clients of the project have this name; rename all but one first"
                 raise _error("clients", position, "name", message)
+            if scope := unapproved_optional_scope(client, project):
+                raise _error("clients", position, "optional_scopes", f"{scope} is not among its approved_scopes")
         for position, key in enumerate(attrs["api_keys"]):
             if key["owner"] not in people and not _is_member(project, key["owner"]):
                 raise _error("api_keys", position, "owner", f"{key['owner'].email} is no member of the project")

@@ -7,9 +7,11 @@ from accounts.models import Account
 from devportal.console.reviews import logos
 from devportal.console.reviews.snapshots import Snapshot, approved_scopes, client_values
 from devportal.lib import clock
+from oidc.accesses import ACCOUNT_READ, plan_name
 from oidc.clients import presentation
 from oidc.clients.branding import FIELD_VALIDATORS
 from oidc.models import Client
+from oidc.scopes import optional_scopes
 from oidc.views import pages
 
 # Scopes that every preview shows; the requested ones are added.
@@ -17,11 +19,11 @@ USUAL_SCOPES = ("openid", "email", "profile")
 
 
 def consent_preview(
-    client: Client, shown: Snapshot, account: Account, *, verified: bool, prefix: str, title: str
+    client: Client, shown: Snapshot, account: Account, plan: str, *, verified: bool, prefix: str, title: str
 ) -> dict[str, Any]:
     """Return the context of console/partials/consent_preview.html, with `account` as the signed-in person.
 
-    `prefix` makes its HTML ids unique on a page with several previews.
+    `plan` is the name of their plan. `prefix` makes its HTML ids unique on a page with several previews.
     """
     app = copy.copy(client)
     for field in FIELD_VALIDATORS:
@@ -30,17 +32,24 @@ def consent_preview(
     card = presentation.client_context(app) | {"logo_url": logos.logo_path(client, shown["logo"]) if verified else None}
     redirect_urls = shown["redirect_urls"]
     asked = [*USUAL_SCOPES, *shown["scopes"]] if verified else USUAL_SCOPES
-    question = pages.consent_context(card, account, asked, (), redirect_urls[0] if redirect_urls else None)
+    question = pages.consent_context(
+        card,
+        account,
+        asked,
+        redirect_urls[0] if redirect_urls else None,
+        optional=optional_scopes(client).intersection(asked),
+        plan=plan,
+    )
     return question | {"prefix": f"{prefix}-", "title": title}
 
 
 def consent_previews(client: Client, asked: Snapshot, account: Account) -> list[dict[str, Any]]:
     """Return two previews: as people see the page now, and once `asked` is approved."""
-    after = consent_preview(client, asked, account, verified=True, prefix="after", title="Once this is approved")
-    if client.is_verified:
-        now = client_values(client) | {"scopes": approved_scopes(client)}
-        return [
-            consent_preview(client, now, account, verified=True, prefix="now", title="Now, as it was approved"),
-            after,
-        ]
-    return [consent_preview(client, asked, account, verified=False, prefix="now", title="Before review"), after]
+    now = client_values(client) | {"scopes": approved_scopes(client)} if client.is_verified else asked
+    shows_plan = any(ACCOUNT_READ in snapshot["scopes"] for snapshot in (now, asked))
+    plan = plan_name(account) if shows_plan else ""  # once for both
+    title = "Now, as it was approved" if client.is_verified else "Before review"
+    return [
+        consent_preview(client, now, account, plan, verified=client.is_verified, prefix="now", title=title),
+        consent_preview(client, asked, account, plan, verified=True, prefix="after", title="Once this is approved"),
+    ]

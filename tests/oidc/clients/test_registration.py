@@ -78,6 +78,7 @@ def test_a_new_client_is_what_was_asked_for_and_no_more(project: Project, actor:
         "type": "web",
         "redirect_uris": [URI],
         "post_logout_redirect_uris": ["https://app.example.com/bye"],
+        "optional_scopes": [],
         "enabled": True,
         "least_acr": "",
     }

@@ -1,0 +1,291 @@
+"""Optional scopes: what people may leave out, what the app then gets, and a form that can narrow and never widen."""
+
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+from devportal.lib import clock
+from oidc.authorization import consent
+from oidc.models import AuthorizationCode, Client, Connection
+from tests.factories import make_account, make_client, make_project
+from tests.oidc.test_budgets import Counted
+from tests.relying_party import RelyingParty, answer_of, claims_of, sign_in
+
+ASKED = "openid email profile offline_access"
+
+
+def make_optional(app: RelyingParty, scopes: str, **fields: Any) -> None:
+    Client.objects.filter(pk=app.client.pk).update(optional_scopes=scopes, **fields)
+
+
+def connection_of(app: RelyingParty) -> Connection:
+    return Connection.objects.get(client=app.client)
+
+
+def granted(app: RelyingParty, response: Any) -> set[str]:
+    tokens = app.exchange(answer_of(response)["code"]).json()
+    return set(tokens["scope"].split())
+
+
+@pytest.fixture
+def choosy(app: RelyingParty) -> RelyingParty:
+    """An app without which e-mail address and staying signed in may be left out."""
+    make_optional(app, "email offline_access")
+    return app
+
+
+# --- What is asked ---
+
+
+def test_optional_ones_are_checkboxes_that_are_not_ticked(choosy: RelyingParty) -> None:
+    page = choosy.authorize()
+    assert [access["scope"] for access in page.context["accesses"]] == ["openid", "profile"]
+    assert [access["scope"] for access in page.context["optional_accesses"]] == ["email", "offline_access"]
+    text = page.content.decode()
+    assert text.count('type="checkbox"') == 2
+    assert "checked" not in text
+
+
+def test_a_client_without_optional_scopes_has_no_checkboxes(app: RelyingParty) -> None:
+    text = app.authorize().content.decode()
+    assert "checkbox" not in text
+    assert "Only if you tick it" not in text
+
+
+def test_what_was_given_before_is_ticked(choosy: RelyingParty) -> None:
+    choosy.answer_consent(choosy.authorize(), optional=["email"])
+    page = choosy.authorize(prompt="consent")
+    ticked = {access["scope"]: access["is_ticked"] for access in page.context["optional_accesses"]}
+    assert ticked == {"email": True, "offline_access": False}
+
+
+def test_what_is_optional_but_not_asked_for_is_not_shown(choosy: RelyingParty) -> None:
+    page = choosy.authorize(scope="openid profile")
+    assert page.context["optional_accesses"] == []
+    assert granted(choosy, choosy.answer_consent(page, optional=["email"])) == {"openid", "profile"}
+
+
+# --- What is granted ---
+
+
+def test_what_is_left_out_is_nowhere(choosy: RelyingParty) -> None:
+    response = choosy.answer_consent(choosy.authorize())
+    tokens = choosy.exchange(answer_of(response)["code"]).json()
+    assert tokens["scope"] == "openid profile"
+    assert "refresh_token" not in tokens
+    assert "email" not in claims_of(tokens["id_token"])
+    assert claims_of(tokens["access_token"])["scope"] == "openid profile"
+    assert "email" not in choosy.call("/connect/userinfo", tokens["access_token"]).json()
+    assert "email" not in choosy.call("/v1/me", tokens["access_token"]).json()
+    assert connection_of(choosy).scopes == "openid profile"
+    assert connection_of(choosy).left_out == "email offline_access"
+
+
+def test_what_is_ticked_is_granted(choosy: RelyingParty) -> None:
+    response = choosy.answer_consent(choosy.authorize(), optional=["email", "offline_access"])
+    tokens = choosy.exchange(answer_of(response)["code"]).json()
+    assert set(tokens["scope"].split()) == set(ASKED.split())
+    assert claims_of(tokens["id_token"])["email"] == "ada@example.com"
+    newer = choosy.refresh(tokens["refresh_token"]).json()
+    assert set(newer["scope"].split()) == set(ASKED.split())
+    assert connection_of(choosy).left_out == ""
+
+
+def test_a_refresh_stays_within_what_was_granted(choosy: RelyingParty) -> None:
+    response = choosy.answer_consent(choosy.authorize(), optional=["offline_access"])
+    tokens = choosy.exchange(answer_of(response)["code"]).json()
+    assert choosy.refresh(tokens["refresh_token"], scope="openid email").json()["error"] == "invalid_scope"
+    newer = choosy.refresh(tokens["refresh_token"]).json()
+    assert newer["scope"] == "openid profile offline_access"
+    assert "email" not in claims_of(newer["id_token"])
+
+
+def test_unticking_takes_back_what_was_given_before(choosy: RelyingParty) -> None:
+    response = choosy.answer_consent(choosy.authorize(), optional=["email", "offline_access"])
+    tokens = choosy.exchange(answer_of(response)["code"]).json()
+    choosy.answer_consent(choosy.authorize(prompt="consent"), optional=["offline_access"])
+    assert connection_of(choosy).left_out == "email"
+    assert "email" not in choosy.call("/connect/userinfo", tokens["access_token"]).json()
+    assert "email" not in choosy.refresh(tokens["refresh_token"]).json()["scope"].split()
+
+
+def test_cancel_leaves_everything_as_it_was(choosy: RelyingParty) -> None:
+    choosy.answer_consent(choosy.authorize(), optional=["email"])
+    before = Connection.objects.values().get()
+    page = choosy.authorize(prompt="consent")
+    assert answer_of(choosy.answer_consent(page, "cancel"))["error"] == "access_denied"
+    assert Connection.objects.values().get() == before
+
+
+# --- What is remembered ---
+
+
+def test_what_was_left_out_is_not_asked_again(choosy: RelyingParty) -> None:
+    choosy.answer_consent(choosy.authorize())
+    assert granted(choosy, choosy.authorize(state="again")) == {"openid", "profile"}
+    assert connection_of(choosy).left_out == "email offline_access"
+
+
+def test_a_silent_request_is_answered_with_less(choosy: RelyingParty) -> None:
+    assert answer_of(choosy.authorize(prompt="none"))["error"] == "consent_required", "nobody was asked yet"
+    choosy.answer_consent(choosy.authorize(), optional=["email"])
+    assert granted(choosy, choosy.authorize(prompt="none")) == {"openid", "email", "profile"}
+
+
+def test_a_silent_request_for_an_optional_scope_that_is_new_is_refused(choosy: RelyingParty) -> None:
+    choosy.answer_consent(choosy.authorize(scope="openid profile"))
+    assert answer_of(choosy.authorize(prompt="none"))["error"] == "consent_required"
+
+
+def test_what_is_required_from_now_on_is_asked_for(choosy: RelyingParty) -> None:
+    choosy.answer_consent(choosy.authorize())
+    make_optional(choosy, "offline_access")
+    page = choosy.authorize()
+    assert [access["scope"] for access in page.context["accesses"]] == ["openid", "email", "profile"]
+    assert granted(choosy, choosy.answer_consent(page)) == {"openid", "email", "profile"}
+    assert connection_of(choosy).left_out == "offline_access"
+
+
+def test_what_was_given_stays_given_when_it_becomes_optional(app: RelyingParty) -> None:
+    app.tokens()
+    make_optional(app, "email")
+    assert granted(app, app.authorize(state="later")) == set(ASKED.split())
+
+
+def test_prompt_consent_asks_for_what_was_left_out(choosy: RelyingParty) -> None:
+    choosy.answer_consent(choosy.authorize())
+    page = choosy.authorize(prompt="consent")
+    assert not any(access["is_new"] for access in page.context["optional_accesses"])
+    assert "email" in granted(choosy, choosy.answer_consent(page, optional=["email"]))
+    assert connection_of(choosy).left_out == "offline_access"
+
+
+def test_a_person_can_ask_to_be_asked(choosy: RelyingParty) -> None:
+    choosy.answer_consent(choosy.authorize())
+    apps = choosy.browser.get("/account/apps/").content.decode()
+    assert "What you left out" in apps
+    path = f"/account/apps/{connection_of(choosy).pk}/ask-again"
+    assert sign_in(Browser(), make_account()).post(path).status_code == 404
+    choosy.browser.get(path)
+    assert connection_of(choosy).left_out
+    assert choosy.browser.post(path)["Location"] == "/account/apps/"
+    assert connection_of(choosy).scopes == "openid profile", "it grants nothing"
+    assert choosy.authorize().status_code == 200
+
+
+def test_a_removed_app_asks_for_everything(choosy: RelyingParty) -> None:
+    choosy.answer_consent(choosy.authorize())
+    consent.remove_consent(connection_of(choosy))
+    assert connection_of(choosy).left_out == ""
+    assert choosy.authorize().status_code == 200
+
+
+def test_the_services_own_apps_get_what_was_not_left_out(choosy: RelyingParty) -> None:
+    Client.objects.filter(pk=choosy.client.pk).update(first_party=True)
+    choosy.answer_consent(choosy.authorize(scope="openid email", prompt="consent"))
+    assert granted(choosy, choosy.authorize()) == {"openid", "profile", "offline_access"}
+    assert connection_of(choosy).left_out == "email"
+
+
+# --- The form ---
+
+
+def post(app: RelyingParty, **form: Any) -> Any:
+    return app.browser.post("/connect/consent", form)
+
+
+@pytest.mark.parametrize(
+    "optional",
+    [
+        ["account.read"],
+        ["openid email profile account.read offline_access"],
+        ["email profile"],
+        ["EMAIL", " email", "email ", "email+offline_access"],
+        ["openid", "profile", "nonsense", ""],
+        ["\u202eemail", "é", "x" * 5000, "email\x00"],
+    ],
+)
+def test_the_form_adds_nothing_that_it_did_not_show(choosy: RelyingParty, optional: list[str]) -> None:
+    make_optional(choosy, "email offline_access", approved_scopes="account.read")
+    assert granted(choosy, choosy.answer_consent(choosy.authorize(), optional=optional)) == {"openid", "profile"}
+
+
+def test_other_fields_change_nothing(choosy: RelyingParty) -> None:
+    reference = choosy.authorize().context["reference"]
+    response = post(
+        choosy, reference=reference, decision="allow", scope="openid", scopes="openid email", chosen_scopes="email",
+        left_out="profile", email="on", required="", optional_scopes="profile",
+    )  # fmt: skip
+    assert granted(choosy, response) == {"openid", "profile"}
+
+
+def test_what_is_required_can_not_be_left_out(choosy: RelyingParty) -> None:
+    response = choosy.answer_consent(choosy.authorize(), optional=[])
+    assert "profile" in granted(choosy, response)
+
+
+def test_repeated_fields_count_once(choosy: RelyingParty) -> None:
+    response = choosy.answer_consent(choosy.authorize(), optional=["email"] * 50)
+    assert granted(choosy, response) == {"openid", "email", "profile"}
+
+
+def test_a_reference_can_not_be_given_more_to_choose_from(choosy: RelyingParty) -> None:
+    reference = choosy.authorize(scope="openid profile").context["reference"]
+    key, rest = reference.split(":", 1)
+    response = post(choosy, reference=f"{key} email:{rest}", decision="allow", optional="email")
+    assert response["Location"] == "/connect/resume"
+    assert not Connection.objects.exists()
+
+
+def test_another_clients_reference_is_answered_for_that_client(choosy: RelyingParty) -> None:
+    other = choosy.beside(choosy.browser)
+    other.client = make_client(make_project(), name="Other")
+    reference = other.authorize().context["reference"]
+    choosy.authorize()
+    post(choosy, reference=reference, decision="allow", optional=["email"])
+    assert [row.client for row in Connection.objects.all()] == [other.client]
+    assert set(Connection.objects.get().scopes.split()) == set(ASKED.split()), "nothing of it is optional"
+
+
+@pytest.mark.parametrize("now", ["", "email", "email offline_access profile"])
+def test_a_page_that_was_open_when_the_choice_changed_is_shown_anew(choosy: RelyingParty, now: str) -> None:
+    page = choosy.authorize()
+    make_optional(choosy, now)
+    response = choosy.answer_consent(page, optional=["email"])
+    assert response["Location"].startswith("/connect/authorize?")
+    assert not AuthorizationCode.objects.exists()
+    assert not Connection.objects.exists()
+    again = choosy.browser.get(response["Location"])
+    assert {access["scope"] for access in again.context["optional_accesses"]} == set(now.split())
+
+
+def test_a_form_that_is_sent_twice_leaves_what_was_said_last(choosy: RelyingParty) -> None:
+    page = choosy.authorize()
+    first = answer_of(choosy.answer_consent(page, optional=["email"]))["code"]
+    second = choosy.answer_consent(page, optional=[])
+    assert choosy.exchange(first).status_code == 400
+    assert granted(choosy, second) == {"openid", "profile"}
+
+
+# --- Budgets ---
+
+
+def test_choosing_takes_no_more_statements(choosy: RelyingParty) -> None:
+    make_optional(choosy, "email offline_access", approved_scopes="account.read", verified_at=clock.now())
+    everything = f"{ASKED} account.read"
+    other = choosy.beside(sign_in(Browser(), make_account()))
+    other.answer_consent(other.authorize(scope=everything))  # what a process makes once
+    with Counted() as counted:
+        page = choosy.authorize(scope=everything)
+    assert len(counted.statements) <= 6, "\n".join(counted.statements)
+    with Counted() as counted:
+        choosy.answer_consent(page, optional=["email"])
+    assert len(counted.statements) <= 12, "\n".join(counted.statements)
+    with Counted() as counted:
+        assert "code" in answer_of(choosy.authorize(scope=everything, state="later"))
+    assert len(counted.statements) <= 10, "\n".join(counted.statements)
+    page = choosy.authorize(scope=everything, prompt="consent")
+    with Counted() as counted:
+        choosy.answer_consent(page, optional=["offline_access"])
+    assert len(counted.statements) <= 12, "\n".join(counted.statements)
