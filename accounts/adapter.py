@@ -7,18 +7,19 @@ from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.internal.flows.email_verification_by_code import EMAIL_VERIFICATION_CODE_SESSION_KEY
+from allauth.account.internal.flows.password_reset_by_code import PASSWORD_RESET_VERIFICATION_SESSION_KEY
 from allauth.core import context as allauth_context
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from accounts import guesses
-from accounts.mail import codes, recipient_limit
+from accounts.mail import codes, recipient_limit, resending
 from accounts.mail.rendering import Mail
 from accounts.models import Account
 from devportal.lib import clock, encryption, passkeys, split_hosts
@@ -39,6 +40,8 @@ CAUSED_BY_ANYBODY = frozenset(
         "unknown_account",
     )
 )
+# What a reset mails to known and unknown addresses.
+OF_A_RESET = frozenset({"account/email/password_reset_code", "account/email/unknown_account"})
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is untyped
@@ -75,15 +78,21 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         request = allauth_context.request
         waiting = request.session.get(EMAIL_VERIFICATION_CODE_SESSION_KEY)
         if waiting and request.POST.get("action") == "resend":
+            self._wait_between_codes(waiting["email"], "account_email_verification_sent")
             self._count_mail(waiting["email"])
+            resending.note_code_sent(request, waiting["email"])
         code: str = super().generate_email_verification_code()
         return code
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         request = allauth_context.request
         is_answer = template_prefix in CAUSED_BY_ANYBODY or "code" in context
+        if PASSWORD_RESET_VERIFICATION_SESSION_KEY in request.session and template_prefix in OF_A_RESET:
+            # "Send a new code" of the reset's page asks for the reset once more.
+            self._wait_between_codes(email, "account_confirm_password_reset_code")
         if template_prefix in CAUSED_BY_ANYBODY:
             self._count_mail(email)
+            resending.note_code_sent(request, email)
         context = {"request": request, "email": email, "service_name": settings.SERVICE_NAME} | context
         rendered = self.render_mail(template_prefix, email, context)
         mail = Mail(rendered.subject, rendered.body)
@@ -91,6 +100,11 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             codes.queue_answer(request, email, mail)
         else:
             codes.queue_notice(email, mail)
+
+    def _wait_between_codes(self, email: str, page: str) -> None:
+        """Show the page that counts down, if a code went to the address a moment ago."""
+        if resending.seconds_to_wait(allauth_context.request, email):
+            raise ImmediateHttpResponse(HttpResponseRedirect(reverse(page)))
 
     def _count_mail(self, email: str) -> None:
         request = allauth_context.request

@@ -2,10 +2,11 @@
 
 from django.urls import path
 
-from accounts.views import account, billing_webhook, plan, sessions
+from accounts.views import account, billing_webhook, mailbox_proof, plan, sessions
 
 urlpatterns = [
     path("account/", account.profile, name="account_profile"),
+    path("account/login/mailbox/", mailbox_proof.prove_mailbox, name="account_mailbox_proof"),
     path("account/plan", plan.plan, name="account_plan"),
     path("account/plan/invitations/<int:pk>/accept", plan.accept, name="account_plan_accept"),
     path("account/plan/invitations/<int:pk>/decline", plan.decline, name="account_plan_decline"),

@@ -269,6 +269,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "devportal.lib.context_processors.service_name",
                 "devportal.lib.context_processors.this_host",
                 "oidc.context_processors.pending_client",
+                "accounts.mail.resending.resending",
             ],
         },
     }
@@ -402,6 +403,7 @@ FORMS_BY_ADDRESS = frozenset(
         "account_confirm_login_code",
         "account_confirm_password_reset_code",
         "account_email_verification_sent",
+        "account_mailbox_proof",
         "account_reset_password",
         "account_signup",
         "account_signup_by_passkey",
@@ -530,7 +532,8 @@ ACCOUNT_FORMS = {"login": "accounts.forms.LoginForm", "reauthenticate": "account
 ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"
 ACCOUNT_EMAIL_VERIFICATION_BY_CODE_ENABLED = True
-ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_RESEND = True
+# How many further codes, as good as any number: what bounds them is MAILS_PER_RECIPIENT_PER_DAY, and a pause.
+ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_RESEND = 1000
 # Only a new address could be changed, which would tell it from a known one; "Cancel" starts over.
 ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_CHANGE = False
 ACCOUNT_PASSWORD_RESET_BY_CODE_ENABLED = True

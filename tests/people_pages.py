@@ -69,6 +69,7 @@ IN_BETWEEN = frozenset(
         "/connect/consent",
         "/connect/resume",
         "/account/confirm-email/",
+        "/account/login/mailbox/",
         "/account/password/reset/confirm/",
         "/account/password/reset/complete/",
         "/account/2fa/authenticate/",

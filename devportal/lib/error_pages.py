@@ -69,7 +69,7 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def too_many_requests(request: HttpRequest, wait: int = LONGEST_RETRY_AFTER) -> HttpResponse:
     """429 of the pages: the text tells the true wait in seconds, Retry-After at most a minute of it."""
-    response = _page(request, 429, wait=clock.in_words(wait))
+    response = _page(request, 429, wait=clock.in_words(wait), seconds=wait)
     response["Retry-After"] = str(min(max(wait, 1), LONGEST_RETRY_AFTER))
     return response
 
