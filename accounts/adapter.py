@@ -8,17 +8,20 @@ from typing import Any
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.internal.flows.email_verification_by_code import EMAIL_VERIFICATION_CODE_SESSION_KEY
 from allauth.account.internal.flows.password_reset_by_code import PASSWORD_RESET_VERIFICATION_SESSION_KEY
+from allauth.account.models import EmailAddress
 from allauth.core import context as allauth_context
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
+from django.db import transaction
 from django.http import HttpRequest, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from accounts import guesses
+from accounts import guesses, sign_up_again
+from accounts.authentication import signed_in_lately
 from accounts.mail import codes, recipient_limit, resending
 from accounts.mail.rendering import Mail
 from accounts.models import Account
@@ -40,7 +43,8 @@ CAUSED_BY_ANYBODY = frozenset(
         "unknown_account",
     )
 )
-# What a reset mails to known and unknown addresses.
+# What a sign-up and a reset mail to known and unknown addresses.
+OF_A_SIGN_UP = frozenset({"account/email/email_confirmation_signup", "account/email/account_already_exists"})
 OF_A_RESET = frozenset({"account/email/password_reset_code", "account/email/unknown_account"})
 
 
@@ -72,6 +76,25 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             guess.take_back()
         return account
 
+    def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
+        asked: bool = super().is_reauthentication_required(app=app, **kwargs)
+        lately = signed_in_lately(allauth_context.request, settings.ACCOUNT_REAUTHENTICATION_TIMEOUT)
+        return asked and not lately
+
+    def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
+        with transaction.atomic():
+            account = Account.objects.select_for_update(no_key=True).filter(pk=email_address.user_id).first()
+            if account is None:
+                return False
+            if not account.email_verified:
+                sign_up_again.apply(request, account)
+            return bool(super().confirm_email(request, email_address))
+
+    def login(self, request: HttpRequest, user: Account) -> None:
+        if getattr(request, "signed_up_again", False):  # its password has been replaced since it was read
+            user.refresh_from_db(fields=["password"])
+        super().login(request, user)
+
     def generate_email_verification_code(self) -> str:
         # "Send a new code": counted here, before the old code is replaced, and for known addresses too, to which
         # nothing goes that time.
@@ -92,7 +115,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             self._wait_between_codes(email, "account_confirm_password_reset_code")
         if template_prefix in CAUSED_BY_ANYBODY:
             self._count_mail(email)
-            resending.note_code_sent(request, email)
+            resending.note_code_sent(request, email, signing_up=template_prefix in OF_A_SIGN_UP)
         context = {"request": request, "email": email, "service_name": settings.SERVICE_NAME} | context
         rendered = self.render_mail(template_prefix, email, context)
         mail = Mail(rendered.subject, rendered.body)
@@ -115,8 +138,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             raise ImmediateHttpResponse(page) from reached
 
     def send_account_already_exists_mail(self, email: str) -> None:
-        # Signing up a new address hashes a password; a known one must take as long (timing attack).
-        make_password(random_text(16))
+        # Signing up a new address hashes a password, if there is one; a known one must take as long (timing attack).
+        if allauth_context.request.POST.get("password1"):
+            make_password(random_text(16))
         super().send_account_already_exists_mail(email)
 
 

@@ -2,10 +2,12 @@
 
 from django.urls import path
 
-from accounts.views import account, billing_webhook, mailbox_proof, plan, sessions
+from accounts.views import account, billing_webhook, confirm_email, mailbox_proof, plan, sessions
 
 urlpatterns = [
     path("account/", account.profile, name="account_profile"),
+    # allauth's view, for whom it has a code to ask for.
+    path("account/confirm-email/", confirm_email.confirm_email, name="account_email_verification_sent"),
     path("account/login/mailbox/", mailbox_proof.prove_mailbox, name="account_mailbox_proof"),
     path("account/plan", plan.plan, name="account_plan"),
     path("account/plan/invitations/<int:pk>/accept", plan.accept, name="account_plan_accept"),

@@ -505,7 +505,7 @@ TRUSTED_PROXIES: list[str] = env.list("TRUSTED_PROXIES", default=[])
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = sorted({AUTH_URL, BASE_URL, ADMIN_URL or AUTH_URL})
-CSRF_FAILURE_VIEW = "devportal.lib.error_pages.csrf_failure"
+CSRF_FAILURE_VIEW = "accounts.views.stale_forms.csrf_failure"
 
 # --- People (django-allauth) -----------------------------------------------------------------------------
 
@@ -527,7 +527,11 @@ ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_SIGNUP_FORM_CLASS = "accounts.signup.NamesForm"
-ACCOUNT_FORMS = {"login": "accounts.forms.LoginForm", "reauthenticate": "accounts.forms.ReauthenticateForm"}
+ACCOUNT_FORMS = {
+    "login": "accounts.forms.LoginForm",
+    "reauthenticate": "accounts.forms.ReauthenticateForm",
+    "signup": "accounts.forms.SignupForm",
+}
 # allauth keys some of its limits with the Host header; ours are in accounts/guesses.py and devportal/lib/ratelimit/.
 ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"

@@ -11,26 +11,36 @@ PAUSE = 60
 SENT = "code_sent"  # in the session: to whom the last code went, and when
 
 
-def note_code_sent(request: HttpRequest, email: str) -> None:
-    """Note that a code is on its way, or what is mailed instead of one."""
-    request.session[SENT] = {"to": email.lower(), "at": clock.timestamp()}
+def note_code_sent(request: HttpRequest, email: str, *, signing_up: bool | None = None) -> None:
+    """Note that a code is on its way, or what is mailed instead of one; None: it goes on with what it was for."""
+    before: dict[str, Any] = request.session.get(SENT, {})
+    if signing_up is None:
+        signing_up = before.get("to") == email.lower() and before.get("signing_up", False)
+    request.session[SENT] = {"to": email.lower(), "at": clock.timestamp(), "signing_up": signing_up}
+
+
+def interrupted_sign_up(request: HttpRequest) -> str:
+    """Return the address of a sign-up that this browser began and has not finished, "" if there is none."""
+    sent: dict[str, Any] = request.session.get(SENT, {})
+    return sent["to"] if sent.get("signing_up") and not request.user.is_authenticated else ""
 
 
 def seconds_to_wait(request: HttpRequest, email: str) -> int:
     """Return how long this browser waits until it can have another code sent to the address (seconds)."""
-    sent = request.session.get(SENT, {})
+    sent: dict[str, Any] = request.session.get(SENT, {})
     if sent.get("to") != email.lower():
         return 0
     # A clock that was set back, or another machine's, makes nobody wait longer.
-    return min(max(0, sent["at"] + PAUSE - clock.timestamp()), PAUSE)
+    left: int = sent["at"] + PAUSE - clock.timestamp()
+    return min(max(0, left), PAUSE)
 
 
 def resending(request: HttpRequest) -> dict[str, Any]:
-    """Context processor: `code_wait`, how long until another code can be sent, where a page shows it."""
+    """Context processor, for pages that show it: `code_wait`, until another code can be sent, and `interrupted`."""
 
     def code_wait() -> dict[str, Any]:
         sent = request.session.get(SENT)
         seconds = seconds_to_wait(request, sent["to"]) if sent else 0
         return {"seconds": seconds, "words": clock.in_words(seconds)}
 
-    return {"code_wait": code_wait}
+    return {"code_wait": code_wait, "interrupted": lambda: interrupted_sign_up(request)}

@@ -96,6 +96,9 @@ def service_unavailable(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """403 for a form that was open too long or came from elsewhere; says how to go on."""
-    return _page(request, 403, "403_csrf.html")
+def csrf_failure(request: HttpRequest, reason: str = "", *, again: str = "", following: str = "") -> HttpResponse:
+    """403 for a form that was open too long or came from elsewhere; says how to go on.
+
+    `again` is where its page is, `following` where somebody goes on who has signed in meanwhile.
+    """
+    return _page(request, 403, "403_csrf.html", again=again, following=following)
