@@ -32,6 +32,8 @@ class LoginForm(allauth_forms.LoginForm):  # type: ignore[misc]
 class SignupForm(allauth_forms.SignupForm):  # type: ignore[misc]
     """The sign-up form; an address that nobody has proven yet can sign up again (accounts/sign_up_again.py)."""
 
+    account_already_exists: bool
+
     def try_save(self, request: HttpRequest) -> tuple[Account | None, HttpResponse | None]:
         sign_up_again.forget(request)
         if self.account_already_exists and (account := sign_up_again.find_unproven(self.cleaned_data["email"])):

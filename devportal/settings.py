@@ -127,6 +127,8 @@ AUDIT_DAYS: int = env.int("AUDIT_DAYS", 730)
 BILLING_EVENT_DAYS: int = env.int("BILLING_EVENT_DAYS", 730)
 # How long people can look up what happened to their account (days).
 SECURITY_EVENT_DAYS: int = env.int("SECURITY_EVENT_DAYS", 365)
+# For how long the old address of an account can take a change of address back (days).
+ADDRESS_REVERSAL_DAYS: int = env.int("ADDRESS_REVERSAL_DAYS", 7)
 # How long a deleted project can be restored (days), and how many of each thing one may have.
 PROJECT_RESTORE_DAYS: int = env.int("PROJECT_RESTORE_DAYS", 30)
 PROJECTS_PER_PERSON: int = env.int("PROJECTS_PER_PERSON", 50)
@@ -380,6 +382,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "delete-files": _every(60, "accounts.tasks.delete_files"),
     "clear-billing-events": _every(3600, "accounts.tasks.clear_billing_events"),
     "clear-security-events": _every(3600, "accounts.tasks.clear_security_events"),
+    "clear-address-changes": _every(3600, "accounts.tasks.clear_address_changes"),
     "clear-audit-events": _every(3600, "devportal.console.tasks.clear_audit_events"),
     "clear-sessions": _every(3600, "accounts.tasks.clear_sessions"),
     "flush-usage": _every(10, "api.tasks.flush_usage"),
@@ -399,6 +402,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
 # What anybody can send: sign-up, codes, new passwords, passkeys.
 FORMS_BY_ADDRESS = frozenset(
     {
+        "account_address_take_back",
         "account_complete_password_reset",
         "account_confirm_login_code",
         "account_confirm_password_reset_code",
