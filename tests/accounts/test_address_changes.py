@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
-from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
+from allauth.mfa.totp.internal.auth import (
+    TOTP,
+    format_hotp_value,
+    generate_totp_secret,
+    hotp_value,
+    yield_hotp_counters_from_time,
+)
 from django.test import Client as Browser
 
 from accounts.models import Account, AddressChange, Outbox, SecurityEvent
@@ -219,12 +225,9 @@ def test_a_sign_in_that_waits_for_its_second_step_is_over(thief: Browser, person
     person.refresh_from_db()
     TOTP.activate(person, secret)
     half = Browser()
-    assert (
-        half.post("/account/login/", {"login": NEW, "password": PASSWORD})["Location"] == "/account/2fa/authenticate/"
-    )
+    asked = half.post("/account/login/", {"login": NEW, "password": PASSWORD})
+    assert asked["Location"] == "/account/2fa/authenticate/"
     take_back(OLD, take_back_code(OLD))
-    from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_hotp_counters_from_time
-
     code = format_hotp_value(hotp_value(secret, next(iter(yield_hotp_counters_from_time()))))
     assert half.post("/account/2fa/authenticate/", {"code": code})["Location"] == "/account/login/"
     assert half.get("/account/")["Location"].startswith("/account/login/")

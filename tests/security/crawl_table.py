@@ -223,6 +223,8 @@ GROUPS = (
         /account/password/reset/complete/   302 302 | 302 302
         /account/password/reset/done/       200 200 | 405 405
         /account/confirm-email/             302 302 | 302 302
+        /account/address/take-back          200 200 | 200 200
+        /account/address/taken-back         200 200 | 405 405
         /account/inactive/                  200 200 | 405 405
         """,
     ),

@@ -157,6 +157,12 @@ def mails_of_the_proof(world: World) -> Step:
     return lambda n, changes: browsers[n].post(world.path, {"action": "send"}, **changes)
 
 
+@drives("codes that take an address back")
+def codes_that_take_back(world: World) -> Step:
+    world.request.getfixturevalue("db")
+    return lambda n, changes: Browser().post(world.path, {"email": f"n{n}@example.com", "code": "AAAA"}, **changes)
+
+
 @drives("wrong passwords in a known browser")
 def wrong_passwords_here(world: World) -> Step:
     world.browser.cookies.pop("openport_session")
