@@ -7,20 +7,26 @@ from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.internal.flows.email_verification_by_code import EMAIL_VERIFICATION_CODE_SESSION_KEY
+from allauth.account.internal.flows.password_reset_by_code import PASSWORD_RESET_VERIFICATION_SESSION_KEY
+from allauth.account.models import EmailAddress
 from allauth.core import context as allauth_context
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.hashers import make_password
-from django.http import HttpRequest
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from accounts import guesses
-from accounts.mail import codes, recipient_limit
+from accounts import address_changes, guesses, sign_up_again
+from accounts.authentication import signed_in_lately
+from accounts.mail import codes, recipient_limit, resending
 from accounts.mail.rendering import Mail, render_mail
 from accounts.models import Account
+from accounts.sessions import has_changed
 from devportal.lib import clock, encryption, passkeys, split_hosts
 from devportal.lib.client_ip import client_ip
 from devportal.lib.credentials import random_text
@@ -28,6 +34,8 @@ from devportal.lib.error_pages import ServiceBusy
 
 log = logging.getLogger(__name__)
 
+# In the session, between the password and the end of a sign-in: what ends all sessions ends a half sign-in, too.
+HALF_SIGNED_IN = "half_signed_in"
 # Mails that somebody other than the recipient can trigger; all others confirm what the recipient did.
 CAUSED_BY_ANYBODY = frozenset(
     f"account/email/{name}"
@@ -39,6 +47,9 @@ CAUSED_BY_ANYBODY = frozenset(
         "unknown_account",
     )
 )
+# What a sign-up and a reset mail to known and unknown addresses.
+OF_A_SIGN_UP = frozenset({"account/email/email_confirmation_signup", "account/email/account_already_exists"})
+OF_A_RESET = frozenset({"account/email/password_reset_code", "account/email/unknown_account"})
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is untyped
@@ -67,7 +78,59 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             raise
         if account is not None:
             guess.take_back()
+            if request.user.is_anonymous:
+                request.session[HALF_SIGNED_IN] = account.get_session_auth_hash()
         return account
+
+    def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
+        asked: bool = super().is_reauthentication_required(app=app, **kwargs)
+        lately = signed_in_lately(allauth_context.request, settings.ACCOUNT_REAUTHENTICATION_TIMEOUT)
+        return asked and not lately
+
+    def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
+        try:
+            with transaction.atomic():
+                return self._confirm(request, email_address)
+        except IntegrityError:  # an account that nobody has proven has the address
+            messages.error(request, "Another account has this address, so yours stays as it is.")
+            return False
+
+    def _confirm(self, request: HttpRequest, email_address: EmailAddress) -> bool:
+        account = Account.objects.select_for_update(no_key=True).filter(pk=email_address.user_id).first()
+        if account is None or (request.user.is_authenticated and has_changed(request.user, account)):
+            return False  # deleted, or its sessions ended, since this request began
+        old = account.email if account.email_verified else ""
+        if not old:
+            sign_up_again.apply(request, account)
+        is_confirmed = bool(super().confirm_email(request, email_address))
+        if is_confirmed and old not in ("", email_address.email.lower()):
+            address_changes.record_change(request, account, old, email_address.email.lower())
+        return is_confirmed
+
+    def set_password(self, user: Account, password: str) -> None:
+        request = allauth_context.request
+        request.session.pop(HALF_SIGNED_IN, None)
+        with transaction.atomic():
+            account = Account.objects.select_for_update(no_key=True).filter(pk=user.pk).first()
+            # Neither a session that has ended meanwhile counts, nor a code that went to an address of before.
+            if account is None or has_changed(user, account) or not self._is_own_reset(request, account):
+                raise ImmediateHttpResponse(HttpResponseRedirect(reverse("account_login")))
+            user.set_password(password)
+            user.save(update_fields=["password"])
+
+    def _is_own_reset(self, request: HttpRequest, account: Account) -> bool:
+        if request.resolver_match is None or request.resolver_match.view_name != "account_complete_password_reset":
+            return True
+        typed: str = request.session.get(PASSWORD_RESET_VERIFICATION_SESSION_KEY, {}).get("email", "").lower()
+        return typed == account.email or EmailAddress.objects.filter(user=account, email__iexact=typed).exists()
+
+    def login(self, request: HttpRequest, user: Account) -> None:
+        half = request.session.pop(HALF_SIGNED_IN, None)
+        if getattr(request, "signed_up_again", False):  # its password has been replaced since it was read
+            user.refresh_from_db(fields=["password"])
+        elif half not in (None, user.get_session_auth_hash()):
+            raise ImmediateHttpResponse(HttpResponseRedirect(reverse("account_login")))
+        super().login(request, user)
 
     def generate_email_verification_code(self) -> str:
         # "Send a new code": counted here, before the old code is replaced, and for known addresses too, to which
@@ -75,15 +138,23 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         request = allauth_context.request
         waiting = request.session.get(EMAIL_VERIFICATION_CODE_SESSION_KEY)
         if waiting and request.POST.get("action") == "resend":
+            self._wait_between_codes(waiting["email"], "account_email_verification_sent")
             self._count_mail(waiting["email"])
+            resending.note_code_sent(request, waiting["email"])
         code: str = super().generate_email_verification_code()
         return code
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        if template_prefix == "account/email/email_changed":
+            return  # the mail with the code to take it back says it (accounts/address_changes.py)
         request = allauth_context.request
         is_answer = template_prefix in CAUSED_BY_ANYBODY or "code" in context
+        if PASSWORD_RESET_VERIFICATION_SESSION_KEY in request.session and template_prefix in OF_A_RESET:
+            # "Send a new code" of the reset's page asks for the reset once more.
+            self._wait_between_codes(email, "account_confirm_password_reset_code")
         if template_prefix in CAUSED_BY_ANYBODY:
             self._count_mail(email)
+            resending.note_code_sent(request, email, signing_up=template_prefix in OF_A_SIGN_UP)
         name = template_prefix.rpartition("/")[2]
         if is_answer:
             known = {"email": email, "code": context.get("code", "")} | codes.origin_context(request)
@@ -96,6 +167,11 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         rendered = self.render_mail(template_prefix, email, {"service_name": settings.SERVICE_NAME} | context)
         return Mail(rendered.subject, rendered.body)
 
+    def _wait_between_codes(self, email: str, page: str) -> None:
+        """Show the page that counts down, if a code went to the address a moment ago."""
+        if resending.seconds_to_wait(allauth_context.request, email):
+            raise ImmediateHttpResponse(HttpResponseRedirect(reverse(page)))
+
     def _count_mail(self, email: str) -> None:
         request = allauth_context.request
         try:
@@ -105,8 +181,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             raise ImmediateHttpResponse(page) from reached
 
     def send_account_already_exists_mail(self, email: str) -> None:
-        # Signing up a new address hashes a password; a known one must take as long (timing attack).
-        make_password(random_text(16))
+        # Signing up a new address hashes a password, if there is one; a known one must take as long (timing attack).
+        if allauth_context.request.POST.get("password1"):
+            make_password(random_text(16))
         super().send_account_already_exists_mail(email)
 
 

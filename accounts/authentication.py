@@ -97,6 +97,16 @@ def account_of(request: HttpRequest) -> Account:
     return request.user
 
 
+def signed_in_lately(request: HttpRequest, seconds: int) -> bool:
+    """Return whether the person signed in within these seconds, in this session, with every step that was asked.
+
+    allauth counts its records of reauthentication alone; a sign-in proves as much, or more.
+    """
+    signed_in = request.session.get(SESSION_KEY, {})
+    is_theirs = request.user.is_authenticated and signed_in.get("account") == request.user.pk
+    return is_theirs and 0 <= clock.now().timestamp() - signed_in["at"] < seconds
+
+
 # --- What allauth does not record ---
 
 
@@ -113,8 +123,8 @@ def _note(request: HttpRequest, user: Account, kind: str, *, verified: bool = Fa
 
 
 @receiver(user_logged_in)
-def record_sign_in_time(sender: Any, request: HttpRequest, **kwargs: Any) -> None:
-    request.session[SESSION_KEY] = {"at": clock.now().timestamp()}
+def record_sign_in_time(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
+    request.session[SESSION_KEY] = {"at": clock.now().timestamp(), "account": user.pk}
 
 
 @receiver(user_signed_up)

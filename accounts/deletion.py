@@ -29,6 +29,8 @@ def delete_account(account: Account) -> None:
     with transaction.atomic():
         # Who is joining the person's family just now comes before this, and is counted in, or finds it gone.
         list(Family.objects.select_for_update().filter(owner=account))
+        # Who takes the address back just now comes before this, too, or finds the account gone.
+        list(Account.objects.select_for_update().filter(pk=account.pk))
         if deletion_blockers(account):
             raise DeletionBlocked
         allow_long_statements()  # all mails that are kept are read

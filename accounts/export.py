@@ -8,7 +8,7 @@ from typing import Any
 from allauth.account.models import EmailAddress
 from allauth.usersessions.models import UserSession
 
-from accounts.models import Account, Outbox
+from accounts.models import Account, AddressChange, Outbox
 from accounts.plans import overview
 from accounts.signals import exporting
 
@@ -27,6 +27,10 @@ def export_account(account: Account) -> dict[str, Any]:
         "addresses": [
             {"email": address.email, "verified": address.verified, "primary": address.primary}
             for address in EmailAddress.objects.filter(user=account)
+        ],
+        "address_changes": [
+            {"from": change.old_email, "to": change.new_email, "at": change.at.isoformat()}
+            for change in AddressChange.objects.filter(account=account).order_by("pk")
         ],
         "sessions": [
             {"ip": session.ip, "browser": session.user_agent, "created_at": session.created_at.isoformat()}
@@ -56,6 +60,8 @@ def _mails(account: Account) -> list[dict[str, Any]]:
 
 
 def addresses_of(account: Account) -> set[str]:
-    """Return all e-mail addresses of the account, verified or not."""
+    """Return all e-mail addresses of the account, verified or not, and those that it left lately."""
     more = EmailAddress.objects.filter(user=account).values_list("email", flat=True)
-    return {account.email, *(address.lower() for address in more)}
+    left = AddressChange.objects.filter(account=account).values_list("old_email", flat=True)
+    somebody_elses = Account.objects.filter(email__in=left).exclude(pk=account.pk).values_list("email", flat=True)
+    return {account.email, *(address.lower() for address in more), *left} - set(somebody_elses)

@@ -8,9 +8,11 @@ from allauth.core import context as allauth_context
 from allauth.mfa.base import forms as mfa_forms
 from django import forms
 from django.core.validators import validate_email
-from django.db import transaction
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse
 
-from accounts import files, guesses, pictures
+from accounts import files, guesses, pictures, sign_up_again
+from accounts.mail import resending
 from accounts.models import Account
 from accounts.profile import clean_picture
 from devportal.lib.telemetry import metrics
@@ -21,10 +23,33 @@ class LoginForm(allauth_forms.LoginForm):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        hint = self.request.GET.get("login_hint", "")
+        hint = self.request.GET.get("login_hint", "") or resending.interrupted_sign_up(self.request)
         with contextlib.suppress(forms.ValidationError):
             validate_email(hint)
             self.fields["login"].initial = hint
+
+
+class SignupForm(allauth_forms.SignupForm):  # type: ignore[misc]
+    """The sign-up form; an address that nobody has proven yet can sign up again (accounts/sign_up_again.py)."""
+
+    account_already_exists: bool
+
+    def try_save(self, request: HttpRequest) -> tuple[Account | None, HttpResponse | None]:
+        sign_up_again.forget(request)
+        if self.account_already_exists and (account := sign_up_again.find_unproven(self.cleaned_data["email"])):
+            sign_up_again.keep(request, account, self.cleaned_data.get("password1"), **self.names())
+            return account, None
+        try:
+            saved: tuple[Account | None, HttpResponse | None] = super().try_save(request)
+        except IntegrityError:  # another sign-up with the address came first, a moment ago
+            self.account_already_exists = True
+            return self.try_save(request)
+        return saved
+
+    def save(self, request: HttpRequest) -> Account:
+        with transaction.atomic():
+            account: Account = super().save(request)
+        return account
 
 
 class ReauthenticateForm(allauth_forms.ReauthenticateForm):  # type: ignore[misc]  # allauth is untyped

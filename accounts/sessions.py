@@ -36,6 +36,11 @@ def end_other_sessions(request: HttpRequest) -> None:
         _end(listed.exclude(session_key=request.session.session_key))
 
 
+def has_changed(seen: Account, account: Account) -> bool:
+    """Tell whether password or sessions of the account have changed since `seen` was read."""
+    return seen.get_session_auth_hash() != account.get_session_auth_hash()
+
+
 def _end(listed: "models.QuerySet[UserSession]") -> None:
     Session.objects.filter(session_key__in=[*listed.values_list("session_key", flat=True)]).delete()
     listed.delete()

@@ -25,8 +25,13 @@ class NamesForm(forms.Form):
 
     field_order = ("email", "given_name", "family_name", "password1")
 
+    def names(self) -> dict[str, str | None]:
+        """Return the name as it is kept."""
+        family_name = self.cleaned_data["family_name"].strip() or None
+        return {"given_name": self.cleaned_data["given_name"].strip(), "family_name": family_name}
+
     def signup(self, request: HttpRequest, user: Account) -> None:
         """Put the name on the new account; allauth calls this once the account is saved."""
-        user.given_name = self.cleaned_data["given_name"].strip()
-        user.family_name = self.cleaned_data["family_name"].strip() or None
+        names = self.names()
+        user.given_name, user.family_name = names["given_name"] or "", names["family_name"]
         user.save(update_fields=["given_name", "family_name"])

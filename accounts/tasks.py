@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef
 
 from accounts import files
 from accounts.mail import delivery
-from accounts.models import BillingEvent, SecurityEvent
+from accounts.models import AddressChange, BillingEvent, SecurityEvent
 from accounts.plans import lifecycle, members
 from devportal.lib import clock
 from devportal.lib.batches import delete_oldest
@@ -78,3 +78,10 @@ def clear_security_events() -> int:
         return 0
     old = clock.now() - timedelta(days=settings.SECURITY_EVENT_DAYS)
     return delete_oldest(SecurityEvent.objects.all(), "at", old)
+
+
+@shared_task
+def clear_address_changes() -> int:
+    """Delete changes of address that can't be taken back any more; return how many went."""
+    old = clock.now() - timedelta(days=settings.ADDRESS_REVERSAL_DAYS)
+    return delete_oldest(AddressChange.objects.all(), "at", old)

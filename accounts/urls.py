@@ -2,11 +2,25 @@
 
 from django.urls import path
 
-from accounts.views import account, billing_webhook, home, plan, sessions
+from accounts.views import (
+    account,
+    billing_webhook,
+    confirm_email,
+    home,
+    mailbox_proof,
+    plan,
+    sessions,
+    take_back,
+)
 
 urlpatterns = [
     path("account/", home.home, name="account_home"),
     path("account/profile", account.profile, name="account_profile"),
+    path("account/address/take-back", take_back.take_back, name="account_address_take_back"),
+    path("account/address/taken-back", take_back.taken_back, name="account_address_taken_back"),
+    # allauth's view, for whom it has a code to ask for.
+    path("account/confirm-email/", confirm_email.confirm_email, name="account_email_verification_sent"),
+    path("account/login/mailbox/", mailbox_proof.prove_mailbox, name="account_mailbox_proof"),
     path("account/plan", plan.plan, name="account_plan"),
     path("account/plan/invitations/<int:pk>/accept", plan.accept, name="account_plan_accept"),
     path("account/plan/invitations/<int:pk>/decline", plan.decline, name="account_plan_decline"),

@@ -128,6 +128,8 @@ AUDIT_DAYS: int = env.int("AUDIT_DAYS", 730)
 BILLING_EVENT_DAYS: int = env.int("BILLING_EVENT_DAYS", 730)
 # How long people can look up what happened to their account (days).
 SECURITY_EVENT_DAYS: int = env.int("SECURITY_EVENT_DAYS", 365)
+# For how long the old address of an account can take a change of address back (days).
+ADDRESS_REVERSAL_DAYS: int = env.int("ADDRESS_REVERSAL_DAYS", 7)
 # How long a deleted project can be restored (days), and how many of each thing one may have.
 PROJECT_RESTORE_DAYS: int = env.int("PROJECT_RESTORE_DAYS", 30)
 PROJECTS_PER_PERSON: int = env.int("PROJECTS_PER_PERSON", 50)
@@ -273,6 +275,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "devportal.lib.context_processors.this_host",
                 "accounts.context_processors.other_accounts",
                 "oidc.context_processors.pending_client",
+                "accounts.mail.resending.resending",
             ],
         },
     }
@@ -383,6 +386,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "delete-files": _every(60, "accounts.tasks.delete_files"),
     "clear-billing-events": _every(3600, "accounts.tasks.clear_billing_events"),
     "clear-security-events": _every(3600, "accounts.tasks.clear_security_events"),
+    "clear-address-changes": _every(3600, "accounts.tasks.clear_address_changes"),
     "clear-audit-events": _every(3600, "devportal.console.tasks.clear_audit_events"),
     "clear-sessions": _every(3600, "accounts.tasks.clear_sessions"),
     "flush-usage": _every(10, "api.tasks.flush_usage"),
@@ -402,10 +406,12 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
 # What anybody can send: sign-up, codes, new passwords, passkeys.
 FORMS_BY_ADDRESS = frozenset(
     {
+        "account_address_take_back",
         "account_complete_password_reset",
         "account_confirm_login_code",
         "account_confirm_password_reset_code",
         "account_email_verification_sent",
+        "account_mailbox_proof",
         "account_reset_password",
         "account_signup",
         "account_signup_by_passkey",
@@ -508,7 +514,7 @@ TRUSTED_PROXIES: list[str] = env.list("TRUSTED_PROXIES", default=[])
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = sorted({AUTH_URL, BASE_URL, ADMIN_URL or AUTH_URL})
-CSRF_FAILURE_VIEW = "devportal.lib.error_pages.csrf_failure"
+CSRF_FAILURE_VIEW = "accounts.views.stale_forms.csrf_failure"
 
 # --- People (django-allauth) -----------------------------------------------------------------------------
 
@@ -530,12 +536,17 @@ ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_SIGNUP_FORM_CLASS = "accounts.signup.NamesForm"
-ACCOUNT_FORMS = {"login": "accounts.forms.LoginForm", "reauthenticate": "accounts.forms.ReauthenticateForm"}
+ACCOUNT_FORMS = {
+    "login": "accounts.forms.LoginForm",
+    "reauthenticate": "accounts.forms.ReauthenticateForm",
+    "signup": "accounts.forms.SignupForm",
+}
 # allauth keys some of its limits with the Host header; ours are in accounts/guesses.py and devportal/lib/ratelimit/.
 ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"
 ACCOUNT_EMAIL_VERIFICATION_BY_CODE_ENABLED = True
-ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_RESEND = True
+# How many further codes, as good as any number: what bounds them is MAILS_PER_RECIPIENT_PER_DAY, and a pause.
+ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_RESEND = 1000
 # Only a new address could be changed, which would tell it from a known one; "Cancel" starts over.
 ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_CHANGE = False
 ACCOUNT_PASSWORD_RESET_BY_CODE_ENABLED = True

@@ -38,9 +38,11 @@ _PAGES = """
     /account/plan/families/{family}/leave                viewer     3
     /account/plan/organizations/{organization}/leave     owner      3
     /account/sessions/                                   owner      4
-    /account/export                                      owner     16
+    /account/export                                      owner     17
     /account/delete                                      owner      7
     /account/picture                                     owner      2
+    /account/address/take-back                           anonymous  0
+    /account/address/taken-back                          anonymous  0
     /account/login/                                      anonymous  0
     /account/logout/                                     owner      2
     /account/inactive/                                   anonymous  0
@@ -74,6 +76,7 @@ IN_BETWEEN = frozenset(
         "/connect/resume",
         "/account/choose/photo",
         "/account/confirm-email/",
+        "/account/login/mailbox/",
         "/account/password/reset/confirm/",
         "/account/password/reset/complete/",
         "/account/2fa/authenticate/",

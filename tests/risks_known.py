@@ -70,6 +70,11 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         2,
         "Our sign-in page, on the way back to a kept request; our endpoint with the kept query.",
     ),
+    ("accounts/views/mailbox_proof.py", "redirect to a value"): (
+        1,
+        "A route of ours, kept in the session; `next` in it is judged by the page it leads to.",
+    ),
+    ("accounts/views/stale_forms.py", "redirect to a value"): (1, "`next` if allauth finds it our own, or a route."),
     ("devportal/lib/host_header.py", "redirect to a value"): (1, "The admin, by the settings."),
     ("devportal/lib/admin/site.py", "redirect to a value"): (
         2,
@@ -118,11 +123,14 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/partials/field.html", "link {{ reset_url }}"): (1, "The sign-in page passes a route."),
     ("templates/partials/confirm_buttons.html", "link {{ keep_url }}"): (1, "What templates here pass: routes."),
     ("templates/partials/tile.html", "link {{ app.logo_url }}"): (1, "oidc.clients.logos: a route of a reviewed app."),
-    ("templates/oidc/partials/consent_question.html", "link {{ choose_url }}"): (
+    ("templates/oidc/partials/use_another_account.html", "link {{ choose_url }}"): (
         1,
         "oidc.authorization.interactions: a route.",
     ),
     ("templates/layouts/manage.html", "link {{ asking.resume_url }}"): (1, "oidc.authorization.interactions: a route."),
+    ("templates/403_csrf.html", "link {{ following }}"): (1, "accounts.views.stale_forms: `next` if it is our own."),
+    ("templates/403_csrf.html", "link {{ again }}"): (1, "accounts.views.stale_forms: the path of a sign-in page."),
+    ("templates/mail/address_changed.html", "link {{ site }}"): (1, "AUTH_URL, of the settings, and a route."),
     ("templates/400_host.html", "link {{ auth_url }}"): (1, "AUTH_URL, of the settings."),
     ("templates/admin/*.html", "link {{ url }}"): (None, "Pages of the admin, from reverse()."),
     ("templates/admin/index.html", "link {{ card.url }}"): (1, "console.operations.overview: routes of the admin."),

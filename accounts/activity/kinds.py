@@ -32,6 +32,14 @@ KINDS: dict[str, Kind] = {
     "password_changed": Kind(
         "Password changed", Notice("Your password has been changed", "The password of your account has been changed.")
     ),
+    "address_taken_back": Kind(
+        "The e-mail address was taken back",
+        Notice(
+            "An e-mail address has been taken back",
+            "The address of your account is {email} again: somebody typed the code from the mail that told of its"
+            " change. All sessions have ended, and the password.",
+        ),
+    ),
     "app_allowed": Kind("{app} was allowed to use the account"),
     "app_removed": Kind("{app} was removed from the account"),
 }

@@ -1,3 +1,4 @@
+from accounts.models.addresses import AddressChange
 from accounts.models.files import FileToDelete
 from accounts.models.groups import Family, FamilyMember, Invitation, Organization, OrganizationMember
 from accounts.models.outbox import Outbox
@@ -8,6 +9,7 @@ from accounts.models.subscriptions import BillingEvent, Subscription, Subscripti
 
 __all__ = [
     "Account",
+    "AddressChange",
     "BillingEvent",
     "Catalogue",
     "Family",

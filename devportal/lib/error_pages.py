@@ -69,7 +69,7 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def too_many_requests(request: HttpRequest, wait: int = LONGEST_RETRY_AFTER) -> HttpResponse:
     """429 of the pages: the text tells the true wait in seconds, Retry-After at most a minute of it."""
-    response = _page(request, 429, wait=clock.in_words(wait))
+    response = _page(request, 429, wait=clock.in_words(wait), seconds=wait)
     response["Retry-After"] = str(min(max(wait, 1), LONGEST_RETRY_AFTER))
     return response
 
@@ -96,6 +96,9 @@ def service_unavailable(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """403 for a form that was open too long or came from elsewhere; says how to go on."""
-    return _page(request, 403, "403_csrf.html")
+def csrf_failure(request: HttpRequest, reason: str = "", *, again: str = "", following: str = "") -> HttpResponse:
+    """403 for a form that was open too long or came from elsewhere; says how to go on.
+
+    `again` is where its page is, `following` where somebody goes on who has signed in meanwhile.
+    """
+    return _page(request, 403, "403_csrf.html", again=again, following=following)

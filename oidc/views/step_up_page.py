@@ -28,6 +28,7 @@ def step_up_page(
     request.form_action_origins = [origin_of(auth_request.redirect_uri)]  # type: ignore[attr-defined]
     means = means_of(account)
     context: dict[str, Any] = {
+        "choose_url": interaction.choose_url,
         "client": client_context(asked.client),
         "account": account,
         "reference": interactions.sign_reference(request, interaction),

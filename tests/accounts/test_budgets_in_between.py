@@ -33,6 +33,12 @@ def test_where_a_forgotten_password_is_replaced(client: Browser, person: Account
     shown(client, "/account/password/reset/complete/", 2)
 
 
+def test_where_a_mailbox_is_proved(client: Browser, person: Account, settings: Any) -> None:
+    settings.GUESSES_PER_ACCOUNT_PER_HOUR = 0
+    client.post("/account/login/", {"login": person.email, "password": PASSWORD})
+    shown(client, "/account/login/mailbox/", 1)
+
+
 def test_where_the_code_of_the_second_step_is_typed(client: Browser, person: Account) -> None:
     TOTP.activate(person, generate_totp_secret())
     client.post("/account/login/", {"login": person.email, "password": PASSWORD})

@@ -6,7 +6,7 @@ from django.test import Client as Browser
 from accounts.models import Account
 from accounts.profile import display_name, profile_of
 from tests.factories import make_account
-from tests.relying_party import RelyingParty
+from tests.relying_party import RelyingParty, age_sign_in
 
 pytestmark = pytest.mark.django_db
 
@@ -141,6 +141,7 @@ def test_the_export_is_the_persons_own(app: RelyingParty) -> None:
 
 
 def test_deletion_asks_for_a_fresh_sign_in_first(signed_in: Browser, person: Account) -> None:
+    age_sign_in(signed_in, 301)
     response = signed_in.post("/account/delete")
     assert response["Location"].startswith("/account/reauthenticate/")
     assert Account.objects.filter(pk=person.pk).exists()

@@ -207,6 +207,7 @@ GROUPS = (
         """
         /account/login/                     200 302 | 200 302
         /account/login/code/confirm/        302 302 | 302 302
+        /account/login/mailbox/             302 302 | 302 302
         /account/signup/                    200 302 | 200 302
         /account/signup/passkey/            200 302 | 200 302
         /account/2fa/authenticate/          302 302 | 302 302
@@ -224,6 +225,8 @@ GROUPS = (
         /account/password/reset/complete/   302 302 | 302 302
         /account/password/reset/done/       200 200 | 405 405
         /account/confirm-email/             302 302 | 302 302
+        /account/address/take-back          200 200 | 200 200
+        /account/address/taken-back         200 200 | 405 405
         /account/inactive/                  200 200 | 405 405
         """,
     ),

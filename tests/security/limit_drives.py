@@ -12,9 +12,11 @@ from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client as Browser
 
+from accounts import mailbox_proof
 from accounts.models import Account, Family
 from accounts.plans import members
 from devportal.console.idempotency import new_token
+from devportal.lib import clock
 from oidc.models import Client, Project
 from tests.console.playground.playing import Playground
 from tests.factories import PASSWORD, make_access_token, make_account, make_client, make_key, make_project
@@ -133,6 +135,34 @@ def wrong_passwords_of_one(world: World) -> Step:
     return lambda n, changes: log_in(Browser(), SPELLINGS[n], "wrong", changes)
 
 
+@drives("wrong passwords after the proof of the mailbox")
+def wrong_passwords_after_the_proof(world: World) -> Step:
+    world.request.getfixturevalue("person")
+    browsers = [Browser() for _ in range(3)]
+    for browser in browsers:
+        session = browser.session
+        session[mailbox_proof.PROVED] = {"ada@example.com": clock.timestamp()}
+        session.save()
+    return lambda n, changes: log_in(browsers[n], SPELLINGS[n], "wrong", changes)
+
+
+@drives("mails with the code that proves a mailbox")
+def mails_of_the_proof(world: World) -> Step:
+    world.request.getfixturevalue("db")
+    browsers = [Browser() for _ in range(3)]
+    for n, browser in enumerate(browsers):
+        session = browser.session
+        session[mailbox_proof.ASKED] = {"email": TAGGED[n], "then": "/account/login/"}
+        session.save()
+    return lambda n, changes: browsers[n].post(world.path, {"action": "send"}, **changes)
+
+
+@drives("codes that take an address back")
+def codes_that_take_back(world: World) -> Step:
+    world.request.getfixturevalue("db")
+    return lambda n, changes: Browser().post(world.path, {"email": f"n{n}@example.com", "code": "AAAA"}, **changes)
+
+
 @drives("wrong passwords in a known browser")
 def wrong_passwords_here(world: World) -> Step:
     world.browser.cookies.pop("openport_session")
@@ -217,6 +247,7 @@ def mails_of_forms(world: World) -> Step:
 @drives("codes sent again")
 def codes_again(world: World) -> Step:
     world.request.getfixturevalue("db")
+    world.request.getfixturevalue("monkeypatch").setattr("accounts.mail.resending.PAUSE", 0)
     browsers = [Browser() for _ in range(3)]
     for browser in browsers:
         browser.post("/account/signup/", {"email": TAGGED[0], **SIGN_UP})

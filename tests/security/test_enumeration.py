@@ -78,6 +78,23 @@ def test_the_work_is_the_same(
     assert known == (0 if way is reset else 1)
 
 
+def test_an_address_that_nobody_has_proven_is_no_exception(
+    person: Account, mailoutbox: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_account("unproven@example.com", verified=False)
+    pages = [[plain(page, email) for page in sign_up(email)] for email in ("unproven@example.com", KNOWN, UNKNOWN)]
+    assert pages[0] == pages[1] == pages[2]
+    assert hashes_of(sign_up, "unproven@example.com", monkeypatch) == 1
+
+
+def test_signing_up_by_passkey_takes_the_same_too(person: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    def way(address: str) -> list[Any]:
+        form = {"email": address, "given_name": "Eve", "family_name": ""}
+        return [Browser().post("/account/signup/passkey/", form)]
+
+    assert [hashes_of(way, address, monkeypatch) for address in (KNOWN, UNKNOWN, UNKNOWN)] == [0, 0, 0]
+
+
 def test_a_deactivated_person_who_guesses_wrong_looks_unknown(person: Account) -> None:
     person.is_active = False
     person.save()

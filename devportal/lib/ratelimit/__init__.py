@@ -4,6 +4,6 @@
 `store` is the cache that the counts are in. Endpoints for apps count with devportal/lib/ratelimit/counters.py instead.
 """
 
-from devportal.lib.ratelimit.usage import Rate, RateLimited, hit, undo_hit
+from devportal.lib.ratelimit.usage import Rate, RateLimited, hit, seconds_left, undo_hit
 
-__all__ = ["Rate", "RateLimited", "hit", "undo_hit"]
+__all__ = ["Rate", "RateLimited", "hit", "seconds_left", "undo_hit"]

@@ -37,6 +37,14 @@ def hit(rate: Rate, *key: object) -> None:
         raise RateLimited(wait)
 
 
+def seconds_left(rate: Rate, *key: object) -> int:
+    """Return how long the next `hit` would be refused (seconds), 0 if it would pass; counts nothing."""
+    count, wait = _count(rate.group, rate, key, increment=False)
+    if count >= rate.most:
+        count -= _count(_taken_back(rate), rate, key, increment=False)[0]
+    return max(wait, 1) if count >= rate.most else 0
+
+
 def undo_hit(rate: Rate, *key: object) -> None:
     """Undo one `hit`, for what succeeded. Counting before the attempt prevents races between parallel ones."""
     _count(_taken_back(rate), rate, key, increment=True)

@@ -1,0 +1,47 @@
+"""What a form answers whose CSRF token is no longer right: mostly one in another tab, from before a sign-in."""
+
+from urllib.parse import urlencode
+
+from allauth.account.utils import get_next_redirect_url
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from accounts.models import Account
+from devportal.lib import error_pages
+from devportal.lib.ratelimit import keys
+
+# The pages on which people sign in; a sign-in gives the browser a new token, and the other tabs' forms have the old.
+SIGN_IN_PAGES = frozenset(
+    {
+        "account_complete_password_reset",
+        "account_confirm_password_reset_code",
+        "account_email_verification_sent",
+        "account_login",
+        "account_mailbox_proof",
+        "account_reset_password",
+        "account_signup",
+        "account_signup_by_passkey",
+        "mfa_authenticate",
+        "mfa_login_webauthn",
+        "mfa_signup_webauthn",
+    }
+)
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Go on for who has signed in meanwhile (CSRF_FAILURE_VIEW); nothing that the form says is done.
+
+    Whoever meant another account than the one signed in, or did not say which, is asked by a page.
+    """
+    match = request.resolver_match
+    if match is None or match.view_name not in SIGN_IN_PAGES:
+        return error_pages.csrf_failure(request, reason)
+    following = get_next_redirect_url(request)
+    if not isinstance(request.user, Account):
+        again = f"{request.path}?{urlencode({'next': following})}" if following else request.path
+        return error_pages.csrf_failure(request, reason, again=again)
+    following = following or reverse("resume")
+    typed = request.POST.get("login") or request.POST.get("email") or ""
+    if keys.login_key(typed) == keys.login_key(request.user.email):
+        return HttpResponseRedirect(following)
+    return error_pages.csrf_failure(request, reason, following=following)

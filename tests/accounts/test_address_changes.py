@@ -1,0 +1,244 @@
+"""Changing the address, and taking it back from the old one for seven days."""
+
+import re
+from typing import Any
+
+import pytest
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal.auth import (
+    TOTP,
+    format_hotp_value,
+    generate_totp_secret,
+    hotp_value,
+    yield_hotp_counters_from_time,
+)
+from django.test import Client as Browser
+
+from accounts.models import Account, AddressChange, Outbox, SecurityEvent
+from accounts.tasks import clear_address_changes
+from devportal.console.models import AuditEvent
+from tests.accounts.test_sign_up import code_of, sign_up
+from tests.factories import PASSWORD, make_account
+from tests.relying_party import age_sign_in, sign_in
+from tests.security.test_limits import is_limited
+
+pytestmark = pytest.mark.django_db
+
+OLD, NEW, THIRD = "ada@example.com", "thief@example.com", "third@example.com"
+PATH = "/account/address/take-back"
+
+
+def change(browser: Browser, new: str) -> Any:
+    """Change the address of who is signed in, with the code that goes to the new one."""
+    browser.post("/account/email/", {"email": new, "action_add": ""})
+    session = browser.session
+    code = session["account_email_verification_code"]["code"]
+    return browser.post("/account/confirm-email/", {"code": code})
+
+
+def mail_to(email: str) -> Outbox:
+    return Outbox.objects.filter(to=email, subject__contains="has been changed").latest("pk")
+
+
+def take_back_code(email: str) -> str:
+    found = re.search(r"^ {4}(\S{4}-\S{4}-\S{4})$", mail_to(email).text(), re.MULTILINE)
+    assert found
+    return found[1]
+
+
+def take_back(email: str, code: str, browser: Browser | None = None, ip: str = "192.0.2.1") -> Any:
+    return (browser or Browser()).post(PATH, {"email": email, "code": code}, REMOTE_ADDR=ip)
+
+
+def is_taken_back(answer: Any) -> bool:
+    return bool(answer.status_code == 302 and answer["Location"] == "/account/address/taken-back")
+
+
+@pytest.fixture
+def thief(person: Account) -> Browser:
+    """Somebody who knows the password, and is signed in."""
+    return sign_in(Browser(), person)
+
+
+def test_the_old_address_gets_one_mail_with_a_code(thief: Browser, mailoutbox: list[Any]) -> None:
+    assert change(thief, NEW).status_code == 302
+    row = mail_to(OLD)
+    assert Outbox.objects.filter(to=OLD).count() == 1
+    assert NEW not in row.text() + row.body + row.subject
+    assert take_back_code(OLD) not in row.body + row.html + row.subject
+    kept = AddressChange.objects.get()
+    assert (kept.old_email, kept.new_email) == (OLD, NEW)
+    assert take_back_code(OLD).replace("-", "") not in kept.code_mac
+    page = Browser().get(PATH)
+    assert page.status_code == 200
+    assert AddressChange.objects.get().ended_at is None
+
+
+def test_it_takes_the_account_back(thief: Browser, person: Account) -> None:
+    TOTP.activate(person, generate_totp_secret())
+    change(thief, NEW)
+    known = thief.cookies["openport_known"].value
+    answer = take_back(f" {OLD.upper()}", f" {take_back_code(OLD).lower().replace('-', ' ')} ")
+    assert is_taken_back(answer)
+    assert b"Choose a new password" in Browser().get(answer["Location"]).content
+    person.refresh_from_db()
+    assert (person.email, person.email_verified, person.has_usable_password()) == (OLD, True, False)
+    rows = EmailAddress.objects.filter(user=person)
+    assert [(row.email, row.verified, row.primary) for row in rows] == [(OLD, True, True)]
+    assert thief.get("/account/")["Location"].startswith("/account/login/")
+    for email in (OLD, NEW):
+        form = {"login": email, "password": PASSWORD}
+        thief.cookies["openport_known"] = known
+        assert thief.post("/account/login/", form).status_code == 200
+    assert Authenticator.objects.filter(user=person).exists()
+    assert SecurityEvent.objects.filter(account=person, kind="address_taken_back").count() == 1
+    notices = Outbox.objects.filter(subject__contains="has been taken back")
+    assert sorted(notices.values_list("to", flat=True)) == [OLD, NEW]
+    audited = AuditEvent.objects.get(action="account.address_taken_back")
+    assert OLD not in str(audited.details) + audited.target
+
+
+def test_the_owner_then_chooses_a_password(thief: Browser, person: Account, mailoutbox: list[Any]) -> None:
+    change(thief, NEW)
+    owner = Browser()
+    take_back(OLD, take_back_code(OLD), owner)
+    owner.post("/account/password/reset/", {"email": OLD})
+    owner.post("/account/password/reset/confirm/", {"code": code_of(mailoutbox[-1])})
+    form = {"password1": "another horse 7 battery", "password2": "another horse 7 battery"}
+    owner.post("/account/password/reset/complete/", form)
+    assert owner.get("/account/").status_code == 200
+
+
+def test_a_code_works_once_and_for_seven_days(thief: Browser, later: Any) -> None:
+    change(thief, NEW)
+    code = take_back_code(OLD)
+    later(6.9 * 24 * 3600)
+    assert clear_address_changes() == 0
+    assert is_taken_back(take_back(OLD, code))
+    assert not is_taken_back(take_back(OLD, code))
+    later(0.2 * 24 * 3600)
+    assert clear_address_changes() == 1
+
+
+def test_after_seven_days_it_is_over(thief: Browser, later: Any) -> None:
+    change(thief, NEW)
+    later(7.01 * 24 * 3600)
+    answer = take_back(OLD, take_back_code(OLD))
+    assert b"its time is over" in answer.content
+    assert Account.objects.get().email == NEW
+
+
+def test_a_later_change_does_not_hide_it(thief: Browser, person: Account) -> None:
+    change(thief, NEW)
+    age_sign_in(thief, 0)
+    change(thief, THIRD)
+    first, second = take_back_code(OLD), take_back_code(NEW)
+    assert is_taken_back(take_back(NEW, second))
+    assert Account.objects.get().email == NEW
+    assert is_taken_back(take_back(OLD, first))
+    assert Account.objects.get().email == OLD
+    assert not is_taken_back(take_back(NEW, second))
+
+
+def test_the_oldest_ends_the_codes_of_those_between(thief: Browser) -> None:
+    change(thief, NEW)
+    change(thief, THIRD)
+    first, second = take_back_code(OLD), take_back_code(NEW)
+    assert is_taken_back(take_back(OLD, first))
+    assert not is_taken_back(take_back(NEW, second))
+    assert Account.objects.get().email == OLD
+
+
+def test_who_changes_it_back_leaves_the_thief_no_code(thief: Browser, mailoutbox: list[Any]) -> None:
+    change(thief, NEW)
+    change(thief, THIRD)
+    second = take_back_code(NEW)
+    change(thief, OLD)
+    assert not Outbox.objects.filter(to=THIRD, subject__contains="has been changed").exists()
+    assert not is_taken_back(take_back(NEW, second))
+    assert is_taken_back(take_back(OLD, take_back_code(OLD)))
+
+
+def test_an_address_that_is_another_accounts_by_now_is_refused_in_words(thief: Browser) -> None:
+    change(thief, NEW)
+    make_account(OLD)
+    answer = take_back(OLD, take_back_code(OLD))
+    assert b"belongs to another account by now" in answer.content
+    assert Account.objects.filter(email=NEW).exists()
+
+
+def test_an_address_that_was_never_proven_gets_nothing(mailoutbox: list[Any], client: Browser, person: Account) -> None:
+    browser = sign_in(Browser(), person)
+    EmailAddress.objects.filter(user=person).update(verified=False)
+    Account.objects.filter(pk=person.pk).update(email_verified=False)
+    change(browser, NEW)
+    assert Account.objects.get().email == NEW
+    assert not AddressChange.objects.exists()
+    assert not Outbox.objects.filter(to=OLD).exists()
+
+
+def test_it_goes_with_the_account(thief: Browser, person: Account) -> None:
+    change(thief, NEW)
+    code = take_back_code(OLD)
+    Account.objects.get().delete()
+    assert not AddressChange.objects.exists()
+    assert not Outbox.objects.filter(to__in=[OLD, NEW]).exists()
+    assert b"does not fit" in take_back(OLD, code).content
+
+
+@pytest.mark.parametrize(("email", "code"), [(OLD, "AAAA-BBBB-CCCC"), (NEW, "right"), ("x@example.com", "right")])
+def test_what_does_not_fit_says_the_same(thief: Browser, email: str, code: str) -> None:
+    change(thief, NEW)
+    answer = take_back(email, take_back_code(OLD) if code == "right" else code)
+    assert answer.status_code == 200
+    assert b"That code does not fit this address, or its time is over." in answer.content
+    assert Account.objects.get().email == NEW
+
+
+def test_guesses_are_limited_by_address(thief: Browser, stopped_clock: None) -> None:
+    change(thief, NEW)
+    answers = [take_back(OLD, f"AAAA-BBBB-{n:04}") for n in range(11)]
+    assert [answer.status_code for answer in answers[:10]] == [200] * 10
+    assert is_limited(answers[-1])
+    assert is_taken_back(take_back(OLD, take_back_code(OLD), ip="192.0.2.2"))
+
+
+# --- What a thief has begun, and goes on with after the address was taken back ---
+
+
+def test_a_reset_that_began_before_is_worth_nothing(thief: Browser, person: Account, mailoutbox: list[Any]) -> None:
+    change(thief, NEW)
+    elsewhere = Browser()
+    elsewhere.post("/account/password/reset/", {"email": NEW})
+    elsewhere.post("/account/password/reset/confirm/", {"code": code_of(mailoutbox[-1])})
+    take_back(OLD, take_back_code(OLD))
+    form = {"password1": "another horse 7 battery", "password2": "another horse 7 battery"}
+    assert elsewhere.post("/account/password/reset/complete/", form)["Location"] == "/account/login/"
+    person.refresh_from_db()
+    assert not person.has_usable_password()
+
+
+def test_a_sign_in_that_waits_for_its_second_step_is_over(thief: Browser, person: Account) -> None:
+    change(thief, NEW)
+    secret = generate_totp_secret()
+    person.refresh_from_db()
+    TOTP.activate(person, secret)
+    half = Browser()
+    asked = half.post("/account/login/", {"login": NEW, "password": PASSWORD})
+    assert asked["Location"] == "/account/2fa/authenticate/"
+    take_back(OLD, take_back_code(OLD))
+    code = format_hotp_value(hotp_value(secret, next(iter(yield_hotp_counters_from_time()))))
+    assert half.post("/account/2fa/authenticate/", {"code": code})["Location"] == "/account/login/"
+    assert half.get("/account/")["Location"].startswith("/account/login/")
+
+
+def test_an_address_of_an_unproven_account_can_not_be_had(
+    thief: Browser, person: Account, mailoutbox: list[Any]
+) -> None:
+    sign_up(Browser(), NEW)
+    answer = change(thief, NEW)
+    assert answer.status_code == 302
+    person.refresh_from_db()
+    assert person.email == OLD
+    assert EmailAddress.objects.filter(user=person, email=OLD, verified=True).exists()

@@ -1,0 +1,81 @@
+"""Taking an address back while somebody else acts on the same account, on PostgreSQL with connections of their own."""
+
+from typing import Any
+
+import pytest
+from allauth.account.models import EmailAddress
+from django.test import Client as Browser
+
+from accounts.deletion import delete_account
+from accounts.models import Account, AddressChange, Outbox, SecurityEvent
+from tests.accounts.test_address_changes import (
+    NEW,
+    OLD,
+    THIRD,
+    change,
+    is_taken_back,
+    take_back,
+    take_back_code,
+)
+from tests.factories import PASSWORD, make_account
+from tests.oidc.tokens.test_concurrency import at_once
+from tests.relying_party import sign_in
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def thief(monkeypatch: pytest.MonkeyPatch) -> Browser:
+    # Mails are looked for in the outbox, and are wiped once they are sent.
+    monkeypatch.setattr("accounts.mail.outbox._announce", lambda pk: None)
+    return sign_in(Browser(), make_account(OLD))
+
+
+def test_of_two_who_take_it_back_one_does(thief: Browser) -> None:
+    change(thief, NEW)
+    code = take_back_code(OLD)
+    answers = at_once(4, lambda n: take_back(OLD, code))
+    assert [is_taken_back(answer) for answer in answers].count(True) == 1
+    assert SecurityEvent.objects.filter(kind="address_taken_back").count() == 1
+    assert Account.objects.get().email == OLD
+
+
+@pytest.mark.parametrize("round_", range(4))
+def test_against_another_change_the_old_address_wins(thief: Browser, round_: int) -> None:
+    """Whichever comes first: the change is undone, or its session has ended."""
+    change(thief, NEW)
+    code = take_back_code(OLD)
+    thief.post("/account/email/", {"email": THIRD, "action_add": ""})
+    form = {"code": thief.session["account_email_verification_code"]["code"]}
+    steps: list[Any] = [lambda: take_back(OLD, code), lambda: thief.post("/account/confirm-email/", form)]
+    answers = at_once(2, lambda n: steps[n]())
+    assert is_taken_back(answers[0])
+    account = Account.objects.get()
+    assert (account.email, account.has_usable_password()) == (OLD, False)
+    assert list(EmailAddress.objects.values_list("email", "verified", "primary")) == [(OLD, True, True)]
+    assert not AddressChange.objects.filter(ended_at=None).exists()
+
+
+@pytest.mark.parametrize("round_", range(3))
+def test_against_a_new_password_the_old_address_wins(thief: Browser, round_: int) -> None:
+    change(thief, NEW)
+    code = take_back_code(OLD)
+    form = {"oldpassword": PASSWORD, "password1": "another horse 7 battery", "password2": "another horse 7 battery"}
+    steps: list[Any] = [lambda: take_back(OLD, code), lambda: thief.post("/account/password/change/", form)]
+    assert is_taken_back(at_once(2, lambda n: steps[n]())[0])
+    account = Account.objects.get()
+    assert (account.email, account.has_usable_password()) == (OLD, False)
+
+
+@pytest.mark.parametrize("round_", range(3))
+def test_against_a_deletion_nothing_is_left_half_done(thief: Browser, round_: int) -> None:
+    change(thief, NEW)
+    code = take_back_code(OLD)
+    Outbox.objects.all().delete()
+    account = Account.objects.get()
+    steps: list[Any] = [lambda: take_back(OLD, code), lambda: delete_account(account)]
+    answer = at_once(2, lambda n: steps[n]())[0]
+    assert answer.status_code in (200, 302)
+    assert not Account.objects.exists()
+    assert not AddressChange.objects.exists()
+    assert not EmailAddress.objects.exists()

@@ -1,0 +1,119 @@
+"""A sign-up that was left in the middle goes on where it was, and whoever has the mailbox has the account."""
+
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+from accounts.models import Account
+from oidc.models import Client
+from tests.accounts.test_sign_up import PASSWORD, confirm, sign_up
+from tests.factories import make_account
+from tests.relying_party import RelyingParty
+
+pytestmark = pytest.mark.django_db
+
+EMAIL, OTHER = "new@example.com", "another horse 7 battery"
+
+
+def sign_in(browser: Browser, password: str = PASSWORD) -> Any:
+    return browser.post("/account/login/", {"login": EMAIL, "password": password})
+
+
+@pytest.mark.parametrize("page", ["/account/login/", "/account/signup/"])
+def test_in_the_same_browser_the_code_page_is_offered(client: Browser, mailoutbox: list[Any], page: str) -> None:
+    sign_up(client)
+    assert client.get(page)["Location"] == "/account/confirm-email/"
+    assert confirm(client, mailoutbox[0])["Location"] == "/connect/resume"
+
+
+def test_once_the_code_has_run_out_the_sign_in_page_says_how_to_go_on(client: Browser, person: Account) -> None:
+    pages = []
+    for email in (EMAIL, person.email):
+        browser = Browser()
+        sign_up(browser, email)
+        session = browser.session
+        session["account_email_verification_code"]["at"] -= 3600
+        session["account_login"]["initiated_at"] -= 3600
+        session.save()
+        assert browser.get("/account/confirm-email/")["Location"] == "/account/login/"
+        page = browser.get("/account/login/")
+        assert page.context["form"]["login"].value() == email
+        assert b"we send you a new code" in page.content
+        pages.append(page)
+    assert b"we send you a new code" not in Browser().get("/account/login/").content
+
+
+def test_elsewhere_the_password_leads_to_the_code_page(client: Browser, mailoutbox: list[Any]) -> None:
+    sign_up(client)
+    other = Browser()
+    assert sign_in(other)["Location"] == "/account/confirm-email/"
+    assert confirm(other, mailoutbox[1])["Location"] == "/connect/resume"
+    assert Account.objects.get().email_verified
+
+
+def test_the_app_that_asked_is_still_there(spa: Client, mailoutbox: list[Any]) -> None:
+    app = RelyingParty(spa, Browser())
+    app.authorize(prompt="create")
+    sign_up(app.browser)
+    assert app.browser.get("/account/login/")["Location"] == "/account/confirm-email/"
+    resumed = app.browser.get(confirm(app.browser, mailoutbox[0])["Location"])
+    assert resumed["Location"].startswith("/connect/authorize?")
+
+
+def test_signing_up_again_replaces_what_was_there_once_the_code_is_typed(
+    client: Browser, mailoutbox: list[Any]
+) -> None:
+    sign_up(client, given_name="Squatter")
+    again = Browser()
+    assert sign_up(again, password1=OTHER)["Location"] == "/account/confirm-email/"
+    account = Account.objects.get()
+    assert account.given_name == "Squatter"
+    assert account.check_password(PASSWORD)
+    assert confirm(again, mailoutbox[1])["Location"] == "/connect/resume"
+    account.refresh_from_db()
+    assert (account.full_name, account.email_verified) == ("Grace Hopper", True)
+    assert account.check_password(OTHER)
+    assert again.get("/account/").status_code == 200
+    assert sign_in(Browser(), PASSWORD).status_code == 200
+
+
+def test_strangers_who_sign_up_meanwhile_change_and_disturb_nothing(client: Browser, mailoutbox: list[Any]) -> None:
+    sign_up(client)
+    stranger = Browser()
+    sign_up(stranger, password1=OTHER, given_name="Eve")
+    assert confirm(client, mailoutbox[0])["Location"] == "/connect/resume"
+    account = Account.objects.get()
+    assert account.check_password(PASSWORD)
+    assert account.given_name == "Grace"
+    # Too late, even with the code: the address is proven.
+    confirm(stranger, mailoutbox[1])
+    account.refresh_from_db()
+    assert account.check_password(PASSWORD)
+
+
+def test_what_another_sign_up_said_is_forgotten(client: Browser, mailoutbox: list[Any]) -> None:
+    make_account(EMAIL, verified=False)
+    sign_up(client, password1=OTHER)
+    client.post("/account/logout/")
+    sign_up(client, "second@example.com")
+    confirm(client, mailoutbox[-1])
+    assert not Account.objects.get(email=EMAIL).check_password(OTHER)
+    assert Account.objects.get(email="second@example.com").check_password(PASSWORD)
+
+
+def test_who_was_turned_off_is_not_signed_up_again(client: Browser, mailoutbox: list[Any]) -> None:
+    account = make_account(EMAIL, verified=False)
+    Account.objects.filter(pk=account.pk).update(is_active=False)
+    assert sign_up(client)["Location"] == "/account/confirm-email/"
+    assert "already" in mailoutbox[0].body
+
+
+def test_by_passkey_the_first_password_ends(client: Browser, mailoutbox: list[Any]) -> None:
+    sign_up(client, given_name="Squatter")
+    again = Browser()
+    form = {"email": EMAIL, "given_name": "Grace", "family_name": ""}
+    assert again.post("/account/signup/passkey/", form)["Location"] == "/account/confirm-email/"
+    assert confirm(again, mailoutbox[1])["Location"] == "/account/2fa/webauthn/signup/"
+    assert sign_in(Browser(), PASSWORD).status_code == 200
+    assert not Account.objects.get().has_usable_password()

@@ -1,0 +1,195 @@
+"""Beyond the account's ceiling a browser that nobody knows proves the mailbox, and strangers gain nothing by it."""
+
+import re
+from typing import Any
+
+import pytest
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
+from django.test import Client as Browser
+
+from accounts import mailbox_proof
+from accounts.models import Account
+from tests.factories import PASSWORD
+from tests.security.test_limits import asks_for_mailbox, attempt, is_limited
+
+PATH = "/account/login/mailbox/"
+MOST = 6  # mails a day
+
+
+@pytest.fixture(autouse=True)
+def within_one_window(stopped_clock: None, settings: Any) -> None:
+    settings.GUESSES_PER_ACCOUNT_PER_HOUR = 6
+
+
+def besiege(login: str) -> None:
+    """Have strangers meet the ceiling of an account."""
+    for n in range(7):
+        attempt(login, ip=f"198.51.100.{n}")
+
+
+def sign_in(browser: Browser, login: str, password: str = PASSWORD, ip: str = "203.0.113.9") -> Any:
+    return browser.post("/account/login/", {"login": login, "password": password}, REMOTE_ADDR=ip)
+
+
+def code_of(mail: Any) -> str:
+    found = re.search(r"^ {4}(\S{4}-\S{4}-\S{4})$", mail.body, re.MULTILINE)
+    assert found, mail.body
+    return found[1]
+
+
+def send(browser: Browser) -> Any:
+    return browser.post(PATH, {"action": "send"})
+
+
+def prove(browser: Browser, code: str) -> Any:
+    return browser.post(PATH, {"code": code})
+
+
+def test_the_owner_proves_the_mailbox_and_signs_in(person: Account, mailoutbox: list[Any]) -> None:
+    besiege(person.email)
+    browser = Browser()
+    form = {"login": "Ada@example.com", "password": PASSWORD, "next": "/account/plan"}
+    assert asks_for_mailbox(browser.post("/account/login/", form))
+    send(browser)
+    assert [mail.to for mail in mailoutbox] == [[person.email]]
+    back = prove(browser, f" {code_of(mailoutbox[0]).lower().replace('-', ' ')} ")
+    assert back["Location"] == "/account/login/?login_hint=ada%40example.com&next=%2Faccount%2Fplan"
+    assert browser.get(back["Location"]).status_code == 200
+    assert browser.post("/account/login/", form)["Location"] == "/account/plan"
+
+
+def test_the_code_signs_nobody_in(person: Account) -> None:
+    besiege(person.email)
+    browser = Browser()
+    sign_in(browser, person.email)
+    prove(browser, mailbox_proof.code_for(person.email))
+    assert browser.get("/account/")["Location"].startswith("/account/login/")
+    assert sign_in(browser, person.email, "wrong horse 9").status_code == 200
+
+
+def test_browsers_that_have_the_mailbox_share_one_limit(person: Account) -> None:
+    besiege(person.email)
+    answers = []
+    for n in range(11):
+        browser = Browser()
+        sign_in(browser, person.email, "wrong", f"192.0.2.{n}")
+        prove(browser, mailbox_proof.code_for(person.email))
+        answers.append(sign_in(browser, person.email, "wrong", f"192.0.2.{n}"))
+    assert [answer.status_code for answer in answers[:10]] == [200] * 10
+    assert is_limited(answers[-1])
+
+
+@pytest.mark.parametrize("code", ["", "AAAA-AAAA-AAAA", "\x00", "0" * 500, "é" * 12])
+def test_a_wrong_code_proves_nothing(person: Account, code: str) -> None:
+    besiege(person.email)
+    browser = Browser()
+    sign_in(browser, person.email)
+    assert prove(browser, code).status_code in (200, 400)
+    assert asks_for_mailbox(sign_in(browser, person.email))
+
+
+def test_a_code_is_of_one_mailbox(person: Account) -> None:
+    besiege(person.email)
+    browser = Browser()
+    sign_in(browser, person.email)
+    prove(browser, mailbox_proof.code_for("bob@example.com"))
+    assert asks_for_mailbox(sign_in(browser, person.email))
+
+
+def test_strangers_who_use_up_the_mails_hand_the_owner_the_code(person: Account, mailoutbox: list[Any]) -> None:
+    besiege(person.email)
+    besiege("ada+1@example.com")
+    for n in range(MOST + 4):
+        stranger = Browser()
+        sign_in(stranger, "ada+1@example.com" if n % 2 else person.email, ip=f"192.0.2.{n}")
+        last = send(stranger)
+    assert len(mailoutbox) == MOST
+    assert b"The code in any of them works" in last.content
+    browser = Browser()
+    sign_in(browser, person.email)
+    assert b"any of them works" in send(browser).content
+    prove(browser, code_of(mailoutbox[0]))
+    assert sign_in(browser, person.email)["Location"] == "/connect/resume"
+
+
+def test_other_mails_do_not_use_them_up(person: Account, mailoutbox: list[Any]) -> None:
+    for n in range(MOST + 1):
+        Browser().post("/account/password/reset/", {"email": person.email}, REMOTE_ADDR=f"192.0.2.{n}")
+    besiege(person.email)
+    browser = Browser()
+    sign_in(browser, person.email)
+    send(browser)
+    assert code_of(mailoutbox[-1]) == mailbox_proof.code_for(person.email)
+
+
+def test_it_works_for_a_day_at_least_and_two_at_most(person: Account, later: Any) -> None:
+    code = mailbox_proof.code_for(person.email)
+    later(24 * 3600)
+    assert mailbox_proof.is_right(person.email, code)
+    later(24 * 3600)
+    assert not mailbox_proof.is_right(person.email, code)
+
+
+def test_it_outlives_the_rotation_of_the_secret_key(person: Account, settings: Any) -> None:
+    code = mailbox_proof.code_for(person.email)
+    settings.SECRET_KEY_FALLBACKS, settings.SECRET_KEY = [settings.SECRET_KEY], "x" * 50
+    assert mailbox_proof.is_right(person.email, code)
+    settings.SECRET_KEY_FALLBACKS = []
+    assert not mailbox_proof.is_right(person.email, code)
+
+
+def test_an_unknown_address_sees_and_takes_the_same(
+    person: Account, mailoutbox: list[Any], django_assert_num_queries: Any
+) -> None:
+    seen: list[list[Any]] = []
+    for email in (person.email, "nobody@example.com"):
+        besiege(email)
+        browser = Browser()
+        asked = sign_in(browser, email)
+        pages = [asked, browser.get(PATH)]
+        with django_assert_num_queries(9, exact=False):
+            pages.append(send(browser))
+        pages += [browser.get(PATH), prove(browser, "AAAA"), prove(browser, mailbox_proof.code_for(email))]
+        pages.append(sign_in(browser, email, "wrong"))
+        seen.append([strip(page, email) for page in pages])
+    assert seen[0] == seen[1]
+    one, other = ([mail.subject, mail.body.replace(mail.to[0], "").replace(code_of(mail), "")] for mail in mailoutbox)
+    assert one == other
+
+
+def strip(page: Any, email: str) -> tuple[int, str, str]:
+    text = page.content.decode().replace(email, "").replace(page["X-Request-ID"], "")
+    where = page.headers.get("Location", "").replace(email.replace("@", "%40"), "")
+    return page.status_code, where, re.sub(r'name="csrfmiddlewaretoken" value="[^"]*"', "", text)
+
+
+def test_a_passkey_page_and_a_known_browser_need_no_code(person: Account) -> None:
+    known = Browser()
+    sign_in(known, person.email)
+    del known.cookies["openport_session"]
+    besiege(person.email)
+    assert sign_in(known, person.email)["Location"] == "/connect/resume"
+    assert Browser().get("/account/login/").status_code == 200
+
+
+def test_the_second_step_goes_on_after_the_proof(person: Account) -> None:
+    secret = generate_totp_secret()
+    TOTP.activate(person, secret)
+    for n in range(7):
+        stranger = Browser()
+        sign_in(stranger, person.email, ip=f"198.51.100.{n}")
+        stranger.post("/account/2fa/authenticate/", {"code": "000000"}, REMOTE_ADDR=f"198.51.100.{n}")
+    browser = Browser()
+    sign_in(browser, person.email)
+    assert asks_for_mailbox(browser.post("/account/2fa/authenticate/", {"code": "000000"}))
+    back = prove(browser, mailbox_proof.code_for(person.email))
+    assert back["Location"] == "/account/2fa/authenticate/"
+    assert browser.post(back["Location"], {"code": "000000"}).status_code == 200
+
+
+def test_nobody_gets_to_the_page_unasked(person: Account) -> None:
+    browser = Browser()
+    assert browser.get(PATH)["Location"] == "/account/login/"
+    assert send(browser)["Location"] == "/account/login/"
+    sign_in(browser, person.email)
+    assert browser.get(PATH)["Location"] == "/connect/resume"
