@@ -10,14 +10,16 @@ from allauth.account.internal.flows.email_verification_by_code import EMAIL_VERI
 from allauth.core import context as allauth_context
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from accounts import guesses
+from accounts.factors import devices, first_codes
 from accounts.mail import codes, recipient_limit
 from accounts.mail.rendering import Mail
 from accounts.models import Account
@@ -56,6 +58,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             return reverse("admin:index")
         url: str = super().get_login_redirect_url(request)
         return url
+
+    def post_login(self, request: HttpRequest, user: Account, *, signup: bool, **kwargs: Any) -> HttpResponse:
+        response: HttpResponse = super().post_login(request, user, signup=signup, **kwargs)
+        return first_codes.lead_to_codes(request, user, response) if signup else response
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Account | None:
         # Instead of allauth's own limits, which are keyed with the Host header (docs/sign-in.md#limits).
@@ -128,3 +134,7 @@ class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
 
     def get_totp_label(self, user: Account) -> str:
         return user.email
+
+    def generate_authenticator_name(self, user: Account, type: Authenticator.Type) -> str:  # noqa: A002  (allauth's)
+        agent = allauth_context.request.META.get("HTTP_USER_AGENT", "")
+        return devices.device_name(agent, devices.names_of(user))

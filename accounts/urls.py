@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from accounts.views import account, billing_webhook, plan, sessions
+from accounts.views import account, billing_webhook, factors, plan, sessions
 
 urlpatterns = [
     path("account/", account.profile, name="account_profile"),
@@ -18,6 +18,7 @@ urlpatterns = [
         plan.leave_organization,
         name="account_plan_leave_organization",
     ),
+    path("account/2fa/first-codes/", factors.first_recovery_codes, name="first_recovery_codes"),
     path("account/sessions/", sessions.sessions, name="usersessions_list"),
     path("account/export", account.export, name="account_export"),
     path("account/delete", account.delete, name="account_delete"),

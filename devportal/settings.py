@@ -550,8 +550,10 @@ ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if _HTTPS else "http"
 ACCOUNT_USER_DISPLAY = "accounts.profile.display_name"
 MFA_ADAPTER = "accounts.adapter.MfaAdapter"
 MFA_FORMS = {
+    "add_webauthn": "accounts.factors.forms.AddWebAuthnForm",
     "authenticate": "accounts.forms.MFAAuthenticateForm",
     "reauthenticate": "accounts.forms.MFAReauthenticateForm",
+    "signup_webauthn": "accounts.factors.forms.SignupWebAuthnForm",
 }
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = True

@@ -28,6 +28,7 @@ def test_sign_up_and_sign_in_with_a_passkey(live_service: Service, app: App, bro
         type_code(page, live_service, email)
         page.fill("input[name=name]", "Laptop")
         page.get_by_role("button", name="Create the passkey").click()
+        page.get_by_role("link", name=f"Continue to {app.name}").click()
         expect_consent_page(page, app)
         allow(page)
         assert arrive(page, app)["email"] == email
