@@ -13,6 +13,10 @@ class AccountsConfig(AppConfig):
             receivers,  # noqa: F401  (connects the receivers)
             second_factors,
         )
+        from accounts.factors import (
+            recovery,  # noqa: F401  (connects the receivers)
+            tasks,  # noqa: F401  (registers the task)
+        )
         from accounts.mail import outbox
         from devportal.lib import (
             encrypted_columns,

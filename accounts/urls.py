@@ -19,6 +19,8 @@ urlpatterns = [
         name="account_plan_leave_organization",
     ),
     path("account/2fa/first-codes/", factors.first_recovery_codes, name="first_recovery_codes"),
+    path("account/2fa/staff/", factors.staff_second_factor, name="staff_second_factor"),
+    path("account/recovery/", factors.recovery, name="account_recovery"),
     path("account/sessions/", sessions.sessions, name="usersessions_list"),
     path("account/export", account.export, name="account_export"),
     path("account/delete", account.delete, name="account_delete"),

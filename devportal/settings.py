@@ -109,6 +109,8 @@ GUESSES_PER_ADDRESS_PER_MINUTE: int = env.int("GUESSES_PER_ADDRESS_PER_MINUTE", 
 GUESSES_PER_ACCOUNT_AND_ADDRESS: int = env.int("GUESSES_PER_ACCOUNT_AND_ADDRESS", 5)
 GUESSES_PER_ACCOUNT_PER_HOUR: int = env.int("GUESSES_PER_ACCOUNT_PER_HOUR", 100)
 GUESSES_PER_KNOWN_BROWSER: int = env.int("GUESSES_PER_KNOWN_BROWSER", 10)
+# How long a person has to stop the removal of their second factors that an operator started.
+ACCOUNT_RECOVERY_HOURS: int = env.int("ACCOUNT_RECOVERY_HOURS", 72)
 KNOWN_BROWSER_DAYS: int = env.int("KNOWN_BROWSER_DAYS", 365)
 # Mails that anybody can cause, to one mailbox: a few, however many addresses ask for them.
 MAILS_PER_RECIPIENT_PER_DAY: int = env.int("MAILS_PER_RECIPIENT_PER_DAY", 6)
@@ -210,11 +212,15 @@ ADMIN_SIGN_IN = frozenset(
         "account_login",
         "account_logout",
         "account_reauthenticate",
+        "mfa_activate_totp",
+        "mfa_add_webauthn",
         "mfa_authenticate",
         "mfa_login_webauthn",
         "mfa_reauthenticate",
         "mfa_reauthenticate_webauthn",
+        "mfa_view_recovery_codes",
         "signed_out",
+        "staff_second_factor",
         "switch_account",
     }
 )
@@ -379,6 +385,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "delete-files": _every(60, "accounts.tasks.delete_files"),
     "clear-billing-events": _every(3600, "accounts.tasks.clear_billing_events"),
     "clear-security-events": _every(3600, "accounts.tasks.clear_security_events"),
+    "advance-recoveries": _every(60, "accounts.factors.tasks.advance_recoveries"),
     "clear-audit-events": _every(3600, "devportal.console.tasks.clear_audit_events"),
     "clear-sessions": _every(3600, "accounts.tasks.clear_sessions"),
     "flush-usage": _every(10, "api.tasks.flush_usage"),
@@ -402,6 +409,7 @@ FORMS_BY_ADDRESS = frozenset(
         "account_confirm_login_code",
         "account_confirm_password_reset_code",
         "account_email_verification_sent",
+        "account_recovery",
         "account_reset_password",
         "account_signup",
         "account_signup_by_passkey",
@@ -666,6 +674,11 @@ OTEL_EXPORTER_OTLP_ENDPOINT: str = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 
 # --- The admin (django-unfold) ---------------------------------------------------------------------------
 
+# Whether who may enter has to have a second factor, and to have used it in this session; by a callable that returns
+# whether it is missing, and the page that leads to it.
+ADMIN_SECOND_FACTOR: bool = env.bool("ADMIN_SECOND_FACTOR", not EMBEDDED)
+ADMIN_SECOND_FACTOR_MISSING = "accounts.factors.staff.is_second_factor_missing"
+ADMIN_SECOND_FACTOR_PAGE = "staff_second_factor"
 UNFOLD = theme.unfold_settings(SERVICE_NAME, admin_lists.SIDEBAR)
 UNFOLD["DASHBOARD_CALLBACK"] = "devportal.console.operations.overview.add_overview"
 ADMIN_RELATED_LISTS = admin_lists.RELATED

@@ -1,6 +1,7 @@
 """Names for passkeys and security keys: of who keeps them, where that is known, or of the browser that made them."""
 
 from collections.abc import Collection
+from typing import Any
 
 from allauth.mfa.models import Authenticator
 from fido2.webauthn import RegistrationResponse
@@ -28,9 +29,9 @@ _KEEPERS = {
 }
 
 
-def keeper_of(credential: object) -> str:
+def keeper_of(credential: dict[str, Any]) -> str:
     """Return the name of what keeps a new passkey, "" if the browser does not tell or the table does not know."""
-    data = RegistrationResponse.from_dict(credential).response.attestation_object.auth_data.credential_data  # type: ignore[arg-type]
+    data = RegistrationResponse.from_dict(credential).response.attestation_object.auth_data.credential_data
     return _KEEPERS.get(str(data.aaguid), "") if data else ""
 
 

@@ -41,8 +41,6 @@ class AddWebAuthnForm(NamedByDevice, webauthn_forms.AddWebAuthnForm):  # type: i
         choices=[("true", "Passkey"), ("false", "Security key, as a second step only")],
         coerce=lambda value: value == "true",
         initial="true",
-        required=False,
-        empty_value=False,
     )
 
 

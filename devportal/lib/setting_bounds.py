@@ -23,6 +23,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
     # How long `manage.py serve` waits, in seconds.
     "BODY_TIMEOUT_SECONDS": (1, 5 * MINUTE),
     "SLOT_WAIT_SECONDS": (1, 5 * MINUTE),
+    # How long people have to stop a recovery, in hours.
+    "ACCOUNT_RECOVERY_HOURS": (1, 720),
     # What is kept, in days.
     "INVITATION_DAYS": (1, 365),
     "KNOWN_BROWSER_DAYS": (1, 3650),
