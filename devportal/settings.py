@@ -111,6 +111,8 @@ GUESSES_PER_ACCOUNT_PER_HOUR: int = env.int("GUESSES_PER_ACCOUNT_PER_HOUR", 100)
 GUESSES_PER_KNOWN_BROWSER: int = env.int("GUESSES_PER_KNOWN_BROWSER", 10)
 # How long a person has to stop the removal of their second factors that an operator started.
 ACCOUNT_RECOVERY_HOURS: int = env.int("ACCOUNT_RECOVERY_HOURS", 72)
+# Challenges that the sign-in page fetches for passkeys, for one address.
+PASSKEY_CHALLENGES_PER_MINUTE: int = env.int("PASSKEY_CHALLENGES_PER_MINUTE", 60)
 KNOWN_BROWSER_DAYS: int = env.int("KNOWN_BROWSER_DAYS", 365)
 # Mails that anybody can cause, to one mailbox: a few, however many addresses ask for them.
 MAILS_PER_RECIPIENT_PER_DAY: int = env.int("MAILS_PER_RECIPIENT_PER_DAY", 6)
@@ -417,6 +419,8 @@ FORMS_BY_ADDRESS = frozenset(
         "mfa_signup_webauthn",
     }
 )
+# What a GET stores for anybody: a challenge for a passkey, in a session.
+CHALLENGES_BY_ADDRESS = frozenset({"mfa_login_webauthn"})
 # What a person who is signed in makes, uploads or has computed.
 FORMS_BY_PERSON = frozenset(
     {

@@ -28,7 +28,7 @@ _PAGES = """
     /                                                    owner      2
     /connect/logout                                      owner      2
     /connect/signed-out                                  anonymous  0
-    /account/                                            owner      3
+    /account/                                            owner      4
     /account/apps/                                       owner      3
     /account/apps/{connection}/remove                    owner      3
     /account/plan                                        owner      9
@@ -49,8 +49,9 @@ _PAGES = """
     /account/password/change/                            owner      2
     /account/password/reset/                             anonymous  0
     /account/password/reset/done/                        anonymous  0
-    /account/2fa/                                        owner      4
-    /account/2fa/reauthenticate/                         owner      8
+    /account/recovery/                                   owner      3
+    /account/2fa/                                        owner      5
+    /account/2fa/reauthenticate/                         owner      9
     /account/2fa/totp/activate/                          person     8
     /account/2fa/totp/deactivate/                        owner      7
     /account/2fa/recovery-codes/                         owner      7
@@ -86,6 +87,8 @@ NOTHING_SHOWN = frozenset(
         "/account/password/set/",
         "/account/login/code/confirm/",
         "/account/2fa/webauthn/login/",
+        "/account/2fa/first-codes/",
+        "/account/2fa/staff/",
         "/account/2fa/webauthn/signup/",
         "/favicon.ico",
     }

@@ -13,7 +13,7 @@
   if (typeof PublicKeyCredential.isConditionalMediationAvailable !== "function") {
     return;
   }
-  const NOTE = "passkey-challenge";
+  const tabs = window.BroadcastChannel ? new BroadcastChannel("passkey-challenges") : null;
   let waiting = null;
   let isStale = false;
 
@@ -25,10 +25,8 @@
   }
 
   function tellOtherTabs() {
-    try {
-      localStorage.setItem(NOTE, String(Date.now()));
-    } catch (error) {
-      // A browser that stores nothing; then the other tab's passkey is refused once.
+    if (tabs) {
+      tabs.postMessage("newer challenge");
     }
   }
 
@@ -67,10 +65,13 @@
       true
     );
   }
+  field.form.addEventListener("submit", stop);
   // What another tab fetched since then is the newest challenge: this one gets another when it is looked at again.
-  window.addEventListener("storage", function (event) {
-    isStale = isStale || event.key === NOTE;
-  });
+  if (tabs) {
+    tabs.addEventListener("message", function () {
+      isStale = true;
+    });
+  }
   document.addEventListener("visibilitychange", function () {
     if (document.visibilityState === "visible" && (isStale || !waiting)) {
       offer();
