@@ -185,7 +185,7 @@ def forms_of_anybody(world: World) -> Step:
 @drives("challenges for passkeys, each kept in a session")
 def challenges(world: World) -> Step:
     world.request.getfixturevalue("db")
-    return lambda n, changes: Browser().get(world.path, **{"HTTP_ACCEPT": "application/json"} | changes)
+    return lambda n, changes: Browser(HTTP_ACCEPT="application/json").get(world.path, **changes)
 
 
 @drives("forms that make, upload or compute", "steps of a review, which mail")

@@ -73,7 +73,8 @@ def audited() -> list[str]:
 
 
 def factors(account: Account) -> int:
-    return Authenticator.objects.filter(user=account).count()
+    count: int = Authenticator.objects.filter(user=account).count()
+    return count
 
 
 def browser_of(account: Account) -> Browser:
