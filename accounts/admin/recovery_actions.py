@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from allauth.mfa.models import Authenticator
 from django import forms
 from django.http import HttpRequest
-from unfold.widgets import UnfoldAdminTextareaWidget
+from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminTextareaWidget
 
 from accounts.admin.rights import ask_anew, is_somebody_else
 from accounts.factors import recovery
@@ -22,12 +21,20 @@ class RecoveryForm(ReasonForm):
         widget=UnfoldAdminTextareaWidget({"rows": 3}),
         help_text="How you made sure that the owner of the account asks. Kept in the audit trail.",
     )
+    new_email = forms.EmailField(
+        label="New address",
+        required=False,
+        max_length=254,
+        widget=UnfoldAdminEmailInputWidget({"autocomplete": "off"}),
+        help_text="Only if the mailbox is lost too. It replaces the account's addresses in the end; the person proves "
+        "it by a code. Every former address is told.",
+    )
 
 
 def _start(request: HttpRequest, account: Account, form: Any) -> str:
     operator = ask_anew(request, account)
     try:
-        started = recovery.start(account, operator, form.cleaned_data["reason"], form.cleaned_data["checked"])
+        started = recovery.start(account, operator, **form.cleaned_data)
     except recovery.RecoveryRefused as refusal:
         raise ActionRefused(str(refusal)) from refusal
     return f"Started. The person has been told, and it will be done on {started.due_at:%-d %b %Y, %H:%M} UTC."
@@ -42,9 +49,7 @@ def _cancel(request: HttpRequest, account: Account, form: Any) -> str:
 
 
 def _may_start(request: HttpRequest, account: Account) -> bool:
-    if not (account.is_active and is_somebody_else(request, account)):
-        return False
-    return Authenticator.objects.filter(user=account).exists() and recovery.open_recovery(account) is None
+    return account.is_active and is_somebody_else(request, account) and recovery.open_recovery(account) is None
 
 
 def _consequence(account: Account) -> str:

@@ -34,6 +34,7 @@ PERMISSION = "accounts.change_account"
 # The reminder goes out so long before the end, or halfway where the whole time is shorter than twice that.
 REMINDER_HOURS = 24
 CHANGED = "A second step was added since then, so somebody can sign in."
+TAKEN = "The new address belongs to another account."
 _SIGNER_SALT = "accounts.recovery.stop"
 
 
@@ -73,12 +74,19 @@ def recovery_by_code(code: str) -> AccountRecovery | None:
 
 
 @transaction.atomic
-def start(account: Account, operator: Account, reason: str, checked: str) -> AccountRecovery:
-    """Start a recovery and tell the person at every address. Raises RecoveryRefused."""
+def start(account: Account, operator: Account, reason: str, checked: str, new_email: str = "") -> AccountRecovery:
+    """Start a recovery and tell the person at every address. Raises RecoveryRefused.
+
+    With `new_email` the account's addresses are replaced by that one, which its person has to prove before they can
+    sign in: for who has lost their mailbox as well.
+    """
+    new_email = new_email.strip().lower()
     account = _lock_account(account.pk)
     if not account.is_active:
         raise RecoveryRefused("The account is turned off. Activate it first.")
-    if not Authenticator.objects.filter(user=account).exists():
+    if is_taken(new_email, account):
+        raise RecoveryRefused(TAKEN)
+    if not new_email and not Authenticator.objects.filter(user=account).exists():
         raise RecoveryRefused("There are no second factors to remove: the person can ask for a new password.")
     if open_recovery(account):
         raise RecoveryRefused("A recovery is under way already.")
@@ -89,12 +97,13 @@ def start(account: Account, operator: Account, reason: str, checked: str) -> Acc
         started_by=operator,
         reason=reason,
         checked=checked,
+        new_email=new_email,
         started_at=now,
         remind_at=now + max(wait - timedelta(hours=REMINDER_HOURS), wait / 2),
         due_at=now + wait,
     )
     record(account, "recovery_started", by=By.OPERATOR)
-    _report("started", recovery, operator.pk, reason=reason, checked=checked)
+    _report("started", recovery, operator.pk, reason=reason, checked=checked, changes_address=bool(new_email))
     _mail(recovery, "recovery_started")
     return recovery
 
@@ -166,8 +175,11 @@ def _complete(pk: int) -> bool:
         _give_up(recovery, why)
         return True
     account = recovery.account
+    told = [*addresses_of(account), recovery.new_email]
     Authenticator.objects.filter(pk__in=[row.pk for row in factors]).delete()
-    if not Authenticator.objects.filter(user=account).exists():
+    if recovery.new_email:
+        _replace_addresses(account, recovery.new_email)
+    if recovery.new_email or not Authenticator.objects.filter(user=account).exists():
         # A password alone would guard less than the person chose: they prove their address, and choose a new one.
         account.set_unusable_password()
         Account.objects.filter(pk=account.pk).update(password=account.password)
@@ -175,10 +187,27 @@ def _complete(pk: int) -> bool:
     _end(recovery, Outcome.DONE)
     _report("done", recovery, None)
     record(account, "second_factors_removed", by=By.SERVICE)
-    for address in addresses_of(account):
+    for address in filter(None, told):
         with contextlib.suppress(ValidationError):
-            outbox.queue_mail(address, "recovery_done", {})
+            outbox.queue_mail(address, "recovery_done", {"recovery": recovery})
     return True
+
+
+def is_taken(address: str, account: Account) -> bool:
+    """Return whether an address belongs to somebody else."""
+    if not address:
+        return False
+    others = Account.objects.filter(email=address).exclude(pk=account.pk)
+    proven = EmailAddress.objects.filter(email__iexact=address, verified=True).exclude(user=account)
+    return others.exists() or proven.exists()
+
+
+def _replace_addresses(account: Account, address: str) -> None:
+    """Give the account one address, which counts as unproven until a code from there was typed."""
+    EmailAddress.objects.filter(user=account).delete()
+    EmailAddress.objects.create(user=account, email=address, verified=False, primary=True)
+    account.email, account.email_verified = address, False
+    Account.objects.filter(pk=account.pk).update(email=address, email_verified=False)
 
 
 def _why_not(recovery: AccountRecovery, factors: list[Authenticator]) -> str:
@@ -186,7 +215,9 @@ def _why_not(recovery: AccountRecovery, factors: list[Authenticator]) -> str:
     account, operator = recovery.account, recovery.started_by
     if not account.is_active:
         return "The account is turned off."
-    if not factors:
+    if is_taken(recovery.new_email, account):
+        return TAKEN
+    if not factors and not recovery.new_email:
         return "There was nothing left to remove."
     if any(row.created_at > recovery.started_at for row in factors):
         return CHANGED
@@ -219,7 +250,7 @@ def _give_up(recovery: AccountRecovery, why: str) -> None:
     record(recovery.account, "recovery_lapsed", by=By.SERVICE, also_to=addresses_of(recovery.account), why=why)
 
 
-def _report(step: str, recovery: AccountRecovery, actor: int | None, **details: str) -> None:
+def _report(step: str, recovery: AccountRecovery, actor: int | None, **details: str | bool) -> None:
     report(Event(f"account.recovery_{step}", actor, target=f"account:{recovery.account_id}", details=details))
 
 

@@ -15,6 +15,7 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("reason", models.TextField()),
                 ("checked", models.TextField()),
+                ("new_email", models.EmailField(blank=True, max_length=254)),
                 ("started_at", models.DateTimeField()),
                 ("remind_at", models.DateTimeField(null=True)),
                 ("due_at", models.DateTimeField()),

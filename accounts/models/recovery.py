@@ -27,6 +27,7 @@ class AccountRecovery(models.Model):
     started_by = models.ForeignKey(Account, models.SET_NULL, null=True, related_name="+", db_index=False)
     reason = models.TextField()
     checked = models.TextField()  # how the operator made sure who asks
+    new_email = models.EmailField(blank=True)  # where the person is reached from then on, if their mailbox is lost too
     started_at = models.DateTimeField()
     remind_at = models.DateTimeField(null=True)  # null: reminded
     due_at = models.DateTimeField()

@@ -151,6 +151,21 @@ def test_row_mailbox_and_password_lost_passkey_at_hand(person: Account) -> None:
     assert "Sign in with a passkey" in page
 
 
+def test_row_mailbox_password_and_second_steps_lost(
+    person: Account, operator: Account, later: Callable[[float], None]
+) -> None:
+    give_app(person)
+    new = "ada@new.example.com"
+    recovery.start(person, operator, "Lost", "Checked", new)
+    later(73 * 3600)
+    advance_recoveries()
+    person.refresh_from_db()
+    assert (person.email, person.email_verified) == (new, False)
+    assert is_in(sign_in_by_mail(person))
+    person.refresh_from_db()
+    assert (person.email, person.email_verified) == (new, True)
+
+
 def test_row_encryption_key_lost(person: Account, settings: Any) -> None:
     give_app(person)
     give_codes(person)

@@ -97,7 +97,7 @@ def test_an_operator_starts_it_and_every_proven_address_is_told(lost: Account, o
     told = {mail.to for mail in Outbox.objects.filter(subject__contains="about to be removed")}
     assert told == {"ada@example.com", "ada@work.example.com"}
     event = AuditEvent.objects.get(action="account.recovery_started")
-    assert event.details == FORM
+    assert event.details == FORM | {"changes_address": False}
     assert kinds(lost) == ["recovery_started"]
     assert factors(lost) == 3
 
@@ -140,6 +140,26 @@ def test_only_those_who_may_administer_the_person_start_it(lost: Account, operat
     give_app(operator)
     browser_of(operator).post(action(operator, "remove-factors"), FORM)
     assert not AccountRecovery.objects.exists()
+
+
+def test_a_new_address_that_is_somebody_elses_is_refused(
+    lost: Account, operator: Account, later: Callable[[float], None]
+) -> None:
+    other = make_account("taken@example.com")
+    with pytest.raises(recovery.RecoveryRefused, match="another account"):
+        recovery.start(lost, operator, **FORM, new_email=" Taken@example.com")
+    started = recovery.start(lost, operator, **FORM, new_email="free@example.com")
+    told = Outbox.objects.filter(subject__contains="about to be removed")
+    assert all("replaced by another one" in body(mail) for mail in told)
+    assert not told.filter(to="free@example.com").exists()
+    other.email = "free@example.com"
+    other.save()
+    later(73 * HOUR)
+    advance_recoveries()
+    started.refresh_from_db()
+    assert started.outcome == AccountRecovery.Outcome.LAPSED
+    lost.refresh_from_db()
+    assert (lost.email, factors(lost)) == ("ada@example.com", 3)
 
 
 # --- Stopping ---
