@@ -12,17 +12,19 @@ from allauth.account.models import EmailAddress
 from allauth.core import context as allauth_context
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.hashers import make_password
 from django.db import IntegrityError, transaction
-from django.http import HttpRequest, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from accounts import address_changes, guesses, sign_up_again
 from accounts.authentication import signed_in_lately
+from accounts.factors import devices, first_codes
 from accounts.mail import codes, recipient_limit, resending
 from accounts.mail.rendering import Mail, render_mail
 from accounts.models import Account
@@ -67,6 +69,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             return reverse("admin:index")
         url: str = super().get_login_redirect_url(request)
         return url
+
+    def post_login(self, request: HttpRequest, user: Account, *, signup: bool, **kwargs: Any) -> HttpResponse:
+        response: HttpResponse = super().post_login(request, user, signup=signup, **kwargs)
+        return first_codes.lead_to_codes(request, user, response) if signup else response
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Account | None:
         # Instead of allauth's own limits, which are keyed with the Host header (docs/sign-in.md#limits).
@@ -209,3 +215,7 @@ class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
 
     def get_totp_label(self, user: Account) -> str:
         return user.email
+
+    def generate_authenticator_name(self, user: Account, type: Authenticator.Type) -> str:  # noqa: A002  (allauth's)
+        agent = allauth_context.request.META.get("HTTP_USER_AGENT", "")
+        return devices.device_name(agent, devices.names_of(user))

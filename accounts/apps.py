@@ -14,6 +14,10 @@ class AccountsConfig(AppConfig):
             receivers,  # noqa: F401  (connects the receivers)
             second_factors,
         )
+        from accounts.factors import (
+            recovery,  # noqa: F401  (connects the receivers)
+            tasks,  # noqa: F401  (registers the task)
+        )
         from accounts.mail import outbox, own_samples  # noqa: F401  (registers the samples)
         from devportal.lib import (
             encrypted_columns,

@@ -1,6 +1,7 @@
 """Forms of the account pages that differ from allauth's, or that allauth does not have."""
 
 import contextlib
+from functools import cached_property
 from typing import Any
 
 from allauth.account import forms as allauth_forms
@@ -12,6 +13,7 @@ from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 
 from accounts import files, guesses, pictures, sign_up_again
+from accounts.factors.held import Held, held_by
 from accounts.mail import resending
 from accounts.models import Account
 from accounts.profile import clean_picture
@@ -23,6 +25,8 @@ class LoginForm(allauth_forms.LoginForm):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        # The browser offers passkeys in the field's own list (WebAuthn §5.1.4, conditional mediation).
+        self.fields["login"].widget.attrs["autocomplete"] = "username webauthn"
         hint = self.request.GET.get("login_hint", "") or resending.interrupted_sign_up(self.request)
         with contextlib.suppress(forms.ValidationError):
             validate_email(hint)
@@ -74,6 +78,11 @@ class ReauthenticateForm(allauth_forms.ReauthenticateForm):  # type: ignore[misc
 
 class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc]
     """A code of the second factor, rate-limited (accounts/guesses.py)."""
+
+    @cached_property
+    def held(self) -> Held:
+        """What the person has; the page asks for nothing else."""
+        return held_by(self.user)
 
     def clean_code(self) -> str:
         guess = guesses.count_code(allauth_context.request, self.user)

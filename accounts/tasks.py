@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef
 
 from accounts import files
 from accounts.mail import delivery
-from accounts.models import AddressChange, BillingEvent, SecurityEvent
+from accounts.models import AccountRecovery, AddressChange, BillingEvent, SecurityEvent
 from accounts.plans import lifecycle, members
 from devportal.lib import clock
 from devportal.lib.batches import delete_oldest
@@ -73,11 +73,12 @@ def clear_billing_events() -> int:
 
 @shared_task
 def clear_security_events() -> int:
-    """Delete what happened to accounts more than SECURITY_EVENT_DAYS ago; return how many events went."""
+    """Delete what happened to accounts more than SECURITY_EVENT_DAYS ago; return how many rows went."""
     if not settings.SECURITY_EVENT_DAYS:
         return 0
     old = clock.now() - timedelta(days=settings.SECURITY_EVENT_DAYS)
-    return delete_oldest(SecurityEvent.objects.all(), "at", old)
+    over = AccountRecovery.objects.exclude(ended_at=None)
+    return delete_oldest(SecurityEvent.objects.all(), "at", old) + delete_oldest(over, "started_at", old)
 
 
 @shared_task

@@ -110,6 +110,10 @@ GUESSES_PER_ADDRESS_PER_MINUTE: int = env.int("GUESSES_PER_ADDRESS_PER_MINUTE", 
 GUESSES_PER_ACCOUNT_AND_ADDRESS: int = env.int("GUESSES_PER_ACCOUNT_AND_ADDRESS", 5)
 GUESSES_PER_ACCOUNT_PER_HOUR: int = env.int("GUESSES_PER_ACCOUNT_PER_HOUR", 100)
 GUESSES_PER_KNOWN_BROWSER: int = env.int("GUESSES_PER_KNOWN_BROWSER", 10)
+# How long a person has to stop the removal of their second factors that an operator started.
+ACCOUNT_RECOVERY_HOURS: int = env.int("ACCOUNT_RECOVERY_HOURS", 72)
+# Challenges that the sign-in page fetches for passkeys, for one address.
+PASSKEY_CHALLENGES_PER_MINUTE: int = env.int("PASSKEY_CHALLENGES_PER_MINUTE", 60)
 KNOWN_BROWSER_DAYS: int = env.int("KNOWN_BROWSER_DAYS", 365)
 # Mails that anybody can cause, to one mailbox: a few, however many addresses ask for them.
 MAILS_PER_RECIPIENT_PER_DAY: int = env.int("MAILS_PER_RECIPIENT_PER_DAY", 6)
@@ -215,11 +219,15 @@ ADMIN_SIGN_IN = frozenset(
         "account_login",
         "account_logout",
         "account_reauthenticate",
+        "mfa_activate_totp",
+        "mfa_add_webauthn",
         "mfa_authenticate",
         "mfa_login_webauthn",
         "mfa_reauthenticate",
         "mfa_reauthenticate_webauthn",
+        "mfa_view_recovery_codes",
         "signed_out",
+        "staff_second_factor",
     }
 )
 # Besides static files and health checks.
@@ -387,6 +395,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-billing-events": _every(3600, "accounts.tasks.clear_billing_events"),
     "clear-security-events": _every(3600, "accounts.tasks.clear_security_events"),
     "clear-address-changes": _every(3600, "accounts.tasks.clear_address_changes"),
+    "advance-recoveries": _every(60, "accounts.factors.tasks.advance_recoveries"),
     "clear-audit-events": _every(3600, "devportal.console.tasks.clear_audit_events"),
     "clear-sessions": _every(3600, "accounts.tasks.clear_sessions"),
     "flush-usage": _every(10, "api.tasks.flush_usage"),
@@ -412,6 +421,7 @@ FORMS_BY_ADDRESS = frozenset(
         "account_confirm_password_reset_code",
         "account_email_verification_sent",
         "account_mailbox_proof",
+        "account_recovery",
         "account_reset_password",
         "account_signup",
         "account_signup_by_passkey",
@@ -419,6 +429,8 @@ FORMS_BY_ADDRESS = frozenset(
         "mfa_signup_webauthn",
     }
 )
+# What a GET stores for anybody: a challenge for a passkey, in a session.
+CHALLENGES_BY_ADDRESS = frozenset({"mfa_login_webauthn"})
 # What a person who is signed in makes, uploads or has computed.
 FORMS_BY_PERSON = frozenset(
     {
@@ -566,11 +578,13 @@ ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if _HTTPS else "http"
 ACCOUNT_USER_DISPLAY = "accounts.profile.display_name"
 MFA_ADAPTER = "accounts.adapter.MfaAdapter"
 MFA_FORMS = {
+    "add_webauthn": "accounts.factors.forms.AddWebAuthnForm",
     "authenticate": "accounts.forms.MFAAuthenticateForm",
     "reauthenticate": "accounts.forms.MFAReauthenticateForm",
     "authenticate_webauthn": "accounts.key_forms.AuthenticateKeyForm",
     "login_webauthn": "accounts.key_forms.LoginKeyForm",
     "reauthenticate_webauthn": "accounts.key_forms.ReauthenticateKeyForm",
+    "signup_webauthn": "accounts.factors.forms.SignupWebAuthnForm",
 }
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = True
@@ -683,6 +697,11 @@ OTEL_EXPORTER_OTLP_ENDPOINT: str = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 
 # --- The admin (django-unfold) ---------------------------------------------------------------------------
 
+# Whether who may enter has to have a second factor, and to have used it in this session; by a callable that returns
+# whether it is missing, and the page that leads to it.
+ADMIN_SECOND_FACTOR: bool = env.bool("ADMIN_SECOND_FACTOR", not EMBEDDED)
+ADMIN_SECOND_FACTOR_MISSING = "accounts.factors.staff.is_second_factor_missing"
+ADMIN_SECOND_FACTOR_PAGE = "staff_second_factor"
 UNFOLD = theme.unfold_settings(SERVICE_NAME, admin_lists.SIDEBAR)
 UNFOLD["DASHBOARD_CALLBACK"] = "devportal.console.operations.overview.add_overview"
 ADMIN_RELATED_LISTS = admin_lists.RELATED

@@ -28,7 +28,7 @@ _PAGES = """
     /                                                    owner      2
     /connect/logout                                      owner      2
     /connect/signed-out                                  anonymous  0
-    /account/                                            owner      7
+    /account/                                            owner      8
     /account/profile                                     owner      3
     /account/choose                                      owner      2
     /account/apps/                                       owner      4
@@ -53,8 +53,9 @@ _PAGES = """
     /account/password/change/                            owner      2
     /account/password/reset/                             anonymous  0
     /account/password/reset/done/                        anonymous  0
-    /account/2fa/                                        owner      4
-    /account/2fa/reauthenticate/                         owner      8
+    /account/recovery/                                   owner      3
+    /account/2fa/                                        owner      5
+    /account/2fa/reauthenticate/                         owner      9
     /account/2fa/totp/activate/                          person     8
     /account/2fa/totp/deactivate/                        owner      7
     /account/2fa/recovery-codes/                         owner      7
@@ -94,6 +95,8 @@ NOTHING_SHOWN = frozenset(
         "/account/password/set/",
         "/account/login/code/confirm/",
         "/account/2fa/webauthn/login/",
+        "/account/2fa/first-codes/",
+        "/account/2fa/staff/",
         "/account/2fa/webauthn/signup/",
         "/favicon.ico",
     }

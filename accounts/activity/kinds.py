@@ -42,4 +42,18 @@ KINDS: dict[str, Kind] = {
     ),
     "app_allowed": Kind("{app} was allowed to use the account"),
     "app_removed": Kind("{app} was removed from the account"),
+    "recovery_started": Kind("The people who run the service began to remove the second steps"),
+    "recovery_stopped": Kind(
+        "The removal of the second steps was stopped",
+        Notice("Your second steps stay", "The removal of your second steps was stopped. They stay as they are."),
+    ),
+    "recovery_cancelled": Kind(
+        "The removal of the second steps was called off",
+        Notice("Your second steps stay", "The removal of your second steps was called off. They stay as they are."),
+    ),
+    "recovery_lapsed": Kind(
+        "The removal of the second steps was given up",
+        Notice("Your second steps stay", "Your second steps are not removed after all. {why}"),
+    ),
+    "second_factors_removed": Kind("The second steps were removed, and the password ended"),
 }

@@ -11,6 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from accounts import deletion, export
+from accounts.admin.recovery_actions import ACTIONS as RECOVERY
+from accounts.admin.rights import ask_anew, is_somebody_else, target_of
 from accounts.models import Account, PairwiseSubject
 from accounts.roles import ROLES, may_administer, roles_of, set_roles
 from devportal.lib.admin.actions import ActionForm, ActionRefused, ReasonForm, RowAction
@@ -21,26 +23,12 @@ from devportal.lib.audit import Event, report
 SHORTEST_SUB = 20
 
 
-def target_of(account: Account) -> str:
-    """Return the audit target of a person: their key, not the address, so that deletion leaves no address behind."""
-    return f"account:{account.pk}"
-
-
 def _note(action: str, request: HttpRequest, account: Account, **fields: Any) -> None:
     report(Event(action, request.user.pk, target=target_of(account), **fields))
 
 
-def _ask_anew(request: HttpRequest, account: Account) -> None:
-    """Lock operator and account, in the order of their keys, and check permission again. Raises ActionRefused."""
-    people = Account.objects.select_for_update(no_key=True).filter(pk__in={request.user.pk, account.pk})
-    now = {row.pk: row for row in people.order_by("pk")}
-    actor, row = now.get(request.user.pk or 0), now.get(account.pk)
-    if actor is None or row is None or not actor.is_active or not actor.is_staff or not may_administer(actor, row):
-        raise ActionRefused("This changed in the meantime; the page shows the current state.")
-
-
 def _set_active(request: HttpRequest, account: Account, is_active: bool, **details: Any) -> None:
-    _ask_anew(request, account)
+    ask_anew(request, account)
     account.is_active = is_active
     account.save(update_fields=["is_active"])
     action = "account.activated" if is_active else "account.deactivated"
@@ -88,18 +76,13 @@ class RolesForm(ActionForm):
 
 
 def _give_roles(request: HttpRequest, account: Account, form: Any) -> str:
-    _ask_anew(request, account)
+    ask_anew(request, account)
     if not Account.objects.filter(pk=request.user.pk or 0, is_superuser=True).exists():
         raise ActionRefused("Only a superuser gives roles.")
     before, after = sorted(roles_of(account)), sorted(form.cleaned_data["roles"])
     set_roles(account, after)
     _note("account.roles_changed", request, account, before={"roles": before}, after={"roles": after})
     return f"Roles: {', '.join(after) or 'none'}."
-
-
-def _is_for_me(request: HttpRequest, account: Account) -> bool:
-    """Whether the account is the operator's own: nobody may lock themselves out."""
-    return account.pk != request.user.pk
 
 
 @admin.register(Account)
@@ -125,7 +108,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
             "data stays.",
             _deactivate,
             form=ReasonForm,
-            is_open=lambda request, row: row.is_active and _is_for_me(request, row),
+            is_open=lambda request, row: row.is_active and is_somebody_else(request, row),
             icon="block",
         ),
         RowAction(
@@ -134,7 +117,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
             "They can sign in again, with the password and the second factors that they had. Tokens, API keys and "
             "invitations stay ended.",
             _activate,
-            is_open=lambda request, row: not row.is_active and _is_for_me(request, row),
+            is_open=lambda request, row: not row.is_active and is_somebody_else(request, row),
             icon="check_circle",
         ),
         RowAction(
@@ -145,6 +128,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
             _export,
             icon="download",
         ),
+        *RECOVERY,
         RowAction(
             "roles",
             "Roles",
@@ -152,7 +136,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
             "both can't open it any more. A superuser becomes an ordinary person with these roles.",
             _give_roles,
             form=RolesForm,
-            is_open=lambda request, row: request.user.is_superuser and _is_for_me(request, row),
+            is_open=lambda request, row: request.user.is_superuser and is_somebody_else(request, row),
             icon="badge",
         ),
         RowAction(
@@ -163,7 +147,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
             "was done, without the name. This can't be undone.",
             _delete,
             form=ReasonForm,
-            is_open=_is_for_me,
+            is_open=is_somebody_else,
             icon="delete",
             is_dangerous=True,
         ),

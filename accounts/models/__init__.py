@@ -4,11 +4,13 @@ from accounts.models.groups import Family, FamilyMember, Invitation, Organizatio
 from accounts.models.outbox import Outbox
 from accounts.models.people import Account, PairwiseSubject
 from accounts.models.plans import Catalogue, Feature, Plan, PlanEntitlement
+from accounts.models.recovery import AccountRecovery
 from accounts.models.security import SecurityEvent
 from accounts.models.subscriptions import BillingEvent, Subscription, SubscriptionEvent
 
 __all__ = [
     "Account",
+    "AccountRecovery",
     "AddressChange",
     "BillingEvent",
     "Catalogue",

@@ -23,6 +23,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
     # How long `manage.py serve` waits, in seconds.
     "BODY_TIMEOUT_SECONDS": (1, 5 * MINUTE),
     "SLOT_WAIT_SECONDS": (1, 5 * MINUTE),
+    # How long people have to stop a recovery, in hours.
+    "ACCOUNT_RECOVERY_HOURS": (1, 720),
     # What is kept, in days.
     "INVITATION_DAYS": (1, 365),
     "KNOWN_BROWSER_DAYS": (1, 3650),
@@ -54,6 +56,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "MAILING_FORMS_PER_PERSON_PER_DAY": (1, 10_000),
     "MAILS_PER_RECIPIENT_PER_DAY": (1, 1000),
     "MEMBERS_PER_PROJECT": (1, 100_000),
+    "PASSKEY_CHALLENGES_PER_MINUTE": (1, 10_000),
     "PROJECTS_PER_PERSON": (1, 100_000),
     "REFUSALS_LOGGED_PER_MINUTE": (1, 1_000_000),
     "SIGN_INS_PER_MINUTE": (1, 10_000),

@@ -136,3 +136,12 @@ def check_data_dir(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 def _can_be_made(folder: Any) -> bool:
     above = next(parent for parent in folder.parents if parent.exists())
     return not folder.exists() and is_writable(above)
+
+
+@register(Tags.security)
+def check_admin_second_factor(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """`devportal.W004`: a password alone, guessed or read elsewhere, opens the admin."""
+    if settings.EMBEDDED or settings.ADMIN_SECOND_FACTOR:
+        return []
+    text = "ADMIN_SECOND_FACTOR is off: a password alone opens the admin."
+    return [checks.Warning(text, hint="Leave it on; who has no second factor sets one up.", id="devportal.W004")]

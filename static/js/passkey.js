@@ -1,12 +1,19 @@
-// Says on the page that a passkey step failed or was cancelled; the library only writes to the console.
+// Says on the page that a passkey step failed or was cancelled, or that the device is registered already (WebAuthn
+// §5.1.3: InvalidStateError); the library only writes to the console.
 (function () {
   "use strict";
 
   document.addEventListener("allauth.error", function (event) {
-    const notice = document.querySelector("[data-passkey-failed]");
-    if (notice) {
+    const failed = document.querySelector("[data-passkey-failed]");
+    const known = document.querySelector("[data-passkey-known]");
+    const exception = event.detail && event.detail.exception;
+    const isKnown = Boolean(known && exception && exception.name === "InvalidStateError");
+    if (failed) {
       event.preventDefault();
-      notice.hidden = false;
+      failed.hidden = isKnown;
+    }
+    if (known) {
+      known.hidden = !isKnown;
     }
   });
 })();

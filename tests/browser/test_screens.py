@@ -7,17 +7,17 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.camera import Camera
-from tests.browser.steps import allow, expect_consent_page, sign_in, sign_up, totp, type_code
+from tests.browser.steps import Device, allow, expect_consent_page, sign_in, sign_up, totp, type_code
 from tests.browser.watch import Watch
 from tests.clients.app import App, listening
 from tests.clients.person import PASSWORD
 from tests.services.chromium import Chromium
-from tests.services.service import Service
+from tests.services.service import Service, running
 
 pytestmark = [pytest.mark.browser, pytest.mark.node, pytest.mark.slow]
 
-OWNER, ADA, ONE_TOO_MANY, FORGETFUL = (
-    f"{name}@example.com" for name in ("screens", "ada.lovelace", "second-person", "olga")
+OWNER, ADA, ONE_TOO_MANY, FORGETFUL, KEYLESS = (
+    f"{name}@example.com" for name in ("screens", "ada.lovelace", "second-person", "olga", "keyless")
 )
 
 
@@ -46,7 +46,7 @@ def apps(live_service: Service) -> Iterator[Apps]:
         ]
         people = [
             {"email": email, "password": PASSWORD, "given_name": "Ada", "family_name": "Lovelace"}
-            for email in (OWNER, ADA, ONE_TOO_MANY, FORGETFUL)
+            for email in (OWNER, ADA, ONE_TOO_MANY, FORGETFUL, KEYLESS)
         ]
         projects = [{"name": "Screens", "owner": OWNER, "clients": clients}]
         declared = live_service.provision(people=people, projects=projects)
@@ -175,3 +175,86 @@ def test_pages_of_an_account(apps: Apps, browser: Chromium, axe: str) -> None:
         camera.take("second-step")
 
     browser.visit(steps)
+
+
+def test_pages_of_second_factors(apps: Apps, browser: Chromium, axe: str) -> None:
+    operator = {"email": "screens-operator@example.com", "password": PASSWORD, "roles": ["operator"]}
+    apps.service.provision(people=[operator])
+
+    def sign_up_by_passkey(page: Page) -> None:
+        camera = Camera(page, Watch(page.context), axe)
+        Device(page)
+        page.goto(apps.verified.authorization_url())
+        page.goto(apps.at("/account/signup/passkey/"))
+        page.fill("input[name=email]", "pat@example.com")
+        page.fill("input[name=given_name]", "Pat")
+        page.get_by_role("button", name="Continue").click()
+        type_code(page, apps.service, "pat@example.com")
+        expect(page.locator("input[name=name]")).to_be_visible()
+        camera.take("create-your-passkey")
+        page.get_by_role("button", name="Create the passkey").click()
+        expect(page.locator("#recovery_codes")).to_be_visible()
+        camera.take("first-recovery-codes")
+        page.context.clear_cookies()
+        page.goto(apps.at("/account/password/reset/"))
+        page.fill("input[name=email]", "pat@example.com")
+        page.get_by_role("button", name="Send the code").click()
+        type_code(page, apps.service, "pat@example.com")
+        page.fill("input[name=password1]", PASSWORD)
+        page.fill("input[name=password2]", PASSWORD)
+        page.click("form:has(input[name=password1]) button[type=submit]")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Second step")
+        camera.take("second-step-by-passkey")
+
+    def keys_and_recovery(page: Page) -> None:
+        camera = Camera(page, Watch(page.context), axe)
+        Device(page)
+        page.goto(apps.at("/account/2fa/webauthn/add/"))
+        sign_in(page, KEYLESS)
+        sign_in(page, KEYLESS)
+        page.get_by_role("button", name="Add it").click()
+        expect(page.locator("#recovery_codes")).to_be_visible()
+        page.goto(apps.at("/account/2fa/webauthn/add/"))
+        page.get_by_role("button", name="Add it").click()
+        expect(page.locator("[data-passkey-known]")).to_be_visible()
+        camera.take("add-a-passkey-known")
+        camera.visit(apps.at("/account/2fa/webauthn/"), "passkeys")
+        browser_of_operator = page.context.browser
+        assert browser_of_operator is not None
+        start_recovery(browser_of_operator.new_page())
+        camera.visit(apps.at("/account/2fa/"), "two-step-in-recovery")
+        camera.visit(apps.at("/account/"), "profile-in-recovery")
+        camera.visit(apps.at("/account/recovery/"), "recovery")
+        page.get_by_role("button", name="Stop it").click()
+        camera.visit(apps.at("/account/recovery/"), "recovery-none")
+
+    def start_recovery(page: Page) -> None:
+        camera = Camera(page, Watch(page.context), axe)
+        page.goto(apps.at("/admin/accounts/account/"))
+        sign_in(page, operator["email"])  # type: ignore[arg-type]
+        page.goto(apps.at(f"/admin/accounts/account/?q={KEYLESS}"))
+        page.get_by_role("link", name=KEYLESS).first.click()
+        page.get_by_role("link", name="Remove second factors").first.click()
+        page.wait_for_selector("textarea[name=checked]")
+        camera.take("admin-remove-factors")
+        page.fill("textarea[name=reason]", "Lost the phone")
+        page.fill("textarea[name=checked]", "Called the number on file")
+        page.locator("form:has(textarea) button[type=submit]").first.click()
+        page.wait_for_load_state("networkidle")
+        page.close()
+
+    browser.visit(sign_up_by_passkey)
+    browser.visit(keys_and_recovery)
+
+
+def test_the_page_where_staff_enrol(browser: Chromium, axe: str) -> None:
+    def steps(page: Page) -> None:
+        camera = Camera(page, Watch(page.context), axe)
+        page.goto(f"{service.address}/admin/")
+        sign_in(page, "robin@example.com")
+        camera.take("staff-enrol")
+
+    with running(ADMIN_SECOND_FACTOR="true") as service:
+        person = {"email": "robin@example.com", "password": PASSWORD, "roles": ["reviewer"]}
+        service.provision(people=[person])
+        browser.visit(steps)

@@ -246,7 +246,10 @@ GROUPS = (
         /account/apps/                      302 200 | 302 405
         /account/plan                       302 200 | 302 405
         /account/export                     302 200 | 302 405
+        /account/recovery/                  302 200 | 302 200
         /account/2fa/                       302 200 | 302 405
+        /account/2fa/first-codes/           302 302 | 302 405
+        /account/2fa/staff/                 302 302 | 302 405
         /account/2fa/webauthn/              302 200 | 302 405
         /account/2fa/webauthn/add/          302 200 | 302 200
         """,
@@ -507,6 +510,8 @@ GROUPS = (
         "others reviewer operator superuser",
         """
         /admin/accounts/account/{row}/do/activate/             302 403 302 302 | 302 403 302 302
+        /admin/accounts/account/{row}/do/cancel-recovery/      302 403 302 302 | 302 403 302 302
+        /admin/accounts/account/{row}/do/remove-factors/       302 403 200 200 | 302 403 200 200
         /admin/accounts/account/{row}/do/deactivate/           302 403 200 200 | 302 403 200 200
         /admin/accounts/account/{row}/do/delete/               302 403 200 200 | 302 403 200 200
         /admin/accounts/account/{row}/do/export/               302 403 200 200 | 302 403 200 200

@@ -216,11 +216,16 @@ def _second_factors(owner: Account) -> dict[str, int]:
     """Give the owner every second factor; return the key of their passkey, which no device has."""
     TOTP.activate(owner, generate_totp_secret())
     RecoveryCodes.activate(owner)
+    return {"passkey": WebAuthn.add(owner, "A key", dead_credential()).instance.pk}
+
+
+def dead_credential() -> dict[str, Any]:
+    """Return what a browser sends for a new passkey of which no device has the private key."""
     public = ES256({1: 2, 3: -7, -1: 1, -2: bytes(32), -3: bytes(32)})
     flags = AuthenticatorData.FLAG.UP | AuthenticatorData.FLAG.AT
     attested = AttestedCredentialData.create(bytes(16), bytes(16), public)
     data = AuthenticatorData.create(bytes(32), flags, 0, attested)
-    credential = {
+    return {
         "id": websafe_encode(bytes(16)),
         "rawId": websafe_encode(bytes(16)),
         "type": "public-key",
@@ -229,4 +234,3 @@ def _second_factors(owner: Account) -> dict[str, int]:
             "attestationObject": websafe_encode(bytes(AttestationObject.create("none", data, {}))),
         },
     }
-    return {"passkey": WebAuthn.add(owner, "A key", credential).instance.pk}

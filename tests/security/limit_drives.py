@@ -212,6 +212,12 @@ def forms_of_anybody(world: World) -> Step:
     return lambda n, changes: Browser().post(world.path, {"email": f"n{n}@example.com"}, **changes)
 
 
+@drives("challenges for passkeys, each kept in a session")
+def challenges(world: World) -> Step:
+    world.request.getfixturevalue("db")
+    return lambda n, changes: Browser(HTTP_ACCEPT="application/json").get(world.path, **changes)
+
+
 @drives("forms that make, upload or compute", "steps of a review, which mail")
 def forms_of_people(world: World) -> Step:
     return lambda n, changes: world.browser.post(world.example, {"once": f"{n}"}, **changes)

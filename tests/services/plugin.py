@@ -20,6 +20,7 @@ from tests.services import chromium, keeper, migrated, node, podman, postgres, p
 
 # A shell in which the service is run must not change what the tests see.
 SETTINGS = (
+    "ADMIN_SECOND_FACTOR",
     "ADMIN_URL",
     "ALLOWED_HOSTS",
     "API_KEY_PREFIX",

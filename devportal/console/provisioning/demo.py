@@ -24,7 +24,7 @@ def prepare_demo(file: Path) -> str:
         f"{settings.SERVICE_NAME} is at {settings.AUTH_URL}",
         f"  issuer     {settings.ISSUER}",
         f"  API        {settings.BASE_URL}/v1/me",
-        f"  admin      {address_of(reverse('admin:index'))}",
+        f"  admin      {address_of(reverse('admin:index'))}  ({_what_admin_takes()})",
         f"  mail       kept in {settings.MAIL_DIR}",
         "Sign in as",
     ]
@@ -36,6 +36,12 @@ def prepare_demo(file: Path) -> str:
         lines += [f"  {client['client_id']}  {client['type']:<6}  {client['name']}" for client in project["clients"]]
     lines.append(f"Their secrets are in {settings.DATA_DIR / CREDENTIALS_FILE}; `make app` signs in with one.")
     return "\n".join(lines)
+
+
+def _what_admin_takes() -> str:
+    if settings.ADMIN_SECOND_FACTOR:
+        return "asks for a second step, which is set up at the first sign-in"
+    return "opens to a password here; ADMIN_SECOND_FACTOR=true asks for more"
 
 
 def _keep_credentials(result: dict[str, Any]) -> None:

@@ -14,7 +14,10 @@ MINUTE, DAY = 60, 24 * 3600
 
 
 class RateLimitMiddleware:
-    """Counts POSTs to FORMS_BY_ADDRESS by IP address and to FORMS_BY_PERSON by person, each form separately."""
+    """Counts POSTs to FORMS_BY_ADDRESS by IP address and to FORMS_BY_PERSON by person, each form separately.
+
+    Of GETs it counts those that store something, CHALLENGES_BY_ADDRESS.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -23,10 +26,15 @@ class RateLimitMiddleware:
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *view: Any) -> HttpResponse | None:
-        if request.method in ("GET", "HEAD", "OPTIONS") or request.resolver_match is None:
+        if request.resolver_match is None:
             return None
         name = request.resolver_match.view_name
         try:
+            if request.method in ("GET", "HEAD", "OPTIONS"):
+                if name in settings.CHALLENGES_BY_ADDRESS:
+                    most = settings.PASSKEY_CHALLENGES_PER_MINUTE
+                    hit(Rate(f"challenge {name}", most, MINUTE), keys.address(request))
+                return None
             if name in settings.FORMS_BY_ADDRESS:
                 hit(Rate(f"form {name}", settings.FORMS_PER_ADDRESS_PER_MINUTE, MINUTE), keys.address(request))
             if request.user.is_authenticated:

@@ -1,0 +1,56 @@
+"""Names for passkeys and security keys: of who keeps them, where that is known, or of the browser that made them."""
+
+from collections.abc import Collection
+from typing import Any
+
+from allauth.mfa.models import Authenticator
+from fido2.webauthn import RegistrationResponse
+
+from accounts.activity.browsers import browser_name
+from accounts.models import Account
+
+# The AAGUIDs under which the large keepers of passkeys and some families of keys are known (WebAuthn §6.5.1). One that
+# is not here is called by browser and system.
+_KEEPERS = {
+    "fbfc3007-154e-4ecc-8c0b-6e020557d7bd": "iCloud Keychain",
+    "dd4ec289-e01d-41c9-bb89-70fa845d4bf2": "iCloud Keychain",
+    "ea9b8d66-4d01-1d21-3ce4-b6b48cb575d4": "Google Password Manager",
+    "adce0002-35bc-c60a-648b-0b25f1f05503": "Chrome on a Mac",
+    "08987058-cadc-4b81-b6e1-30de50dcbe96": "Windows Hello",
+    "9ddd1817-af5a-4672-a2b9-3e3dd95000a9": "Windows Hello",
+    "6028b017-b1d4-4c02-b4b3-afcdafc96bb2": "Windows Hello",
+    "bada5566-a7aa-401f-bd96-45619a55120d": "1Password",
+    "d548826e-79b4-db40-a3d8-11116f7e8349": "Bitwarden",
+    "531126d6-e717-415c-9320-3d9aa6981239": "Dashlane",
+    "53414d53-554e-4700-0000-000000000000": "Samsung Pass",
+    "cb69481e-8ff7-4039-93ec-0a2729a154a8": "YubiKey 5",
+    "ee882879-721c-4913-9775-3dfcce97072a": "YubiKey 5",
+    "2fc0579f-8113-47ea-b116-bb5a8db9202a": "YubiKey 5 NFC",
+}
+
+
+def keeper_of(credential: dict[str, Any]) -> str:
+    """Return the name of what keeps a new passkey, "" if the browser does not tell or the table does not know."""
+    data = RegistrationResponse.from_dict(credential).response.attestation_object.auth_data.credential_data
+    return _KEEPERS.get(str(data.aaguid), "") if data else ""
+
+
+def names_of(account: Account) -> set[str]:
+    """Return the names of a person's passkeys and security keys."""
+    rows = Authenticator.objects.filter(user=account, type=Authenticator.Type.WEBAUTHN)
+    return {row.wrap().name for row in rows}
+
+
+def device_name(agent: str, taken: Collection[str]) -> str:
+    """Return a name for a passkey made in this browser (its User-Agent) that the person has not given yet."""
+    return untaken(browser_name(agent), taken)
+
+
+def untaken(name: str, taken: Collection[str]) -> str:
+    """Return the name, numbered from 2 if it is taken."""
+    number = next(number for number in range(1, len(taken) + 2) if _numbered(name, number) not in taken)
+    return _numbered(name, number)
+
+
+def _numbered(name: str, number: int) -> str:
+    return name if number == 1 else f"{name} ({number})"

@@ -1,0 +1,48 @@
+"""Forms that make a passkey or security key."""
+
+from typing import Any
+
+from allauth.mfa.webauthn import forms as webauthn_forms
+from django import forms
+
+from accounts.factors import devices
+
+NAME_LENGTH = 60
+
+
+class NamedByDevice(forms.Form):
+    """A name that nobody changed becomes that of the passkey's keeper, where it is known."""
+
+    user: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["name"].widget.attrs |= {"maxlength": NAME_LENGTH, "autocomplete": "off"}
+        self.fields["credential"].error_messages["required"] = (
+            "The browser made no passkey. Press the button again and follow what it asks."
+        )
+
+    def clean_name(self) -> str:
+        name: str = super().clean_name()  # type: ignore[misc]  # of the library's form
+        return name[:NAME_LENGTH]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        keeper = devices.keeper_of(cleaned["credential"]) if cleaned.get("credential") else ""
+        if keeper and cleaned.get("name") == self.get_initial_for_field(self.fields["name"], "name"):
+            cleaned["name"] = devices.untaken(keeper, devices.names_of(self.user))
+        return cleaned
+
+
+class AddWebAuthnForm(NamedByDevice, webauthn_forms.AddWebAuthnForm):  # type: ignore[misc]  # allauth is untyped
+    """A further passkey, or a security key that is a second step only."""
+
+    passwordless = forms.TypedChoiceField(
+        choices=[("true", "Passkey"), ("false", "Security key, as a second step only")],
+        coerce=lambda value: value == "true",
+        initial="true",
+    )
+
+
+class SignupWebAuthnForm(NamedByDevice, webauthn_forms.SignupWebAuthnForm):  # type: ignore[misc]
+    """The passkey of an account that is being made."""

@@ -1,0 +1,263 @@
+"""Account recovery: an operator has the second factors of somebody removed who lost them, after a time of waiting.
+
+What a check by an operator can't prove, the waiting time makes up for: everybody who reads mail of the account, or is
+signed in to it, is told at once and can stop it (docs/accounts.md#second-factors-and-recovery). Each step locks the
+account, then the recovery, and looks at its state again.
+"""
+
+import contextlib
+from datetime import timedelta
+from typing import Any
+
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.mfa.signals import authenticator_added, authenticator_reset
+from django.conf import settings
+from django.core import signing
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.dispatch import receiver
+from django.http import HttpRequest
+from django.urls import reverse
+
+from accounts.activity.recording import By, record
+from accounts.mail import outbox
+from accounts.mail.rendering import render_mail
+from accounts.models import Account, AccountRecovery
+from accounts.roles import may_administer
+from accounts.sessions import end_all_sessions
+from devportal.lib import clock, split_hosts
+from devportal.lib.audit import Event, report
+
+Outcome = AccountRecovery.Outcome
+PERMISSION = "accounts.change_account"
+# The reminder goes out so long before the end, or halfway where the whole time is shorter than twice that.
+REMINDER_HOURS = 24
+CHANGED = "A second step was added since then, so somebody can sign in."
+TAKEN = "The new address belongs to another account."
+_SIGNER_SALT = "accounts.recovery.stop"
+
+
+class RecoveryRefused(Exception):
+    """It can't be started; the text is for the operator."""
+
+
+def hours() -> int:
+    """Return the waiting time."""
+    waiting: int = settings.ACCOUNT_RECOVERY_HOURS
+    return waiting
+
+
+def open_recovery(account: Account) -> AccountRecovery | None:
+    """Return the recovery that is under way for a person."""
+    return AccountRecovery.objects.open().filter(account=account).first()
+
+
+def addresses_of(account: Account) -> list[str]:
+    """Return every address at which the person can be told: the account's own first, then other proven ones."""
+    proven = EmailAddress.objects.filter(user=account, verified=True).values_list("email", flat=True)
+    return list(dict.fromkeys((account.email, *(address.lower() for address in proven))))
+
+
+def stop_code(recovery: AccountRecovery) -> str:
+    """Return what the mails carry: it stops this recovery, and opens nothing."""
+    return signing.Signer(salt=_SIGNER_SALT).sign(str(recovery.pk))
+
+
+def recovery_by_code(code: str) -> AccountRecovery | None:
+    """Return the open recovery that a code stops; None if there is none, or it is over."""
+    try:
+        pk = signing.Signer(salt=_SIGNER_SALT).unsign(code)
+    except signing.BadSignature:
+        return None
+    return AccountRecovery.objects.open().filter(pk=pk).first()
+
+
+@transaction.atomic
+def start(account: Account, operator: Account, reason: str, checked: str, new_email: str = "") -> AccountRecovery:
+    """Start a recovery and tell the person at every address. Raises RecoveryRefused.
+
+    With `new_email` the account's addresses are replaced by that one, which its person has to prove before they can
+    sign in: for who has lost their mailbox as well.
+    """
+    new_email = new_email.strip().lower()
+    account = _lock_account(account.pk)
+    if not account.is_active:
+        raise RecoveryRefused("The account is turned off. Activate it first.")
+    if is_taken(new_email, account):
+        raise RecoveryRefused(TAKEN)
+    if not new_email and not Authenticator.objects.filter(user=account).exists():
+        raise RecoveryRefused("There are no second factors to remove: the person can ask for a new password.")
+    if open_recovery(account):
+        raise RecoveryRefused("A recovery is under way already.")
+    now = clock.now()
+    wait = timedelta(hours=hours())
+    recovery = AccountRecovery.objects.create(
+        account=account,
+        started_by=operator,
+        reason=reason,
+        checked=checked,
+        new_email=new_email,
+        started_at=now,
+        remind_at=now + max(wait - timedelta(hours=REMINDER_HOURS), wait / 2),
+        due_at=now + wait,
+    )
+    record(account, "recovery_started", by=By.OPERATOR)
+    _report("started", recovery, operator.pk, reason=reason, checked=checked, changes_address=bool(new_email))
+    _mail(recovery, "recovery_started")
+    return recovery
+
+
+@transaction.atomic
+def stop(recovery: AccountRecovery, request: HttpRequest) -> bool:
+    """Stop a recovery for the person, who is signed in or has the code of a mail; return False if it was over."""
+    locked = _lock(recovery.pk)
+    if locked is None:
+        return False
+    _end(locked, Outcome.STOPPED)
+    actor = request.user.pk if request.user.is_authenticated and request.user.pk == locked.account_id else None
+    _report("stopped", locked, actor)
+    record(locked.account, "recovery_stopped", request, also_to=addresses_of(locked.account))
+    return True
+
+
+@transaction.atomic
+def cancel(recovery: AccountRecovery, operator: Account, reason: str) -> bool:
+    """Cancel a recovery for an operator; return False if it was over."""
+    locked = _lock(recovery.pk)
+    if locked is None:
+        return False
+    _end(locked, Outcome.CANCELLED)
+    _report("cancelled", locked, operator.pk, reason=reason)
+    record(locked.account, "recovery_cancelled", by=By.OPERATOR, also_to=addresses_of(locked.account))
+    return True
+
+
+@receiver([authenticator_added, authenticator_reset])
+def give_up(sender: Any, user: Account, **kwargs: Any) -> None:
+    """End the open recovery of somebody who adds or replaces a second factor: they have lost no access."""
+    found = open_recovery(user)
+    if found is None:
+        return
+    with transaction.atomic():
+        if locked := _lock(found.pk):
+            _give_up(locked, CHANGED)
+
+
+def advance() -> int:
+    """Send reminders and do what is due; return how many recoveries moved on."""
+    now = clock.now()
+    to_remind = AccountRecovery.objects.open().filter(remind_at__lte=now, due_at__gt=now)
+    due = AccountRecovery.objects.open().filter(due_at__lte=now)
+    moved = sum(_remind(pk) for pk in list(to_remind.values_list("pk", flat=True)))
+    return moved + sum(_complete(pk) for pk in list(due.values_list("pk", flat=True)))
+
+
+@transaction.atomic
+def _remind(pk: int) -> bool:
+    recovery = _lock(pk)
+    if recovery is None or recovery.remind_at is None or recovery.due_at <= clock.now():
+        return False
+    recovery.remind_at = None
+    recovery.save(update_fields=["remind_at"])
+    _report("reminded", recovery, None)
+    _mail(recovery, "recovery_reminder")
+    return True
+
+
+@transaction.atomic
+def _complete(pk: int) -> bool:
+    recovery = _lock(pk)
+    if recovery is None or recovery.due_at > clock.now():
+        return False
+    factors = list(Authenticator.objects.select_for_update().filter(user=recovery.account_id))
+    if why := _why_not(recovery, factors):
+        _give_up(recovery, why)
+        return True
+    account = recovery.account
+    told = [*addresses_of(account), recovery.new_email]
+    Authenticator.objects.filter(pk__in=[row.pk for row in factors]).delete()
+    if recovery.new_email:
+        _replace_addresses(account, recovery.new_email)
+    if recovery.new_email or not Authenticator.objects.filter(user=account).exists():
+        # A password alone would guard less than the person chose: they prove their address, and choose a new one.
+        account.set_unusable_password()
+        Account.objects.filter(pk=account.pk).update(password=account.password)
+    end_all_sessions(account)
+    _end(recovery, Outcome.DONE)
+    _report("done", recovery, None)
+    record(account, "second_factors_removed", by=By.SERVICE)
+    for address in filter(None, told):
+        with contextlib.suppress(ValidationError):
+            outbox.queue_mail(address, "recovery_done", {"recovery": recovery})
+    return True
+
+
+def is_taken(address: str, account: Account) -> bool:
+    """Return whether an address belongs to somebody else."""
+    if not address:
+        return False
+    others = Account.objects.filter(email=address).exclude(pk=account.pk)
+    proven = EmailAddress.objects.filter(email__iexact=address, verified=True).exclude(user=account)
+    return others.exists() or proven.exists()
+
+
+def _replace_addresses(account: Account, address: str) -> None:
+    """Give the account one address, which counts as unproven until a code from there was typed."""
+    EmailAddress.objects.filter(user=account).delete()
+    EmailAddress.objects.create(user=account, email=address, verified=False, primary=True)
+    account.email, account.email_verified = address, False
+    Account.objects.filter(pk=account.pk).update(email=address, email_verified=False)
+
+
+def _why_not(recovery: AccountRecovery, factors: list[Authenticator]) -> str:
+    """Return why a recovery that is due may not be done by now, as a sentence; "" if it may."""
+    account, operator = recovery.account, recovery.started_by
+    if not account.is_active:
+        return "The account is turned off."
+    if is_taken(recovery.new_email, account):
+        return TAKEN
+    if not factors and not recovery.new_email:
+        return "There was nothing left to remove."
+    if any(row.created_at > recovery.started_at for row in factors):
+        return CHANGED
+    # What an operator promised ends with their right to.
+    may = operator and operator.is_active and operator.is_staff and operator.has_perm(PERMISSION)
+    return "" if operator and may and may_administer(operator, account) else "Who began it may not do so any more."
+
+
+def _lock_account(pk: int) -> Account:
+    return Account.objects.select_for_update(no_key=True).get(pk=pk)
+
+
+def _lock(pk: int) -> AccountRecovery | None:
+    """Lock a recovery's account and then the recovery; return None if it is over or was deleted."""
+    owner = Account.objects.select_for_update(no_key=True, of=("self",)).filter(recoveries__pk=pk)
+    if not list(owner.values_list("pk", flat=True)):
+        return None
+    rows = AccountRecovery.objects.open().select_for_update(of=("self",)).filter(pk=pk)
+    return rows.select_related("account", "started_by").first()
+
+
+def _end(recovery: AccountRecovery, outcome: AccountRecovery.Outcome) -> None:
+    recovery.ended_at, recovery.outcome = clock.now(), outcome
+    recovery.save(update_fields=["ended_at", "outcome"])
+
+
+def _give_up(recovery: AccountRecovery, why: str) -> None:
+    _end(recovery, Outcome.LAPSED)
+    _report("lapsed", recovery, None, reason=why)
+    record(recovery.account, "recovery_lapsed", by=By.SERVICE, also_to=addresses_of(recovery.account), why=why)
+
+
+def _report(step: str, recovery: AccountRecovery, actor: int | None, **details: str | bool) -> None:
+    report(Event(f"account.recovery_{step}", actor, target=f"account:{recovery.account_id}", details=details))
+
+
+def _mail(recovery: AccountRecovery, template: str) -> None:
+    """Queue a mail with the code to every address: kept encrypted, and no longer than the code is good for."""
+    link = f"{split_hosts.address_of(reverse('account_recovery'))}?code={stop_code(recovery)}"
+    mail = render_mail(template, {"recovery": recovery, "link": link})
+    for address in addresses_of(recovery.account):
+        with contextlib.suppress(ValidationError):  # no mail server takes the address
+            outbox.store_mail(address, mail, expires_at=recovery.due_at)

@@ -1,0 +1,51 @@
+"""Removing somebody's second factors at their own wish: with time in which the owner can stop it."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+
+from accounts.models.people import Account
+
+
+class AccountRecoveryQuerySet(models.QuerySet["AccountRecovery"]):
+    def open(self) -> "AccountRecoveryQuerySet":
+        """Return those that are neither done nor stopped."""
+        return self.filter(ended_at=None)
+
+
+class AccountRecovery(models.Model):
+    """A recovery that an operator started; accounts/factors/recovery.py has its steps."""
+
+    class Outcome(models.TextChoices):
+        DONE = "done", "done"
+        STOPPED = "stopped", "stopped by the person"
+        CANCELLED = "cancelled", "cancelled by an operator"
+        LAPSED = "lapsed", "given up by the service"
+
+    account = models.ForeignKey(Account, models.CASCADE, related_name="recoveries", db_index=False)
+    started_by = models.ForeignKey(Account, models.SET_NULL, null=True, related_name="+", db_index=False)
+    reason = models.TextField()
+    checked = models.TextField()  # how the operator made sure who asks
+    new_email = models.EmailField(blank=True)  # where the person is reached from then on, if their mailbox is lost too
+    started_at = models.DateTimeField()
+    remind_at = models.DateTimeField(null=True)  # null: reminded
+    due_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    outcome = models.CharField(max_length=10, choices=Outcome.choices, blank=True)
+
+    objects = AccountRecoveryQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "account recoveries"
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["account"], condition=Q(ended_at=None), name="one_open_recovery"),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["account"], name="recoveries_of_account"),
+            models.Index(fields=["started_by"], name="recoveries_by_operator"),
+            models.Index(fields=["due_at"], condition=Q(ended_at=None), name="open_recoveries"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Recovery of account {self.account_id}"

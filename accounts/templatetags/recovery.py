@@ -1,0 +1,18 @@
+"""The notice of a recovery that is under way, for the pages where a person looks after their account."""
+
+from typing import Any
+
+from django import template
+
+from accounts.factors import recovery
+from accounts.models import Account
+
+register = template.Library()
+
+
+@register.inclusion_tag("accounts/recovery_notice.html", takes_context=True)
+def recovery_notice(context: dict[str, Any]) -> dict[str, Any]:
+    """Say that second factors are about to be removed, with the way to stop it; nothing if there is no recovery."""
+    account = context["user"]
+    found = recovery.open_recovery(account) if isinstance(account, Account) else None
+    return {"recovery": found, "csrf_token": context.get("csrf_token")}

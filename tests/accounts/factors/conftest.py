@@ -1,0 +1,74 @@
+"""People with second factors of every kind, and how they use them."""
+
+import re
+import time
+from typing import Any
+
+import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal import auth as totp
+from allauth.mfa.webauthn.internal.auth import WebAuthn
+from django.core import mail as django_mail
+from django.test import Client as Browser
+
+from accounts.models import Account
+from tests.console.admin.conftest import make_staff
+from tests.factories import PASSWORD
+from tests.security.crawl_world import dead_credential
+
+NEW_PASSWORD = "another horse 8 battery"
+
+
+def give_app(account: Account) -> str:
+    """Give a person an authenticator app, and return its secret."""
+    secret: str = totp.generate_totp_secret()
+    totp.TOTP.activate(account, secret)
+    return secret
+
+
+def give_codes(account: Account) -> list[str]:
+    """Give a person recovery codes, and return them."""
+    codes: list[str] = RecoveryCodes.activate(account).get_unused_codes()
+    return codes
+
+
+def give_passkey(account: Account) -> Authenticator:
+    """Give a person a passkey that no test can use: none has its private key."""
+    row: Authenticator = WebAuthn.add(account, "Laptop", dead_credential()).instance
+    return row
+
+
+def app_code(secret: str) -> str:
+    code: str = totp.format_hotp_value(totp.hotp_value(secret, int(time.time()) // 30))
+    return code
+
+
+def sign_in_as_far_as_possible(account: Account, password: str = PASSWORD) -> tuple[Browser, Any]:
+    """Send the sign-in form from a new browser, and return it and the page that follows."""
+    browser = Browser()
+    return browser, browser.post("/account/login/", {"login": account.email, "password": password}, follow=True)
+
+
+def code_mailed_to(address: str) -> str:
+    """Return the code of the newest mail, which went to this address."""
+    [*_, mail] = django_mail.outbox
+    assert mail.to == [address]
+    found = re.search(r"^ {4}(\S+)$", str(mail.body), re.MULTILINE)
+    assert found, mail.body
+    return found[1]
+
+
+def sign_in_by_mail(account: Account) -> Browser:
+    """Choose a new password by a code from the mail, and return the browser, which may be asked for a second step."""
+    browser = Browser()
+    browser.post("/account/password/reset/", {"email": account.email})
+    answer = browser.post("/account/password/reset/confirm/", {"code": code_mailed_to(account.email)})
+    assert answer.status_code == 302, answer.content
+    browser.post(answer["Location"], {"password1": NEW_PASSWORD, "password2": NEW_PASSWORD})
+    return browser
+
+
+@pytest.fixture
+def operator(db: None) -> Account:
+    return make_staff("opal@example.com", "operator")

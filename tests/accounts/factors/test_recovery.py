@@ -1,0 +1,312 @@
+"""Account recovery: an operator starts it, everybody of the person is told, and time passes before it is done."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from django.test import Client as Browser
+
+from accounts import tasks
+from accounts.factors import recovery
+from accounts.factors.tasks import advance_recoveries
+from accounts.models import Account, AccountRecovery, Outbox, SecurityEvent
+from accounts.roles import set_roles
+from devportal.console.models import AuditEvent
+from devportal.lib import encryption
+from tests.accounts.factors.conftest import (
+    give_app,
+    give_codes,
+    give_passkey,
+    sign_in_as_far_as_possible,
+    sign_in_by_mail,
+)
+from tests.console.admin.conftest import make_staff
+from tests.factories import PASSWORD, make_account
+
+HOUR = 3600
+PAGE = "/account/recovery/"
+FORM = {"reason": "Lost the phone", "checked": "Video call, knows the last invoice"}
+
+
+@pytest.fixture
+def lost(person: Account) -> Account:
+    """Somebody with every second factor, and a further proven address."""
+    give_app(person)
+    give_codes(person)
+    give_passkey(person)
+    EmailAddress.objects.create(user=person, email="ada@work.example.com", verified=True, primary=False)
+    EmailAddress.objects.create(user=person, email="typo@example.com", verified=False, primary=False)
+    return person
+
+
+@pytest.fixture
+def started(lost: Account, operator: Account) -> AccountRecovery:
+    return recovery.start(lost, operator, **FORM)
+
+
+def action(account: Account, name: str) -> str:
+    return f"/admin/accounts/account/{account.pk}/do/{name}/"
+
+
+def body(mail: Outbox) -> str:
+    return encryption.decrypt(mail.body_encrypted) if mail.body_encrypted else mail.body
+
+
+def code_of(started: AccountRecovery) -> str:
+    mail = Outbox.objects.filter(subject__contains="about to be removed").first()
+    assert mail is not None
+    found = re.search(r"/account/recovery/\?code=(\S+)", body(mail))
+    assert found, body(mail)
+    return found[1]
+
+
+def kinds(account: Account) -> list[str]:
+    return [*SecurityEvent.objects.filter(account=account).order_by("pk").values_list("kind", flat=True)]
+
+
+def audited() -> list[str]:
+    found = AuditEvent.objects.filter(action__startswith="account.recovery").order_by("pk")
+    return [*found.values_list("action", flat=True)]
+
+
+def factors(account: Account) -> int:
+    count: int = Authenticator.objects.filter(user=account).count()
+    return count
+
+
+def browser_of(account: Account) -> Browser:
+    browser = Browser()
+    browser.force_login(account, backend="allauth.account.auth_backends.AuthenticationBackend")
+    return browser
+
+
+# --- Starting ---
+
+
+def test_an_operator_starts_it_and_every_proven_address_is_told(lost: Account, operator: Account) -> None:
+    browser = browser_of(operator)
+    page = browser.get(action(lost, "remove-factors")).content.decode()
+    assert "In 72 hours" in page
+    browser.post(action(lost, "remove-factors"), FORM)
+    row = AccountRecovery.objects.get()
+    assert (row.account, row.started_by, row.reason, row.checked) == (lost, operator, FORM["reason"], FORM["checked"])
+    assert (row.due_at - row.started_at).total_seconds() == 72 * HOUR
+    told = {mail.to for mail in Outbox.objects.filter(subject__contains="about to be removed")}
+    assert told == {"ada@example.com", "ada@work.example.com"}
+    event = AuditEvent.objects.get(action="account.recovery_started")
+    assert event.details == FORM | {"changes_address": False}
+    assert kinds(lost) == ["recovery_started"]
+    assert factors(lost) == 3
+
+
+@pytest.mark.parametrize("missing", ["reason", "checked"])
+def test_it_takes_a_reason_and_a_check(missing: str, lost: Account, operator: Account) -> None:
+    browser_of(operator).post(action(lost, "remove-factors"), FORM | {missing: " "})
+    assert not AccountRecovery.objects.exists()
+
+
+def test_the_code_is_kept_encrypted_and_wiped_with_its_mail(started: AccountRecovery) -> None:
+    for mail in Outbox.objects.filter(subject__contains="about to be removed"):
+        assert not mail.body
+        assert not mail.html
+        assert mail.expires_at == started.due_at
+        assert PAGE in body(mail)
+
+
+def test_there_is_one_at_a_time(started: AccountRecovery, operator: Account) -> None:
+    with pytest.raises(recovery.RecoveryRefused, match="under way already"):
+        recovery.start(started.account, operator, **FORM)
+    browser_of(operator).post(action(started.account, "remove-factors"), FORM)
+    assert AccountRecovery.objects.count() == 1
+
+
+def test_nothing_is_started_without_factors_or_for_who_is_turned_off(lost: Account, operator: Account) -> None:
+    with pytest.raises(recovery.RecoveryRefused, match="no second factors"):
+        recovery.start(make_account(), operator, **FORM)
+    Account.objects.filter(pk=lost.pk).update(is_active=False)
+    with pytest.raises(recovery.RecoveryRefused, match="turned off"):
+        recovery.start(lost, operator, **FORM)
+
+
+def test_only_those_who_may_administer_the_person_start_it(lost: Account, operator: Account) -> None:
+    set_roles(lost, ["reviewer", "operator"])
+    Account.objects.filter(pk=lost.pk).update(is_superuser=True)
+    reviewer = make_staff("rena@example.com", "reviewer")
+    for nobody in (operator, reviewer, make_account()):
+        assert browser_of(nobody).post(action(lost, "remove-factors"), FORM).status_code in (302, 403)
+    give_app(operator)
+    browser_of(operator).post(action(operator, "remove-factors"), FORM)
+    assert not AccountRecovery.objects.exists()
+
+
+def test_a_new_address_that_is_somebody_elses_is_refused(
+    lost: Account, operator: Account, later: Callable[[float], None]
+) -> None:
+    other = make_account("taken@example.com")
+    with pytest.raises(recovery.RecoveryRefused, match="another account"):
+        recovery.start(lost, operator, **FORM, new_email=" Taken@example.com")
+    started = recovery.start(lost, operator, **FORM, new_email="free@example.com")
+    told = Outbox.objects.filter(subject__contains="about to be removed")
+    assert all("replaced by another one" in body(mail) for mail in told)
+    assert not told.filter(to="free@example.com").exists()
+    other.email = "free@example.com"
+    other.save()
+    later(73 * HOUR)
+    advance_recoveries()
+    started.refresh_from_db()
+    assert started.outcome == AccountRecovery.Outcome.LAPSED
+    lost.refresh_from_db()
+    assert (lost.email, factors(lost)) == ("ada@example.com", 3)
+
+
+# --- Stopping ---
+
+
+def test_opening_the_link_does_nothing_and_its_button_stops_it(started: AccountRecovery) -> None:
+    stranger, code = Browser(), code_of(started)
+    for method in (stranger.get, stranger.head, stranger.options):
+        method(PAGE, {"code": code})
+    page = stranger.get(PAGE, {"code": code}).content.decode()
+    assert "Keep your second steps?" in page
+    assert started.account.email not in page
+    assert AccountRecovery.objects.open().exists()
+    assert "Stopped" in stranger.post(PAGE, {"code": code}).content.decode()
+    started.refresh_from_db()
+    assert started.outcome == AccountRecovery.Outcome.STOPPED
+    assert factors(started.account) == 3
+    assert kinds(started.account) == ["recovery_started", "recovery_stopped"]
+    assert audited() == ["account.recovery_started", "account.recovery_stopped"]
+    told = [mail.to for mail in Outbox.objects.filter(subject__contains="second steps stay")]
+    assert sorted(told) == ["ada@example.com", "ada@work.example.com"]
+    assert "Nothing to stop" in stranger.post(PAGE, {"code": code}).content.decode()
+    assert audited().count("account.recovery_stopped") == 1
+
+
+def test_who_is_signed_in_sees_it_and_stops_it(started: AccountRecovery) -> None:
+    browser = browser_of(started.account)
+    for page in ("/account/", "/account/2fa/", PAGE):
+        assert "Stop it" in browser.get(page).content.decode(), page
+    browser.post(PAGE)
+    assert not AccountRecovery.objects.open().exists()
+    assert "Stop it" not in browser.get("/account/").content.decode()
+
+
+@pytest.mark.parametrize("code", ["1", "1:", "1:x", "\x00", "9" * 50, "é", "99999999999999999999:abc", ":", "x" * 5000])
+def test_nothing_else_stops_it(code: str, started: AccountRecovery) -> None:
+    guessed = code_of(started)[:-1] + ("A" if code_of(started)[-1] != "A" else "B")
+    for wrong in (code, guessed, str(started.pk)):
+        assert Browser().post(PAGE, {"code": wrong}).status_code in (200, 400)
+    browser_of(make_account()).post(PAGE)
+    assert Browser().post(PAGE).status_code == 302
+    assert AccountRecovery.objects.open().exists()
+
+
+def test_the_code_opens_nothing(started: AccountRecovery) -> None:
+    browser = Browser()
+    browser.post(PAGE, {"code": code_of(started)})
+    assert browser.get("/account/").status_code == 302
+
+
+def test_an_operator_calls_it_off(started: AccountRecovery, operator: Account) -> None:
+    browser_of(operator).post(action(started.account, "cancel-recovery"), {"reason": "A mistake"})
+    started.refresh_from_db()
+    assert started.outcome == AccountRecovery.Outcome.CANCELLED
+    assert kinds(started.account)[-1] == "recovery_cancelled"
+    assert audited()[-1] == "account.recovery_cancelled"
+
+
+# --- Time ---
+
+
+def test_a_reminder_goes_out_once_before_it_is_done(started: AccountRecovery, later: Callable[[float], None]) -> None:
+    later(47 * HOUR)
+    assert advance_recoveries() == 0
+    later(2 * HOUR)
+    assert [advance_recoveries(), advance_recoveries()] == [1, 0]
+    reminders = Outbox.objects.filter(subject__contains="Soon your second steps")
+    assert [code_of(started) in body(mail) for mail in reminders] == [True, True]
+    assert factors(started.account) == 3
+
+
+def test_when_it_is_due_the_person_starts_anew(started: AccountRecovery, later: Callable[[float], None]) -> None:
+    account = started.account
+    elsewhere = browser_of(account)
+    later(72 * HOUR + 1)
+    assert [advance_recoveries(), advance_recoveries()] == [1, 0]
+    account.refresh_from_db()
+    assert factors(account) == 0
+    assert not account.has_usable_password()
+    assert elsewhere.get("/account/").status_code == 302
+    assert "Second step" not in sign_in_as_far_as_possible(account)[1].content.decode()
+    assert kinds(account)[-1] == "second_factors_removed"
+    assert audited() == ["account.recovery_started", "account.recovery_done"]
+    assert Outbox.objects.filter(subject__contains="have been removed").count() == 2
+
+    started.refresh_from_db()
+    assert started.outcome == AccountRecovery.Outcome.DONE
+    assert sign_in_by_mail(account).get("/account/").status_code == 200
+
+
+def test_a_factor_that_is_added_meanwhile_ends_it(started: AccountRecovery, later: Callable[[float], None]) -> None:
+    give_passkey(started.account)  # without a page that would say so
+    later(73 * HOUR)
+    assert advance_recoveries() == 1
+    started.refresh_from_db()
+    assert started.outcome == AccountRecovery.Outcome.LAPSED
+    assert factors(started.account) == 4
+    assert started.account.has_usable_password()
+    assert kinds(started.account)[-1] == "recovery_lapsed"
+
+
+def test_new_recovery_codes_end_it_at_once(started: AccountRecovery) -> None:
+    browser = browser_of(started.account)
+    browser.post("/account/reauthenticate/", {"login": started.account.email, "password": PASSWORD})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("django.db.transaction.on_commit", lambda act, **kwargs: act())
+        browser.post("/account/2fa/recovery-codes/generate/")
+    assert not AccountRecovery.objects.open().exists()
+
+
+@pytest.mark.parametrize("change", ["operator left", "person was given roles", "person was turned off", "all removed"])
+def test_it_ends_with_what_it_stood_on(
+    change: str, started: AccountRecovery, operator: Account, later: Callable[[float], None]
+) -> None:
+    account = started.account
+    if change == "operator left":
+        set_roles(operator, [])
+    elif change == "person was given roles":
+        Account.objects.filter(pk=account.pk).update(is_staff=True, is_superuser=True)
+    elif change == "person was turned off":
+        Account.objects.filter(pk=account.pk).update(is_active=False)
+    else:
+        Authenticator.objects.filter(user=account).delete()
+    later(73 * HOUR)
+    advance_recoveries()
+    started.refresh_from_db()
+    assert started.outcome == AccountRecovery.Outcome.LAPSED
+    account.refresh_from_db()
+    assert account.has_usable_password()
+
+
+def test_it_goes_with_the_account_and_the_operator_may_go_first(started: AccountRecovery, operator: Account) -> None:
+    operator.delete()
+    started.refresh_from_db()
+    assert started.started_by is None
+    started.account.delete()
+    assert not AccountRecovery.objects.exists()
+
+
+def test_old_ones_are_deleted_and_open_ones_never(
+    started: AccountRecovery, settings: Any, later: Callable[[float], None]
+) -> None:
+    settings.SECURITY_EVENT_DAYS = 1
+    later(50 * HOUR)
+    SecurityEvent.objects.all().delete()
+    assert tasks.clear_security_events() == 0
+    later(23 * HOUR)
+    advance_recoveries()
+    SecurityEvent.objects.all().delete()
+    assert tasks.clear_security_events() == 1

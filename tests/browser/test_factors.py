@@ -1,0 +1,205 @@
+"""Passkeys, recovery codes, account recovery and the second step of the admin, as people meet them."""
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.steps import Device, allow, arrive, expect_consent_page, sign_in, sign_up, totp, type_code
+from tests.browser.watch import Watch
+from tests.clients.app import App
+from tests.clients.person import PASSWORD
+from tests.services.chromium import Chromium
+from tests.services.service import Service, running
+
+pytestmark = pytest.mark.browser
+
+
+def heading(page: Page) -> Any:
+    return expect(page.get_by_role("heading", level=1))
+
+
+def test_a_sign_up_by_passkey_gives_recovery_codes_that_open_the_account(
+    live_service: Service, app: App, browser: Chromium
+) -> None:
+    email = "cody@example.com"
+
+    def first_visit(page: Page) -> list[str]:
+        watch = Watch(page.context)
+        Device(page)
+        page.goto(app.authorization_url())
+        page.get_by_role("link", name="Create an account").click()
+        page.get_by_role("link", name="Use a passkey instead of a password").click()
+        page.fill("input[name=email]", email)
+        page.fill("input[name=given_name]", "Cody")
+        page.get_by_role("button", name="Continue").click()
+        type_code(page, live_service, email)
+        expect(page.locator("input[name=name]")).to_have_value("Chrome on Linux")
+        page.get_by_role("button", name="Create the passkey").click()
+        heading(page).to_have_text("Your recovery codes")
+        codes = page.locator("#recovery_codes li").all_inner_texts()
+        page.reload()
+        expect(page.locator("#recovery_codes")).to_have_count(0)
+        page.get_by_role("link", name=f"Continue to {app.name}").click()
+        expect_consent_page(page, app)
+        allow(page)
+        assert arrive(page, app)["email"] == email
+        watch.check()
+        return codes
+
+    def without_the_device(page: Page) -> None:
+        watch = Watch(page.context)
+        page.goto(f"{live_service.address}/account/password/reset/")
+        page.fill("input[name=email]", email)
+        page.get_by_role("button", name="Send the code").click()
+        type_code(page, live_service, email)
+        page.fill("input[name=password1]", PASSWORD)
+        page.fill("input[name=password2]", PASSWORD)
+        page.click("form:has(input[name=password1]) button[type=submit]")
+        heading(page).to_have_text("Second step")
+        expect(page.get_by_label("Recovery code")).to_be_visible()
+        expect(page.get_by_text("authenticator app")).to_have_count(0)
+        page.fill("input[name=code]", codes[0])
+        page.get_by_role("button", name="Sign in with the code").click()
+        page.wait_for_url(f"{live_service.address}/account/**")
+        page.goto(f"{live_service.address}/account/2fa/")
+        expect(page.get_by_text("9 left")).to_be_visible()
+        watch.check()
+
+    codes = browser.visit(first_visit)
+    assert len(codes) == 10
+    browser.visit(without_the_device)
+
+
+def test_a_passkey_is_added_once_and_fills_the_sign_in_page(live_service: Service, app: App, browser: Chromium) -> None:
+    email = "penny@example.com"
+
+    def first_visit(page: Page) -> list[dict[str, Any]]:
+        watch, device = Watch(page.context), Device(page)
+        page.goto(app.authorization_url())
+        sign_up(page, email)
+        type_code(page, live_service, email)
+        expect_consent_page(page, app)
+        page.goto(f"{live_service.address}/account/2fa/webauthn/add/")
+        sign_in(page, email)
+        expect(page.get_by_label("Passkey", exact=True)).to_be_checked()
+        expect(page.get_by_label("Name")).to_have_value("Chrome on Linux")
+        page.get_by_role("button", name="Add it").click()
+        heading(page).to_have_text("Recovery codes")
+        expect(page.locator("#recovery_codes li")).to_have_count(10)
+        page.goto(f"{live_service.address}/account/2fa/webauthn/")
+        expect(page.locator("td").first).to_have_text("Chrome on Linux Passkey")
+
+        page.goto(f"{live_service.address}/account/2fa/webauthn/add/")
+        page.get_by_role("button", name="Add it").click()
+        expect(page.get_by_text("registered with your account already")).to_be_visible()
+        expect(page.locator("[data-passkey-failed]")).to_be_hidden()
+        watch.check()
+        return device.passkeys()
+
+    def autofill(page: Page) -> None:
+        watch = Watch(page.context)
+        Device(page).take(passkeys)
+        page.goto(app.authorization_url())  # the virtual device chooses its one passkey without being asked
+        expect_consent_page(page, app)
+        watch.check()
+
+    passkeys = browser.visit(first_visit)
+    assert len(passkeys) == 1
+    browser.visit(autofill)
+
+
+def set_up_app(page: Page, service: Service, email: str) -> str:
+    """Sign in, set up an authenticator app, and return its secret."""
+    page.goto(f"{service.address}/account/2fa/totp/activate/")
+    sign_in(page, email)
+    sign_in(page, email)
+    secret = page.inner_text("#authenticator_secret").strip()
+    page.fill("input[name=code]", totp(secret))
+    page.get_by_role("button", name="Turn it on").click()
+    heading(page).to_have_text("Recovery codes")
+    return secret
+
+
+def test_a_recovery_that_an_operator_starts_is_stopped_from_the_mail_and_from_the_account(
+    live_service: Service, browser: Chromium
+) -> None:
+    person, operator = "rita@example.com", "orla@example.com"
+    people: list[dict[str, Any]] = [
+        {"email": person, "password": PASSWORD, "given_name": "Rita"},
+        {"email": operator, "password": PASSWORD, "given_name": "Orla", "roles": ["operator"]},
+    ]
+    live_service.provision(people=people)
+
+    def protect(page: Page) -> Any:
+        set_up_app(page, live_service, person)
+        return page.context.storage_state()
+
+    def start(page: Page) -> None:
+        watch = Watch(page.context)
+        page.goto(f"{live_service.address}/admin/accounts/account/?q={person}")
+        if page.locator("input[name=login]").count():
+            sign_in(page, operator)
+        page.goto(f"{live_service.address}/admin/accounts/account/?q={person}")
+        page.get_by_role("link", name=person).first.click()
+        page.get_by_role("link", name="Remove second factors").first.click()
+        expect(page.get_by_text("In 72 hours")).to_be_visible()
+        page.fill("textarea[name=reason]", "Lost the phone")
+        page.fill("textarea[name=checked]", "Called the number on file")
+        page.locator("form:has(textarea) button[type=submit], form:has(textarea) input[type=submit]").first.click()
+        expect(page.get_by_text("The person has been told")).to_be_visible()
+        watch.check()
+
+    def stop_from_the_mail(page: Page) -> None:
+        watch = Watch(page.context)
+        mail = next(text for text in reversed(live_service.mails(person)) if "/account/recovery/" in text)
+        found = re.search(r"(http\S+/account/recovery/\S+)", mail)
+        assert found, mail
+        page.goto(found[1])
+        heading(page).to_have_text("Keep your second steps?")
+        page.get_by_role("button", name="Stop it").click()
+        heading(page).to_have_text("Stopped")
+        page.goto(found[1])
+        heading(page).to_have_text("Nothing to stop")
+        watch.check()
+
+    def stop_from_the_account(page: Page) -> None:
+        watch = Watch(page.context)
+        page.context.add_cookies(signed_in["cookies"])
+        page.goto(f"{live_service.address}/account/2fa/")
+        page.get_by_role("button", name="Stop it").click()
+        expect(page.get_by_text("Your second steps stay as they are.")).to_be_visible()
+        expect(page.get_by_role("button", name="Stop it")).to_have_count(0)
+        watch.check()
+
+    signed_in = browser.visit(protect)
+    for stop in (stop_from_the_mail, stop_from_the_account):
+        browser.visit(start)
+        browser.visit(stop)
+    assert sum("stopped" in text for text in live_service.mails(person)) == 2
+
+
+def test_staff_enrol_at_their_first_sign_in_and_come_to_the_page_they_asked_for(browser: Chromium) -> None:
+    reviewer = "robin@example.com"
+
+    def steps(page: Page) -> None:
+        watch = Watch(page.context)
+        Device(page)
+        page.goto(f"{service.address}/admin/console/appreview/")
+        sign_in(page, reviewer)
+        heading(page).to_have_text("Set up a second step")
+        page.get_by_role("link", name="Add a passkey").click()
+        sign_in(page, reviewer)
+        page.get_by_role("button", name="Add it").click()
+        heading(page).to_have_text("Recovery codes")
+        page.get_by_role("link", name="Go on to the admin").click()
+        page.wait_for_url(f"{service.address}/admin/console/appreview/")
+        page.context.clear_cookies()
+        page.goto(f"{service.address}/admin/console/appreview/")
+        page.wait_for_url(f"{service.address}/admin/console/appreview/")  # its passkey was offered and taken at once
+        watch.check()
+
+    with running(ADMIN_SECOND_FACTOR="true") as service:
+        service.provision(people=[{"email": reviewer, "password": PASSWORD, "roles": ["reviewer"]}])
+        browser.visit(steps)

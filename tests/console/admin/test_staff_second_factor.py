@@ -1,0 +1,172 @@
+"""The admin opens to nobody without a second factor that was used in this session, for any method."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from allauth.account.authentication import AUTHENTICATION_METHODS_SESSION_KEY
+from allauth.mfa.models import Authenticator
+from django.test import Client as Browser
+
+from accounts.models import Account
+from devportal.lib import settings_checks
+from tests.accounts.factors.conftest import app_code, give_app, give_codes, give_passkey, sign_in_as_far_as_possible
+from tests.console.admin.test_sign_in import METHODS
+from tests.factories import PASSWORD
+from tests.relying_party import sign_in
+from tests.urls import every_url
+
+WANTED = "/admin/accounts/account/"
+PAGE = "/account/2fa/staff/"
+
+
+@pytest.fixture(autouse=True)
+def second_factor_asked_for(settings: Any) -> None:
+    settings.ADMIN_SECOND_FACTOR = True
+
+
+def leads_to(browser: Browser, path: str = WANTED) -> str:
+    """Return the page on which somebody ends who asks for a page of the admin."""
+    answer = browser.get(path, follow=True)
+    assert answer.status_code == 200, answer.content
+    return str(answer.request["PATH_INFO"])
+
+
+def reauthenticate(browser: Browser, account: Account) -> None:
+    browser.post("/account/reauthenticate/", {"login": account.email, "password": PASSWORD})
+
+
+def enrol(browser: Browser) -> Any:
+    """Set up an authenticator app in the browser."""
+    page = browser.get("/account/2fa/totp/activate/")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("django.db.transaction.on_commit", lambda act, **kwargs: act())
+        return browser.post("/account/2fa/totp/activate/", {"code": app_code(page.context["form"].secret)})
+
+
+@pytest.mark.parametrize("who", ["reviewer", "operator", "superuser"])
+def test_who_has_none_enrols_and_comes_to_the_page_that_was_asked_for(who: str, request: Any) -> None:
+    account: Account = request.getfixturevalue(who)
+    browser = sign_in(Browser(), account)
+    wanted = "/admin/" if who == "reviewer" else WANTED
+    assert leads_to(browser, wanted) == PAGE
+    reauthenticate(browser, account)
+    answer = enrol(browser)
+    assert answer["Location"] == "/account/2fa/recovery-codes/"
+    assert PAGE in browser.get(answer["Location"]).content.decode()
+    assert leads_to(browser, PAGE) == wanted
+
+
+@pytest.mark.parametrize("method", [*METHODS, "options", "patch", "delete"])
+def test_every_page_is_closed_for_every_method(method: str, superuser: Account) -> None:
+    browser = sign_in(Browser(), superuser)
+    browser.raise_request_exception = False
+    for url in every_url():
+        if not url.name.startswith("admin:"):
+            continue
+        answer = getattr(browser, method)(url.example)
+        assert answer.status_code == 302, url.example
+        assert answer["Location"].startswith(("/admin/", "/account/")), url.example
+
+
+def test_the_way_leads_on_to_the_page_that_asks(superuser: Account) -> None:
+    browser = sign_in(Browser(), superuser)
+    location = browser.get("/admin/login/", {"next": WANTED})["Location"]
+    assert urlsplit(location).path == PAGE
+    assert parse_qs(urlsplit(location).query) == {"next": [WANTED]}
+    for foreign in ("https://evil.example.com/", "//evil.example.com/", "/\\evil.example.com"):
+        location = browser.get("/admin/login/", {"next": foreign})["Location"]
+        assert parse_qs(urlsplit(location).query)["next"] == ["/admin/"]
+        browser.get(PAGE, {"next": foreign})
+        assert "staff_wanted" not in browser.session
+
+
+def test_who_signed_in_with_two_steps_enters_at_once(superuser: Account) -> None:
+    secret = give_app(superuser)
+    browser, _ = sign_in_as_far_as_possible(superuser)
+    assert leads_to(browser) == "/account/2fa/authenticate/"
+    browser.post("/account/2fa/authenticate/", {"code": app_code(secret)})
+    assert leads_to(browser) == WANTED
+
+
+def test_who_signed_in_before_the_factor_was_there_is_asked_for_it(superuser: Account) -> None:
+    browser = sign_in(Browser(), superuser)
+    secret = give_app(superuser)
+    assert leads_to(browser) == "/account/2fa/reauthenticate/"
+    answer = browser.post(f"/account/2fa/reauthenticate/?next={PAGE}", {"code": app_code(secret)}, follow=True)
+    assert answer.request["PATH_INFO"] in (WANTED, "/admin/")
+    assert leads_to(browser) == WANTED
+
+
+def test_a_recovery_code_is_a_second_step_too(superuser: Account) -> None:
+    give_app(superuser)
+    codes = give_codes(superuser)
+    browser, _ = sign_in_as_far_as_possible(superuser)
+    browser.post("/account/2fa/authenticate/", {"code": codes[0]})
+    assert leads_to(browser) == WANTED
+
+
+def test_a_passkey_alone_is_enough(superuser: Account) -> None:
+    key = give_passkey(superuser)
+    browser = Browser()
+    browser.force_login(superuser, backend="allauth.account.auth_backends.AuthenticationBackend")
+    session = browser.session
+    session["account_authentication_methods_user"] = str(superuser.pk)
+    record = {"method": "mfa", "at": 1.0, "id": key.pk, "type": "webauthn", "passwordless": True}
+    session[AUTHENTICATION_METHODS_SESSION_KEY] = [record]
+    session.save()
+    assert leads_to(browser) == WANTED
+
+
+def test_whoever_has_only_a_passkey_is_asked_for_that(superuser: Account) -> None:
+    browser = sign_in(Browser(), superuser)
+    give_passkey(superuser)
+    assert leads_to(browser) == "/account/2fa/webauthn/reauthenticate/"
+
+
+def test_a_session_that_knew_the_password_alone_gains_nothing_by_adding_a_factor(superuser: Account) -> None:
+    browser = sign_in(Browser(), superuser)
+    give_passkey(superuser)  # by its owner, elsewhere
+    reauthenticate(browser, superuser)
+    enrol(browser)
+    assert Authenticator.objects.filter(user=superuser, type="totp").exists()
+    assert leads_to(browser).endswith("/reauthenticate/")
+
+
+def test_a_factor_that_is_gone_opens_nothing_any_more(superuser: Account) -> None:
+    secret = give_app(superuser)
+    browser, _ = sign_in_as_far_as_possible(superuser)
+    browser.post("/account/2fa/authenticate/", {"code": app_code(secret)})
+    assert leads_to(browser) == WANTED
+    Authenticator.objects.all().delete()
+    assert leads_to(browser) == PAGE
+
+
+def test_others_are_told_nothing_new(signed_in: Browser) -> None:
+    assert signed_in.get("/admin/", follow=True).status_code == 403
+    assert signed_in.get(PAGE)["Location"] == "/account/2fa/"
+    assert Browser().get(PAGE)["Location"].startswith("/account/login/")
+
+
+def test_without_the_setting_a_password_opens_it(superuser: Account, settings: Any) -> None:
+    settings.ADMIN_SECOND_FACTOR = False
+    assert leads_to(sign_in(Browser(), superuser)) == WANTED
+
+
+def test_a_superuser_of_the_command_enrols_too(db: None, later: Callable[[float], None]) -> None:
+    root = Account.objects.create_superuser("root@example.com", PASSWORD)
+    browser = Browser()
+    browser.force_login(root, backend="allauth.account.auth_backends.AuthenticationBackend")
+    assert leads_to(browser) == PAGE
+
+
+@pytest.mark.parametrize(("environment", "on", "warned"), [("production", False, True), ("production", True, False)])
+def test_off_in_production_is_a_warning(environment: str, on: bool, warned: bool, settings: Any) -> None:
+    settings.EMBEDDED, settings.ADMIN_SECOND_FACTOR = environment == "embedded", on
+    assert [found.id for found in settings_checks.check_admin_second_factor(None)] == ["devportal.W004"] * warned
+
+
+def test_the_demo_stays_easy(settings: Any) -> None:
+    settings.EMBEDDED, settings.ADMIN_SECOND_FACTOR = True, False
+    assert settings_checks.check_admin_second_factor(None) == []
