@@ -57,6 +57,11 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         url: str = super().get_login_redirect_url(request)
         return url
 
+    def login(self, request: HttpRequest, user: Account) -> None:
+        # For accounts/activity/receivers.py: nobody's first browser is a new one.
+        request.is_first_sign_in = user.last_login is None  # type: ignore[attr-defined]
+        super().login(request, user)
+
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Account | None:
         # Instead of allauth's own limits, which are keyed with the Host header (docs/sign-in.md#limits).
         guess = guesses.count_password(request, credentials.get("email", ""))

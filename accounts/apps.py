@@ -13,6 +13,7 @@ class AccountsConfig(AppConfig):
             receivers,  # noqa: F401  (connects the receivers)
             second_factors,
         )
+        from accounts.activity import receivers as activity_receivers  # noqa: F401  (connects the receivers)
         from accounts.mail import outbox
         from devportal.lib import (
             encrypted_columns,

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from accounts.views import account, billing_webhook, plan, sessions
+from accounts.views import account, activity, billing_webhook, plan, sessions
 
 urlpatterns = [
     path("account/", account.profile, name="account_profile"),
@@ -18,7 +18,10 @@ urlpatterns = [
         plan.leave_organization,
         name="account_plan_leave_organization",
     ),
+    path("account/activity/", activity.activity, name="account_activity"),
+    path("account/secure/", activity.secure, name="account_secure"),
     path("account/sessions/", sessions.sessions, name="usersessions_list"),
+    path("account/sessions/<int:pk>/end", sessions.end, name="account_session_end"),
     path("account/export", account.export, name="account_export"),
     path("account/delete", account.delete, name="account_delete"),
     path("account/picture", account.own_picture, name="own_picture"),

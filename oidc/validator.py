@@ -60,7 +60,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         authorization: IssueCode = request.authorization
         with transaction.atomic():
             if authorization.consent_given_now:
-                connection = consent.record_consent(request.user, request.client, request.scopes)
+                connection = consent.record_consent(request.user, request.client, request.scopes, request.page)
             else:
                 connection = consent.require_consent(request.user, request.client, request.scopes)
             return codes.create_code(

@@ -11,6 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from accounts import deletion, export
+from accounts.admin.acting import ask_anew, target_of, tell
+from accounts.admin.security_actions import SEND_RESET, SIGN_OUT
 from accounts.models import Account, PairwiseSubject
 from accounts.roles import ROLES, may_administer, roles_of, set_roles
 from devportal.lib.admin.actions import ActionForm, ActionRefused, ReasonForm, RowAction
@@ -21,32 +23,19 @@ from devportal.lib.audit import Event, report
 SHORTEST_SUB = 20
 
 
-def target_of(account: Account) -> str:
-    """Return the audit target of a person: their key, not the address, so that deletion leaves no address behind."""
-    return f"account:{account.pk}"
-
-
 def _note(action: str, request: HttpRequest, account: Account, **fields: Any) -> None:
     report(Event(action, request.user.pk, target=target_of(account), **fields))
 
 
-def _ask_anew(request: HttpRequest, account: Account) -> None:
-    """Lock operator and account, in the order of their keys, and check permission again. Raises ActionRefused."""
-    people = Account.objects.select_for_update(no_key=True).filter(pk__in={request.user.pk, account.pk})
-    now = {row.pk: row for row in people.order_by("pk")}
-    actor, row = now.get(request.user.pk or 0), now.get(account.pk)
-    if actor is None or row is None or not actor.is_active or not actor.is_staff or not may_administer(actor, row):
-        raise ActionRefused("This changed in the meantime; the page shows the current state.")
-
-
 def _set_active(request: HttpRequest, account: Account, is_active: bool, **details: Any) -> None:
-    _ask_anew(request, account)
+    ask_anew(request, account)
     account.is_active = is_active
     account.save(update_fields=["is_active"])
     action = "account.activated" if is_active else "account.deactivated"
     _note(
         action, request, account, details=details, before={"is_active": not is_active}, after={"is_active": is_active}
     )
+    tell(account, "account_turned_on" if is_active else "account_turned_off")
 
 
 def _deactivate(request: HttpRequest, account: Account, form: Any) -> str:
@@ -88,12 +77,14 @@ class RolesForm(ActionForm):
 
 
 def _give_roles(request: HttpRequest, account: Account, form: Any) -> str:
-    _ask_anew(request, account)
+    ask_anew(request, account)
     if not Account.objects.filter(pk=request.user.pk or 0, is_superuser=True).exists():
         raise ActionRefused("Only a superuser gives roles.")
     before, after = sorted(roles_of(account)), sorted(form.cleaned_data["roles"])
     set_roles(account, after)
     _note("account.roles_changed", request, account, before={"roles": before}, after={"roles": after})
+    if before != after:
+        tell(account, "roles_changed", roles=", ".join(after) or "none")
     return f"Roles: {', '.join(after) or 'none'}."
 
 
@@ -117,6 +108,8 @@ class AccountAdmin(ServiceModelAdmin[Account]):
     )  # fmt: skip
     private_fields = ("given_name", "family_name")
     row_actions = (
+        SIGN_OUT,
+        SEND_RESET,
         RowAction(
             "deactivate",
             "Deactivate",

@@ -93,6 +93,21 @@ class SessionStore(db.SessionStore):
         if not saved:
             raise UpdateError  # ended meanwhile
 
+    def cycle_key(self) -> None:
+        """Give the session a new key; the former one is worth nothing from then on."""
+        data, former = self._session, self.session_key  # type: ignore[attr-defined]  # missing in the stubs
+        if former is None:
+            super().cycle_key()
+            return
+        # Django stores a second session and deletes the first.
+        self._session_key = self._get_new_session_key()
+        row = self.create_model_instance(data)
+        renewed = {"session_key": row.session_key, "session_data": row.session_data, "expire_date": row.expire_date}
+        if not self.model.objects.filter(session_key=former).update(**renewed):
+            self.create()  # it ended meanwhile, or was never stored
+        self._session_cache = data
+        self.modified = True
+
     def delete(self, session_key: str | None = None) -> None:
         if ending := session_key or self.session_key:
             self.model.objects.filter(session_key=ending).delete()
