@@ -21,7 +21,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
-from accounts.activity.browsers import browser_name
+from accounts.activity.browsers import browser_name, user_agent
 from accounts.activity.places import place_of
 from accounts.models import Account
 from devportal.lib import clock
@@ -46,7 +46,7 @@ def list_session(sender: Any, request: HttpRequest, user: Account, **kwargs: Any
         user=user,
         session_key=request.session.session_key,
         ip=get_adapter().get_client_ip(request),
-        user_agent=request.META.get("HTTP_USER_AGENT", "")[:longest],
+        user_agent=user_agent(request)[:longest],
     )
     _is_due(request.session.session_key or "")  # what has just begun was seen
 

@@ -24,7 +24,7 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 
 from accounts import known_browsers
-from accounts.activity.browsers import browser_name
+from accounts.activity.browsers import browser_name, user_agent
 from accounts.activity.recording import record
 from accounts.models import Account
 from devportal.lib.ratelimit import Rate, RateLimited, hit, keys
@@ -74,7 +74,7 @@ def signed_in(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -
 
 def _may_tell(request: HttpRequest, account: Account) -> bool:
     """Return whether a sign-in from a new browser is mailed (docs/accounts.md#notices)."""
-    name = browser_name(request.META.get("HTTP_USER_AGENT", ""))
+    name = browser_name(user_agent(request))
     try:
         hit(Rate("mails of new browsers, alike", 1, DAY), account.pk, keys.address(request), name)
         hit(Rate("mails of new browsers", settings.NEW_BROWSER_MAILS_PER_DAY, DAY), account.pk)

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest
 
-from accounts.activity.browsers import browser_name
+from accounts.activity.browsers import browser_name, user_agent
 from accounts.activity.kinds import KINDS, Notice
 from accounts.activity.places import place_of
 from accounts.mail import outbox
@@ -43,7 +43,7 @@ def record(
         at=clock.now(),
         by=by,
         ip=ip or None,
-        browser=browser_name(request.META.get("HTTP_USER_AGENT", "")) if request else "",
+        browser=browser_name(user_agent(request)) if request else "",
         place=place_of(ip),
         details=details,
     )
