@@ -12,12 +12,14 @@ from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
+from django.db import transaction
 from django.http import HttpRequest
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from accounts import guesses
+from accounts.activity.recording import record
 from accounts.mail import codes, recipient_limit
 from accounts.mail.rendering import Mail
 from accounts.models import Account
@@ -61,6 +63,16 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         # For accounts/activity/receivers.py: nobody's first browser is a new one.
         request.is_first_sign_in = user.last_login is None  # type: ignore[attr-defined]
         super().login(request, user)
+
+    def set_password(self, user: Account, password: str) -> None:
+        request = allauth_context.request
+        kind = "password_reset"
+        if request.user.is_authenticated and request.user.pk == user.pk:
+            kind = "password_changed" if user.has_usable_password() else "password_set"
+        user.set_password(password)  # it takes long, so it comes before the transaction
+        with transaction.atomic():
+            user.save()
+            record(user, kind, request)
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Account | None:
         # Instead of allauth's own limits, which are keyed with the Host header (docs/sign-in.md#limits).

@@ -1,7 +1,8 @@
 """Records what people do on django-allauth's pages: signing in, and changing what they sign in with.
 
-Two of its signals are left out. An address is added and confirmed in the same step that changes the account's address,
-which is the one that is told.
+Some of its signals are left out. An address is added and confirmed in the same step that changes the account's
+address, which is the one that is told. A new password is recorded where it is stored (`AccountAdapter.set_password`),
+in the same transaction.
 """
 
 from typing import Any
@@ -11,9 +12,6 @@ from allauth.account.models import EmailAddress
 from allauth.account.signals import (
     email_changed,
     email_removed,
-    password_changed,
-    password_reset,
-    password_set,
     user_logged_in,
     user_signed_up,
 )
@@ -81,21 +79,6 @@ def _may_tell(request: HttpRequest, account: Account) -> bool:
     except RateLimited:
         return False
     return True
-
-
-@receiver(password_changed)
-def changed_password(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
-    record(user, "password_changed", request)
-
-
-@receiver(password_set)
-def set_password(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
-    record(user, "password_set", request)
-
-
-@receiver(password_reset)
-def reset_password(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
-    record(user, "password_reset", request)
 
 
 @receiver(email_changed)

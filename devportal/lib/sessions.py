@@ -17,6 +17,7 @@ from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.backends import db
 from django.contrib.sessions.backends.base import UpdateError
+from django.contrib.sessions.exceptions import SessionInterrupted
 from django.contrib.sessions.middleware import SessionMiddleware as DjangoSessionMiddleware
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
@@ -104,7 +105,9 @@ class SessionStore(db.SessionStore):
         row = self.create_model_instance(data)
         renewed = {"session_key": row.session_key, "session_data": row.session_data, "expire_date": row.expire_date}
         if not self.model.objects.filter(session_key=former).update(**renewed):
-            self.create()  # it ended meanwhile, or was never stored
+            if SESSION_KEY in data:
+                raise SessionInterrupted("The session ended while its key was renewed.")
+            self.create()  # nobody is signed in yet
         self._session_cache = data
         self.modified = True
 
