@@ -23,10 +23,11 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from accounts import address_changes, guesses, sign_up_again
+from accounts.activity.recording import record
 from accounts.authentication import signed_in_lately
 from accounts.factors import devices, first_codes
 from accounts.mail import codes, recipient_limit, resending
-from accounts.mail.rendering import Mail, render_mail
+from accounts.mail.rendering import render_mail
 from accounts.models import Account
 from accounts.sessions import has_changed
 from devportal.lib import clock, encryption, passkeys, split_hosts
@@ -38,17 +39,6 @@ log = logging.getLogger(__name__)
 
 # In the session, between the password and the end of a sign-in: what ends all sessions ends a half sign-in, too.
 HALF_SIGNED_IN = "half_signed_in"
-# Mails that somebody other than the recipient can trigger; all others confirm what the recipient did.
-CAUSED_BY_ANYBODY = frozenset(
-    f"account/email/{name}"
-    for name in (
-        "account_already_exists",
-        "email_confirmation",
-        "email_confirmation_signup",
-        "password_reset_code",
-        "unknown_account",
-    )
-)
 # What a sign-up and a reset mail to known and unknown addresses.
 OF_A_SIGN_UP = frozenset({"account/email/email_confirmation_signup", "account/email/account_already_exists"})
 OF_A_RESET = frozenset({"account/email/password_reset_code", "account/email/unknown_account"})
@@ -116,13 +106,18 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
     def set_password(self, user: Account, password: str) -> None:
         request = allauth_context.request
         request.session.pop(HALF_SIGNED_IN, None)
+        kind = "password_reset"
+        if request.user.is_authenticated and request.user.pk == user.pk:
+            kind = "password_changed" if user.has_usable_password() else "password_set"
+        hashed = make_password(password)  # it takes long, so it comes before the transaction
         with transaction.atomic():
             account = Account.objects.select_for_update(no_key=True).filter(pk=user.pk).first()
             # Neither a session that has ended meanwhile counts, nor a code that went to an address of before.
             if account is None or has_changed(user, account) or not self._is_own_reset(request, account):
                 raise ImmediateHttpResponse(HttpResponseRedirect(reverse("account_login")))
-            user.set_password(password)
+            user.password = hashed
             user.save(update_fields=["password"])
+            record(user, kind, request)
 
     def _is_own_reset(self, request: HttpRequest, account: Account) -> bool:
         if request.resolver_match is None or request.resolver_match.view_name != "account_complete_password_reset":
@@ -136,6 +131,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             user.refresh_from_db(fields=["password"])
         elif half not in (None, user.get_session_auth_hash()):
             raise ImmediateHttpResponse(HttpResponseRedirect(reverse("account_login")))
+        # For accounts/activity/receivers.py: nobody's first browser is a new one.
+        request.is_first_sign_in = user.last_login is None  # type: ignore[attr-defined]
         super().login(request, user)
 
     def generate_email_verification_code(self) -> str:
@@ -151,27 +148,15 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         return code
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        if template_prefix == "account/email/email_changed":
-            return  # the mail with the code to take it back says it (accounts/address_changes.py)
+        """Queue a code, or what is mailed instead of one: allauth mails nothing else (ACCOUNT_EMAIL_NOTIFICATIONS)."""
         request = allauth_context.request
-        is_answer = template_prefix in CAUSED_BY_ANYBODY or "code" in context
         if PASSWORD_RESET_VERIFICATION_SESSION_KEY in request.session and template_prefix in OF_A_RESET:
             # "Send a new code" of the reset's page asks for the reset once more.
             self._wait_between_codes(email, "account_confirm_password_reset_code")
-        if template_prefix in CAUSED_BY_ANYBODY:
-            self._count_mail(email)
-            resending.note_code_sent(request, email, signing_up=template_prefix in OF_A_SIGN_UP)
-        name = template_prefix.rpartition("/")[2]
-        if is_answer:
-            known = {"email": email, "code": context.get("code", "")} | codes.origin_context(request)
-            codes.queue_answer(request, email, render_mail(name, known))
-        else:
-            codes.queue_notice(email, self._notice(template_prefix, email, context))
-
-    def _notice(self, template_prefix: str, email: str, context: dict[str, Any]) -> Mail:
-        """Return a notice of allauth's own, in text alone."""
-        rendered = self.render_mail(template_prefix, email, {"service_name": settings.SERVICE_NAME} | context)
-        return Mail(rendered.subject, rendered.body)
+        self._count_mail(email)
+        resending.note_code_sent(request, email, signing_up=template_prefix in OF_A_SIGN_UP)
+        known = {"email": email, "code": context.get("code", "")} | codes.origin_context(request)
+        codes.queue_answer(request, email, render_mail(template_prefix.rpartition("/")[2], known))
 
     def _wait_between_codes(self, email: str, page: str) -> None:
         """Show the page that counts down, if a code went to the address a moment ago."""

@@ -14,6 +14,7 @@ class AccountsConfig(AppConfig):
             receivers,  # noqa: F401  (connects the receivers)
             second_factors,
         )
+        from accounts.activity import receivers as activity_receivers  # noqa: F401  (connects the receivers)
         from accounts.factors import (
             recovery,  # noqa: F401  (connects the receivers)
             tasks,  # noqa: F401  (registers the task)

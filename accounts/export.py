@@ -8,6 +8,7 @@ from typing import Any
 from allauth.account.models import EmailAddress
 from allauth.usersessions.models import UserSession
 
+from accounts.activity.export import export_events
 from accounts.models import Account, AddressChange, Outbox
 from accounts.plans import overview
 from accounts.signals import exporting
@@ -36,6 +37,7 @@ def export_account(account: Account) -> dict[str, Any]:
             {"ip": session.ip, "browser": session.user_agent, "created_at": session.created_at.isoformat()}
             for session in UserSession.objects.filter(user=account)
         ],
+        "security_activity": export_events(account),
         "plan": overview.export_plans(account),
         "mails": _mails(account),
     }

@@ -7,6 +7,7 @@ encrypted with KEY_ENCRYPTION_KEY. Passkeys have public keys alone, and stay.
 from allauth.mfa.models import Authenticator
 from django.db import transaction
 
+from accounts.activity.recording import By, record
 from accounts.mail import outbox
 from accounts.models import Account
 from accounts.sessions import end_all_sessions
@@ -49,6 +50,8 @@ def remove_unreadable_factors(account_pk: int) -> bool:
         account.set_unusable_password()
         Account.objects.filter(pk=account.pk).update(password=account.password)
         end_all_sessions(account)
+    # The mail says more than a notice would: what ended with them, and how to go on.
+    record(account, "second_factors_lost", by=By.SERVICE, tells=False)
     if account.is_active:
         outbox.queue_mail(account.email, "second_factor_lost", {"had_app": had_app, "ends_password": ends_password})
     return ends_password

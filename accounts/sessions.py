@@ -41,6 +41,18 @@ def has_changed(seen: Account, account: Account) -> bool:
     return seen.get_session_auth_hash() != account.get_session_auth_hash()
 
 
+def end_listed_session(listed: UserSession) -> bool:
+    """End the session of an entry of the list; return False if there was none any more, or not under this key.
+
+    The entry leads to the session, but the session's own row is what signs somebody in: without it the browser is
+    signed out at its next request, and what it is doing just now can't store a session again.
+    """
+    with transaction.atomic():
+        ended, _ = Session.objects.filter(session_key=listed.session_key).delete()
+        listed.delete()
+    return bool(ended)
+
+
 def _end(listed: "models.QuerySet[UserSession]") -> None:
     Session.objects.filter(session_key__in=[*listed.values_list("session_key", flat=True)]).delete()
     listed.delete()

@@ -4,6 +4,7 @@ from django.urls import path
 
 from accounts.views import (
     account,
+    activity,
     billing_webhook,
     confirm_email,
     factors,
@@ -37,7 +38,10 @@ urlpatterns = [
     path("account/2fa/first-codes/", factors.first_recovery_codes, name="first_recovery_codes"),
     path("account/2fa/staff/", factors.staff_second_factor, name="staff_second_factor"),
     path("account/recovery/", factors.recovery, name="account_recovery"),
+    path("account/activity/", activity.activity, name="account_activity"),
+    path("account/secure/", activity.secure, name="account_secure"),
     path("account/sessions/", sessions.sessions, name="usersessions_list"),
+    path("account/sessions/<int:pk>/end", sessions.end, name="account_session_end"),
     path("account/export", account.export, name="account_export"),
     path("account/delete", account.delete, name="account_delete"),
     path("account/picture", account.own_picture, name="own_picture"),

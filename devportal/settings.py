@@ -64,6 +64,9 @@ PRIVACY_URL: str = env.str("PRIVACY_URL", "")
 TERMS_URL: str = env.str("TERMS_URL", "")
 PLANS_URL: str = env.str("PLANS_URL", "")  # where plans are compared and changed
 
+# Where IP addresses are: an .mmdb file of cities or countries (accounts/activity/places.py); none: no places.
+GEOIP_DATABASE: str = env.str("GEOIP_DATABASE", "")
+
 # --- Secrets ---------------------------------------------------------------------------------------------
 
 if EMBEDDED:
@@ -117,6 +120,8 @@ PASSKEY_CHALLENGES_PER_MINUTE: int = env.int("PASSKEY_CHALLENGES_PER_MINUTE", 60
 KNOWN_BROWSER_DAYS: int = env.int("KNOWN_BROWSER_DAYS", 365)
 # Mails that anybody can cause, to one mailbox: a few, however many addresses ask for them.
 MAILS_PER_RECIPIENT_PER_DAY: int = env.int("MAILS_PER_RECIPIENT_PER_DAY", 6)
+# Mails about sign-ins from new browsers, to one person.
+NEW_BROWSER_MAILS_PER_DAY: int = env.int("NEW_BROWSER_MAILS_PER_DAY", 20)
 # Each form of FORMS_BY_ADDRESS and FORMS_BY_PERSON, and each of FORMS_THAT_MAIL (below).
 FORMS_PER_ADDRESS_PER_MINUTE: int = env.int("FORMS_PER_ADDRESS_PER_MINUTE", 20)
 FORMS_PER_PERSON_PER_MINUTE: int = env.int("FORMS_PER_PERSON_PER_MINUTE", 60)
@@ -256,7 +261,7 @@ MIDDLEWARE = [
     "accounts.accounts_cookie.AccountsCookieMiddleware",
     "devportal.lib.ratelimit.middleware.RateLimitMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "allauth.usersessions.middleware.UserSessionsMiddleware",
+    "accounts.session_list.LastSeenMiddleware",
 ]
 
 ROOT_URLCONF = "devportal.urls"
@@ -567,7 +572,8 @@ ACCOUNT_EMAIL_VERIFICATION_BY_CODE_TIMEOUT = ACCOUNT_PASSWORD_RESET_BY_CODE_TIME
 ACCOUNT_EMAIL_VERIFICATION_BY_CODE_MAX_ATTEMPTS = ACCOUNT_PASSWORD_RESET_BY_CODE_MAX_ATTEMPTS = 3
 ACCOUNT_LOGIN_ON_PASSWORD_RESET = True
 ACCOUNT_CHANGE_EMAIL = True
-ACCOUNT_EMAIL_NOTIFICATIONS = True
+# Each change has one notice, ours (accounts/activity/).
+ACCOUNT_EMAIL_NOTIFICATIONS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = f"[{SERVICE_NAME}] "
 ACCOUNT_PREVENT_ENUMERATION = True
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = True
@@ -593,7 +599,6 @@ MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_TOTP_ISSUER = SERVICE_NAME
 MFA_TOTP_TOLERANCE = 1
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not _HTTPS
-USERSESSIONS_TRACK_ACTIVITY = False
 
 # --- OpenID Connect (django-oauth-toolkit) ---------------------------------------------------------------
 

@@ -61,8 +61,9 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         authorization: IssueCode = request.authorization
         with transaction.atomic():
             if authorization.consent_given_now:
-                left_out = authorization.left_out
-                connection = consent.record_consent(request.user, request.client, request.scopes, left_out)
+                connection = consent.record_consent(
+                    request.user, request.client, request.scopes, authorization.left_out, request.page
+                )
             else:
                 connection = consent.require_consent(request.user, request.client, request.scopes)
             return codes.create_code(

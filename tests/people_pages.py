@@ -38,6 +38,8 @@ _PAGES = """
     /account/plan/families/{family}/leave                viewer     3
     /account/plan/organizations/{organization}/leave     owner      3
     /account/sessions/                                   owner      4
+    /account/activity/                                   owner      3
+    /account/secure/                                     owner      5
     /account/export                                      owner     17
     /account/delete                                      owner      7
     /account/picture                                     owner      2
@@ -94,6 +96,7 @@ NOTHING_SHOWN = frozenset(
         "/account/plan/family/invitations/{from_me}/withdraw",
         "/account/password/set/",
         "/account/login/code/confirm/",
+        "/account/sessions/{session}/end",
         "/account/2fa/webauthn/login/",
         "/account/2fa/first-codes/",
         "/account/2fa/staff/",

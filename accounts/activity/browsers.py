@@ -1,5 +1,7 @@
 """A plain name for a User-Agent header."""
 
+from django.http import HttpRequest
+
 # In this order: most browsers claim to be others too.
 _BROWSERS = (
     ("Edg/", "Edge"),
@@ -21,6 +23,11 @@ _SYSTEMS = (
     ("Linux", "Linux"),
 )
 LONGEST = 40
+
+
+def user_agent(request: HttpRequest) -> str:
+    """Return the User-Agent header without what can't be shown or stored; anybody can send anything."""
+    return "".join(letter for letter in request.META.get("HTTP_USER_AGENT", "") if letter.isprintable())
 
 
 def browser_name(agent: str) -> str:

@@ -1,6 +1,6 @@
 """The kinds of security events: what the activity page says of each, and the mail that tells of it, if one does.
 
-`says` and the mail's sentence are formats for the event's details.
+`says` and the mail's sentences are formats for the event's details.
 """
 
 from dataclasses import dataclass
@@ -8,10 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Notice:
-    """The mail of an event: its subject, and what it tells in its first sentence."""
+    """The mail of an event: its subject, and what it tells in its first sentence.
+
+    `then` is said instead of "if this was you, there is nothing to do", and of the link to /account/secure/ below it.
+    """
 
     subject: str
     tells: str
+    then: str = ""
 
 
 @dataclass(frozen=True)
@@ -24,13 +28,45 @@ class Kind:
 
 KINDS: dict[str, Kind] = {
     "signed_up": Kind("The account was created"),
-    "signed_in": Kind("Signed in"),
+    "signed_in": Kind("Signed in {how}"),
     "signed_in_new_browser": Kind(
-        "Signed in from a browser that was new here",
-        Notice("New sign-in to your account", "Somebody signed in to your account from a browser that is new to it."),
+        "Signed in {how}, from a browser that was new here",
+        Notice(
+            "New sign-in to your account",
+            "Somebody signed in to your account {how}, from a browser that was new here.",
+        ),
     ),
+    # --- The password ---
     "password_changed": Kind(
-        "Password changed", Notice("Your password has been changed", "The password of your account has been changed.")
+        "Password changed",
+        Notice(
+            "Your password has been changed",
+            "The password of your account has been changed. Other browsers that were signed in are signed out.",
+        ),
+    ),
+    "password_set": Kind(
+        "Password set",
+        Notice(
+            "Your account has a password now",
+            "A password has been set for your account. One can sign in with it from now on.",
+        ),
+    ),
+    "password_reset": Kind(
+        "New password chosen, with a code from a mail",
+        Notice(
+            "Your password has been replaced",
+            "A new password has been chosen for your account, with a code that was mailed to this address. All "
+            "browsers that were signed in are signed out.",
+        ),
+    ),
+    # --- The address ---
+    "address_changed": Kind(
+        "E-mail address changed from {old} to {new}",
+        Notice(
+            "The e-mail address of your account has been changed",
+            "The e-mail address of your account has been changed from {old} to {new}. Codes and notices go to the new "
+            "address from now on.",
+        ),
     ),
     "address_taken_back": Kind(
         "The e-mail address was taken back",
@@ -40,7 +76,74 @@ KINDS: dict[str, Kind] = {
             " change. All sessions have ended, and the password.",
         ),
     ),
+    "address_removed": Kind(
+        "E-mail address {address} removed",
+        Notice(
+            "An e-mail address has been removed from your account",
+            "The e-mail address {address} no longer belongs to your account.",
+        ),
+    ),
+    # --- Second factors ---
+    "passkey_added": Kind(
+        "Passkey “{name}” added",
+        Notice(
+            "A passkey has been added to your account",
+            "The passkey “{name}” has been added to your account. One can sign in with it from now on.",
+        ),
+    ),
+    "passkey_removed": Kind(
+        "Passkey “{name}” removed",
+        Notice(
+            "A passkey has been removed from your account",
+            "The passkey “{name}” has been removed from your account. Nobody can sign in with it any more.",
+        ),
+    ),
+    "key_added": Kind(
+        "Security key “{name}” added",
+        Notice(
+            "A security key has been added to your account",
+            "The security key “{name}” has been added to your account, as a second step at sign-in.",
+        ),
+    ),
+    "key_removed": Kind(
+        "Security key “{name}” removed",
+        Notice(
+            "A security key has been removed from your account",
+            "The security key “{name}” has been removed from your account, and is no second step any more.",
+        ),
+    ),
+    "authenticator_on": Kind(
+        "Authenticator app set up",
+        Notice(
+            "An authenticator app has been set up for your account",
+            "An authenticator app has been set up for your account. Its codes are asked for at sign-in from now on.",
+        ),
+    ),
+    "authenticator_off": Kind(
+        "Authenticator app removed",
+        Notice(
+            "The authenticator app has been removed from your account",
+            "The authenticator app has been removed from your account. Its codes are not asked for any more.",
+        ),
+    ),
+    "recovery_codes_made": Kind(
+        "Recovery codes made",
+        Notice(
+            "New recovery codes have been made for your account",
+            "New recovery codes have been made for your account. Those from before are worth nothing now.",
+        ),
+    ),
+    "recovery_codes_removed": Kind("Recovery codes removed, with the last thing that they stood in for"),
+    "recovery_code_used": Kind(
+        "A recovery code was used",
+        Notice("A recovery code of your account was used", "A recovery code of your account was used. {left}"),
+    ),
+    "second_factors_lost": Kind("Second factors that could not be checked any more were removed"),
+    # --- Sessions and apps ---
+    "session_ended": Kind("Signed out one browser: {which}"),
+    "sessions_ended": Kind("Signed out all other browsers"),
     "app_allowed": Kind("{app} was allowed to use the account"),
+    "app_allowed_more": Kind("{app} was allowed to see or do more"),
     "app_removed": Kind("{app} was removed from the account"),
     "recovery_started": Kind("The people who run the service began to remove the second steps"),
     "recovery_stopped": Kind(
@@ -56,4 +159,30 @@ KINDS: dict[str, Kind] = {
         Notice("Your second steps stay", "Your second steps are not removed after all. {why}"),
     ),
     "second_factors_removed": Kind("The second steps were removed, and the password ended"),
+    # --- By operators ---
+    "signed_out": Kind(
+        "Signed out everywhere",
+        Notice(
+            "You have been signed out everywhere",
+            "All browsers that were signed in to your account have been signed out. You can sign in again as before.",
+        ),
+    ),
+    "reset_sent": Kind("A mail was sent that asks to choose a new password"),
+    "roles_changed": Kind("Roles changed: {roles}"),
+    "account_turned_off": Kind(
+        "Account turned off",
+        Notice(
+            "Your account has been turned off",
+            "Your account has been turned off: nobody can sign in to it, and apps have lost their access to it. What "
+            "is in it stays.",
+            "If you do not know why, ask the people who run the service.",
+        ),
+    ),
+    "account_turned_on": Kind(
+        "Account turned on again",
+        Notice(
+            "Your account has been turned on again",
+            "Your account has been turned on again. You can sign in as before; apps will ask for your permission anew.",
+        ),
+    ),
 }

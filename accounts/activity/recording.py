@@ -5,10 +5,12 @@ from collections.abc import Collection
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.http import HttpRequest
 
-from accounts.activity.browsers import browser_name
-from accounts.activity.kinds import KINDS
+from accounts.activity.browsers import browser_name, user_agent
+from accounts.activity.kinds import KINDS, Notice
+from accounts.activity.places import place_of
 from accounts.mail import outbox
 from accounts.models import Account, SecurityEvent
 from devportal.lib import clock
@@ -24,33 +26,47 @@ def record(
     *,
     by: SecurityEvent.By = By.PERSON,
     also_to: Collection[str] = (),
+    tells: bool = True,
     **details: Any,
 ) -> SecurityEvent:
     """Store an event of the account, and queue its mail if its kind has one; call it in the transaction of the change.
 
     `request` is the one of the person's own browser, None for what an operator or the service did. `details` fill the
-    kind's sentences. The mail goes to the account's address, and to `also_to`.
+    kind's sentences. The mail goes to the account's address, and to `also_to`; with `tells` False to nobody, where
+    another mail tells of the same change.
     """
-    event = SecurityEvent.objects.create(
+    notice = KINDS[kind].notice if tells else None
+    ip = client_ip(request) if request else ""
+    event = SecurityEvent(
         account=account,
         kind=kind,
         at=clock.now(),
         by=by,
-        ip=client_ip(request) or None if request else None,
-        browser=browser_name(request.META.get("HTTP_USER_AGENT", "")) if request else "",
+        ip=ip or None,
+        browser=browser_name(user_agent(request)) if request else "",
+        place=place_of(ip),
         details=details,
     )
-    if notice := KINDS[kind].notice:
-        context = {
-            "subject": notice.subject,
-            "tells": notice.tells.format_map(details),
-            "event": event,
-            "by_operator": by == By.OPERATOR,
-        }
-        for address in dict.fromkeys((account.email, *also_to)):
-            with contextlib.suppress(ValidationError):  # no mail server takes the address
-                outbox.queue_mail(address, "security_notice", context)
+    if notice is None:
+        event.save(force_insert=True)
+        return event
+    with transaction.atomic():
+        event.save(force_insert=True)
+        _queue(notice, event, (account.email, *also_to))
     return event
+
+
+def _queue(notice: Notice, event: SecurityEvent, addresses: Collection[str]) -> None:
+    context = {
+        "subject": notice.subject,
+        "tells": notice.tells.format_map(event.details),
+        "then": notice.then,
+        "event": event,
+        "by_operator": event.by == By.OPERATOR,
+    }
+    for address in dict.fromkeys(addresses):
+        with contextlib.suppress(ValidationError):  # no mail server takes the address
+            outbox.queue_mail(address, "security_notice", context)
 
 
 def sentence(event: SecurityEvent) -> str:

@@ -12,7 +12,8 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from accounts import deletion, export
 from accounts.admin.recovery_actions import ACTIONS as RECOVERY
-from accounts.admin.rights import ask_anew, is_somebody_else, target_of
+from accounts.admin.rights import ask_anew, is_somebody_else, target_of, tell
+from accounts.admin.security_actions import SEND_RESET, SIGN_OUT
 from accounts.models import Account, PairwiseSubject
 from accounts.roles import ROLES, may_administer, roles_of, set_roles
 from devportal.lib.admin.actions import ActionForm, ActionRefused, ReasonForm, RowAction
@@ -35,6 +36,7 @@ def _set_active(request: HttpRequest, account: Account, is_active: bool, **detai
     _note(
         action, request, account, details=details, before={"is_active": not is_active}, after={"is_active": is_active}
     )
+    tell(account, "account_turned_on" if is_active else "account_turned_off")
 
 
 def _deactivate(request: HttpRequest, account: Account, form: Any) -> str:
@@ -82,6 +84,8 @@ def _give_roles(request: HttpRequest, account: Account, form: Any) -> str:
     before, after = sorted(roles_of(account)), sorted(form.cleaned_data["roles"])
     set_roles(account, after)
     _note("account.roles_changed", request, account, before={"roles": before}, after={"roles": after})
+    if before != after:
+        tell(account, "roles_changed", roles=", ".join(after) or "none")
     return f"Roles: {', '.join(after) or 'none'}."
 
 
@@ -100,6 +104,8 @@ class AccountAdmin(ServiceModelAdmin[Account]):
     )  # fmt: skip
     private_fields = ("given_name", "family_name")
     row_actions = (
+        SIGN_OUT,
+        SEND_RESET,
         RowAction(
             "deactivate",
             "Deactivate",

@@ -1,7 +1,10 @@
-"""What every action on a person asks anew, and what the audit calls the person."""
+"""What every act of an operator on a person's account begins and ends with."""
+
+from typing import Any
 
 from django.http import HttpRequest
 
+from accounts.activity.recording import By, record
 from accounts.models import Account
 from accounts.roles import may_administer
 from devportal.lib.admin.actions import ActionRefused
@@ -28,3 +31,8 @@ def ask_anew(request: HttpRequest, account: Account) -> Account:
 def is_somebody_else(request: HttpRequest, account: Account) -> bool:
     """Whether the account is not the operator's own: nobody may lock themselves out."""
     return account.pk != request.user.pk
+
+
+def tell(account: Account, kind: str, *, tells: bool = True, **details: Any) -> None:
+    """Record what an operator did. A mail tells of it if the address is proven to be the person's."""
+    record(account, kind, by=By.OPERATOR, tells=tells and account.email_verified, **details)

@@ -81,14 +81,6 @@ def queue_answer(request: HttpRequest, to: str, mail: Mail) -> None:
         request.session[_WAITING_MAIL] = row.pk
 
 
-def queue_notice(to: str, mail: Mail) -> None:
-    """Queue a mail that tells somebody what was done to their account."""
-    try:
-        outbox.store_mail(to, mail)
-    except ValidationError:
-        log.info("A notice can't be mailed: no mail server takes the address.")
-
-
 def _seconds_left(request: HttpRequest) -> float:
     """Return how long a code that is mailed now is valid (seconds); a new code has no more time than its first one."""
     began = time.time()

@@ -17,6 +17,7 @@ from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.backends import db
 from django.contrib.sessions.backends.base import UpdateError
+from django.contrib.sessions.exceptions import SessionInterrupted
 from django.contrib.sessions.middleware import SessionMiddleware as DjangoSessionMiddleware
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
@@ -97,6 +98,23 @@ class SessionStore(db.SessionStore):
             raise UpdateError from error
         if not saved:
             raise UpdateError  # ended meanwhile
+
+    def cycle_key(self) -> None:
+        """Give the session a new key; the former one is worth nothing from then on."""
+        data, former = self._session, self.session_key  # type: ignore[attr-defined]  # missing in the stubs
+        if former is None:
+            super().cycle_key()
+            return
+        # Django stores a second session and deletes the first.
+        self._session_key = self._get_new_session_key()
+        row = self.create_model_instance(data)
+        renewed = {"session_key": row.session_key, "session_data": row.session_data, "expire_date": row.expire_date}
+        if not self.model.objects.filter(session_key=former).update(**renewed):
+            if SESSION_KEY in data:
+                raise SessionInterrupted("The session ended while its key was renewed.")
+            self.create()  # nobody is signed in yet
+        self._session_cache = data
+        self.modified = True
 
     def delete(self, session_key: str | None = None) -> None:
         if ending := session_key or self.session_key:

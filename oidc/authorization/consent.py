@@ -5,7 +5,9 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.dispatch import receiver
+from django.http import HttpRequest
 
+from accounts.activity.recording import record
 from accounts.models import Account, PairwiseSubject
 from accounts.pictures import profile_read
 from accounts.subjects import subject_for
@@ -37,7 +39,11 @@ def left_out_scopes(connection: Connection | None) -> frozenset[str]:
 
 @transaction.atomic
 def record_consent(
-    account: Account, client: Client, scopes: list[str], left_out: Collection[str] = frozenset()
+    account: Account,
+    client: Client,
+    scopes: list[str],
+    left_out: Collection[str] = frozenset(),
+    request: HttpRequest | None = None,
 ) -> Connection:
     """Store the person's consent to `scopes`, in addition to earlier ones. Raises UserCapExceeded, Gone.
 
@@ -48,12 +54,16 @@ def record_consent(
     """
     is_new = _is_newcomer(account, client)
     reads_profile = not scope_rules.PICTURE_SCOPES.isdisjoint(scopes)
-    subject = subject_for(account, client.project.public_id, reads_profile=reads_profile)
-    connection, before = _connect(account, client, scopes, left_out, subject) if is_new else None, set[str]()
+    connection, before = None, set[str]()
+    # A connection that there is has its subject; that one is looked at again where the photo may get a new address.
+    if is_new or (reads_profile and account.picture):
+        subject = subject_for(account, client.project.public_id, reads_profile=reads_profile)
+        connection = _connect(account, client, scopes, left_out, subject) if is_new else None
     if connection is None:
         connection, before = _change(account, client, scopes, left_out)
     if set(scopes) - before:
         report_client_event("consent.given", client, account, details={"scopes": connection.scopes})
+        record(account, "app_allowed_more" if before else "app_allowed", request, app=client.name)
     return connection
 
 
@@ -84,6 +94,7 @@ def _connect(
             connection.save(force_insert=True)
     except IntegrityError:
         return None
+    connection.is_first_consent = True
     return connection
 
 
@@ -132,10 +143,12 @@ def app_reads_profile(sender: Any, account: Account, sector: str, **kwargs: Any)
 
 
 @transaction.atomic
-def remove_consent(connection: Connection) -> None:
+def remove_consent(connection: Connection, request: HttpRequest | None = None) -> None:
     """Remove an app: revoke the person's consent with every code and token that is based on it."""
     moment = clock.now()
     Connection.objects.filter(pk=connection.pk).update(scopes="", left_out="", removed_at=moment)
     live = TokenFamily.objects.filter(connection=connection, revoked_at=None)
     live.update(revoked_at=moment, revoked_why="access removed")
     report_client_event("consent.removed", connection.client, connection.account)
+    if connection.account is not None:
+        record(connection.account, "app_removed", request, app=connection.client.name)

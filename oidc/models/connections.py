@@ -25,6 +25,9 @@ class Connection(models.Model):
     last_authorized_at = models.DateTimeField()
     removed_at = models.DateTimeField(null=True, blank=True)
 
+    # Whether the row was made in this transaction, so that nothing can hang on it yet.
+    is_first_consent = False
+
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["account", "client"], name="one_connection_per_account_and_client")

@@ -32,11 +32,8 @@ def create_code(
     `told` are the claims about the authentication that its tokens say. A code that the same pending request got before
     and that nobody has used ends: a consent form that is sent twice leaves one live code.
     """
-    unused = AuthorizationCode.objects.filter(
-        request_key=request_key, consumed_at=None, family__connection=connection, family__revoked_at=None
-    )
-    for twin in unused.select_related("family"):
-        revoke_family(twin.family, "answered again")
+    if not connection.is_first_consent:
+        _end_unused(connection, request_key)
     family = TokenFamily.objects.create(
         connection=connection,
         scope=scope_rules.format_scope(scopes),
@@ -58,6 +55,14 @@ def create_code(
         code_challenge_method=AuthorizationCode.CODE_CHALLENGE_S256,
         expires=clock.from_now(settings.AUTHORIZATION_CODE_SECONDS),
     )
+
+
+def _end_unused(connection: Connection, request_key: str) -> None:
+    unused = AuthorizationCode.objects.filter(
+        request_key=request_key, consumed_at=None, family__connection=connection, family__revoked_at=None
+    )
+    for twin in unused.select_related("family"):
+        revoke_family(twin.family, "answered again")
 
 
 def check_code(row: Any) -> AuthorizationCode:

@@ -100,6 +100,7 @@ class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
             "code_challenge": given.get("code_challenge"),
             "code_challenge_method": given.get("code_challenge_method"),
             "authorization": outcome,
+            "page": request,
         }
         try:
             scope = " ".join(outcome.scopes)

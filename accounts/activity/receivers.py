@@ -1,0 +1,157 @@
+"""Records what people do on django-allauth's pages: signing in, and changing what they sign in with.
+
+Some of its signals are left out. An address is added and confirmed in the same step that changes the account's
+address, which is the one that is told. A new password is recorded where it is stored (`AccountAdapter.set_password`),
+in the same transaction.
+"""
+
+from typing import Any
+
+from allauth.account.authentication import get_authentication_records
+from allauth.account.models import EmailAddress
+from allauth.account.signals import (
+    email_changed,
+    email_removed,
+    user_logged_in,
+    user_signed_up,
+)
+from allauth.mfa.models import Authenticator
+from allauth.mfa.signals import authenticator_added, authenticator_removed, authenticator_reset, authenticator_used
+from django.conf import settings
+from django.dispatch import receiver
+from django.http import HttpRequest
+
+from accounts import known_browsers
+from accounts.activity.browsers import browser_name, user_agent
+from accounts.activity.recording import record
+from accounts.models import Account
+from devportal.lib.ratelimit import Rate, RateLimited, hit, keys
+
+Type = Authenticator.Type
+DAY = 24 * 3600
+
+# allauth's name of each method -> what it was done with.
+METHODS = {
+    "password": "a password",
+    "totp": "a code of an authenticator app",
+    "recovery_codes": "a recovery code",
+    "code": "a code from a mail",
+    "password_reset": "a code from a mail",
+}
+
+
+def in_words(records: list[dict[str, Any]]) -> str:
+    """Return how somebody signed in: "with a password and a recovery code"; after a sign-up there is no record."""
+    names = [
+        ("a passkey" if record.get("passwordless") else "a security key")
+        if record.get("type") == Type.WEBAUTHN
+        else METHODS.get(record.get("type") or record["method"], "")
+        for record in records
+    ]
+    used = [name for name in dict.fromkeys(names) if name]
+    return f"with {' and '.join(used)}" if used else "after signing up"
+
+
+@receiver(user_signed_up)
+def signed_up(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
+    record(user, "signed_up", request)
+
+
+@receiver(user_logged_in)
+def signed_in(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
+    """Record a sign-in. The mail about a new password has told of the one that follows it."""
+    records = get_authentication_records(request, user)
+    how = in_words(records)
+    is_first = getattr(request, "is_first_sign_in", False)
+    if is_first or known_browsers.find_known_browser(request, user):
+        record(user, "signed_in", request, how=how)
+        return
+    after_reset = any(entry["method"] == "password_reset" for entry in records)
+    record(user, "signed_in_new_browser", request, tells=not after_reset and _may_tell(request, user), how=how)
+
+
+def _may_tell(request: HttpRequest, account: Account) -> bool:
+    """Return whether a sign-in from a new browser is mailed (docs/accounts.md#notices)."""
+    name = browser_name(user_agent(request))
+    try:
+        hit(Rate("mails of new browsers, alike", 1, DAY), account.pk, keys.address(request), name)
+        hit(Rate("mails of new browsers", settings.NEW_BROWSER_MAILS_PER_DAY, DAY), account.pk)
+    except RateLimited:
+        return False
+    return True
+
+
+@receiver(email_changed)
+def changed_address(
+    sender: Any,
+    request: HttpRequest,
+    user: Account,
+    from_email_address: EmailAddress | None,
+    to_email_address: EmailAddress,
+    **kwargs: Any,
+) -> None:
+    """Tell the new address; the old one gets a code of its own (accounts/address_changes.py), if it was proven."""
+    former = from_email_address
+    if former is None or former.email == to_email_address.email:
+        return
+    record(user, "address_changed", request, old=former.email, new=to_email_address.email)
+
+
+@receiver(email_removed)
+def removed_address(
+    sender: Any, request: HttpRequest, user: Account, email_address: EmailAddress, **kwargs: Any
+) -> None:
+    also_to = [email_address.email] if email_address.verified else []
+    record(user, "address_removed", request, also_to=also_to, address=email_address.email)
+
+
+@receiver(authenticator_added)
+def added_factor(sender: Any, request: HttpRequest, user: Account, authenticator: Authenticator, **kwargs: Any) -> None:
+    """Recovery codes that come with another factor are told with it; at sign-up the address is not proven yet."""
+    is_alone = authenticator.type != Type.RECOVERY_CODES
+    kinds = {
+        Type.TOTP: "authenticator_on",
+        Type.RECOVERY_CODES: "recovery_codes_made",
+        Type.WEBAUTHN: _webauthn_kind(authenticator, "added"),
+    }
+    tells = is_alone and request.user.is_authenticated
+    record(user, kinds[Type(authenticator.type)], request, tells=tells, **_name_of(authenticator))
+
+
+@receiver(authenticator_removed)
+def removed_factor(
+    sender: Any, request: HttpRequest, user: Account, authenticator: Authenticator, **kwargs: Any
+) -> None:
+    kinds = {
+        Type.TOTP: "authenticator_off",
+        Type.RECOVERY_CODES: "recovery_codes_removed",
+        Type.WEBAUTHN: _webauthn_kind(authenticator, "removed"),
+    }
+    record(user, kinds[Type(authenticator.type)], request, **_name_of(authenticator))
+
+
+@receiver(authenticator_reset)
+def made_recovery_codes(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
+    record(user, "recovery_codes_made", request)
+
+
+@receiver(authenticator_used)
+def used_recovery_code(
+    sender: Any, request: HttpRequest, user: Account, authenticator: Authenticator, **kwargs: Any
+) -> None:
+    if authenticator.type == Type.RECOVERY_CODES:
+        # The row that the signal brings was read before the code was used up.
+        left = len(Authenticator.objects.get(pk=authenticator.pk).wrap().get_unused_codes())
+        words = {0: "It was the last one: make new ones.", 1: "One more is left: make new ones soon."}
+        record(user, "recovery_code_used", request, left=words.get(left, f"{left} more are left."))
+
+
+def _webauthn_kind(authenticator: Authenticator, what: str) -> str:
+    """Return the kind of a passkey, or of a key that is a second step alone."""
+    if authenticator.type != Type.WEBAUTHN:
+        return ""
+    return f"passkey_{what}" if authenticator.wrap().is_passwordless else f"key_{what}"
+
+
+def _name_of(authenticator: Authenticator) -> dict[str, Any]:
+    return {"name": authenticator.wrap().name} if authenticator.type == Type.WEBAUTHN else {}

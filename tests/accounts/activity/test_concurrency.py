@@ -1,0 +1,60 @@
+"""A session is ended while its browser renews it, or twice at once, on PostgreSQL: what is said to have ended, has."""
+
+import pytest
+from allauth.usersessions.models import UserSession
+from django.contrib.sessions.exceptions import SessionInterrupted
+from django.contrib.sessions.models import Session
+from django.test import Client as Browser
+
+from accounts.models import SecurityEvent
+from devportal.lib.sessions import SessionStore
+from tests.factories import make_account
+from tests.oidc.tokens.test_concurrency import at_once
+from tests.relying_party import sign_in
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+
+
+def test_a_session_that_is_ended_while_it_is_renewed() -> None:
+    person = make_account("ada@example.com")
+    here = sign_in(Browser(), person)
+    outcomes = set()
+    for _ in range(12):
+        there = sign_in(Browser(), person)
+        key = there.session.session_key
+        row = UserSession.objects.get(session_key=key)
+        renewing = SessionStore(key)
+        renewing.load()
+        before = SecurityEvent.objects.filter(kind="session_ended").count()
+
+        def act(number: int, row: UserSession = row, renewing: SessionStore = renewing) -> str:
+            if number == 0:
+                return str(here.post(f"/account/sessions/{row.pk}/end").status_code)
+            try:
+                renewing.cycle_key()
+            except SessionInterrupted:
+                return "interrupted"
+            return "renewed"
+
+        answer, renewal = at_once(2, act)
+        assert answer == "302"
+        told = SecurityEvent.objects.filter(kind="session_ended").count() - before
+        alive = Session.objects.filter(session_key=renewing.session_key).exists()
+        assert (told, alive) == ((1, False) if renewal == "interrupted" else (0, True))
+        outcomes.add(renewal)
+        Session.objects.filter(session_key=renewing.session_key).delete()
+    assert outcomes <= {"interrupted", "renewed"}
+
+
+def test_two_clicks_end_it_once() -> None:
+    person = make_account("ada@example.com")
+    first = sign_in(Browser(), person)
+    second = Browser()
+    second.cookies.update(first.cookies)
+    there = sign_in(Browser(), person)
+    row = UserSession.objects.get(session_key=there.session.session_key)
+    clicks = (first, second)
+    answers = at_once(2, lambda number: clicks[number].post(f"/account/sessions/{row.pk}/end").status_code)
+    assert sorted(answers) in ([302, 302], [302, 404])
+    assert SecurityEvent.objects.filter(kind="session_ended").count() == 1
+    assert there.get("/account/sessions/").status_code == 302

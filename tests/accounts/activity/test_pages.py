@@ -1,0 +1,276 @@
+"""The pages that show what happened, where one is signed in, and what to do if it was somebody else."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from allauth.usersessions.models import UserSession
+from django.contrib.sessions.backends.base import UpdateError
+from django.contrib.sessions.models import Session
+from django.db import DatabaseError
+from django.test import Client as Browser
+
+from accounts import session_list
+from accounts.activity import export, kinds
+from accounts.activity.recording import By, record
+from accounts.models import Account, SecurityEvent
+from oidc.authorization import consent
+from oidc.models import Client
+from tests.factories import PASSWORD, make_account
+from tests.oidc.test_budgets import Counted
+from tests.relying_party import RelyingParty, sign_in
+
+pytestmark = pytest.mark.django_db
+
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+SAFARI = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Version/18.0 Safari/604.1"
+
+
+def page(browser: Browser, path: str) -> str:
+    answer = browser.get(path)
+    assert answer.status_code == 200, answer
+    return str(answer.content.decode())
+
+
+def is_signed_in(browser: Browser) -> bool:
+    return bool(browser.get("/account/sessions/").status_code == 200)
+
+
+# --- Activity ---
+
+
+def test_it_says_what_happened_from_where_and_by_whom(signed_in: Browser, person: Account) -> None:
+    record(person, "roles_changed", by=By.OPERATOR, roles="reviewer")
+    record(person, "second_factors_lost", by=By.SERVICE, tells=False)
+    record(person, "app_removed", app="<b>{braces}</b>")
+    text = page(signed_in, "/account/activity/")
+    for words in (
+        "Signed in with a password",
+        "Unknown browser · 127.0.0.1",
+        "Roles changed: reviewer",
+        "By the people who run Openport",
+        "By Openport itself",
+        "&lt;b&gt;{braces}&lt;/b&gt; was removed from the account",
+    ):
+        assert words in text, words
+    assert text.index("was removed") < text.index("Roles changed") < text.index("Signed in with")
+    assert text.count('href="/account/secure/"') == 4
+
+
+def test_nobody_sees_what_happened_to_others(signed_in: Browser) -> None:
+    record(make_account("bob@example.com"), "app_allowed", app="Bob's app")
+    assert "Bob" not in page(signed_in, "/account/activity/")
+
+
+def test_it_is_paged_by_key(signed_in: Browser, person: Account) -> None:
+    for number in range(30):
+        record(person, "app_allowed", app=f"App {number}.")
+    first = page(signed_in, "/account/activity/")
+    older = re.search(r"\?before=\d+", first)
+    assert "App 29." in first
+    assert "App 4." not in first
+    assert older
+    second = page(signed_in, f"/account/activity/{older[0]}")
+    assert "App 4." in second
+    assert "App 5." not in second
+    newer = re.search(r"\?after=\d+", second)
+    assert newer
+    assert "App 29." in page(signed_in, f"/account/activity/{newer[0]}")
+    for odd in ("x", "-1", "9" * 30, "0", "%00"):
+        assert signed_in.get(f"/account/activity/?before={odd}").status_code in (200, 400)
+
+
+def test_an_account_of_before_has_nothing_to_tell(signed_in: Browser) -> None:
+    SecurityEvent.objects.all().delete()
+    assert "Nothing to tell yet" in page(signed_in, "/account/activity/")
+
+
+def test_every_kind_can_be_said() -> None:
+    details = dict.fromkeys(("how", "old", "new", "address", "name", "left", "which", "app", "roles"), "x")
+    for kind in kinds.KINDS.values():
+        assert "{" not in kind.says.format_map(details)
+        assert kind.notice is None or "{" not in kind.notice.tells.format_map(details)
+
+
+def test_apps_are_told_once_for_what_they_got(app: RelyingParty, person: Account) -> None:
+    app.tokens(scope="openid")
+    app.code(scope="openid")
+    app.tokens(scope="openid profile")
+    connection = consent.find_connection(person, Client.objects.get())
+    assert connection is not None
+    app.browser.post(f"/account/apps/{connection.pk}/remove")
+    told = [(event.kind, event.ip) for event in SecurityEvent.objects.filter(kind__startswith="app").order_by("pk")]
+    assert told == [("app_allowed", "127.0.0.1"), ("app_allowed_more", "127.0.0.1"), ("app_removed", "127.0.0.1")]
+
+
+def test_the_export_has_it(signed_in: Browser, person: Account) -> None:
+    [event] = export.export_events(person)
+    assert event["what"] == "Signed in with a password"
+    assert (event["by"], event["browser"], event["ip"]) == ("the person", "Unknown browser", "127.0.0.1")
+    assert signed_in.get("/account/export").json()["security_activity"] == [event]
+
+
+# --- Sessions ---
+
+
+def end_button(text: str) -> str:
+    """Return where the button leads that ends the one other session of a page."""
+    [path] = re.findall(r'action="(/account/sessions/\d+/end)"', text)
+    return str(path)
+
+
+def test_the_own_one_comes_first_and_each_other_can_be_ended(person: Account) -> None:
+    here = sign_in(Browser(headers={"User-Agent": FIREFOX}), person)
+    there = sign_in(Browser(headers={"User-Agent": SAFARI}), person)
+    third = sign_in(Browser(), person)
+    third.post("/account/logout/")
+    text = page(here, "/account/sessions/")
+    assert text.index("Firefox on Linux") < text.index("This one") < text.index("Safari on iPhone")
+    assert here.get(end_button(text)).status_code == 405
+    assert is_signed_in(there)
+    answer = here.post(end_button(text), follow=True)
+    assert "Safari on iPhone is signed out." in answer.content.decode()
+    assert not is_signed_in(there)
+    assert is_signed_in(here)
+    assert "Signed out one browser: Safari on iPhone" in page(here, "/account/activity/")
+    assert there.get("/account/")["Location"].startswith("/account/login/")
+
+
+def test_it_ends_that_one_alone(person: Account) -> None:
+    here, ended, stays = (sign_in(Browser(), person) for _ in range(3))
+    other = sign_in(Browser(), make_account())
+    row = UserSession.objects.get(session_key=ended.session.session_key)
+    here.post(f"/account/sessions/{row.pk}/end")
+    assert [is_signed_in(browser) for browser in (here, ended, stays, other)] == [True, False, True, True]
+
+
+def test_what_the_ended_browser_is_doing_stores_no_session_again(person: Account) -> None:
+    here, there = sign_in(Browser(), person), sign_in(Browser(), person)
+    session = there.session
+    session["late"] = True
+    row = UserSession.objects.get(session_key=session.session_key)
+    here.post(f"/account/sessions/{row.pk}/end")
+    with pytest.raises(UpdateError):
+        session.save()
+    assert not Session.objects.filter(session_key=row.session_key).exists()
+
+
+@pytest.mark.parametrize("whose", ["somebody else's", "nobody's", "this one"])
+def test_others_sessions_and_the_own_one_are_not_there(whose: str, signed_in: Browser) -> None:
+    other = sign_in(Browser(), make_account())
+    rows = {
+        "somebody else's": UserSession.objects.get(session_key=other.session.session_key).pk,
+        "nobody's": 999_999,
+        "this one": UserSession.objects.get(session_key=signed_in.session.session_key).pk,
+    }
+    assert signed_in.post(f"/account/sessions/{rows[whose]}/end").status_code == 404
+    assert is_signed_in(other)
+    assert is_signed_in(signed_in)
+
+
+def test_a_session_that_got_a_new_key_just_now_is_not_said_to_have_ended(person: Account) -> None:
+    here, there = sign_in(Browser(), person), sign_in(Browser(), person)
+    row = UserSession.objects.get(session_key=there.session.session_key)
+    Session.objects.filter(session_key=row.session_key).update(session_key="renewed")
+    answer = here.post(f"/account/sessions/{row.pk}/end", follow=True)
+    assert "was not signed in any more. The list shows who is." in answer.content.decode()
+    assert not SecurityEvent.objects.filter(kind="session_ended").exists()
+
+
+def test_ending_needs_a_token_against_forgery(person: Account) -> None:
+    here, there = Browser(enforce_csrf_checks=True), sign_in(Browser(), person)
+    here.cookies = sign_in(Browser(), person).cookies
+    row = UserSession.objects.get(session_key=there.session.session_key)
+    for path in (f"/account/sessions/{row.pk}/end", "/account/sessions/", "/account/secure/"):
+        assert here.post(path).status_code == 403
+    assert is_signed_in(there)
+
+
+# --- Last active ---
+
+
+def seen(browser: Browser) -> Any:
+    return UserSession.objects.get(session_key=browser.session.session_key).last_seen_at
+
+
+def test_when_a_session_was_active_is_stored_once_in_ten_minutes(
+    signed_in: Browser, stopped_clock: None, later: Callable[[float], None]
+) -> None:
+    began = seen(signed_in)
+    later(599)
+    with Counted() as counted:
+        page(signed_in, "/account/")
+    assert not [sql for sql in counted.statements if sql.startswith("UPDATE")]
+    later(10)
+    with Counted() as counted:
+        page(signed_in, "/account/")
+        page(signed_in, "/account/")
+    assert len([sql for sql in counted.statements if sql.startswith("UPDATE")]) == 1
+    assert (seen(signed_in) - began).total_seconds() > 600
+
+
+def test_another_process_changes_nothing_within_ten_minutes(signed_in: Browser) -> None:
+    began = seen(signed_in)
+    session_list._seen.clear()
+    page(signed_in, "/account/")
+    assert seen(signed_in) == began
+
+
+def test_programs_touch_no_session(app: RelyingParty, later: Callable[[float], None]) -> None:
+    token = app.tokens()["access_token"]
+    later(700)
+    for path in ("/v1/me", "/connect/userinfo"):
+        with Counted() as counted:
+            app.call(path, token)
+        assert not [sql for sql in counted.statements if "session" in sql]
+
+
+def test_a_page_is_shown_although_it_cannot_be_stored(signed_in: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    session_list._seen.clear()
+
+    def refuse(*args: Any, **kwargs: Any) -> None:
+        raise DatabaseError("read-only")
+
+    monkeypatch.setattr(UserSession.objects, "filter", lambda **_: type("Rows", (), {"update": refuse})())
+    page(signed_in, "/account/")
+
+
+# --- Securing the account ---
+
+
+def test_opening_the_page_changes_nothing(signed_in: Browser, person: Account) -> None:
+    other = sign_in(Browser(), person)
+    text = page(signed_in, "/account/secure/")
+    assert "1 other browser is signed in" in text
+    for path in ("password/change/", "2fa/", "apps/", "activity/", "email/"):
+        assert f'href="/account/{path}"' in text
+    assert is_signed_in(other)
+
+
+def test_it_signs_out_everybody_else_and_comes_back(signed_in: Browser, person: Account) -> None:
+    other = sign_in(Browser(), person)
+    UserSession.objects.filter(session_key=other.session.session_key).delete()  # the list may be incomplete
+    answer = signed_in.post("/account/secure/")
+    assert (answer.status_code, answer["Location"]) == (302, "/account/secure/")
+    assert not is_signed_in(other)
+    assert is_signed_in(signed_in)
+    assert "Signed out all other browsers" in page(signed_in, "/account/activity/")
+
+
+def test_whoever_is_not_signed_in_is_led_there(client: Browser, person: Account) -> None:
+    text = page(client, "/account/secure/")
+    assert 'href="/account/login/?next=/account/secure/"' in text
+    assert 'href="/account/password/reset/"' in text
+    assert client.post("/account/secure/").status_code == 200
+    answer = client.post("/account/login/?next=/account/secure/", {"login": person.email, "password": PASSWORD})
+    assert answer["Location"] == "/account/secure/"
+
+
+def test_somebody_without_a_password_is_led_to_their_passkeys(person: Account) -> None:
+    Account.objects.filter(pk=person.pk).update(password="!none")
+    browser = Browser()
+    browser.force_login(Account.objects.get(pk=person.pk))
+    text = page(browser, "/account/secure/")
+    assert 'href="/account/2fa/webauthn/"' in text
+    assert 'href="/account/password/set/"' in text
