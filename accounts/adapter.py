@@ -12,14 +12,15 @@ from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from accounts import guesses
+from accounts.leaving import sign_in
 from accounts.mail import codes, recipient_limit
-from accounts.mail.rendering import Mail
+from accounts.mail.rendering import Mail, render_mail
 from accounts.models import Account
 from devportal.lib import clock, encryption, passkeys, split_hosts
 from devportal.lib.client_ip import client_ip
@@ -103,7 +104,23 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
     def send_account_already_exists_mail(self, email: str) -> None:
         # Signing up a new address hashes a password; a known one must take as long (timing attack).
         make_password(random_text(16))
-        super().send_account_already_exists_mail(email)
+        due_at = sign_in.deletion_due_at(email)
+        if due_at is None:
+            super().send_account_already_exists_mail(email)
+        else:
+            self._count_mail(email)
+            mail = render_mail("account_to_be_deleted", {"due_at": due_at})
+            codes.queue_answer(allauth_context.request, email, mail)
+
+    def get_login_stages(self) -> list[str]:
+        # The last one: whoever sees it has taken every step of a sign-in.
+        return [*super().get_login_stages(), "accounts.leaving.sign_in.ClosedAccountStage"]
+
+    def pre_login(self, request: HttpRequest, user: Account, **kwargs: Any) -> HttpResponse | None:
+        if user.deletion_due_at is not None:
+            return None  # ClosedAccountStage stops them
+        response: HttpResponse | None = super().pre_login(request, user, **kwargs)
+        return response
 
 
 class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]

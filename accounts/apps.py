@@ -13,6 +13,7 @@ class AccountsConfig(AppConfig):
             receivers,  # noqa: F401  (connects the receivers)
             second_factors,
         )
+        from accounts.leaving import exports  # noqa: F401  (connects the receiver)
         from accounts.mail import outbox
         from devportal.lib import (
             encrypted_columns,

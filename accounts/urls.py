@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from accounts.views import account, billing_webhook, plan, sessions
+from accounts.views import account, billing_webhook, leaving, plan, sessions
 
 urlpatterns = [
     path("account/", account.profile, name="account_profile"),
@@ -19,8 +19,12 @@ urlpatterns = [
         name="account_plan_leave_organization",
     ),
     path("account/sessions/", sessions.sessions, name="usersessions_list"),
-    path("account/export", account.export, name="account_export"),
-    path("account/delete", account.delete, name="account_delete"),
+    path("account/data", leaving.data, name="account_data"),
+    path("account/export", leaving.export, name="account_export"),
+    path("account/export/file", leaving.export_file, name="account_export_file"),
+    path("account/delete", leaving.delete, name="account_delete"),
+    path("account/goodbye", leaving.goodbye, name="account_goodbye"),
+    path("account/closed", leaving.closed, name="account_closed"),
     path("account/picture", account.own_picture, name="own_picture"),
     path("pictures/<slug:picture_key>/<slug:version>.webp", account.picture, name="picture"),
     path("hooks/billing", billing_webhook.billing_webhook, name="billing_hook"),

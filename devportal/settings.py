@@ -127,6 +127,11 @@ AUDIT_DAYS: int = env.int("AUDIT_DAYS", 730)
 BILLING_EVENT_DAYS: int = env.int("BILLING_EVENT_DAYS", 730)
 # How long people can look up what happened to their account (days).
 SECURITY_EVENT_DAYS: int = env.int("SECURITY_EVENT_DAYS", 365)
+# An export of a person's own data: how long its file is kept (days), and how many one may ask for in 24 hours.
+EXPORT_DAYS: int = env.int("EXPORT_DAYS", 7)
+EXPORTS_PER_DAY: int = env.int("EXPORTS_PER_DAY", 3)
+# How long people can change their mind after they deleted their account (days; 0: it goes at once).
+ACCOUNT_DELETION_DAYS: int = env.int("ACCOUNT_DELETION_DAYS", 14)
 # How long a deleted project can be restored (days), and how many of each thing one may have.
 PROJECT_RESTORE_DAYS: int = env.int("PROJECT_RESTORE_DAYS", 30)
 PROJECTS_PER_PERSON: int = env.int("PROJECTS_PER_PERSON", 50)
@@ -205,6 +210,7 @@ ADMIN_PREFIXES = ("/admin/",)
 # What signing in to the admin takes, on its own host; by URL name.
 ADMIN_SIGN_IN = frozenset(
     {
+        "account_closed",
         "account_email_verification_sent",
         "account_inactive",
         "account_login",
@@ -379,6 +385,9 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "delete-files": _every(60, "accounts.tasks.delete_files"),
     "clear-billing-events": _every(3600, "accounts.tasks.clear_billing_events"),
     "clear-security-events": _every(3600, "accounts.tasks.clear_security_events"),
+    "clear-exports": _every(3600, "accounts.leaving.tasks.clear_exports"),
+    "make-waiting-exports": _every(60, "accounts.leaving.tasks.make_waiting_exports"),
+    "delete-closed-accounts": _every(600, "accounts.leaving.tasks.delete_closed_accounts"),
     "clear-audit-events": _every(3600, "devportal.console.tasks.clear_audit_events"),
     "clear-sessions": _every(3600, "accounts.tasks.clear_sessions"),
     "flush-usage": _every(10, "api.tasks.flush_usage"),
@@ -413,7 +422,9 @@ FORMS_BY_ADDRESS = frozenset(
 FORMS_BY_PERSON = frozenset(
     {
         "account_change_password",
+        "account_delete",
         "account_email",
+        "account_export",
         "account_plan_invite",
         "account_profile",
         "account_set_password",
@@ -525,7 +536,11 @@ ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_SIGNUP_FORM_CLASS = "accounts.signup.NamesForm"
-ACCOUNT_FORMS = {"login": "accounts.forms.LoginForm", "reauthenticate": "accounts.forms.ReauthenticateForm"}
+ACCOUNT_FORMS = {
+    "login": "accounts.forms.LoginForm",
+    "reauthenticate": "accounts.forms.ReauthenticateForm",
+    "reset_password": "accounts.leaving.forms.ResetPasswordForm",
+}
 # allauth keys some of its limits with the Host header; ours are in accounts/guesses.py and devportal/lib/ratelimit/.
 ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"

@@ -1,5 +1,6 @@
 """Deactivation and deletion of an account: its tokens, invitations and connections; its data export."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.db import transaction
@@ -7,8 +8,8 @@ from django.db.models import Exists, OuterRef
 from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 
-from accounts.export import addresses_of
-from accounts.models import Account
+from accounts.export import addresses_of, moment, rows_of
+from accounts.models import Account, PairwiseSubject
 from accounts.signals import access_ended, blocking_deletion, exporting
 from devportal.lib import clock
 from oidc.models import Connection, FormerMember, Project, ProjectInvitation, ProjectMember, TokenFamily
@@ -26,20 +27,36 @@ def end_authorizations(sender: Any, account: Account, **kwargs: Any) -> None:
 
 @receiver(exporting)
 def export_connections(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
-    """Return the person's connected apps, for the data export."""
-    rows = Connection.objects.filter(account=account).select_related("client")
-    return {
-        "connected_apps": [
-            {
-                "app": row.client.name,
-                "scopes": row.scopes.split(),
-                "first_authorized_at": row.first_authorized_at.isoformat(),
-                "last_authorized_at": row.last_authorized_at.isoformat(),
-                "removed_at": row.removed_at.isoformat() if row.removed_at else None,
-            }
-            for row in rows
-        ]
-    }
+    """Return the ids by which projects know the person, and their connected apps, for the data export."""
+    return {"ids": _ids(account), "connected_apps": _connections(account)}
+
+
+def _ids(account: Account) -> Iterator[dict[str, Any]]:
+    """Yield each pairwise `sub`; a project that is gone for good has no name any more."""
+    names = dict(
+        Project.objects.filter(
+            public_id__in=PairwiseSubject.objects.filter(account=account).values("sector")
+        ).values_list("public_id", "name")
+    )
+    for row in rows_of(PairwiseSubject.objects.filter(account=account)):
+        yield {
+            "project": names.get(row.sector),
+            "project_id": row.sector,
+            "sub": row.sub,
+            "since": moment(row.created_at),
+        }
+
+
+def _connections(account: Account) -> Iterator[dict[str, Any]]:
+    for row in rows_of(Connection.objects.filter(account=account).select_related("client__project")):
+        yield {
+            "app": row.client.name,
+            "project": row.client.project.name,
+            "scopes": row.scopes.split(),
+            "first_authorized_at": moment(row.first_authorized_at),
+            "last_authorized_at": moment(row.last_authorized_at),
+            "removed_at": moment(row.removed_at),
+        }
 
 
 @receiver(exporting)
@@ -69,7 +86,7 @@ def export_projects(sender: Any, account: Account, **kwargs: Any) -> dict[str, A
 
 
 @receiver(blocking_deletion)
-def block_deletion_of_last_owner(sender: Any, account: Account, **kwargs: Any) -> list[str]:
+def block_deletion_of_last_owner(sender: Any, account: Account, **kwargs: Any) -> list[tuple[str, str]]:
     """Block the deletion of an account that is the last active owner of a project; deleted projects do not count.
 
     Inside the transaction that deletes the account, the projects stay locked until its end: whoever leaves one of them
@@ -82,7 +99,10 @@ def block_deletion_of_last_owner(sender: Any, account: Account, **kwargs: Any) -
         others = ProjectMember.objects.filter(project=OuterRef("project"), role=owner, account__is_active=True)
         alone = list(live.exclude(Exists(others.exclude(account=account))).select_related("project").order_by("pk"))
     return [
-        f"You are the only owner of the project {member.project.name}: hand it over or delete it first."
+        (
+            f"You are the only owner of the project {member.project.name}: hand it over or delete it first.",
+            member.project.public_id,
+        )
         for member in alone
     ]
 

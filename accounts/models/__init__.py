@@ -1,3 +1,4 @@
+from accounts.models.exports import DataExport
 from accounts.models.files import FileToDelete
 from accounts.models.groups import Family, FamilyMember, Invitation, Organization, OrganizationMember
 from accounts.models.outbox import Outbox
@@ -10,6 +11,7 @@ __all__ = [
     "Account",
     "BillingEvent",
     "Catalogue",
+    "DataExport",
     "Family",
     "FamilyMember",
     "Feature",
