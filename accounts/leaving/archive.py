@@ -3,6 +3,7 @@
 Page and JSON are written side by side from one reading of the data, a few rows at a time.
 """
 
+import io
 import json
 import shutil
 import time
@@ -34,17 +35,18 @@ def write_archive(account: Account, target: IO[bytes], *, until: float | None = 
     Raises TakesLonger, StoreUnavailable.
     """
     with (
-        TemporaryFile("w+", encoding="utf-8") as page,
-        TemporaryFile("w+", encoding="utf-8") as document,
+        TemporaryFile() as page_bytes,
+        TemporaryFile() as document_bytes,
         ZipFile(target, "w", ZIP_DEFLATED) as archive,
     ):
         has_photo = _add_photo(account, archive)
+        page, document = (io.TextIOWrapper(file, "utf-8", "replace") for file in (page_bytes, document_bytes))
         _write_both(account, page, document, has_photo=has_photo, until=until)
         for name, text in ((PAGE, page), (DOCUMENT, document)):
-            text.flush()
-            text.buffer.seek(0)
+            written = text.detach()  # with all that was written
+            written.seek(0)
             with archive.open(name, "w", force_zip64=True) as entry:
-                shutil.copyfileobj(text.buffer, entry)
+                shutil.copyfileobj(written, entry)
 
 
 def _add_photo(account: Account, archive: ZipFile) -> bool:
@@ -85,7 +87,8 @@ def _write_both(account: Account, page: TextIO, document: TextIO, *, has_photo: 
 def _write_rows(rows: Iterator[dict[str, Any]], page: TextIO, document: TextIO, until: float | None) -> None:
     """Write a list; what is empty is said to be."""
     document.write("[")
-    is_first, columns = True, []
+    is_first = True
+    columns: list[str] = []
     while batch := list(islice(rows, ROWS_AT_ONCE)):
         if until is not None and time.monotonic() > until:
             raise TakesLonger

@@ -64,7 +64,8 @@ class ObjectStorage(S3Storage):  # type: ignore[misc]  # the library is untyped
     def _open(self, name: str, mode: str = "rb") -> File[bytes]:
         with self._bounded(name):
             body = self.client.get_object(**self._key(name))["Body"]
-            kept = SpooledTemporaryFile(max_size=IN_MEMORY)  # read whole within the bounds, and in memory if small
+            # Read whole within the bounds; who opens the file closes it.
+            kept = SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115
             shutil.copyfileobj(body, kept)
         kept.seek(0)
         return File(kept, name=name)

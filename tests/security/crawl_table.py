@@ -239,7 +239,11 @@ GROUPS = (
         /account/sessions/                  302 200 | 302 302
         /account/apps/                      302 200 | 302 405
         /account/plan                       302 200 | 302 405
-        /account/export                     302 200 | 302 405
+        /account/data                       302 200 | 302 405
+        /account/export                     302 302 | 302 302
+        /account/export/file                302 302 | 302 405
+        /account/goodbye                    302 302 | 405 405
+        /account/closed                     302 302 | 302 302
         /account/2fa/                       302 200 | 302 405
         /account/2fa/webauthn/              302 200 | 302 405
         /account/2fa/webauthn/add/          302 200 | 302 200
