@@ -48,7 +48,7 @@ KINDS: dict[str, Kind] = {
         "Kept the account, which was to be deleted",
         Notice(
             "Your account stays",
-            "Your account was to be deleted; it stays, and can be used again. Apps have to ask you anew.",
+            "Your account was to be deleted; it stays, and can be used again. Apps have to sign you in anew.",
         ),
     ),
     "deletion_blocked": Kind(

@@ -148,6 +148,6 @@ def closed(request: HttpRequest) -> HttpResponse:
             stage.abort()
             messages.error(request, "It was too late: the account has been deleted.")
             return HttpResponseRedirect(reverse("account_login"))
-        messages.success(request, "Your account stays. Apps ask you anew before they can use it again.")
+        messages.success(request, "Your account stays. Apps have to sign you in anew before they can use it again.")
         return response
     return render(request, "accounts/closed.html", {"account": account})

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.test import Client as Browser
+from django.urls import reverse
 
 from accounts import deletion
 from accounts.models import Account
@@ -206,7 +207,7 @@ def test_what_came_between_the_page_and_the_deletion_stops_it(signed_in: Browser
     project = make_project(person)
     page = signed_in.post("/account/delete").content.decode()
     assert "You are the only owner" in page
-    assert f"/console/projects/{project.public_id}/settings" in page
+    assert reverse("console:project_settings", args=[project.public_id]) in page
     assert Account.objects.get(pk=person.pk).is_active
 
 
