@@ -157,9 +157,7 @@ def revoke_keys_of_project(sender: Any, project: Project, **kwargs: Any) -> None
 @receiver(exporting)
 def export_keys(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
     """Return the person's API keys by name, for the data export; what of a key is known proves nothing."""
-    return {
-        "api_keys": (_exported(key) for key in rows_of(ApiKey.objects.filter(owner=account).select_related("project")))
-    }
+    return {"keys": (_exported(key) for key in rows_of(ApiKey.objects.filter(owner=account).select_related("project")))}
 
 
 def _exported(key: ApiKey) -> dict[str, Any]:

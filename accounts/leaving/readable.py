@@ -23,7 +23,7 @@ _TITLES: dict[str, tuple[str, str]] = {
     "projects": ("Your projects", "Those that you build with others, or alone."),
     "former_projects": ("Former projects", ""),
     "project_invitations": ("Invitations to projects", ""),
-    "api_keys": ("API keys", "Their names and dates. The keys themselves are known to nobody but you."),
+    "keys": ("API keys", "Their names and dates. The keys themselves are known to nobody but you."),
     "written_in_reviews": ("What you wrote in reviews", ""),
     "console_activity": ("What you did in the console", ""),
 }

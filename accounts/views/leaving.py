@@ -12,7 +12,7 @@ from django.contrib.auth.decorators import login_required
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import render, resolve_url
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
@@ -129,7 +129,7 @@ def delete(request: HttpRequest) -> HttpResponse:
 def goodbye(request: HttpRequest) -> HttpResponse:
     """GET /account/goodbye: says that it was done, to who did it."""
     if request.user.is_authenticated or GOODBYE not in request.session:
-        return HttpResponseRedirect(resolve_url(settings.LOGOUT_REDIRECT_URL or settings.LOGIN_URL))
+        return HttpResponseRedirect(reverse(settings.LOGOUT_REDIRECT_URL))
     return render(request, "accounts/goodbye.html", {"day": request.session[GOODBYE]})
 
 

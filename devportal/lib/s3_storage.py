@@ -64,8 +64,7 @@ class ObjectStorage(S3Storage):  # type: ignore[misc]  # the library is untyped
     def _open(self, name: str, mode: str = "rb") -> File[bytes]:
         with self._bounded(name):
             body = self.client.get_object(**self._key(name))["Body"]
-            # Read whole within the bounds; who opens the file closes it.
-            kept = SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115
+            kept = SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115  (who opened the object closes it)
             shutil.copyfileobj(body, kept)
         kept.seek(0)
         return File(kept, name=name)

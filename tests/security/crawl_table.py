@@ -494,6 +494,7 @@ GROUPS = (
         """
         /admin/accounts/account/{row}/do/activate/             302 403 302 302 | 302 403 302 302
         /admin/accounts/account/{row}/do/deactivate/           302 403 200 200 | 302 403 200 200
+        /admin/accounts/account/{row}/do/keep/                 302 403 302 302 | 302 403 302 302
         /admin/accounts/account/{row}/do/delete/               302 403 200 200 | 302 403 200 200
         /admin/accounts/account/{row}/do/export/               302 403 200 200 | 302 403 200 200
         /admin/accounts/account/{row}/do/roles/                302 403 302 200 | 302 403 302 302

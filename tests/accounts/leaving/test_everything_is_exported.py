@@ -23,7 +23,7 @@ SECTIONS = {
     "accounts.PairwiseSubject.account": "ids",
     "accounts.SecurityEvent.account": "security_activity",
     "accounts.Subscription.account": "plan.subscription",
-    "api.ApiKey.owner": "api_keys",
+    "api.ApiKey.owner": "keys",
     "console.AuditEvent.actor": "console_activity",
     "console.ReviewEntry.author": "written_in_reviews",
     "mfa.Authenticator.user": "sign_in_methods",

@@ -326,7 +326,7 @@ def test_ids_keys_and_apps_are_in_it(app: RelyingParty, person: Account) -> None
     (known,) = [row for row in held["ids"] if row["sub"] == sub]
     assert (known["project"], held["connected_apps"][0]["app"]) == ("Orbit Notes", "Orbit Notes")
     assert held["connected_apps"][0]["scopes"]
-    assert [row["name"] for row in held["api_keys"]] == [key.name]
+    assert [row["name"] for row in held["keys"]] == [key.name]
     assert raw not in json.dumps(held)
     assert held["security_activity"] == [] or held["security_activity"][0]["what"]
 
