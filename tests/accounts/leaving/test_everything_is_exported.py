@@ -1,5 +1,7 @@
 """Whatever refers to a person is in their export, or has a reason not to be (docs/accounts.md#export)."""
 
+from typing import Any
+
 import pytest
 
 from accounts.models import Account, DataExport, SecurityEvent
@@ -54,10 +56,11 @@ REASONS = {
 
 def pointing() -> set[str]:
     """Return each model and field that points to an account."""
+    relations: list[Any] = [
+        relation for relation in Account._meta.get_fields(include_hidden=True) if relation.auto_created
+    ]
     return {
-        f"{relation.related_model._meta.label}.{relation.field.name}"
-        for relation in Account._meta.get_fields(include_hidden=True)
-        if relation.is_relation and relation.auto_created
+        f"{relation.related_model._meta.label}.{relation.field.name}" for relation in relations if relation.is_relation
     }
 
 
