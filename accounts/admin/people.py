@@ -43,8 +43,8 @@ def _ask_anew(request: HttpRequest, account: Account) -> None:
 
 def _set_active(request: HttpRequest, account: Account, is_active: bool, **details: Any) -> None:
     _ask_anew(request, account)
-    account.is_active = is_active
-    account.save(update_fields=["is_active"])
+    account.is_active, account.deletion_due_at = is_active, None
+    account.save(update_fields=["is_active", "deletion_due_at"])
     action = "account.activated" if is_active else "account.deactivated"
     _note(
         action, request, account, details=details, before={"is_active": not is_active}, after={"is_active": is_active}

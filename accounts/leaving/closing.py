@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest
+from django.utils.crypto import constant_time_compare
 from django.utils.formats import date_format
 
 from accounts import deletion
@@ -31,6 +32,10 @@ BATCH = 100
 
 class Gone(Exception):
     """The account has been deleted, or turned off, meanwhile."""
+
+
+class Outdated(Exception):
+    """The sign-in is older than what has ended the person's sessions: they have to sign in anew."""
 
 
 def day_of(due_at: datetime) -> str:
@@ -52,7 +57,7 @@ def ask(account: Account, request: HttpRequest) -> datetime | None:
         if not row.is_active:
             raise Gone
         if not settings.ACCOUNT_DELETION_DAYS:
-            _note("account.deletion_asked", row, row)
+            _note("account.deleted", row, row)
             delete_and_tell(row)
             return None
         if deletion.deletion_blockers(row):
@@ -65,12 +70,20 @@ def ask(account: Account, request: HttpRequest) -> datetime | None:
     return due_at
 
 
-def keep(pk: int, request: HttpRequest | None = None, *, actor: Account | None = None) -> Account:
-    """Open an account again that is to be deleted; `actor` is the operator, if it is one. Raises Gone."""
+def keep(
+    pk: int, request: HttpRequest | None = None, *, actor: Account | None = None, stamp: str | None = None
+) -> Account:
+    """Open an account again that is to be deleted; `actor` is the operator, if it is one.
+
+    With `stamp`, the person's session auth hash when they signed in, only if nothing has ended their sessions since: a
+    new password, or another wish to delete. Raises Gone, Outdated.
+    """
     with transaction.atomic():
         row = _locked(pk)
         if row is None or (row.deletion_due_at is None and not row.is_active):
             raise Gone
+        if stamp is not None and not constant_time_compare(stamp, row.get_session_auth_hash()):
+            raise Outdated
         if row.deletion_due_at is not None:  # else it is kept already
             _open(row)
             _note("account.deletion_cancelled", row, actor or row)
@@ -94,7 +107,7 @@ def delete_due() -> int:
 def _delete_if_due(pk: int) -> bool:
     with transaction.atomic():
         row = _locked(pk)
-        if row is None or row.deletion_due_at is None or row.deletion_due_at > clock.now():
+        if row is None or row.is_active or row.deletion_due_at is None or row.deletion_due_at > clock.now():
             return False
         # Nobody can make themselves the only owner of a project while they are signed out; an operator can.
         blockers = deletion.deletion_blockers(row)

@@ -25,7 +25,10 @@ _TITLES: dict[str, tuple[str, str]] = {
     "project_invitations": ("Invitations to projects", ""),
     "keys": ("API keys", "Their names and dates. The keys themselves are known to nobody but you."),
     "written_in_reviews": ("What you wrote in reviews", ""),
-    "console_activity": ("What you did in the console", ""),
+    "console_activity": (
+        "Audit trail",
+        "What you did in the console and with your account, as it is kept for safety's sake.",
+    ),
 }
 
 

@@ -27,6 +27,7 @@ class ClosedAccountStage(LoginStage):  # type: ignore[misc]  # allauth is untype
             return None, True
         if account.deletion_due_at is None:  # turned off since the first step
             return HttpResponseRedirect(reverse("account_inactive")), False
+        self.state["stamp"] = account.get_session_auth_hash()
         return HttpResponseRedirect(reverse("account_closed")), True
 
 
@@ -36,8 +37,8 @@ def held_sign_in(request: HttpRequest) -> Any:
 
 
 def keep_and_sign_in(stage: Any, request: HttpRequest) -> HttpResponse:
-    """Keep the account of a held sign-in, and finish it. Raises closing.Gone."""
-    stage.login.user = closing.keep(stage.login.user.pk, request)
+    """Keep the account of a held sign-in, and finish it. Raises closing.Gone, closing.Outdated."""
+    stage.login.user = closing.keep(stage.login.user.pk, request, stamp=stage.state["stamp"])
     response: HttpResponse = stage.exit()
     return response
 

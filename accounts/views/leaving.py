@@ -148,6 +148,10 @@ def closed(request: HttpRequest) -> HttpResponse:
             stage.abort()
             messages.error(request, "It was too late: the account has been deleted.")
             return HttpResponseRedirect(reverse("account_login"))
+        except closing.Outdated:
+            stage.abort()
+            messages.error(request, "Something about this account has changed since you signed in. Sign in again.")
+            return HttpResponseRedirect(reverse("account_login"))
         messages.success(request, "Your account stays. Apps have to sign you in anew before they can use it again.")
         return response
     return render(request, "accounts/closed.html", {"account": account})

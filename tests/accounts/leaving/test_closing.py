@@ -204,6 +204,22 @@ def test_it_is_kept_and_what_ended_stays_ended(app: RelyingParty, person: Accoun
     assert AuditEvent.objects.filter(action="account.deletion_cancelled", actor=person).exists()
 
 
+@pytest.mark.parametrize("change", ["password", "closed anew"])
+def test_a_held_sign_in_is_worth_nothing_once_sessions_have_ended(closed: Account, change: str) -> None:
+    """A thief who knew the password waits at the page, while its owner keeps the account and looks after it."""
+    thief, owner = try_to_sign_in(closed), try_to_sign_in(closed)
+    owner.post("/account/closed")
+    if change == "password":
+        new = "another horse 8 staple"
+        owner.post("/account/password/change/", {"oldpassword": PASSWORD, "password1": new, "password2": new})
+    else:
+        close(owner, closed)
+    assert thief.post("/account/closed")["Location"] == "/account/login/"
+    assert not is_signed_in(thief)
+    assert Account.objects.get().is_active == (change == "password")
+    assert thief.get("/account/closed")["Location"] == "/account/login/"
+
+
 def test_keeping_it_leads_back_to_the_app_that_waits(app: RelyingParty, person: Account) -> None:
     app.tokens()
     close(app.browser, person)
