@@ -26,6 +26,7 @@ from accounts import address_changes, guesses, sign_up_again
 from accounts.activity.recording import record
 from accounts.authentication import signed_in_lately
 from accounts.factors import devices, first_codes
+from accounts.leaving import sign_in
 from accounts.mail import codes, recipient_limit, resending
 from accounts.mail.rendering import render_mail
 from accounts.models import Account
@@ -175,7 +176,24 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         # Signing up a new address hashes a password, if there is one; a known one must take as long (timing attack).
         if allauth_context.request.POST.get("password1"):
             make_password(random_text(16))
-        super().send_account_already_exists_mail(email)
+        due_at = sign_in.deletion_due_at(email)
+        if due_at is None:
+            super().send_account_already_exists_mail(email)
+        else:
+            self._count_mail(email)
+            resending.note_code_sent(allauth_context.request, email, signing_up=True)
+            mail = render_mail("account_to_be_deleted", {"due_at": due_at})
+            codes.queue_answer(allauth_context.request, email, mail)
+
+    def get_login_stages(self) -> list[str]:
+        # The last one: whoever sees it has taken every step of a sign-in.
+        return [*super().get_login_stages(), "accounts.leaving.sign_in.ClosedAccountStage"]
+
+    def pre_login(self, request: HttpRequest, user: Account, **kwargs: Any) -> HttpResponse | None:
+        if user.deletion_due_at is not None:
+            return None  # ClosedAccountStage stops them
+        response: HttpResponse | None = super().pre_login(request, user, **kwargs)
+        return response
 
 
 class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]

@@ -19,6 +19,7 @@ class AccountsConfig(AppConfig):
             recovery,  # noqa: F401  (connects the receivers)
             tasks,  # noqa: F401  (registers the task)
         )
+        from accounts.leaving import exports  # noqa: F401  (connects the receiver)
         from accounts.mail import outbox, own_samples  # noqa: F401  (registers the samples)
         from devportal.lib import (
             encrypted_columns,

@@ -1,6 +1,6 @@
 """Deleting a person: what stands in the way, and what ends with them."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import transaction
 
@@ -10,10 +10,17 @@ from accounts.signals import blocking_deletion
 from devportal.lib.postgres.limits import allow_long_statements
 
 
-def deletion_blockers(account: Account) -> list[str]:
-    """Return what has to be done before the account can be deleted, as sentences; empty if nothing blocks it."""
+class Blocker(NamedTuple):
+    """What has to be done before an account can be deleted, and the public id of the project where, if it is one."""
+
+    sentence: str
+    project: str = ""
+
+
+def deletion_blockers(account: Account) -> list[Blocker]:
+    """Return what has to be done before the account can be deleted; empty if nothing blocks it."""
     answers: list[tuple[Any, Any]] = list(blocking_deletion.send(sender=Account, account=account))
-    return [sentence for _, sentences in answers for sentence in sentences]
+    return [Blocker(*blocker) for _, blockers in answers for blocker in blockers]
 
 
 class DeletionBlocked(Exception):

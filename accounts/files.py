@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from datetime import timedelta
 from functools import partial
 
-from django.core.files.base import ContentFile
+from django.core.files.base import File
 from django.db import DatabaseError, transaction
 
 from accounts.models import FileToDelete
@@ -40,7 +40,7 @@ def discarded_on_failure() -> Iterator[None]:
         _stored.reset(outside)
 
 
-def store(folder: str, content: ContentFile[bytes]) -> str:
+def store(folder: str, content: File[bytes]) -> str:
     """Store a file and return its name; call it within `discarded_on_failure`. Raises StoreUnavailable."""
     name = stored_files.save_file(folder, content)
     stored = _stored.get()

@@ -2,14 +2,15 @@
 
 from django.dispatch import Signal
 
-# Sent with `account`; a receiver returns {section name: JSON-serializable data}.
+# Sent with `account`; a receiver returns {section name: data that JSON can hold, or an iterator of rows}.
 exporting = Signal()
 # Sent with `account`; a receiver returns {name: value} for the page of the account's home.
 showing_home = Signal()
-# Sent with `account`; a receiver returns sentences that say what has to be done before the account can be deleted.
+# Sent with `account`; a receiver returns what has to be done before the account can be deleted: pairs of a sentence and
+# the public id of the project where that is done, "" if it is none.
 blocking_deletion = Signal()
 
-# Sent with `account` when a person is deactivated or about to be deleted.
+# Sent with `account` when a person is deactivated, has closed their account, or is about to be deleted.
 # Receivers on higher floors revoke the credentials they issued.
 access_ended = Signal()
 

@@ -12,9 +12,10 @@ from django.db.models import QuerySet
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
+from accounts.export import moment, rows_of
 from accounts.models import Account
 from accounts.pictures import profile_read
-from accounts.signals import access_ended
+from accounts.signals import access_ended, exporting
 from accounts.subjects import subject_for
 from api.models import ApiKey
 from devportal.lib import clock
@@ -151,3 +152,22 @@ def revoke_keys_of_ended_account(sender: Any, account: Account, **kwargs: Any) -
 def revoke_keys_of_project(sender: Any, project: Project, **kwargs: Any) -> None:
     """Revoke the keys of a deleted project; restoring it does not bring them back."""
     ApiKey.objects.filter(project=project, revoked_at=None).update(revoked_at=clock.now())
+
+
+@receiver(exporting)
+def export_keys(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
+    """Return the person's API keys by name, for the data export; what of a key is known proves nothing."""
+    return {"keys": (_exported(key) for key in rows_of(ApiKey.objects.filter(owner=account).select_related("project")))}
+
+
+def _exported(key: ApiKey) -> dict[str, Any]:
+    return {
+        "name": key.name,
+        "project": key.project.name,
+        "key": key.masked,
+        "permissions": key.permissions.split(),
+        "created_at": moment(key.created_at),
+        "expires_at": moment(key.expires_at),
+        "revoked_at": moment(key.revoked_at),
+        "last_used_at": moment(key.last_used_at),
+    }

@@ -139,6 +139,11 @@ BILLING_EVENT_DAYS: int = env.int("BILLING_EVENT_DAYS", 730)
 SECURITY_EVENT_DAYS: int = env.int("SECURITY_EVENT_DAYS", 365)
 # For how long the old address of an account can take a change of address back (days).
 ADDRESS_REVERSAL_DAYS: int = env.int("ADDRESS_REVERSAL_DAYS", 7)
+# An export of a person's own data: how long its file is kept (days), and how many one may ask for in 24 hours.
+EXPORT_DAYS: int = env.int("EXPORT_DAYS", 7)
+EXPORTS_PER_DAY: int = env.int("EXPORTS_PER_DAY", 3)
+# How long people can change their mind after they deleted their account (days; 0: it goes at once).
+ACCOUNT_DELETION_DAYS: int = env.int("ACCOUNT_DELETION_DAYS", 14)
 # How long a deleted project can be restored (days), and how many of each thing one may have.
 PROJECT_RESTORE_DAYS: int = env.int("PROJECT_RESTORE_DAYS", 30)
 PROJECTS_PER_PERSON: int = env.int("PROJECTS_PER_PERSON", 50)
@@ -219,6 +224,7 @@ ADMIN_SIGN_IN = frozenset(
     {
         "account_choose",
         "account_choose_photo",
+        "account_closed",
         "account_email_verification_sent",
         "account_inactive",
         "account_login",
@@ -401,6 +407,9 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-security-events": _every(3600, "accounts.tasks.clear_security_events"),
     "clear-address-changes": _every(3600, "accounts.tasks.clear_address_changes"),
     "advance-recoveries": _every(60, "accounts.factors.tasks.advance_recoveries"),
+    "clear-exports": _every(3600, "accounts.leaving.tasks.clear_exports"),
+    "make-waiting-exports": _every(60, "accounts.leaving.tasks.make_waiting_exports"),
+    "delete-closed-accounts": _every(600, "accounts.leaving.tasks.delete_closed_accounts"),
     "clear-audit-events": _every(3600, "devportal.console.tasks.clear_audit_events"),
     "clear-sessions": _every(3600, "accounts.tasks.clear_sessions"),
     "flush-usage": _every(10, "api.tasks.flush_usage"),
@@ -440,7 +449,9 @@ CHALLENGES_BY_ADDRESS = frozenset({"mfa_login_webauthn"})
 FORMS_BY_PERSON = frozenset(
     {
         "account_change_password",
+        "account_delete",
         "account_email",
+        "account_export",
         "account_plan_invite",
         "account_profile",
         "account_set_password",
@@ -557,6 +568,7 @@ ACCOUNT_FORMS = {
     "login": "accounts.forms.LoginForm",
     "reauthenticate": "accounts.forms.ReauthenticateForm",
     "signup": "accounts.forms.SignupForm",
+    "reset_password": "accounts.leaving.forms.ResetPasswordForm",
 }
 # allauth keys some of its limits with the Host header; ours are in accounts/guesses.py and devportal/lib/ratelimit/.
 ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False

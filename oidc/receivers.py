@@ -1,5 +1,6 @@
 """Deactivation and deletion of an account: its tokens, invitations and connections; its data export; its mails."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.db import transaction
@@ -8,8 +9,8 @@ from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 from django.http import HttpRequest
 
-from accounts.export import addresses_of
-from accounts.models import Account
+from accounts.export import addresses_of, moment, rows_of
+from accounts.models import Account, PairwiseSubject
 from accounts.signals import access_ended, blocking_deletion, exporting, naming_app, showing_home
 from devportal.lib import clock
 from oidc.authorization.interactions import pending_interactions
@@ -40,20 +41,37 @@ def show_connected_apps(sender: Any, account: Account, **kwargs: Any) -> dict[st
 
 @receiver(exporting)
 def export_connections(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
-    """Return the person's connected apps, for the data export."""
-    rows = Connection.objects.filter(account=account).select_related("client")
-    return {
-        "connected_apps": [
-            {
-                "app": row.client.name,
-                "scopes": row.scopes.split(),
-                "first_authorized_at": row.first_authorized_at.isoformat(),
-                "last_authorized_at": row.last_authorized_at.isoformat(),
-                "removed_at": row.removed_at.isoformat() if row.removed_at else None,
-            }
-            for row in rows
-        ]
-    }
+    """Return the ids by which projects know the person, and their connected apps, for the data export."""
+    return {"ids": _ids(account), "connected_apps": _connections(account)}
+
+
+def _ids(account: Account) -> Iterator[dict[str, Any]]:
+    """Yield each pairwise `sub`; a project that is gone for good has no name any more."""
+    names = dict(
+        Project.objects.filter(
+            public_id__in=PairwiseSubject.objects.filter(account=account).values("sector")
+        ).values_list("public_id", "name")
+    )
+    for row in rows_of(PairwiseSubject.objects.filter(account=account)):
+        yield {
+            "project": names.get(row.sector),
+            "project_id": row.sector,
+            "sub": row.sub,
+            "since": moment(row.created_at),
+        }
+
+
+def _connections(account: Account) -> Iterator[dict[str, Any]]:
+    for row in rows_of(Connection.objects.filter(account=account).select_related("client__project")):
+        yield {
+            "app": row.client.name,
+            "project": row.client.project.name,
+            "scopes": row.scopes.split(),
+            "left_out": row.left_out.split(),
+            "first_authorized_at": moment(row.first_authorized_at),
+            "last_authorized_at": moment(row.last_authorized_at),
+            "removed_at": moment(row.removed_at),
+        }
 
 
 @receiver(exporting)
@@ -91,7 +109,7 @@ def name_pending_app(sender: Any, request: HttpRequest, **kwargs: Any) -> dict[s
 
 
 @receiver(blocking_deletion)
-def block_deletion_of_last_owner(sender: Any, account: Account, **kwargs: Any) -> list[str]:
+def block_deletion_of_last_owner(sender: Any, account: Account, **kwargs: Any) -> list[tuple[str, str]]:
     """Block the deletion of an account that is the last active owner of a project; deleted projects do not count.
 
     Inside the transaction that deletes the account, the projects stay locked until its end: whoever leaves one of them
@@ -104,7 +122,10 @@ def block_deletion_of_last_owner(sender: Any, account: Account, **kwargs: Any) -
         others = ProjectMember.objects.filter(project=OuterRef("project"), role=owner, account__is_active=True)
         alone = list(live.exclude(Exists(others.exclude(account=account))).select_related("project").order_by("pk"))
     return [
-        f"You are the only owner of the project {member.project.name}: hand it over or delete it first."
+        (
+            f"You are the only owner of the project {member.project.name}: hand it over or delete it first.",
+            member.project.public_id,
+        )
         for member in alone
     ]
 

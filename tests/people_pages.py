@@ -18,8 +18,6 @@ from tests.security.crawl_world import Stage, make_stage
 from tests.security.crawling import CONSOLE
 
 MOST = 12
-# No page but a file: a statement for each of its sections.
-FILES = frozenset({"/account/export"})
 # What a list of the person's holds beyond the one that the stage of tests/security gives them.
 MORE = 4
 
@@ -40,7 +38,7 @@ _PAGES = """
     /account/sessions/                                   owner      4
     /account/activity/                                   owner      3
     /account/secure/                                     owner      5
-    /account/export                                      owner     17
+    /account/data                                        owner      3
     /account/delete                                      owner      7
     /account/picture                                     owner      2
     /account/address/take-back                           anonymous  0
@@ -90,6 +88,10 @@ NOTHING_SHOWN = frozenset(
     {
         "/connect/logout/confirm",
         "/account/apps/{connection}/ask-again",
+        "/account/export",
+        "/account/export/file",
+        "/account/goodbye",
+        "/account/closed",
         "/account/plan/invitations/{to_me}/accept",
         "/account/plan/invitations/{to_me}/decline",
         "/account/plan/family/invite",

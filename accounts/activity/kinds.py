@@ -185,4 +185,26 @@ KINDS: dict[str, Kind] = {
             "Your account has been turned on again. You can sign in as before; apps will ask for your permission anew.",
         ),
     ),
+    # --- Leaving ---
+    "export_asked": Kind("Asked for an export of the account's data"),
+    "export_downloaded": Kind("Downloaded an export of the account's data"),
+    "deletion_asked": Kind(
+        "Deleted the account; it was closed until {date}",
+        Notice(
+            "Your account is to be deleted",
+            "Your account is closed, and will be deleted for good on {date}. To keep it, sign in before then and "
+            "choose to keep it.",
+        ),
+    ),
+    "deletion_cancelled": Kind(
+        "Kept the account, which was to be deleted",
+        Notice(
+            "Your account stays",
+            "Your account was to be deleted; it stays, and can be used again. Apps have to sign you in anew.",
+        ),
+    ),
+    "deletion_blocked": Kind(
+        "The account was to be deleted, and was kept",
+        Notice("Your account was not deleted", "Your account was to be deleted today, and was kept. {reason}"),
+    ),
 }

@@ -1,19 +1,21 @@
 """Admin page of people. It neither shows nor sets passwords and second factors."""
 
-import json
+from tempfile import TemporaryFile
 from typing import Any
 
 from allauth.account.models import EmailAddress
 from django import forms
 from django.contrib import admin
 from django.db.models import Q
-from django.http import HttpRequest, HttpResponse
+from django.http import FileResponse, HttpRequest
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
-from accounts import deletion, export
+from accounts import deletion
 from accounts.admin.recovery_actions import ACTIONS as RECOVERY
 from accounts.admin.rights import ask_anew, is_somebody_else, target_of, tell
 from accounts.admin.security_actions import SEND_RESET, SIGN_OUT
+from accounts.authentication import account_of
+from accounts.leaving import archive, closing
 from accounts.models import Account, PairwiseSubject
 from accounts.roles import ROLES, may_administer, roles_of, set_roles
 from devportal.lib.admin.actions import ActionForm, ActionRefused, ReasonForm, RowAction
@@ -30,8 +32,8 @@ def _note(action: str, request: HttpRequest, account: Account, **fields: Any) ->
 
 def _set_active(request: HttpRequest, account: Account, is_active: bool, **details: Any) -> None:
     ask_anew(request, account)
-    account.is_active = is_active
-    account.save(update_fields=["is_active"])
+    account.is_active, account.deletion_due_at = is_active, None
+    account.save(update_fields=["is_active", "deletion_due_at"])
     action = "account.activated" if is_active else "account.deactivated"
     _note(
         action, request, account, details=details, before={"is_active": not is_active}, after={"is_active": is_active}
@@ -49,21 +51,33 @@ def _activate(request: HttpRequest, account: Account, form: Any) -> str:
     return "They can sign in again. What ended stays ended: apps have to ask them anew, and keys are made anew."
 
 
-def _export(request: HttpRequest, account: Account, form: Any) -> HttpResponse:
-    document = json.dumps(export.export_account(account), indent=2, ensure_ascii=False)
+def _export(request: HttpRequest, account: Account, form: Any) -> FileResponse:
+    written = TemporaryFile()  # noqa: SIM115  (the response closes it)
+    archive.write_archive(account, written)
+    written.seek(0)
     _note("account.exported", request, account)
-    response = HttpResponse(document, content_type="application/json")
-    response["Content-Disposition"] = f'attachment; filename="account-{account.pk}.json"'
+    response = FileResponse(written, as_attachment=True, filename=f"account-{account.pk}.zip")
     response["Cache-Control"] = "no-store"
     return response
+
+
+def _keep(request: HttpRequest, account: Account, form: Any) -> str:
+    ask_anew(request, account)
+    try:
+        closing.keep(account.pk, actor=account_of(request))
+    except closing.Gone as gone:
+        raise ActionRefused("The account is gone, or turned off.") from gone
+    return "The account stays, and they can sign in again. What ended stays ended."
 
 
 def _delete(request: HttpRequest, account: Account, form: Any) -> str:
     blockers = deletion.deletion_blockers(account)
     if blockers:
-        raise ActionRefused(f"Not deleted. What its owner would be told: {' '.join(blockers)}")
+        raise ActionRefused(
+            f"Not deleted. What its owner would be told: {' '.join(blocker.sentence for blocker in blockers)}"
+        )
     _note("account.deleted", request, account, details={"reason": form.cleaned_data["reason"]})
-    deletion.delete_account(account)
+    closing.delete_and_tell(account)
     return "The account is deleted."
 
 
@@ -97,10 +111,11 @@ class AccountAdmin(ServiceModelAdmin[Account]):
     search_help_text = "Beginning of an e-mail address, or a whole sub"
     fields = (
         "email", "email_verified", "other_addresses", "given_name", "family_name",
-        "is_active", "roles", "created_at", "last_login",
+        "is_active", "deletion_due_at", "roles", "created_at", "last_login",
     )  # fmt: skip
     readonly_fields = (
-        "email", "email_verified", "other_addresses", "is_active", "roles", "created_at", "last_login",
+        "email", "email_verified", "other_addresses", "is_active", "deletion_due_at", "roles", "created_at",
+        "last_login",
     )  # fmt: skip
     private_fields = ("given_name", "family_name")
     row_actions = (
@@ -123,13 +138,24 @@ class AccountAdmin(ServiceModelAdmin[Account]):
             "They can sign in again, with the password and the second factors that they had. Tokens, API keys and "
             "invitations stay ended.",
             _activate,
-            is_open=lambda request, row: not row.is_active and is_somebody_else(request, row),
+            is_open=lambda request, row: (
+                not row.is_active and row.deletion_due_at is None and is_somebody_else(request, row)
+            ),
             icon="check_circle",
+        ),
+        RowAction(
+            "keep",
+            "Cancel the deletion",
+            "Its owner has closed the account, and it would be deleted by itself. It stays instead, and they can sign "
+            "in again; they get a mail that says so. Tokens, API keys and invitations stay ended.",
+            _keep,
+            is_open=lambda request, row: row.deletion_due_at is not None and is_somebody_else(request, row),
+            icon="undo",
         ),
         RowAction(
             "export",
             "Export",
-            "Downloads everything that the service keeps about this person and that is theirs to have, as JSON. "
+            "Downloads everything that the service keeps about this person and that is theirs to have, as a ZIP. "
             "The export is recorded in the audit trail.",
             _export,
             icon="download",
@@ -150,7 +176,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
             "Delete",
             "The account, its addresses, sessions, second factors, photo and subscription are deleted at once and for "
             "good, and every credential in its name ends. Apps keep what they already received. The audit keeps what "
-            "was done, without the name. This can't be undone.",
+            "was done, without the name. Their proven addresses get a last mail. This can't be undone.",
             _delete,
             form=ReasonForm,
             is_open=is_somebody_else,

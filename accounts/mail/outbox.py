@@ -37,7 +37,12 @@ def queue_mail(to: str, template: str, context: dict[str, Any]) -> Outbox:
     return store_mail(to, render_mail(template, context))
 
 
-def store_mail(to: str, mail: Mail, *, expires_at: datetime | None = None) -> Outbox:
+def queue_last_mail(to: str, template: str, context: dict[str, Any]) -> Outbox:
+    """Queue a mail as `queue_mail` does, to somebody whose account is gone: its row is deleted once it is sent."""
+    return store_mail(to, render_mail(template, context), is_last=True)
+
+
+def store_mail(to: str, mail: Mail, *, expires_at: datetime | None = None, is_last: bool = False) -> Outbox:
     """Store a mail as `queue_mail` does, one that has been rendered.
 
     With `expires_at` the body is encrypted and wiped once it is sent, and from then on nobody sends it. It must name
@@ -57,6 +62,7 @@ def store_mail(to: str, mail: Mail, *, expires_at: datetime | None = None) -> Ou
         message_id=f"<{random_text(22)}@{urlsplit(settings.AUTH_URL).hostname}>",
         created_at=now,
         not_before=now,
+        is_last=is_last,
     )
     transaction.on_commit(partial(_announce, row.pk), robust=True)
     return row

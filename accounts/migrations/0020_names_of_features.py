@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0017_address_changes"),
+        ("accounts", "0021_last_mails"),
     ]
 
     operations = [

@@ -1,4 +1,5 @@
 from accounts.models.addresses import AddressChange
+from accounts.models.exports import DataExport
 from accounts.models.files import FileToDelete
 from accounts.models.groups import Family, FamilyMember, Invitation, Organization, OrganizationMember
 from accounts.models.outbox import Outbox
@@ -14,6 +15,7 @@ __all__ = [
     "AddressChange",
     "BillingEvent",
     "Catalogue",
+    "DataExport",
     "Family",
     "FamilyMember",
     "Feature",

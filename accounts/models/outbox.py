@@ -63,6 +63,8 @@ class Outbox(models.Model):
     html_encrypted = models.TextField(blank=True, default="", db_default="", editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     # Fixed here, so that a mail which is sent twice after a crash can be told to be one.
+    # A mail to somebody whose account is gone: the row, and the address with it, goes once it is sent or given up.
+    is_last = models.BooleanField(default=False, db_default=False, editable=False)
     message_id = models.CharField(max_length=300, unique=True)
     created_at = models.DateTimeField()
     # No worker sends it before then: another one is sending it, or it has just failed.
@@ -138,8 +140,12 @@ class Outbox(models.Model):
         return message
 
     def note_sent(self) -> None:
-        """Mark the mail as sent; a text with a code is wiped."""
-        Outbox.objects.filter(pk=self.pk).update(sent_at=clock.now(), last_error="", **WIPED)
+        """Mark the mail as sent; a text with a code is wiped, the last mail to somebody who left is deleted."""
+        mine = Outbox.objects.filter(pk=self.pk)
+        if self.is_last:
+            mine.delete()
+        else:
+            mine.update(sent_at=clock.now(), last_error="", **WIPED)
 
     def note_failure(self, error: Exception, *, is_final: bool = False) -> None:
         """Store the error and when to try again, with exponential backoff; after three days the mail is given up.
@@ -156,6 +162,9 @@ class Outbox(models.Model):
             if given_up:
                 changes |= WIPED
         mine = Outbox.objects.waiting().filter(pk=self.pk, attempts=self.attempts)
+        if given_up and self.is_last:
+            mine.delete()
+            return
         mine.update(not_before=now + pause, given_up_at=now if given_up else None, **changes)
 
     def _words_of(self, error: Exception) -> str:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Lower
 
 from devportal.lib.credentials import digest
@@ -42,6 +43,9 @@ class Account(AbstractBaseUser, PermissionsMixin):
     # Part of the session auth hash: a new value ends all sessions (accounts/sessions.py). Empty until first needed.
     # The database's own default lets processes of the version before, which know no stamp, still add people.
     session_stamp = models.CharField(max_length=22, blank=True, editable=False, default="", db_default="")
+    # Closed by its owner, and to be deleted then, unless they change their mind (accounts/leaving/closing.py). It is
+    # not active either: what refuses an account that is turned off refuses this one.
+    deletion_due_at = models.DateTimeField("to be deleted on", null=True, blank=True, editable=False)
 
     objects: ClassVar[AccountManager] = AccountManager()
 
@@ -51,6 +55,11 @@ class Account(AbstractBaseUser, PermissionsMixin):
 
     class Meta:
         constraints = [models.UniqueConstraint(Lower("email"), name="one_account_per_address")]
+        indexes = [
+            models.Index(
+                fields=["deletion_due_at"], name="accounts_to_be_deleted", condition=Q(deletion_due_at__isnull=False)
+            )
+        ]
 
     def __str__(self) -> str:
         return self.email

@@ -1,20 +1,17 @@
-"""Account pages (profile, export, deletion), and profile pictures at their per-sector URLs."""
+"""The profile page, and profile pictures at their per-sector URLs."""
 
 import hmac
 from functools import partial
 
-from allauth.account.decorators import reauthentication_required
 from django.contrib import messages
-from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts import deletion, pictures
-from accounts import export as account_export
+from accounts import pictures
 from accounts.forms import ProfileForm
 from accounts.models import Account, PairwiseSubject
 from accounts.profile import picture_version
@@ -40,39 +37,6 @@ def profile(request: HttpRequest) -> HttpResponse:
         messages.success(request, "Your profile is saved. Apps see the change when they next ask.")
         return HttpResponseRedirect(reverse("account_profile"))
     return render(request, "accounts/profile.html", {"form": form})
-
-
-@never_cache
-@login_required
-@require_safe
-def export(request: HttpRequest) -> HttpResponse:
-    """GET /account/export: everything kept about the person, as one JSON file."""
-    assert isinstance(request.user, Account)
-    response = JsonResponse(
-        account_export.export_account(request.user), json_dumps_params={"indent": 2, "ensure_ascii": False}
-    )
-    response["Content-Disposition"] = 'attachment; filename="account.json"'
-    response["Cache-Control"] = "no-store"
-    return response
-
-
-@never_cache
-@login_required
-@reauthentication_required
-@require_http_methods(["GET", "HEAD", "POST"])
-def delete(request: HttpRequest) -> HttpResponse:
-    """/account/delete: a confirmation page, then the deletion; requires a recent reauthentication."""
-    assert isinstance(request.user, Account)
-    blockers = deletion.deletion_blockers(request.user)
-    if request.method == "POST" and not blockers:
-        account = Account.objects.get(pk=request.user.pk)
-        logout(request)
-        try:
-            deletion.delete_account(account)
-        except deletion.DeletionBlocked:  # since this moment: whoever signs in again reads what
-            return HttpResponseRedirect(reverse("account_delete"))
-        return HttpResponseRedirect(reverse("signed_out"))
-    return render(request, "accounts/delete.html", {"blockers": blockers})
 
 
 @require_safe

@@ -5,8 +5,9 @@ from typing import Any
 from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 
-from accounts.export import addresses_of
+from accounts.export import addresses_of, moment, rows_of
 from accounts.models import Account
+from accounts.signals import exporting
 from devportal.console.logs import sign_in_writer
 from devportal.console.models import AuditEvent
 from devportal.lib import client_ip, clock, request_id
@@ -46,6 +47,17 @@ def _add_to_trail(event: Event) -> None:
         details=event.details,
         person_id=event.person,
     )
+
+
+@receiver(exporting)
+def export_audit_events(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
+    """Return what the person did, for the data export; not to whom: that may be somebody else's address."""
+    rows = rows_of(AuditEvent.objects.filter(actor=account))
+    return {
+        "console_activity": (
+            {"at": moment(row.at), "action": row.action, "project": row.project, "ip": row.ip} for row in rows
+        )
+    }
 
 
 @receiver(pre_delete, sender=Account)

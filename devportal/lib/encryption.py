@@ -1,6 +1,6 @@
 """Encryption at rest of what has to be read back.
 
-That is private signing keys, TOTP secrets, seeds of recovery codes, and mails with a code that wait.
+That is private signing keys, TOTP secrets, seeds of recovery codes, mails with a code that wait, and exports.
 
 New texts are encrypted with KEY_ENCRYPTION_KEY. What was encrypted with one of KEY_ENCRYPTION_KEY_FALLBACKS is read as
 well, so that the key can be rotated (docs/operations.md#rotating-key_encryption_key).
@@ -27,18 +27,28 @@ def _fernet(key: str) -> Fernet:
     return Fernet(base64.urlsafe_b64encode(hashlib.sha256(key.encode()).digest()))
 
 
+def encrypt_bytes(plain: bytes) -> bytes:
+    """Return `plain` encrypted and authenticated with KEY_ENCRYPTION_KEY: printable, a third longer."""
+    return _fernet(settings.KEY_ENCRYPTION_KEY).encrypt(plain)
+
+
+def decrypt_bytes(encrypted: bytes) -> bytes:
+    """Return what `encrypt_bytes` was given, with the present key or a fallback. Raises Unreadable."""
+    keys = (settings.KEY_ENCRYPTION_KEY, *settings.KEY_ENCRYPTION_KEY_FALLBACKS)
+    try:
+        return MultiFernet([_fernet(key) for key in keys]).decrypt(encrypted)
+    except InvalidToken as error:
+        raise Unreadable from error
+
+
 def encrypt(plain: str) -> str:
     """Return `plain` encrypted and authenticated with KEY_ENCRYPTION_KEY."""
-    return _fernet(settings.KEY_ENCRYPTION_KEY).encrypt(plain.encode()).decode()
+    return encrypt_bytes(plain.encode()).decode()
 
 
 def decrypt(encrypted: str) -> str:
     """Return the plain text of `encrypt`, made with the present key or a fallback. Raises Unreadable."""
-    keys = (settings.KEY_ENCRYPTION_KEY, *settings.KEY_ENCRYPTION_KEY_FALLBACKS)
-    try:
-        return MultiFernet([_fernet(key) for key in keys]).decrypt(encrypted.encode()).decode()
-    except InvalidToken as error:
-        raise Unreadable from error
+    return decrypt_bytes(encrypted.encode()).decode()
 
 
 def reencrypt(encrypted: str) -> str:

@@ -3,22 +3,29 @@
 What it adds: bounds on every wait, one client for all threads, and one error. Needs requirements/extras.txt.
 """
 
+import shutil
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from tempfile import SpooledTemporaryFile
 from typing import Any
 
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from django.conf import settings
-from django.core.files.base import ContentFile, File
+from django.core.files.base import File
 from storages.backends.s3 import S3Storage
 
 from devportal.lib.stored_files import RETRY_SECONDS, StoreUnavailable
 
 CONNECT_SECONDS, READ_SECONDS = 2, 3
 ATTEMPTS = 2
+IN_MEMORY = 8 * 1024 * 1024  # bytes of an object; what is larger goes through a temporary file
+
+
+def _content_type(name: str) -> str:
+    return "image/webp" if name.endswith(".webp") else "application/octet-stream"
 
 
 class ObjectStorage(S3Storage):  # type: ignore[misc]  # the library is untyped
@@ -56,12 +63,16 @@ class ObjectStorage(S3Storage):  # type: ignore[misc]  # the library is untyped
 
     def _open(self, name: str, mode: str = "rb") -> File[bytes]:
         with self._bounded(name):
-            return ContentFile(self.client.get_object(**self._key(name))["Body"].read(), name=name)
+            body = self.client.get_object(**self._key(name))["Body"]
+            kept = SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115  (who opened the object closes it)
+            shutil.copyfileobj(body, kept)
+        kept.seek(0)
+        return File(kept, name=name)
 
     def _save(self, name: str, content: File[bytes]) -> str:
         content.seek(0)
         with self._bounded(name):
-            self.client.put_object(**self._key(name), Body=content.read(), ContentType="image/webp")
+            self.client.put_object(**self._key(name), Body=content.file, ContentType=_content_type(name))
         return name
 
     def delete(self, name: str) -> None:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from django.core.files.base import ContentFile
+from django.core.files.base import File
 from django.core.files.storage import default_storage
 from django.http import Http404, HttpResponse
 
@@ -46,7 +46,13 @@ def read_file(name: str) -> bytes:
     return content
 
 
-def save_file(folder: str, content: ContentFile[bytes]) -> str:
+def open_file(name: str) -> File[bytes]:
+    """Return a stored file, open for reading; close it. Raises FileNotFoundError, StoreUnavailable."""
+    file: File[bytes] = _attempt("Reading", lambda: default_storage.open(name, "rb"))
+    return file
+
+
+def save_file(folder: str, content: File[bytes]) -> str:
     """Store a file below `folder`, which ends in a slash, and return its name. Raises StoreUnavailable."""
     name: str = _attempt("Storing", lambda: default_storage.save(f"{folder}{content.name}", content))
     return name

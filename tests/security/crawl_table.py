@@ -247,8 +247,12 @@ GROUPS = (
         /account/secure/                    200 200 | 200 302
         /account/apps/                      302 200 | 302 405
         /account/plan                       302 200 | 302 405
-        /account/export                     302 200 | 302 405
         /account/recovery/                  302 200 | 302 200
+        /account/data                       302 200 | 302 405
+        /account/export                     302 302 | 302 302
+        /account/export/file                302 302 | 302 405
+        /account/goodbye                    302 302 | 405 405
+        /account/closed                     302 302 | 302 302
         /account/2fa/                       302 200 | 302 405
         /account/2fa/first-codes/           302 302 | 302 405
         /account/2fa/staff/                 302 302 | 302 405
@@ -516,6 +520,7 @@ GROUPS = (
         /admin/accounts/account/{row}/do/cancel-recovery/      302 403 302 302 | 302 403 302 302
         /admin/accounts/account/{row}/do/remove-factors/       302 403 200 200 | 302 403 200 200
         /admin/accounts/account/{row}/do/deactivate/           302 403 200 200 | 302 403 200 200
+        /admin/accounts/account/{row}/do/keep/                 302 403 302 302 | 302 403 302 302
         /admin/accounts/account/{row}/do/delete/               302 403 200 200 | 302 403 200 200
         /admin/accounts/account/{row}/do/export/               302 403 200 200 | 302 403 200 200
         /admin/accounts/account/{row}/do/roles/                302 403 302 200 | 302 403 302 302

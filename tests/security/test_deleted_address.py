@@ -1,6 +1,7 @@
 """A person who is deleted is named by no table any more, mails to others included."""
 
 from datetime import datetime
+from typing import Any
 
 import pytest
 from allauth.account.models import EmailAddress
@@ -71,15 +72,18 @@ def live_through_everything(account: Account) -> Browser:
     return browser
 
 
-def test_no_table_names_a_person_who_deleted_their_account(leaving: Account) -> None:
+def test_no_table_names_a_person_who_deleted_their_account(leaving: Account, settings: Any) -> None:
+    settings.ACCOUNT_DELETION_DAYS = 0
     browser = live_through_everything(leaving)
     assert "accounts.Outbox.body" in stored(ADDRESS)
     for project in [row.project for row in leaving.project_memberships.select_related("project")]:
         if project.name == "Canary's":
             project.delete()
     browser.post("/account/reauthenticate/", {"login": ADDRESS, "password": PASSWORD, "next": "/account/delete"})
-    assert browser.post("/account/delete")["Location"] == "/connect/signed-out"
+    assert browser.post("/account/delete")["Location"] == "/account/goodbye"
     assert not Account.objects.filter(email=ADDRESS).exists()
+    assert stored(ADDRESS, SECOND) == {"accounts.Outbox.to"}  # until the last mails have gone
+    assert delivery.send_due() == Outbox.objects.count() + 2
     assert stored(ADDRESS, SECOND) == set()
 
 

@@ -26,7 +26,7 @@ EVERYWHERE = "everywhere"
 BELONGS = {
     API: {"v1_me", "v1_me_plan", "openapi", "protected_resource", "v1_not_found", "billing_hook"},
     f"{AUTH}+{ADMIN}": {
-        "account_email_verification_sent", "account_inactive", "account_login", "account_logout",
+        "account_email_verification_sent", "account_closed", "account_inactive", "account_login", "account_logout",
         "account_reauthenticate", "mfa_activate_totp", "mfa_add_webauthn", "mfa_authenticate", "mfa_login_webauthn",
         "mfa_reauthenticate", "mfa_reauthenticate_webauthn", "mfa_view_recovery_codes", "signed_out",
         "staff_second_factor", "account_choose", "account_choose_photo",

@@ -47,7 +47,8 @@ class PersonTable(Table):
 def apply_person(values: dict[str, Any]) -> dict[str, Any]:
     """Create or update one person. A password counts at creation only; a key left out changes nothing."""
     email, password = values["email"], values["password"]
-    account = Account.objects.filter(email=email).first()
+    # Locked: all columns are written, and somebody may close their account at this moment.
+    account = Account.objects.select_for_update(no_key=True).filter(email=email).first()
     if account is None:
         account = Account.objects.create_user(email, password)
     for name in ("given_name", "family_name"):

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.dispatch import receiver
 
+from accounts.export import moment, rows_of
 from accounts.models import Account
 from accounts.signals import exporting
 from devportal.console.models import AppReview, ReviewEntry
@@ -75,16 +76,16 @@ def export_review_texts(sender: Any, account: Account, **kwargs: Any) -> dict[st
     """Return the person's messages in reviews, for the data export."""
     rows = ReviewEntry.objects.filter(author=account).exclude(text="").select_related("client", "project")
     return {
-        "written_in_reviews": [
+        "written_in_reviews": (
             {
-                "at": row.at.isoformat(),
+                "at": moment(row.at),
                 "project": row.project.name,
                 "app": row.client.name if row.client else None,
                 "kind": row.kind,
                 "text": row.text,
             }
-            for row in rows.order_by("pk")
-        ]
+            for row in rows_of(rows)
+        )
     }
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from unfold.enums import ActionVariant
 from unfold.widgets import UnfoldAdminTextareaWidget
 
@@ -58,7 +59,7 @@ class RowAction:
     name: str
     label: str
     consequence: str | Callable[[Any], str]
-    do: Callable[[HttpRequest, Any, Any], str | HttpResponse]
+    do: Callable[[HttpRequest, Any, Any], str | HttpResponseBase]
     form: type[ActionForm] = ActionForm
     # Checked by has_<permission>_permission: without it, the button is not shown either.
     permission: str = "row_action"

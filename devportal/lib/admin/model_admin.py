@@ -11,6 +11,7 @@ from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Model, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -126,7 +127,7 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
             if self._may(request, action, row) and action.is_open(request, row)
         ]
 
-    def action_view(self, request: HttpRequest, object_id: str | None, action_name: str) -> HttpResponse:
+    def action_view(self, request: HttpRequest, object_id: str | None, action_name: str) -> HttpResponseBase:
         """GET: the confirmation page of an action with its form. POST: do it."""
         row = None if object_id is None else self.get_object(request, unquote(object_id))
         actions = self.list_actions if object_id is None else self.row_actions
@@ -158,14 +159,14 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
         }
         return TemplateResponse(request, action.template, context)
 
-    def _do(self, request: HttpRequest, action: RowAction, row: Row | None, form: Any) -> HttpResponse:
+    def _do(self, request: HttpRequest, action: RowAction, row: Row | None, form: Any) -> HttpResponseBase:
         try:
             with transaction.atomic():
                 done = action.do(request, row, form)
         except ActionRefused as refusal:
             messages.error(request, str(refusal))
             return redirect(self._page_of(row))
-        if isinstance(done, HttpResponse):
+        if isinstance(done, HttpResponseBase):
             return done
         messages.success(request, done)
         return redirect(self._page_of(row))

@@ -12,7 +12,7 @@ from django.db import DatabaseError
 from django.test import Client as Browser
 
 from accounts import session_list
-from accounts.activity import export, kinds
+from accounts.activity import kinds
 from accounts.activity.recording import By, record
 from accounts.models import Account, SecurityEvent
 from oidc.authorization import consent
@@ -102,13 +102,6 @@ def test_apps_are_told_once_for_what_they_got(app: RelyingParty, person: Account
     app.browser.post(f"/account/apps/{connection.pk}/remove")
     told = [(event.kind, event.ip) for event in SecurityEvent.objects.filter(kind__startswith="app").order_by("pk")]
     assert told == [("app_allowed", "127.0.0.1"), ("app_allowed_more", "127.0.0.1"), ("app_removed", "127.0.0.1")]
-
-
-def test_the_export_has_it(signed_in: Browser, person: Account) -> None:
-    [event] = export.export_events(person)
-    assert event["what"] == "Signed in with a password"
-    assert (event["by"], event["browser"], event["ip"]) == ("the person", "Unknown browser", "127.0.0.1")
-    assert signed_in.get("/account/export").json()["security_activity"] == [event]
 
 
 # --- Sessions ---

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from accounts import export
 from accounts.models import Account, BillingEvent, Plan, Subscription
 from accounts.plans import lifecycle
 from devportal.lib import clock
 from tests.accounts.plans.factories import ahead, family_of, organization_of, subscribe
+from tests.exports import exported
 from tests.factories import make_account
 
 pytestmark = pytest.mark.django_db
@@ -176,7 +176,7 @@ def test_dates_near_the_ends_of_the_calendar_are_taken(person: Account, pro: Pla
     browser = Browser()
     browser.force_login(person)
     assert browser.get("/account/plan").status_code == 200
-    assert export.export_account(person)["plan"]["subscription"]["period_end"]
+    assert exported(person)["plan"]["subscription"]["period_end"]
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"null", b"{", b"\xff\xfe", b"[" * 50_000])

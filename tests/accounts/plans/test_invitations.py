@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from accounts import deletion
-from accounts import export as account_export
 from accounts.invitations import InvitationNotFound, InvitationRefused, TooManyInvitations
 from accounts.models import Account, Family, Invitation, Organization, Outbox
 from accounts.plans import invitations, members
@@ -16,6 +15,7 @@ from accounts.roles import set_roles
 from accounts.tasks import clear_outbox
 from devportal.lib.audit import Event, happened
 from tests.accounts.plans.factories import family_of, make_operator, organization_of
+from tests.exports import exported
 from tests.factories import make_account
 
 pytestmark = pytest.mark.django_db
@@ -430,7 +430,7 @@ def test_the_export_holds_what_was_sent_and_received(
     row = invitations.invite(family, person.email, owner)
     invitations.invite(organization_of(name="Acme"), person.email, make_operator("op@example.com"))
     invitations.accept(row.pk, person)
-    received = account_export.export_account(person)
+    received = exported(person)
     to_family, to_acme = received["plan"]["invitations_received"]
     assert (to_family["family_of"], to_family["organization"]) == ("grace@example.com", None)
     assert to_family["accepted_at"] is not None
@@ -440,13 +440,13 @@ def test_the_export_holds_what_was_sent_and_received(
         "[Openport] An invitation to Acme",
     ]
     assert "op@example.com" not in json.dumps(received)
-    sent = account_export.export_account(owner)["plan"]["invitations_sent"]
+    sent = exported(owner)["plan"]["invitations_sent"]
     assert [invitation["email"] for invitation in sent] == ["ada@example.com"]
 
 
 def test_an_export_holds_nothing_that_came_to_an_unproven_address(family: Family, owner: Account) -> None:
     invitations.invite(family, "ada@example.com", owner)
-    export = account_export.export_account(make_account("ada@example.com", verified=False))
+    export = exported(make_account("ada@example.com", verified=False))
     assert export["plan"]["invitations_received"] == export["mails"] == []
 
 

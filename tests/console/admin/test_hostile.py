@@ -12,7 +12,6 @@ from django.db import connection
 from django.test import Client as Browser
 from django.test import RequestFactory
 
-from accounts import export
 from accounts.models import Account, Plan, Subscription
 from accounts.plans import catalogue
 from devportal.console.admin.project_admin import NameForm, _rename
@@ -22,6 +21,7 @@ from devportal.lib.admin.actions import ActionRefused
 from oidc.models import Project
 from oidc.projects import lifecycle
 from tests.console.admin.conftest import World
+from tests.exports import exported
 from tests.factories import make_account
 from tests.security.forms_on_pages import Form, forms_on, send_all
 
@@ -263,7 +263,7 @@ def test_what_was_stored_before_is_mended_by_the_upgrade(as_operator: Browser, c
     assert Subscription.objects.get(pk=row.pk).addons == {"x\ufffd": {"quantity": 2}}
     for page in ("/account/plan", "/account/"):
         assert client.get(page).status_code == 200, page
-    assert "x\ufffd" in json.dumps(export.export_account(world.person), ensure_ascii=False)
+    assert "x\ufffd" in json.dumps(exported(world.person), ensure_ascii=False)
     assert as_operator.get(f"/admin/accounts/subscription/{row.pk}/change/").status_code == 200
     assert as_operator.post(f"/admin/accounts/account/{world.person.pk}/do/export/").status_code == 200
 

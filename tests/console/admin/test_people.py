@@ -19,6 +19,7 @@ from devportal.console.models import AuditEvent
 from devportal.lib.admin.actions import ActionRefused
 from oidc.models import TokenFamily
 from tests.console.admin.conftest import World, make_staff
+from tests.exports import unzipped
 from tests.factories import PASSWORD, make_account, make_project
 
 
@@ -82,10 +83,10 @@ def test_an_act_that_is_done_already_is_said(as_operator: Browser, person: Accou
 
 def test_an_export_is_the_persons_own(as_operator: Browser, operator: Account, world: World) -> None:
     response = act(as_operator, world.person, "export")
-    assert response["Content-Type"] == "application/json"
+    assert response["Content-Type"] == "application/zip"
     assert "attachment" in response["Content-Disposition"]
     assert "no-store" in response["Cache-Control"]
-    document = json.loads(response.content)
+    document = json.loads(unzipped(b"".join(response.streaming_content))["your-data.json"])
     assert document["profile"]["email"] == world.person.email
     assert document["connected_apps"][0]["app"] == "Beacon"
     assert (last_event().action, last_event().actor) == ("account.exported", operator)

@@ -6,7 +6,6 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client as Browser
 
-from accounts.export import export_account
 from accounts.models import Account
 from devportal.console import reviews
 from devportal.console.models import AppReview, AuditEvent
@@ -25,6 +24,7 @@ from tests.console.reviews.reviewing import (
     fresh,
     sent,
 )
+from tests.exports import exported
 from tests.factories import make_account
 from tests.relying_party import RelyingParty, answer_of, sign_in
 
@@ -351,7 +351,7 @@ def test_what_people_wrote_is_theirs_to_take_along(app: Client, developer: Accou
     review = sent(app, developer)
     reviews.answer(review, developer, "Press Plan.")
     reviews.answer(review, reviewer, "Thank you.")
-    (mine,) = export_account(developer)["written_in_reviews"]
+    (mine,) = exported(developer)["written_in_reviews"]
     assert (mine["app"], mine["kind"], mine["text"]) == ("Orbit Notes", "comment", "Press Plan.")
 
 

@@ -1,0 +1,15 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("accounts", "0018_data_exports"),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name="account",
+            name="deletion_due_at",
+            field=models.DateTimeField(blank=True, editable=False, null=True, verbose_name="to be deleted on"),
+        ),
+    ]

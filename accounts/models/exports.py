@@ -1,0 +1,52 @@
+"""Exports of a person's own data: asked for, being made, ready for some days, gone."""
+
+from datetime import timedelta
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+
+from accounts.models.files import LONGEST_NAME
+from accounts.models.people import Account
+from devportal.lib import clock
+
+# Nobody looks longer at "being made": by then all tries have failed, or there is nobody who makes exports.
+LONGEST_MAKING = timedelta(hours=1)
+
+
+class DataExport(models.Model):
+    """One export: waiting until it is ready or has failed; its file goes before the row does (accounts/leaving/)."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="data_exports")
+    asked_at = models.DateTimeField()
+    attempts = models.PositiveSmallIntegerField(default=0)
+    # Until then a worker is at it, or nobody should be: the last try has just failed.
+    claimed_until = models.DateTimeField(null=True)
+    ready_at = models.DateTimeField(null=True)
+    failed_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True, db_index=True)
+    file = models.CharField(max_length=LONGEST_NAME, blank=True)  # sealed; empty: there is none yet, or none any more
+    size = models.PositiveBigIntegerField(default=0)  # bytes of the ZIP as its owner gets it
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["account"], condition=Q(ready_at=None, failed_at=None), name="one_export_is_made_at_a_time"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"export {self.pk}, {self.state}"
+
+    @property
+    def state(self) -> str:
+        """Its state: making, ready, failed or gone."""
+        if self.ready_at is not None:
+            return "ready" if self.file and self.expires_at and self.expires_at > clock.now() else "gone"
+        return "failed" if self.failed_at is not None or self.is_stuck else "making"
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it has been waiting for longer than it can take."""
+        is_waiting = self.ready_at is None and self.failed_at is None
+        return is_waiting and self.asked_at < clock.now() - LONGEST_MAKING
