@@ -36,7 +36,7 @@ def validate_mail_address(address: str) -> None:
 
 
 class DemoBackend(BaseEmailBackend):
-    """Prints each mail to standard error and keeps it in `MAIL_DIR`, one file a mail, in order of time."""
+    """Prints each mail's text to standard error and keeps it in `MAIL_DIR`, one file a mail, in order of time."""
 
     def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
         settings.MAIL_DIR.mkdir(parents=True, exist_ok=True)
@@ -44,6 +44,7 @@ class DemoBackend(BaseEmailBackend):
             text = message.message().as_string()
             name = f"{clock.now():%Y%m%d-%H%M%S-%f}-{random_text(4)}.eml"
             (settings.MAIL_DIR / name).write_text(text)
-            sys.stderr.write(f"--- mail kept as {name}\n{text}\n---\n")
+            words = f"To: {', '.join(message.to)}\nSubject: {message.subject}\n\n{message.body}"
+            sys.stderr.write(f"--- mail kept as {name}\n{words}\n---\n")
             sys.stderr.flush()
         return len(email_messages)

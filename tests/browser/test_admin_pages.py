@@ -63,6 +63,13 @@ def test_what_operators_see(declared: dict[str, str], browser: Chromium, axe: st
         ):  # fmt: skip
             follow(page, name)
             camera.take(f"admin-{name.lower().replace(' ', '-')}")
+        page.get_by_role("link", name="What the mails look like").click()
+        camera.take("admin-mails")
+        page.get_by_role("row", name="Code: sign-up").get_by_role("link", name="For an app", exact=True).click()
+        for scheme in ("light", "dark"):
+            frame = page.frame_locator(f'iframe[title$="{scheme}"]')
+            expect(frame.get_by_text("Photo Album")).to_be_visible()
+        camera.take("admin-a-mail")
         follow(page, "Subscriptions")
         page.get_by_role("link", name=PERSON).click()
         camera.take("admin-a-subscription")
