@@ -7,7 +7,6 @@ whole address: where that comes from is what its reason says, for `javascript:` 
 KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     # Output that is not escaped
     ("templates/account/email/*.txt", "autoescape off"): (None, "Plain text: a mail's subject or body, never HTML."),
-    ("templates/mfa/email/*.txt", "autoescape off"): (None, "Plain text: a mail's subject or body, never HTML."),
     ("templates/snippets/*.txt", "autoescape off"): (
         None,
         "Source code; its values are finished literals (console/snippets.py), and the page that shows it escapes it.",
@@ -118,6 +117,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/export/begin.html", "link {{ photo }}"): (1, "accounts.leaving.archive: the file beside it."),
     #
     # Links: what allauth or our views made with reverse()
+    ("templates/mail/*.html", "link {{ site }}"): (None, "AUTH_URL, from the settings."),
     ("templates/account/*.html", "link {{ action_url }}"): (None, "allauth: a route."),
     ("templates/account/*.html", "link {{ login_url }}"): (None, "allauth: a route, with `next` if that is our own."),
     ("templates/account/*.html", "link {{ signup_url }}"): (None, "allauth: a route, with `next` if that is our own."),
