@@ -20,6 +20,7 @@ from django.urls import reverse
 from PIL import Image
 
 from accounts import deletion, files
+from accounts.leaving import archive, exports
 from accounts.models import Account, FileToDelete
 from accounts.tasks import delete_files
 from devportal.console import reviews
@@ -29,6 +30,7 @@ from oidc.checks import check_media_storage
 from oidc.clients.logos import clean_logo
 from oidc.models import Client
 from tests.console.reviews.reviewing import BRANDING
+from tests.exports import unzipped
 from tests.factories import make_client, make_project
 from tests.relying_party import RelyingParty
 from tests.services import keeper
@@ -122,6 +124,18 @@ def test_a_photo_comes_is_shown_and_goes(stored: Listing, app: RelyingParty, per
 
 def test_a_photo_goes_with_its_account(stored: Listing, signed_in: Browser, person: Account) -> None:
     upload(signed_in, image())
+    deletion.delete_account(Account.objects.get(pk=person.pk))
+    assert stored() == []
+
+
+def test_an_export_is_stored_read_back_and_goes_with_its_account(
+    stored: Listing, signed_in: Browser, person: Account
+) -> None:
+    upload(signed_in, image())
+    row = exports.ask(person, signed_in.get("/account/").wsgi_request)
+    assert sorted(name.partition("/")[0] for name in stored()) == ["exports", "pictures"]
+    row.refresh_from_db()
+    assert set(unzipped(b"".join(exports.pieces_of(row)))) == {archive.PAGE, archive.DOCUMENT, archive.PHOTO}
     deletion.delete_account(Account.objects.get(pk=person.pk))
     assert stored() == []
 
