@@ -47,7 +47,8 @@ def _describe(account: Account, name: str, shown: Collection[str], plan: str | N
     if name == ACCOUNT_READ:
         parts = [part for part in _PARTS if part not in shown]
         known = {"email": account.email, "profile": account.full_name}
-        values = [*(known[part] for part in parts), plan_name(account) if plan is None else plan]
+        found = plan_name(account) if plan is None else plan
+        values = [*(known[part] for part in parts), f"Plan: {found}" if found else ""]
         return _access(name, _title(parts), values, photo="profile" in parts and bool(account.picture))
     return _access(name, SCOPES[name].title)
 

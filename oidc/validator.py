@@ -124,7 +124,10 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         # Called only if a requested scope was not granted.
         if "" in request_scopes:
             raise errors.InvalidScopeError(description=scopes.SPACES, request=request)
-        return False
+        # Libraries send with each refresh what the app asked for at first: what the person left out is not given.
+        left_out = set(request_scopes) - set(request.granted)
+        request.scopes = [scope for scope in request_scopes if scope not in left_out]
+        return left_out <= scopes.optional_scopes(request.client)
 
     def _accept(self, row: AuthorizationCode | RefreshToken, request: Any) -> bool:
         limits.count_client(request.client)

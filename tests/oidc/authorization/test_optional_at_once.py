@@ -13,7 +13,7 @@ from tests.relying_party import RelyingParty, answer_of, sign_in
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
-CHOICES = ([], ["email"], ["profile"], ["email", "profile"])
+CHOICES: tuple[list[str], ...] = ([], ["email"], ["profile"], ["email", "profile"])
 
 
 @pytest.fixture

@@ -95,10 +95,21 @@ def test_what_is_ticked_is_granted(choosy: RelyingParty) -> None:
 def test_a_refresh_stays_within_what_was_granted(choosy: RelyingParty) -> None:
     response = choosy.answer_consent(choosy.authorize(), optional=["offline_access"])
     tokens = choosy.exchange(answer_of(response)["code"]).json()
-    assert choosy.refresh(tokens["refresh_token"], scope="openid email").json()["error"] == "invalid_scope"
     newer = choosy.refresh(tokens["refresh_token"]).json()
     assert newer["scope"] == "openid profile offline_access"
     assert "email" not in claims_of(newer["id_token"])
+
+
+def test_a_refresh_that_asks_for_what_was_left_out_gets_the_rest(choosy: RelyingParty) -> None:
+    page = choosy.authorize(scope="openid email offline_access")
+    tokens = choosy.exchange(answer_of(choosy.answer_consent(page, optional=["offline_access"]))["code"]).json()
+    newer = choosy.refresh(tokens["refresh_token"], scope="openid email offline_access").json()
+    assert newer["scope"] == "openid offline_access"
+    assert "email" not in choosy.call("/connect/userinfo", newer["access_token"]).json()
+    for never_granted in ("openid profile", "openid email account.read", "openid email nonsense"):
+        refused = choosy.refresh(newer["refresh_token"], scope=never_granted)
+        assert refused.json()["error"] == "invalid_scope", never_granted
+    assert choosy.refresh(newer["refresh_token"], scope="email").json()["scope"] == "openid"
 
 
 def test_unticking_takes_back_what_was_given_before(choosy: RelyingParty) -> None:
