@@ -61,7 +61,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         with transaction.atomic():
             if authorization.consent_given_now:
                 left_out = authorization.left_out
-                connection = consent.record_consent(request.user, request.client, request.scopes, left_out)
+                connection = consent.record_consent(request.user, request.client, request.scopes, left_out=left_out)
             else:
                 connection = consent.require_consent(request.user, request.client, request.scopes)
             return codes.create_code(
@@ -124,7 +124,8 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         # Called only if a requested scope was not granted.
         if "" in request_scopes:
             raise errors.InvalidScopeError(description=scopes.SPACES, request=request)
-        # Libraries send with each refresh what the app asked for at first: what the person left out is not given.
+        # Libraries send with each refresh what the app asked for at first: what the person left out is passed over
+        # (docs/sign-in.md#optional-scopes).
         left_out = set(request_scopes) - set(request.granted)
         request.scopes = [scope for scope in request_scopes if scope not in left_out]
         return left_out <= scopes.optional_scopes(request.client)

@@ -37,7 +37,7 @@ def left_out_scopes(connection: Connection | None) -> frozenset[str]:
 
 @transaction.atomic
 def record_consent(
-    account: Account, client: Client, scopes: list[str], left_out: Collection[str] = frozenset()
+    account: Account, client: Client, scopes: list[str], *, left_out: Collection[str] = frozenset()
 ) -> Connection:
     """Store the person's consent to `scopes`, in addition to earlier ones. Raises UserCapExceeded, Gone.
 
