@@ -47,6 +47,22 @@ def test_optional_ones_are_checkboxes_that_are_not_ticked(choosy: RelyingParty) 
     assert "checked" not in text
 
 
+def test_what_a_required_access_holds_as_well_can_not_be_left_out(choosy: RelyingParty) -> None:
+    make_optional(choosy, "email profile offline_access", approved_scopes="account.read")
+    page = choosy.authorize(scope=f"{ASKED} account.read")
+    assert [access["scope"] for access in page.context["optional_accesses"]] == ["offline_access"]
+    assert granted(choosy, choosy.answer_consent(page)) == {"openid", "email", "profile", "account.read"}
+
+
+def test_what_another_access_holds_is_not_said_to_be_left_out(choosy: RelyingParty) -> None:
+    make_optional(choosy, "email account.read", approved_scopes="account.read")
+    page = choosy.authorize(scope="openid email profile account.read")
+    choosy.answer_consent(page, optional=["account.read"])
+    assert connection_of(choosy).left_out == "email"
+    apps = choosy.browser.get("/account/apps/")
+    assert apps.context["connections"][0]["left_out"] == []
+
+
 def test_a_client_without_optional_scopes_has_no_checkboxes(app: RelyingParty) -> None:
     text = app.authorize().content.decode()
     assert "checkbox" not in text
@@ -283,7 +299,8 @@ def test_a_form_that_is_sent_twice_leaves_what_was_said_last(choosy: RelyingPart
 
 
 def test_choosing_takes_no_more_statements(choosy: RelyingParty) -> None:
-    make_optional(choosy, "email offline_access", approved_scopes="account.read", verified_at=clock.now())
+    optional = "email offline_access account.read"
+    make_optional(choosy, optional, approved_scopes="account.read", verified_at=clock.now())
     everything = f"{ASKED} account.read"
     other = choosy.beside(sign_in(Browser(), make_account()))
     other.answer_consent(other.authorize(scope=everything))  # what a process makes once
