@@ -6,12 +6,11 @@ from typing import Any
 from accounts.models import Account
 from accounts.plans.sources import plan_source
 from accounts.sources import SourceFailed
-from oidc.scopes import OPENID, SCOPES
+from oidc.scopes import ACCOUNT_READ, OPENID, SCOPES
 
 ONLY_SIGN_IN = "Sign you in"
 ONLY_ID = "The app gets an id for you that other apps don't know, and nothing else."
-ACCOUNT_READ = "account.read"
-# What `account.read` holds of other scopes (docs/sign-in.md#scopes), in words.
+# ACCOUNT_READ_HOLDS in words.
 _PARTS = {"email": "your e-mail address", "profile": "your name and photo"}
 
 
@@ -47,7 +46,8 @@ def _describe(account: Account, name: str, shown: Collection[str], plan: str | N
     if name == ACCOUNT_READ:
         parts = [part for part in _PARTS if part not in shown]
         known = {"email": account.email, "profile": account.full_name}
-        values = [*(known[part] for part in parts), plan_name(account) if plan is None else plan]
+        found = plan_name(account) if plan is None else plan
+        values = [*(known[part] for part in parts), f"Plan: {found}" if found else ""]
         return _access(name, _title(parts), values, photo="profile" in parts and bool(account.picture))
     return _access(name, SCOPES[name].title)
 

@@ -13,6 +13,7 @@ from oidc.parameters import printable_name
 
 OPENID = "openid"
 OFFLINE_ACCESS = "offline_access"
+ACCOUNT_READ = "account.read"
 # RFC 6749 §3.3: scopes are separated by exactly one space, with none around; two would make an empty scope.
 SPACES = "scope must be names with one space between each two, and none before or after."
 
@@ -33,7 +34,7 @@ SCOPES = {
         Scope("email", "See your e-mail address"),
         Scope("profile", "See your name and photo"),
         Scope(OFFLINE_ACCESS, "Keep this access while you are away, until you remove the app"),
-        Scope("account.read", "See your e-mail address, your name and photo, and your plan", needs_approval=True),
+        Scope(ACCOUNT_READ, "See your e-mail address, your name and photo, and your plan", needs_approval=True),
     )
 }
 
@@ -47,10 +48,12 @@ CLAIM_SCOPES = {
     "picture": "profile",
 }
 
+# The scopes whose values `account.read` opens at `/v1` as well.
+ACCOUNT_READ_HOLDS = frozenset({"email", "profile"})
 # Scopes with which an app gets the picture, in claims or from `/v1/me`.
-PICTURE_SCOPES = frozenset({"profile", "account.read"})
+PICTURE_SCOPES = frozenset({"profile", ACCOUNT_READ})
 # Scopes with which it gets the e-mail address.
-ADDRESS_SCOPES = frozenset({"email", "account.read"})
+ADDRESS_SCOPES = frozenset({"email", ACCOUNT_READ})
 
 
 def parse_scope(text: str | None) -> list[str]:
@@ -72,6 +75,18 @@ def allowed_scopes(client: Client) -> frozenset[str]:
 def optional_scopes(client: Client) -> frozenset[str]:
     """Return the scopes that people may leave out of what `client` requests, never `openid`."""
     return frozenset(client.optional_scopes.split()) - {OPENID}
+
+
+def optional_among(client: Client, asked: Iterable[str]) -> frozenset[str]:
+    """Return the scopes that people may leave out of a request for `asked`.
+
+    What a required scope holds as well is not among them: leaving it out would keep nothing from the app.
+    """
+    requested = frozenset(asked)
+    optional = optional_scopes(client) & requested
+    if ACCOUNT_READ in requested - optional:
+        optional -= ACCOUNT_READ_HOLDS
+    return optional
 
 
 def optional_candidates(client: Client) -> list[Scope]:

@@ -62,7 +62,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         with transaction.atomic():
             if authorization.consent_given_now:
                 connection = consent.record_consent(
-                    request.user, request.client, request.scopes, authorization.left_out, request.page
+                    request.user, request.client, request.scopes, request.page, left_out=authorization.left_out
                 )
             else:
                 connection = consent.require_consent(request.user, request.client, request.scopes)
@@ -127,7 +127,11 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         # Called only if a requested scope was not granted.
         if "" in request_scopes:
             raise errors.InvalidScopeError(description=scopes.SPACES, request=request)
-        return False
+        # Libraries send with each refresh what the app asked for at first: what the person left out is passed over
+        # (docs/sign-in.md#optional-scopes).
+        left_out = set(request_scopes) - set(request.granted)
+        request.scopes = [scope for scope in request_scopes if scope not in left_out]
+        return left_out <= scopes.optional_scopes(request.client)
 
     def _accept(self, row: AuthorizationCode | RefreshToken, request: Any) -> bool:
         limits.count_client(request.client)

@@ -42,8 +42,9 @@ def record_consent(
     account: Account,
     client: Client,
     scopes: list[str],
-    left_out: Collection[str] = frozenset(),
     request: HttpRequest | None = None,
+    *,
+    left_out: Collection[str] = frozenset(),
 ) -> Connection:
     """Store the person's consent to `scopes`, in addition to earlier ones. Raises UserCapExceeded, Gone.
 

@@ -8,7 +8,7 @@ from oidc.authorization.acr import AcrRequest
 from oidc.authorization.interactions import Interaction
 from oidc.models import Client, Connection
 from oidc.parameters import Parameters
-from oidc.scopes import optional_scopes
+from oidc.scopes import optional_among
 
 PROMPTS = ("none", "login", "consent", "select_account", "create")
 RESPONSE_MODES = ("query", "form_post")
@@ -57,7 +57,7 @@ class AuthorizationRequest:
     @property
     def optional_scopes(self) -> frozenset[str]:
         """The requested scopes that the person may leave out (docs/sign-in.md#optional-scopes)."""
-        return optional_scopes(self.client) & frozenset(self.scopes)
+        return optional_among(self.client, self.scopes)
 
     @property
     def silent(self) -> bool:

@@ -39,6 +39,7 @@ _CLIENT_FIELDS = (
     "enabled",
     "first_party",
     "approved_scopes",
+    "optional_scopes",
     "name",
 )
 _SECRET_FIELDS = ("digest", "last_used_at")

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.models import Account
 from oidc import scopes
-from oidc.accesses import ACCOUNT_READ, accesses_of, plan_name
+from oidc.accesses import accesses_of, plan_name
 from oidc.authorization import consent
 from oidc.clients.presentation import client_context
 from oidc.models import Connection
@@ -22,12 +22,14 @@ from oidc.models import Connection
 def _row(connection: Connection, account: Account, plan: str | None = None) -> dict[str, Any]:
     client = connection.client
     granted = [name for name in scopes.parse_scope(connection.scopes) if name in scopes.allowed_scopes(client)]
-    left_out = [name for name in connection.left_out.split() if name in scopes.optional_scopes(client)]
+    left_out = scopes.optional_scopes(client) & consent.left_out_scopes(connection)
+    if scopes.ACCOUNT_READ in granted:
+        left_out -= scopes.ACCOUNT_READ_HOLDS
     return {
         "id": connection.pk,
         "client": client_context(client),
         "accesses": accesses_of(account, granted, plan=plan),
-        "left_out": [scopes.SCOPES[name].title for name in left_out if name in scopes.SCOPES],
+        "left_out": [scope.title for name, scope in scopes.SCOPES.items() if name in left_out],
         "first_authorized_at": connection.first_authorized_at,
         "last_authorized_at": connection.last_authorized_at,
     }
@@ -49,7 +51,7 @@ def connected_apps(request: HttpRequest) -> HttpResponse:
     """GET /account/apps/."""
     account = _account(request)
     connections = list(_connections_of(account).order_by("-last_authorized_at"))
-    needs_plan = any(ACCOUNT_READ in connection.scopes.split() for connection in connections)
+    needs_plan = any(scopes.ACCOUNT_READ in connection.scopes.split() for connection in connections)
     plan = plan_name(account) if needs_plan else ""  # once for all of them
     rows = [_row(connection, account, plan) for connection in connections]
     return render(request, "oidc/connected_apps.html", {"connections": rows})

@@ -19,16 +19,18 @@ OWNER = "owner@example.com"
 
 @dataclass
 class Apps:
-    """The registered apps; `web` and `native` belong to one project."""
+    """The registered apps; `web` and `native` belong to one project. At `modest` the address may be left out."""
 
     web: App
     native: App
+    modest: App
 
 
 @pytest.fixture(scope="session")
 def apps(live_service: Service) -> Iterator[Apps]:
     with contextlib.ExitStack() as open_apps:
         web = open_apps.enter_context(listening(live_service, "Orbit Web"))
+        modest = open_apps.enter_context(listening(live_service, "Modest Web"))
         # Listens by itself when it runs.
         native = App(live_service, f"http://127.0.0.1:{keeper.free_port()}", "Orbit Desktop", "native")
         declared = live_service.provision(
@@ -38,8 +40,9 @@ def apps(live_service: Service) -> Iterator[Apps]:
             ],
             projects=[
                 {"name": "Orbit", "owner": OWNER, "clients": [web.declaration(), native.declaration()]},
+                {"name": "Modest", "owner": OWNER, "clients": [modest.declaration(optional_scopes=["email"])]},
             ],
         )
-        for app in (web, native):
+        for app in (web, native, modest):
             app.take_credentials(declared)
-        yield Apps(web, native)
+        yield Apps(web, native, modest)

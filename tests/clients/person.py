@@ -37,6 +37,8 @@ class Forms(HTMLParser):
             self.found.append(self._open)
         elif self._open is None or "form" in given:
             return  # a button may stand in one form and belong to another
+        elif tag == "input" and given.get("type") == "checkbox" and "checked" not in given:
+            return  # what is not ticked is not sent
         elif tag == "input":
             self._open.fields[given.get("name", "")] = given.get("value", "")
         elif tag == "button":

@@ -101,6 +101,36 @@ def test_a_web_app_goes_all_the_way(live_service: Service, apps: Apps, method: s
     assert parse_qs(urlsplit(ada.go(silent)).query)["error"] == ["login_required"]
 
 
+def test_a_web_app_gets_less_where_the_person_leaves_something_out(live_service: Service, apps: Apps) -> None:
+    metadata = live_service.discovery()
+    client, ada = client_of(apps.modest, "client_secret_basic"), Person(live_service, ADA)
+    nonce, verifier = generate_token(20), generate_token(48)
+
+    def tokens_of(prompt: str) -> dict[str, Any]:
+        url, state = client.create_authorization_url(
+            metadata["authorization_endpoint"], nonce=nonce, code_verifier=verifier, prompt=prompt
+        )
+        callback = ada.go(url)
+        found: dict[str, Any] = client.fetch_token(
+            metadata["token_endpoint"], authorization_response=callback, state=state, code_verifier=verifier
+        )
+        return found
+
+    first = tokens_of("consent")  # nothing is ticked
+    assert ada.asked == ["sign-in", "consent"]
+    assert first["scope"] == "openid profile offline_access"
+    claims = read_id_token(metadata, first["id_token"], apps.modest.client_id, nonce)
+    assert "email" not in claims
+    info = client.get(metadata["userinfo_endpoint"]).raise_for_status().json()
+    assert (info["sub"], info["name"], info.get("email")) == (claims["sub"], "Ada Lovelace", None)
+    newer = client.refresh_token(metadata["token_endpoint"], refresh_token=first["refresh_token"])
+    assert newer["scope"] == "openid profile offline_access"
+
+    again = tokens_of("none")
+    assert ada.asked == []
+    assert again["scope"] == "openid profile offline_access"
+
+
 def test_a_web_app_learns_that_the_person_cancelled(live_service: Service, apps: Apps) -> None:
     client = client_of(apps.web, "client_secret_basic")
     url, state = client.create_authorization_url(

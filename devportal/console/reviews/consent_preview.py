@@ -7,11 +7,11 @@ from accounts.models import Account
 from devportal.console.reviews import logos
 from devportal.console.reviews.snapshots import Snapshot, approved_scopes, client_values
 from devportal.lib import clock
-from oidc.accesses import ACCOUNT_READ, plan_name
+from oidc.accesses import plan_name
 from oidc.clients import presentation
 from oidc.clients.branding import FIELD_VALIDATORS
 from oidc.models import Client
-from oidc.scopes import optional_scopes
+from oidc.scopes import ACCOUNT_READ, optional_among
 from oidc.views import pages
 
 # Scopes that every preview shows; the requested ones are added.
@@ -37,7 +37,7 @@ def consent_preview(
         account,
         asked,
         redirect_urls[0] if redirect_urls else None,
-        optional=optional_scopes(client).intersection(asked),
+        optional=optional_among(client, asked),
         plan=plan,
     )
     return question | {"prefix": f"{prefix}-", "title": title}

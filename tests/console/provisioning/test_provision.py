@@ -54,6 +54,10 @@ expires = 2031-01-01T00:00:00Z
 """
 
 
+def optional(scopes: str) -> str:
+    return FILE.replace('type = "spa"', f'type = "spa"\noptional_scopes = [{scopes}]')
+
+
 PERSON = """
 [[people]]
 email = "sam@example.com"
@@ -124,6 +128,23 @@ def test_what_the_file_leaves_out_stays(tmp_path: Path) -> None:
     assert client.approved_scopes == "account.read"
 
 
+def test_optional_scopes(tmp_path: Path) -> None:
+    approved = 'approved_scopes = ["account.read"]'
+    provision(tmp_path, FILE.replace(approved, f'{approved}\noptional_scopes = ["email", "account.read"]'))
+    client = Client.objects.get(name="Web")
+    assert client.optional_scopes == "email account.read"
+    assert Client.objects.get(name="Live").optional_scopes == ""
+    provision(tmp_path, FILE)
+    client.refresh_from_db()
+    assert client.optional_scopes == "email account.read", "a key that is left out changes nothing"
+    provision(tmp_path, FILE.replace(approved, 'optional_scopes = ["account.read"]'))
+    client.refresh_from_db()
+    assert client.optional_scopes == "account.read", "it was approved before"
+    provision(tmp_path, FILE.replace(approved, "optional_scopes = []"))
+    client.refresh_from_db()
+    assert client.optional_scopes == ""
+
+
 def test_suspending_and_verifying(tmp_path: Path) -> None:
     text = FILE.replace('name = "Orbit"', 'name = "Orbit"\nsuspended = true').replace(
         'type = "spa"', 'type = "spa"\nverified = true'
@@ -146,6 +167,10 @@ def test_suspending_and_verifying(tmp_path: Path) -> None:
         (FILE.replace("given_name", "givenname"), "people[0].givenname"),
         (FILE.replace('roles = ["reviewer"]', 'roles = ["king"]'), "people[1].roles[0]"),
         (FILE.replace('"account.read"', '"email"'), "approved_scopes[0]"),
+        (optional('"openid"'), "clients[1].optional_scopes[0]"),
+        (optional('"nonsense"'), "clients[1].optional_scopes[0]"),
+        (optional('"email", "email"'), "clients[1].optional_scopes"),
+        (optional('"account.read"'), "clients[1].optional_scopes: account.read is not among its approved_scopes"),
         (FILE.replace('password = "a long password 1"', "password = 7"), "people[0].password"),
         (FILE.replace('"Dana@example.com"', '"Dana"'), "people[0].email"),
         (FILE.replace('name = "Orbit"', 'name = ""'), "projects[0].name"),

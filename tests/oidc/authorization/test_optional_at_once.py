@@ -34,7 +34,7 @@ def remembered() -> tuple[set[str], set[str]]:
 def test_four_answers_at_once_leave_one_of_them(parties: list[RelyingParty], known: bool) -> None:
     if known:
         consent.record_consent(
-            Account.objects.get(email="ada@example.com"), parties[0].client, ["openid", "email"], {"profile"}
+            Account.objects.get(email="ada@example.com"), parties[0].client, ["openid", "email"], left_out={"profile"}
         )
     pages = [party.authorize(prompt="consent", scope="openid email profile") for party in parties]
     answers = at_once(4, lambda n: answer_of(parties[n].answer_consent(pages[n], optional=CHOICES[n])))

@@ -47,6 +47,22 @@ def test_optional_ones_are_checkboxes_that_are_not_ticked(choosy: RelyingParty) 
     assert "checked" not in text
 
 
+def test_what_a_required_access_holds_as_well_can_not_be_left_out(choosy: RelyingParty) -> None:
+    make_optional(choosy, "email profile offline_access", approved_scopes="account.read")
+    page = choosy.authorize(scope=f"{ASKED} account.read")
+    assert [access["scope"] for access in page.context["optional_accesses"]] == ["offline_access"]
+    assert granted(choosy, choosy.answer_consent(page)) == {"openid", "email", "profile", "account.read"}
+
+
+def test_what_another_access_holds_is_not_said_to_be_left_out(choosy: RelyingParty) -> None:
+    make_optional(choosy, "email account.read", approved_scopes="account.read")
+    page = choosy.authorize(scope="openid email profile account.read")
+    choosy.answer_consent(page, optional=["account.read"])
+    assert connection_of(choosy).left_out == "email"
+    apps = choosy.browser.get("/account/apps/")
+    assert apps.context["connections"][0]["left_out"] == []
+
+
 def test_a_client_without_optional_scopes_has_no_checkboxes(app: RelyingParty) -> None:
     text = app.authorize().content.decode()
     assert "checkbox" not in text
@@ -95,10 +111,21 @@ def test_what_is_ticked_is_granted(choosy: RelyingParty) -> None:
 def test_a_refresh_stays_within_what_was_granted(choosy: RelyingParty) -> None:
     response = choosy.answer_consent(choosy.authorize(), optional=["offline_access"])
     tokens = choosy.exchange(answer_of(response)["code"]).json()
-    assert choosy.refresh(tokens["refresh_token"], scope="openid email").json()["error"] == "invalid_scope"
     newer = choosy.refresh(tokens["refresh_token"]).json()
     assert newer["scope"] == "openid profile offline_access"
     assert "email" not in claims_of(newer["id_token"])
+
+
+def test_a_refresh_that_asks_for_what_was_left_out_gets_the_rest(choosy: RelyingParty) -> None:
+    page = choosy.authorize(scope="openid email offline_access")
+    tokens = choosy.exchange(answer_of(choosy.answer_consent(page, optional=["offline_access"]))["code"]).json()
+    newer = choosy.refresh(tokens["refresh_token"], scope="openid email offline_access").json()
+    assert newer["scope"] == "openid offline_access"
+    assert "email" not in choosy.call("/connect/userinfo", newer["access_token"]).json()
+    for never_granted in ("openid profile", "openid email account.read", "openid email nonsense"):
+        refused = choosy.refresh(newer["refresh_token"], scope=never_granted)
+        assert refused.json()["error"] == "invalid_scope", never_granted
+    assert choosy.refresh(newer["refresh_token"], scope="email").json()["scope"] == "openid"
 
 
 def test_unticking_takes_back_what_was_given_before(choosy: RelyingParty) -> None:
@@ -272,7 +299,8 @@ def test_a_form_that_is_sent_twice_leaves_what_was_said_last(choosy: RelyingPart
 
 
 def test_choosing_takes_no_more_statements(choosy: RelyingParty) -> None:
-    make_optional(choosy, "email offline_access", approved_scopes="account.read", verified_at=clock.now())
+    optional = "email offline_access account.read"
+    make_optional(choosy, optional, approved_scopes="account.read", verified_at=clock.now())
     everything = f"{ASKED} account.read"
     other = choosy.beside(sign_in(Browser(), make_account()))
     other.answer_consent(other.authorize(scope=everything))  # what a process makes once

@@ -1,0 +1,173 @@
+"""Pages about an app: what it sees, how it is reached, that it is suspended; and the ways on when a sign-in ends."""
+
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+from accounts.models import Account
+from accounts.plans import sources as plan_sources
+from accounts.sources import SourceFailed
+from devportal.lib import clock
+from oidc.accesses import ONLY_ID
+from oidc.models import Client, Project
+from tests.factories import make_account
+from tests.relying_party import RelyingParty, sign_in
+
+HOME, SUPPORT = "https://orbit.example.com/start", "help@orbit.example.com"
+
+
+def change(app: RelyingParty, **fields: Any) -> None:
+    Client.objects.filter(pk=app.client.pk).update(**fields)
+
+
+def suspend(app: RelyingParty) -> None:
+    Project.objects.filter(pk=app.client.project_id).update(suspended_at=clock.now())
+
+
+def values_of(page: Any) -> dict[str, list[str]]:
+    return {access["scope"]: access["values"] for access in page.context["accesses"]}
+
+
+# --- The consent page ---
+
+
+def test_only_openid_is_to_sign_in_and_nothing_more(app: RelyingParty) -> None:
+    page = app.authorize(scope="openid")
+    text = page.content.decode()
+    assert "Sign in to Orbit Notes</h1>" in text
+    assert values_of(page) == {"openid": [ONLY_ID]}
+    assert "asks for access" not in text
+    assert ONLY_ID not in values_of(app.authorize(scope="openid email"))["openid"]
+
+
+def test_what_one_access_shows_another_does_not_repeat(app: RelyingParty) -> None:
+    change(app, approved_scopes="account.read")
+    alone = app.authorize(scope="openid account.read")
+    assert values_of(alone)["account.read"] == ["ada@example.com", "Ada Lovelace", "Plan: Free"]
+    beside = app.authorize(scope="openid email profile account.read")
+    assert values_of(beside)["account.read"] == ["Plan: Free"]
+    assert [access["title"] for access in beside.context["accesses"]][-1] == "See your plan"
+    half = app.authorize(scope="openid profile account.read")
+    assert values_of(half)["account.read"] == ["ada@example.com", "Plan: Free"]
+
+
+def test_what_may_be_left_out_is_shown_again_where_it_can_not(app: RelyingParty) -> None:
+    change(app, approved_scopes="account.read", optional_scopes="email account.read")
+    page = app.authorize(scope="openid email profile account.read")
+    values = {access["scope"]: access["values"] for access in page.context["optional_accesses"]}
+    assert values == {"email": ["ada@example.com"], "account.read": ["ada@example.com", "Plan: Free"]}
+
+
+def test_the_photo_is_shown_where_the_app_would_see_it(app: RelyingParty, person: Account) -> None:
+    shown = 'alt="Your photo, as the app would see it"'
+    assert shown not in app.authorize().content.decode()
+    Account.objects.filter(pk=person.pk).update(picture="pictures/photo.webp")
+    assert app.authorize().content.decode().count(shown) == 1
+    assert shown not in app.authorize(scope="openid email").content.decode()
+    assert app.authorize(scope="openid email").content.decode().count('src="/account/picture"') == 1, "signed in as …"
+
+
+def test_a_plan_that_can_not_be_read_is_left_out(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Any, account: Account) -> Any:
+        raise SourceFailed("down")
+
+    monkeypatch.setattr(plan_sources.DatabasePlans, "plan", fail)
+    change(app, approved_scopes="account.read")
+    assert values_of(app.authorize(scope="openid email profile account.read"))["account.read"] == []
+
+
+def test_an_unverified_app_is_said_to_be_so_and_reached_by_text_alone(app: RelyingParty) -> None:
+    change(app, home_page_url=HOME, support_address=SUPPORT)
+    text = app.authorize().content.decode()
+    assert "Orbit Notes has not been verified." in text
+    assert "It has not been reviewed by Openport" in text
+    assert SUPPORT in text
+    assert "orbit.example.com" in text
+    assert HOME not in text
+    assert "mailto:" not in text
+
+
+def test_a_verified_app_is_reached_by_links(app: RelyingParty) -> None:
+    change(app, home_page_url=HOME, support_address=SUPPORT, verified_at=clock.now())
+    text = app.authorize().content.decode()
+    assert f'href="{HOME}"' in text
+    assert 'href="mailto:help@orbit.example.com"' in text
+    assert "has not been verified" not in text
+
+
+# --- Suspended and turned off ---
+
+
+@pytest.mark.parametrize(
+    ("suspended", "says"),
+    [(True, "Openport has suspended Orbit Notes."), (False, "Orbit Notes is turned off at the moment.")],
+)
+def test_an_app_that_is_not_on_is_told_as_such(app: RelyingParty, suspended: bool, says: str) -> None:
+    app.tokens()
+    change(app, enabled=suspended, home_page_url=HOME, support_address=SUPPORT, verified_at=clock.now())
+    if suspended:
+        suspend(app)
+    for page in (app.browser.get("/account/apps/"), app.authorize()):
+        text = page.content.decode()
+        assert says in text
+        assert "it gets nothing from your account." in text
+        assert (HOME in text) is not suspended, "no link to what was suspended"
+    assert "Nothing that you did is the reason" in app.browser.get("/account/apps/").content.decode()
+
+
+def test_an_app_that_was_suspended_while_somebody_signs_in_is_told_on_the_sign_in_page(app: RelyingParty) -> None:
+    stranger = app.beside(Browser())
+    page = stranger.browser.get(stranger.authorize()["Location"])
+    assert "has suspended it" not in page.content.decode()
+    suspend(app)
+    assert "Openport has suspended it" in stranger.browser.get("/account/login/").content.decode()
+
+
+def test_staff_see_it_in_their_lists(app: RelyingParty) -> None:
+    app.tokens()
+    suspend(app)
+    operator = sign_in(Browser(), make_account("operator@example.com", is_staff=True, is_superuser=True))
+    for path in ("/admin/oidc/client/", "/admin/oidc/connection/"):
+        assert "project suspended" in operator.get(path).content.decode(), path
+
+
+# --- Errors ---
+
+
+def test_an_error_page_names_the_registered_app(app: RelyingParty) -> None:
+    response = app.authorize(redirect_uri="https://evil.example.net/cb")
+    text = response.content.decode()
+    assert response.status_code == 400
+    assert "Only the makers of Orbit Notes can mend this" in text
+    assert "evil.example.net" not in text
+    fold = text[text.index("<details") : text.index("</details>")]
+    assert "invalid_request" in fold
+    assert "character for character" in fold
+    assert response["X-Request-ID"] in fold
+    assert "invalid_request" not in text.replace(fold, "")
+    assert "Back to your account" in text
+
+
+def test_an_app_that_nobody_registered_is_not_named(app: RelyingParty) -> None:
+    text = app.authorize(client_id="Openport%20Support").content.decode()
+    assert "Support" not in text
+    assert "Only the makers of that app can mend this" in text
+
+
+@pytest.mark.parametrize("verified", [True, False])
+def test_only_a_verified_app_has_a_link_home(app: RelyingParty, verified: bool) -> None:
+    change(app, home_page_url=HOME, support_address=SUPPORT, verified_at=clock.now() if verified else None)
+    text = app.authorize(redirect_uri="https://evil.example.net/cb").content.decode()
+    assert (f'href="{HOME}"' in text) is verified
+    assert ("mailto:" in text) is verified
+    assert "orbit.example.com" in text
+
+
+def test_hostile_names_stay_text(app: RelyingParty) -> None:
+    home = "https://x.example.com/'\"><b>"
+    change(app, name='"><script>alert(1)</script>', home_page_url=home, verified_at=clock.now())
+    requests: list[dict[str, str]] = [{}, {"redirect_uri": "https://evil.example.net/"}, {"scope": "openid"}]
+    for page in (app.authorize(**changes) for changes in requests):
+        assert b"<script>alert" not in page.content
+        assert b"<b>" not in page.content
