@@ -376,6 +376,13 @@ def test_a_least_level_holds_for_every_request(app: RelyingParty, least: str, he
     assert answer_of(app.authorize(prompt="none"))["error"] == UNMET
 
 
+def test_what_only_this_request_wants_is_not_said_of_everybody(app: RelyingParty) -> None:
+    Client.objects.filter(pk=app.client.pk).update(least_acr=MULTI_FACTOR)
+    page = app.authorize(claims=essential("phr"))
+    assert shows(page, "a passkey")
+    assert "Everybody" not in page.content.decode()
+
+
 def test_a_least_level_is_told(app: RelyingParty, key: SoftKey) -> None:
     Client.objects.filter(pk=app.client.pk).update(least_acr=MULTI_FACTOR)
     told = claims_of(tokens_after(app, use_key(app, app.authorize(), key))["id_token"])
