@@ -159,6 +159,16 @@ def test_a_level_does_not_pass_to_the_next_person(app: RelyingParty, key: SoftKe
     assert shows(app.authorize(claims=essential("phr")), "a passkey")
 
 
+def test_what_was_noted_for_somebody_else_does_not_count(app: RelyingParty, person: Account) -> None:
+    for of, page in ((str(person.pk + 1), 200), (str(person.pk), 302)):
+        app.code()
+        session = app.browser.session
+        step = {"kind": "webauthn", "at": time.time(), "verified": True}
+        session["authentication_steps"] = {"of": of, "steps": [step]}
+        session.save()
+        assert app.authorize(claims=essential("phr")).status_code == page
+
+
 # --- What has to be met ---
 
 
@@ -191,6 +201,7 @@ def test_a_key_that_does_not_check_who_holds_it_is_not_enough(app: RelyingParty,
     two = app.authorize(claims=essential(MULTI_FACTOR))
     told = claims_of(tokens_after(app, use_key(app, two, key))["id_token"])
     assert (told["acr"], told["amr"]) == (MULTI_FACTOR, ["pop", "pwd", "user", "mfa"])
+    assert shows(app.authorize(claims=essential("phr")), "a passkey")
 
 
 def test_a_code_makes_two_factors_of_a_password(app: RelyingParty, person: Account) -> None:
