@@ -117,7 +117,6 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/export/begin.html", "link {{ photo }}"): (1, "accounts.leaving.archive: the file beside it."),
     #
     # Links: what allauth or our views made with reverse()
-    ("templates/mail/*.html", "link {{ site }}"): (None, "AUTH_URL, from the settings."),
     ("templates/account/*.html", "link {{ action_url }}"): (None, "allauth: a route."),
     ("templates/account/*.html", "link {{ login_url }}"): (None, "allauth: a route, with `next` if that is our own."),
     ("templates/account/*.html", "link {{ signup_url }}"): (None, "allauth: a route, with `next` if that is our own."),

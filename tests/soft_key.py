@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from allauth.account.utils import user_pk_to_url_str
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from django.test import Client as Browser
@@ -52,7 +53,7 @@ class SoftKey:
         data = bytes(AuthenticatorData.create(sha256(HOST.encode()), self._flags, 1))
         client_data = _client_data("webauthn.get", options)
         signature = self.private.sign(data + sha256(websafe_decode(client_data)), ec.ECDSA(hashes.SHA256()))
-        handle = {"userHandle": websafe_encode(str(account.pk).encode())} if account else {}
+        handle = {"userHandle": websafe_encode(user_pk_to_url_str(account).encode())} if account else {}
         return self._sent(
             {
                 "clientDataJSON": client_data,

@@ -33,6 +33,11 @@ class AcrRequest:
     is_told: bool = False
 
 
+def least_level(client: Client) -> Level:
+    """Return the level that every sign-in to this client has to meet."""
+    return ACR_VALUES.get(client.least_acr, Level.ONE_FACTOR)
+
+
 def read_acr_request(parameters: Parameters, client: Client) -> AcrRequest:
     """Return what a request asks for, with the client's least level. Raises AuthorizationError.
 
@@ -40,7 +45,7 @@ def read_acr_request(parameters: Parameters, client: Client) -> AcrRequest:
     `acr_values` is not looked at: what both together mean, the standard leaves open.
     """
     claim = read_acr_claim(parameters.get("claims"))
-    least = ACR_VALUES.get(client.least_acr, Level.ONE_FACTOR)
+    least = least_level(client)
     asked = claim.values if claim and claim.values else tuple((parameters.get("acr_values") or "").split())
     values = tuple(value for value in asked if value in ACR_VALUES)
     levels = tuple(ACR_VALUES[value] for value in values)

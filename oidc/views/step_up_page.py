@@ -12,6 +12,7 @@ from accounts.key_forms import ReauthenticateKeyForm, begin_authentication
 from accounts.levels import Level, Means, means_of
 from devportal.lib import passkeys
 from oidc.authorization import interactions
+from oidc.authorization.acr import least_level
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import PromptStepUp
 from oidc.authorization.requests import AuthorizationRequest
@@ -34,7 +35,7 @@ def step_up_page(
         "reference": interactions.sign_reference(request, interaction),
         "essential": asked.essential,
         "wants_passkey": asked.level == Level.PHISHING_RESISTANT,
-        "is_least": auth_request.client.least_acr != "",
+        "is_least": asked.essential and least_level(asked.client) >= asked.level,
         "has_key": means.key,
     } | _ways(auth_request, asked, means, interaction)
     if means.key and passkeys.work_on(request):

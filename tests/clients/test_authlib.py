@@ -1,5 +1,6 @@
 """A web app in Python with Authlib: metadata from discovery, the ID token checked by joserfc."""
 
+import json
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -140,6 +141,27 @@ def test_a_web_app_learns_that_the_person_cancelled(live_service: Service, apps:
     answer = parse_qs(urlsplit(callback).query)
     assert (answer["error"], answer["state"]) == (["access_denied"], [state])
     assert "code" not in answer
+
+
+def test_a_web_app_asks_for_more(live_service: Service, apps: Apps) -> None:
+    metadata = live_service.discovery()
+    (two_factors, phishing_resistant) = metadata["acr_values_supported"]
+    client, verifier = client_of(apps.web, "client_secret_basic"), generate_token(48)
+    at = metadata["authorization_endpoint"]
+
+    wish, state = client.create_authorization_url(at, code_verifier=verifier, acr_values=two_factors)
+    callback = Person(live_service, ADA).go(wish)
+    tokens = client.fetch_token(
+        metadata["token_endpoint"], authorization_response=callback, state=state, code_verifier=verifier
+    )
+    claims = read_id_token(metadata, tokens["id_token"], apps.web.client_id, None)
+    assert "acr" not in claims
+    assert claims["amr"] == ["pwd"]
+
+    must = json.dumps({"id_token": {"acr": {"essential": True, "values": [phishing_resistant]}}})
+    url, state = client.create_authorization_url(at, code_verifier=verifier, claims=must)
+    answer = parse_qs(urlsplit(Person(live_service, ADA, decision="cancel").go(url)).query)
+    assert (answer["error"], answer["state"]) == (["unmet_authentication_requirements"], [state])
 
 
 def test_a_wrong_secret_is_told_apart_from_a_wrong_code(live_service: Service, apps: Apps) -> None:

@@ -51,6 +51,26 @@ def test_a_developer_changes_name_and_addresses(as_developer: Browser, developer
     assert event.after == {"name": "Orbit Diary", "redirect_uris": [f"{URI}/2", URI]}
 
 
+def test_a_developer_sets_what_sign_in_needs(as_developer: Browser, client_of: Client) -> None:
+    page = as_developer.get(at("client_settings", client_of.project, client_of)).content.decode()
+    assert "Sign-in needs" in page
+    save(as_developer, client_of, least_acr="phr")
+    assert Client.objects.get().least_acr == "phr"
+    (event,) = trail("client.changed")
+    assert (event.before, event.after) == ({"least_acr": ""}, {"least_acr": "phr"})
+    save(as_developer, client_of)  # a form without the field, as of the version before
+    assert Client.objects.get().least_acr == "phr"
+    save(as_developer, client_of, least_acr="")
+    assert Client.objects.get().least_acr == ""
+
+
+@pytest.mark.parametrize("level", ["phrh", "PHR", " phr ", "1", "x" * 5000, "\U0001f600"])
+def test_a_level_that_nobody_knows_is_refused(as_developer: Browser, client_of: Client, level: str) -> None:
+    response = save(as_developer, client_of, least_acr=level)
+    assert "Choose one of these three." in response.content.decode()
+    assert Client.objects.get().least_acr == ""
+
+
 def test_a_viewer_reads_and_changes_nothing(as_viewer: Browser, client_of: Client) -> None:
     before = settings_of(client_of)
     page = as_viewer.get(at("client_settings", client_of.project, client_of)).content.decode()

@@ -145,6 +145,16 @@ def test_optional_scopes(tmp_path: Path) -> None:
     assert client.optional_scopes == ""
 
 
+def test_a_least_level_is_set_and_taken_back(tmp_path: Path) -> None:
+    text = FILE.replace('type = "spa"', 'type = "spa"\nleast_acr = "phr"')
+    provision(tmp_path, text)
+    assert [client.least_acr for client in Client.objects.order_by("name")] == ["phr", ""]
+    provision(tmp_path, FILE)
+    assert Client.objects.get(name="Live").least_acr == "phr"
+    provision(tmp_path, text.replace('"phr"', '""'))
+    assert Client.objects.get(name="Live").least_acr == ""
+
+
 def test_suspending_and_verifying(tmp_path: Path) -> None:
     text = FILE.replace('name = "Orbit"', 'name = "Orbit"\nsuspended = true').replace(
         'type = "spa"', 'type = "spa"\nverified = true'
@@ -171,6 +181,8 @@ def test_suspending_and_verifying(tmp_path: Path) -> None:
         (optional('"nonsense"'), "clients[1].optional_scopes[0]"),
         (optional('"email", "email"'), "clients[1].optional_scopes"),
         (optional('"account.read"'), "clients[1].optional_scopes: account.read is not among its approved_scopes"),
+        (FILE.replace('type = "spa"', 'type = "spa"\nleast_acr = "phrh"'), "clients[1].least_acr"),
+        (FILE.replace('type = "spa"', 'type = "spa"\nleast_acr = ["phr"]'), "clients[1].least_acr"),
         (FILE.replace('password = "a long password 1"', "password = 7"), "people[0].password"),
         (FILE.replace('"Dana@example.com"', '"Dana"'), "people[0].email"),
         (FILE.replace('name = "Orbit"', 'name = ""'), "projects[0].name"),

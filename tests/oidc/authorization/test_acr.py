@@ -159,6 +159,16 @@ def test_a_level_does_not_pass_to_the_next_person(app: RelyingParty, key: SoftKe
     assert shows(app.authorize(claims=essential("phr")), "a passkey")
 
 
+def test_what_was_noted_for_somebody_else_does_not_count(app: RelyingParty, person: Account) -> None:
+    for of, page in ((str(person.pk + 1), 200), (str(person.pk), 302)):
+        app.code()
+        session = app.browser.session
+        step = {"kind": "webauthn", "at": time.time(), "verified": True}
+        session["authentication_steps"] = {"of": of, "steps": [step]}
+        session.save()
+        assert app.authorize(claims=essential("phr")).status_code == page
+
+
 # --- What has to be met ---
 
 
@@ -191,6 +201,7 @@ def test_a_key_that_does_not_check_who_holds_it_is_not_enough(app: RelyingParty,
     two = app.authorize(claims=essential(MULTI_FACTOR))
     told = claims_of(tokens_after(app, use_key(app, two, key))["id_token"])
     assert (told["acr"], told["amr"]) == (MULTI_FACTOR, ["pop", "pwd", "user", "mfa"])
+    assert shows(app.authorize(claims=essential("phr")), "a passkey")
 
 
 def test_a_code_makes_two_factors_of_a_password(app: RelyingParty, person: Account) -> None:
@@ -374,6 +385,13 @@ def test_a_least_level_holds_for_every_request(app: RelyingParty, least: str, he
         assert shows(page, heading)
         assert "Everybody who signs in to" in page.content.decode()
     assert answer_of(app.authorize(prompt="none"))["error"] == UNMET
+
+
+def test_what_only_this_request_wants_is_not_said_of_everybody(app: RelyingParty) -> None:
+    Client.objects.filter(pk=app.client.pk).update(least_acr=MULTI_FACTOR)
+    page = app.authorize(claims=essential("phr"))
+    assert shows(page, "a passkey")
+    assert "Everybody" not in page.content.decode()
 
 
 def test_a_least_level_is_told(app: RelyingParty, key: SoftKey) -> None:
