@@ -78,6 +78,8 @@ def test_pages_before_anybody_is_signed_in(apps: Apps, browser: Chromium, axe: s
         type_code(page, apps.service, FORGETFUL)
         expect(page.locator("input[name=password1]")).to_be_visible()
         camera.take("reset-new-password")
+        camera.visit(apps.at("/account/address/take-back"), "take-an-address-back")
+        camera.visit(apps.at("/account/address/taken-back"), "address-taken-back")
 
     browser.visit(steps)
 
@@ -156,7 +158,6 @@ def test_pages_of_an_account(apps: Apps, browser: Chromium, axe: str) -> None:
         camera.visit(apps.at("/account/logout/"), "sign-out")
         camera.visit(apps.at("/account/2fa/"), "two-step")
         page.goto(apps.at("/account/2fa/webauthn/add/"))
-        sign_in(page, OWNER)  # once more, before what guards the account is changed
         expect(page.locator("input[name=name]")).to_be_visible()
         camera.take("add-a-passkey")
         camera.visit(apps.at("/account/2fa/totp/activate/"), "authenticator-app")
