@@ -120,7 +120,7 @@ def test_a_code_stands_large_and_once_in_both_forms(mailoutbox: list[Any]) -> No
     (code,) = CODE.findall(mailoutbox[0].body)
     html = mailoutbox[0].alternatives[0][0]
     assert html.count(code) == 1
-    assert re.search(rf'<p class="code" style="[^"]*32px[^"]*">{code}</p>', html)
+    assert re.search(rf'<p class="code" style="[^"]*28px[^"]*">{code}</p>', html)
     assert "href" not in html
     assert code not in mailoutbox[0].subject
 
