@@ -156,7 +156,7 @@ def advance() -> int:
 @transaction.atomic
 def _remind(pk: int) -> bool:
     recovery = _lock(pk)
-    if recovery is None or recovery.remind_at is None or recovery.due_at <= clock.now():
+    if recovery is None or recovery.remind_at is None:
         return False
     recovery.remind_at = None
     recovery.save(update_fields=["remind_at"])
@@ -168,7 +168,7 @@ def _remind(pk: int) -> bool:
 @transaction.atomic
 def _complete(pk: int) -> bool:
     recovery = _lock(pk)
-    if recovery is None or recovery.due_at > clock.now():
+    if recovery is None:
         return False
     factors = list(Authenticator.objects.select_for_update().filter(user=recovery.account_id))
     if why := _why_not(recovery, factors):

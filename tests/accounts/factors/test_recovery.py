@@ -234,12 +234,14 @@ def test_a_reminder_goes_out_once_before_it_is_done(started: AccountRecovery, la
 def test_when_it_is_due_the_person_starts_anew(started: AccountRecovery, later: Callable[[float], None]) -> None:
     account = started.account
     elsewhere = browser_of(account)
+    stamp = account.session_stamp
     later(72 * HOUR + 1)
     assert [advance_recoveries(), advance_recoveries()] == [1, 0]
     account.refresh_from_db()
     assert factors(account) == 0
     assert not account.has_usable_password()
     assert elsewhere.get("/account/").status_code == 302
+    assert account.session_stamp != stamp
     assert "Second step" not in sign_in_as_far_as_possible(account)[1].content.decode()
     assert kinds(account)[-1] == "second_factors_removed"
     assert audited() == ["account.recovery_started", "account.recovery_done"]
