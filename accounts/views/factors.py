@@ -31,7 +31,6 @@ def first_recovery_codes(request: HttpRequest) -> HttpResponse:
     if not next_url:
         return HttpResponseRedirect(reverse("mfa_index"))
     codes = first_codes.codes_to_show(account_of(request))
-    list(messages.get_messages(request))  # of the steps before: the page itself says that passkey and codes are there
     return render(request, "mfa/recovery_codes/first.html", {"codes": codes, "next_url": next_url})
 
 
