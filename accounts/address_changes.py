@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
 
-from accounts.activity.browsers import browser_name
+from accounts.activity.browsers import known_browser_name, user_agent
 from accounts.activity.recording import record
 from accounts.mail import outbox
 from accounts.mail.rendering import render_mail
@@ -36,6 +36,11 @@ def _standing() -> "QuerySet[AddressChange]":
     return AddressChange.objects.filter(ended_at=None, at__gt=recent).order_by("pk")
 
 
+def addresses_left(account: Account) -> list[str]:
+    """Return the former addresses that can still take the account back."""
+    return list(_standing().filter(account=account).values_list("old_email", flat=True))
+
+
 def record_change(request: HttpRequest, account: Account, old: str, new: str) -> None:
     """Keep a change of a proven address, and mail the code to the old one; the account's row is locked.
 
@@ -56,7 +61,7 @@ def record_change(request: HttpRequest, account: Account, old: str, new: str) ->
         "code": code,
         "days": settings.ADDRESS_REVERSAL_DAYS,
         "at": clock.now(),
-        "browser": browser_name(request.META.get("HTTP_USER_AGENT", "")),
+        "browser": known_browser_name(user_agent(request)),
         "ip": client_ip(request),
     }
     try:

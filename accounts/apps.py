@@ -20,7 +20,7 @@ class AccountsConfig(AppConfig):
             tasks,  # noqa: F401  (registers the task)
         )
         from accounts.leaving import exports  # noqa: F401  (connects the receiver)
-        from accounts.mail import outbox, own_samples  # noqa: F401  (registers the samples)
+        from accounts.mail import account_samples, outbox, own_samples  # noqa: F401  (registers the samples)
         from devportal.lib import (
             encrypted_columns,
             settings_checks,  # noqa: F401  (registers the system checks)

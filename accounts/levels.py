@@ -8,9 +8,8 @@ import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from allauth.mfa.models import Authenticator
-
-from accounts.authentication import CODE, CODES, KEY, PASSWORD, Authentication, Step, has_two_factors
+from accounts.authentication import CODE, KEY, PASSWORD, Authentication, Step, has_two_factors
+from accounts.factors.held import held_by
 from accounts.models import Account
 
 
@@ -56,5 +55,5 @@ class Means:
 
 def means_of(account: Account) -> Means:
     """Return what the person has, in one statement."""
-    types = set(Authenticator.objects.filter(user=account).values_list("type", flat=True))
-    return Means(account.has_usable_password(), KEY in types, not types.isdisjoint(CODES))
+    held = held_by(account)
+    return Means(account.has_usable_password(), held.keys > 0, held.has_app or held.codes_left > 0)

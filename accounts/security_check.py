@@ -2,12 +2,9 @@
 
 from dataclasses import dataclass
 
-from allauth.mfa.models import Authenticator
-from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
-
+from accounts.factors.held import Held, held_by
 from accounts.models import Account
 
-Type = Authenticator.Type
 FEW_CODES = 2
 
 
@@ -57,27 +54,24 @@ class SecurityCheck:
 
 def check_security(account: Account) -> SecurityCheck:
     """Return what the account is guarded by."""
-    rows = list(Authenticator.objects.filter(user=account))
-    keys = sum(row.type == Type.WEBAUTHN for row in rows)
-    has_app = any(row.type == Type.TOTP for row in rows)
-    has_password = account.has_usable_password()
-    codes = next((len(RecoveryCodes(row).get_unused_codes()) for row in rows if row.type == Type.RECOVERY_CODES), 0)
+    held, has_password = held_by(account), account.has_usable_password()
+    keys, codes = held.keys, held.codes_left
     facts = [
         *(["Password"] if has_password else []),
         *([f"{keys} passkey{'s' if keys > 1 else ''} or security key{'s' if keys > 1 else ''}"] if keys else []),
-        *(["Authenticator app"] if has_app else []),
+        *(["Authenticator app"] if held.has_app else []),
         *([f"{codes} recovery code{'s' if codes > 1 else ''}"] if codes else []),
     ]
-    return SecurityCheck(facts, _next_step(keys, has_app, has_password, codes))
+    return SecurityCheck(facts, _next_step(held, has_password=has_password))
 
 
-def _next_step(keys: int, has_app: bool, has_password: bool, codes: int) -> Step | None:
-    if not keys and not has_app:
+def _next_step(held: Held, *, has_password: bool) -> Step | None:
+    if not held.has_any:
         return _FIRST
-    if not codes:
+    if not held.codes_left:
         return _NO_CODES
-    if codes <= FEW_CODES:
+    if held.codes_left <= FEW_CODES:
         return _FEW
-    if keys == 1 and not has_app and not has_password:
+    if held.keys == 1 and not held.has_app and not has_password:
         return _SPARE
     return None

@@ -6,7 +6,6 @@ whole address: where that comes from is what its reason says, for `javascript:` 
 
 KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     # Output that is not escaped
-    ("templates/account/email/*.txt", "autoescape off"): (None, "Plain text: a mail's subject or body, never HTML."),
     ("templates/snippets/*.txt", "autoescape off"): (
         None,
         "Source code; its values are finished literals (console/snippets.py), and the page that shows it escapes it.",
@@ -65,10 +64,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         "Our sign-in page, this page, our endpoint with a kept query, or a page of ours, from reverse().",
     ),
     ("oidc/views/step_up.py", "redirect to a value"): (2, "Our endpoint, with a kept query."),
-    ("oidc/views/consent.py", "redirect to a value"): (
-        2,
-        "Our sign-in page, on the way back to a kept request; our endpoint with the kept query.",
-    ),
+    ("oidc/views/consent.py", "redirect to a value"): (1, "Our endpoint, with the kept query."),
     ("accounts/views/mailbox_proof.py", "redirect to a value"): (
         1,
         "A route of ours, kept in the session; `next` in it is judged by the page it leads to.",
@@ -109,6 +105,15 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         "A route below AUTH_URL or BASE_URL, settings: http or https.",
     ),
     ("templates/mail/base.html", "link {{ help_url }}"): (1, "A setting of the operator."),
+    ("templates/accounts/plan.html", "link {{ plans_url }}"): (1, "The same."),
+    ("templates/partials/service_links.html", "link {{ privacy_url }}"): (1, "The same."),
+    ("templates/partials/service_links.html", "link {{ terms_url }}"): (1, "The same."),
+    ("templates/partials/service_links.html", "link {{ help_url }}"): (1, "The same."),
+    ("templates/partials/whom_to_ask.html", "link {{ help_url }}"): (1, "The same."),
+    ("static/js/passkey-autofill.js", "postMessage"): (
+        1,
+        "A BroadcastChannel: tabs of this origin alone, and no secret.",
+    ),
     ("templates/mail/base.html", "inline style"): (2, "A mail has no other place for it; it is no page."),
     ("templates/oidc/form_post.html", "link {{ action }}"): (1, "The client's registered redirect URL; http or https."),
     #
@@ -125,8 +130,6 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         1,
         "Where allauth's sign-up leads: our own path.",
     ),
-    ("templates/mail/recovery_*.html", "link {{ link }}"): (None, "A route on AUTH_URL, with the code that stops it."),
-    ("templates/mail/recovery_done.html", "link {{ site }}"): (1, "AUTH_URL."),
     ("templates/allauth/elements/*.html", "link {{ attrs.href }}"): (None, "What templates here pass: routes."),
     ("templates/allauth/elements/form.html", "link {{ attrs.action }}"): (1, "What templates here pass: routes."),
     ("templates/allauth/elements/img.html", "link {{ attrs.src }}"): (1, "The QR code of an authenticator app: data:."),
@@ -140,7 +143,6 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/layouts/manage.html", "link {{ asking.resume_url }}"): (1, "oidc.authorization.interactions: a route."),
     ("templates/403_csrf.html", "link {{ following }}"): (1, "accounts.views.stale_forms: `next` if it is our own."),
     ("templates/403_csrf.html", "link {{ again }}"): (1, "accounts.views.stale_forms: the path of a sign-in page."),
-    ("templates/mail/address_changed.html", "link {{ site }}"): (1, "AUTH_URL, of the settings, and a route."),
     ("templates/400_host.html", "link {{ auth_url }}"): (1, "AUTH_URL, of the settings."),
     ("templates/admin/*.html", "link {{ url }}"): (None, "Pages of the admin, from reverse()."),
     ("templates/admin/index.html", "link {{ card.url }}"): (1, "console.operations.overview: routes of the admin."),

@@ -23,6 +23,7 @@ _SYSTEMS = (
     ("Linux", "Linux"),
 )
 LONGEST = 40
+UNNAMED = "a browser that does not say its name"
 
 
 def user_agent(request: HttpRequest) -> str:
@@ -35,3 +36,9 @@ def browser_name(agent: str) -> str:
     browser = next((name for sign, name in _BROWSERS if sign in agent), agent[:LONGEST].strip() or "Unknown browser")
     system = next((name for sign, name in _SYSTEMS if sign in agent), "")
     return f"{browser} on {system}" if system else browser
+
+
+def known_browser_name(agent: str) -> str:
+    """Return the browser and system that a User-Agent names, and nothing of its own words: for mails to others."""
+    named, begins = browser_name(agent), agent[:LONGEST].strip()
+    return UNNAMED if not begins or named.startswith(begins) else named

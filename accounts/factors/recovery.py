@@ -20,7 +20,9 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 from django.urls import reverse
 
+from accounts import address_changes
 from accounts.activity.recording import By, record
+from accounts.export import verified_addresses_of
 from accounts.mail import outbox
 from accounts.mail.rendering import render_mail
 from accounts.models import Account, AccountRecovery
@@ -54,9 +56,9 @@ def open_recovery(account: Account) -> AccountRecovery | None:
 
 
 def addresses_of(account: Account) -> list[str]:
-    """Return every address at which the person can be told: the account's own first, then other proven ones."""
-    proven = EmailAddress.objects.filter(user=account, verified=True).values_list("email", flat=True)
-    return list(dict.fromkeys((account.email, *(address.lower() for address in proven))))
+    """Return every address at which the person can be told: proven ones, and those that can take the account back."""
+    former = address_changes.addresses_left(account)
+    return list(dict.fromkeys((account.email, *verified_addresses_of(account), *former)))
 
 
 def stop_code(recovery: AccountRecovery) -> str:

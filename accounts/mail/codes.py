@@ -15,7 +15,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
-from accounts.activity.browsers import LONGEST, browser_name
+from accounts.activity.browsers import known_browser_name, user_agent
 from accounts.mail import outbox
 from accounts.mail.rendering import Mail
 from accounts.signals import naming_app
@@ -27,7 +27,6 @@ _WAITING_MAIL = "mail_with_code"  # in the session: the key of the mail with its
 # Mail programs make links of these, and people call them.
 _ADDRESS = re.compile(r"\S[.:/@\\]\S|(?:\d\D?){7}")
 _LONGEST_NAME = 40  # characters that are shown of an unverified app's name
-UNNAMED = "a browser that does not say its name"
 
 
 def origin_context(request: HttpRequest) -> dict[str, Any]:
@@ -41,7 +40,7 @@ def origin_context(request: HttpRequest) -> dict[str, Any]:
         apps = [app for _, app in naming_app.send(sender=None, request=request) if app]
     return {
         "app": _as_mailed(apps[0]) if apps else None,
-        "browser": _known_browser(request.META.get("HTTP_USER_AGENT", "")),
+        "browser": known_browser_name(user_agent(request)),
         "lasts": _in_minutes(_seconds_left(request)),
     }
 
@@ -51,11 +50,6 @@ def _as_mailed(app: dict[str, Any]) -> dict[str, Any]:
     if not app["verified"]:
         name = "" if _ADDRESS.search(name) else name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
     return {"name": name, "verified": app["verified"]}
-
-
-def _known_browser(agent: str) -> str:
-    named, begins = browser_name(agent), agent[:LONGEST].strip()
-    return UNNAMED if not begins or named.startswith(begins) else named
 
 
 def _in_minutes(seconds: float) -> str:

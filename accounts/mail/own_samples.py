@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from accounts.activity.browsers import UNNAMED
 from accounts.activity.kinds import KINDS
-from accounts.mail.codes import UNNAMED
 from accounts.mail.samples import Sample, register
 from accounts.models import SecurityEvent
 
@@ -39,6 +39,7 @@ def _notices() -> dict[str, dict[str, Any]]:
                 "subject": each.notice.subject,
                 "tells": each.notice.tells.format_map(details),
                 "event": SecurityEvent(at=at, ip="203.0.113.7", browser="Firefox on Windows", place="Lisbon, Portugal"),
+                "then": each.notice.then,
                 "by_operator": False,
             }
     by_operator = {"event": SecurityEvent(at=at, by=SecurityEvent.By.OPERATOR), "by_operator": True}

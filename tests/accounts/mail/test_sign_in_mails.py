@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
+from accounts.activity.browsers import UNNAMED
 from accounts.mail import outbox
-from accounts.mail.codes import UNNAMED
 from accounts.models import Account, Outbox
 from devportal.lib import clock
 from oidc.models import Client
