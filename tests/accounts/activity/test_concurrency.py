@@ -24,7 +24,7 @@ def test_a_session_that_is_ended_while_it_is_renewed() -> None:
         key = there.session.session_key
         row = UserSession.objects.get(session_key=key)
         renewing = SessionStore(key)
-        renewing.load()
+        assert "_auth_user_id" in renewing  # it has been read
         before = SecurityEvent.objects.filter(kind="session_ended").count()
 
         def act(number: int, row: UserSession = row, renewing: SessionStore = renewing) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from allauth.usersessions.models import UserSession
 from django.contrib.sessions.backends.base import UpdateError
+from django.contrib.sessions.exceptions import SessionInterrupted
 from django.contrib.sessions.models import Session
 from django.db import DatabaseError
 from django.test import Client as Browser
@@ -15,6 +16,7 @@ from accounts import session_list
 from accounts.activity import kinds
 from accounts.activity.recording import By, record
 from accounts.models import Account, SecurityEvent
+from devportal.lib.sessions import SessionStore
 from oidc.authorization import consent
 from oidc.models import Client
 from tests.factories import PASSWORD, make_account
@@ -147,6 +149,17 @@ def test_what_the_ended_browser_is_doing_stores_no_session_again(person: Account
     with pytest.raises(UpdateError):
         session.save()
     assert not Session.objects.filter(session_key=row.session_key).exists()
+
+
+def test_what_has_ended_gets_no_new_key(person: Account) -> None:
+    here, there = sign_in(Browser(), person), sign_in(Browser(), person)
+    row = UserSession.objects.get(session_key=there.session.session_key)
+    renewing = SessionStore(row.session_key)
+    assert "_auth_user_id" in renewing  # it has been read
+    here.post(f"/account/sessions/{row.pk}/end")
+    with pytest.raises(SessionInterrupted):
+        renewing.cycle_key()
+    assert Session.objects.count() == 1
 
 
 @pytest.mark.parametrize("whose", ["somebody else's", "nobody's", "this one"])
