@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0021_last_mails"),
+        ("accounts", "0019_last_mails"),
     ]
 
     operations = [

@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0020_accounts_by_deletion"),
+        ("accounts", "0018_accounts_by_deletion"),
     ]
 
     operations = [

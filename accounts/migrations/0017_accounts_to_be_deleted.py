@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0018_data_exports"),
+        ("accounts", "0016_data_exports"),
     ]
 
     operations = [

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0015_account_recovery"),
+        ("accounts", "0014_account_recovery"),
     ]
 
     operations = [

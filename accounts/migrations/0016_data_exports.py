@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0017_address_changes"),
+        ("accounts", "0015_address_changes"),
     ]
 
     operations = [

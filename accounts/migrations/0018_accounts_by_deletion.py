@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
     atomic = False
 
     dependencies = [
-        ("accounts", "0019_accounts_to_be_deleted"),
+        ("accounts", "0017_accounts_to_be_deleted"),
     ]
 
     operations = [
