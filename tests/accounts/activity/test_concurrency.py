@@ -50,7 +50,7 @@ def test_two_clicks_end_it_once() -> None:
     person = make_account("ada@example.com")
     first = sign_in(Browser(), person)
     second = Browser()
-    second.cookies = first.cookies.copy()
+    second.cookies = first.cookies
     there = sign_in(Browser(), person)
     row = UserSession.objects.get(session_key=there.session.session_key)
     clicks = (first, second)

@@ -245,7 +245,7 @@ def test_a_page_is_shown_although_it_cannot_be_stored(signed_in: Browser, monkey
     def refuse(*args: Any, **kwargs: Any) -> None:
         raise DatabaseError("read-only")
 
-    monkeypatch.setattr(session_list.UserSession.objects, "filter", lambda **_: type("Rows", (), {"update": refuse})())
+    monkeypatch.setattr(UserSession.objects, "filter", lambda **_: type("Rows", (), {"update": refuse})())
     page(signed_in, "/account/")
 
 

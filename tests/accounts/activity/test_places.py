@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import maxminddb
 import pytest
 from django.test import Client as Browser
 
@@ -25,7 +26,12 @@ def fresh_reader() -> Iterator[None]:
 
 @pytest.fixture
 def database(tmp_path: Path, settings: Any) -> Path:
-    said = {"192.0.2.0/25": GRAZ, "198.51.100.0/24": AUSTRIA, "2001:db8::/32": GRAZ, "203.0.113.0/24": {"city": {}}}
+    said: dict[str, dict[str, Any]] = {
+        "192.0.2.0/25": GRAZ,
+        "198.51.100.0/24": AUSTRIA,
+        "2001:db8::/32": GRAZ,
+        "203.0.113.0/24": {"city": {}},
+    }
     path = mmdb.write(tmp_path / "places.mmdb", said)
     settings.GEOIP_DATABASE = str(path)
     return path
@@ -73,13 +79,13 @@ def test_one_that_is_broken_within_ends_no_page(database: Path) -> None:
 
 def test_it_is_opened_once(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    real = places.maxminddb.open_database
+    real = maxminddb.open_database
 
     def count(path: str) -> Any:
         opened.append(path)
         return real(path)
 
-    monkeypatch.setattr(places.maxminddb, "open_database", count)
+    monkeypatch.setattr(maxminddb, "open_database", count)
     for _ in range(3):
         places.place_of("192.0.2.1")
     assert opened == [str(database)]
