@@ -51,12 +51,12 @@ def _name(found: Any, part: str) -> str:
 
 @register(Tags.compatibility)
 def check_database(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """`devportal.W004`: the database of places can't be read."""
+    """`devportal.W005`: the database of places can't be read."""
     if not settings.GEOIP_DATABASE:
         return []
     try:
         maxminddb.open_database(settings.GEOIP_DATABASE).close()
     except _UNREADABLE as error:
         text = f"GEOIP_DATABASE can't be read: {error}."
-        return [checks.Warning(text, hint="Name an .mmdb file of cities or countries.", id="devportal.W004")]
+        return [checks.Warning(text, hint="Name an .mmdb file of cities or countries.", id="devportal.W005")]
     return []

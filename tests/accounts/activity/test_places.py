@@ -65,7 +65,7 @@ def test_one_that_cannot_be_read_is_said_and_pages_go_on(content: bytes | None, 
     if content is not None:
         path.write_bytes(content)
     settings.GEOIP_DATABASE = str(path)
-    assert [problem.id for problem in places.check_database(None)] == ["devportal.W004"]
+    assert [problem.id for problem in places.check_database(None)] == ["devportal.W005"]
     assert places.place_of("192.0.2.1") == ""
 
 
