@@ -761,6 +761,8 @@ LOGGING: dict[str, Any] = {
         # Below INFO these two print codes, tokens and secrets.
         "oauthlib": {"level": "INFO"},
         "oauth2_provider": {"level": "INFO"},
+        # Below INFO it prints the whole context of a page whose template names what is not there.
+        "django.template": {"level": "INFO"},
         # It would print the signatures of calls to the object store.
         "botocore": {"level": "INFO"},
         # A line for each task that went well, twice every ten seconds; what fails is an error.

@@ -91,4 +91,5 @@ def add_key(browser: Browser, key: SoftKey) -> Any:
     page = browser.get("/account/2fa/webauthn/add/")
     assert page.status_code == 200, page["Location"]
     options = page.context["js_data"]["creation_options"]
-    return browser.post("/account/2fa/webauthn/add/", {"name": "A key", "credential": key.made(options)})
+    form = {"name": "A key", "passwordless": str(key.verifies).lower(), "credential": key.made(options)}
+    return browser.post("/account/2fa/webauthn/add/", form)

@@ -25,7 +25,7 @@ from tests.api.conftest import Key
 from tests.factories import PASSWORD
 from tests.relying_party import RelyingParty, basic
 
-CALM = ("oauthlib", "oauth2_provider", "requests_oauthlib")
+CALM = ("oauthlib", "oauth2_provider", "requests_oauthlib", "django.template")
 
 
 class Records(logging.Handler):
@@ -137,7 +137,7 @@ def everything_stored() -> str:
 def test_in_no_record_as_the_service_logs(
     web_app: RelyingParty, key: Key, person: Account, payloads: list[str], debugging: None
 ) -> None:
-    # These two stay at INFO whatever LOG_LEVEL says (settings); everything else tells all it can.
+    # These stay at INFO whatever LOG_LEVEL says (settings); everything else tells all it can.
     for name in logging.root.manager.loggerDict:
         if name.startswith(CALM):
             logging.getLogger(name).setLevel(logging.INFO)

@@ -113,7 +113,7 @@ def test_a_passkey_that_an_app_asks_for(newcomer: RelyingParty, person: Account)
     app = newcomer.beside(sign_in(Browser(), person))
     app.code(scope="openid email")
     sent = {"scope": "openid email", "claims": '{"id_token":{"acr":{"essential":true,"values":["phr"]}}}'}
-    page = step(5, lambda: app.authorize(**sent), 200)
+    page = step(6, lambda: app.authorize(**sent), 200)
     assert "Set up a passkey" in page.content.decode()
     key = SoftKey()
     app.browser.post("/account/reauthenticate/", {"login": person.email, "password": PASSWORD})

@@ -220,6 +220,7 @@ def challenges(world: World) -> Step:
 
 @drives("forms that make, upload or compute", "steps of a review, which mail")
 def forms_of_people(world: World) -> Step:
+    make_project(world.person)  # whose last owner can't delete the account
     return lambda n, changes: world.browser.post(world.example, {"once": f"{n}"}, **changes)
 
 

@@ -153,7 +153,10 @@ def test_an_unknown_address_sees_and_takes_the_same(
         pages.append(sign_in(browser, email, "wrong"))
         seen.append([strip(page, email) for page in pages])
     assert seen[0] == seen[1]
-    one, other = ([mail.subject, mail.body.replace(mail.to[0], "").replace(code_of(mail), "")] for mail in mailoutbox)
+    # Lines break where an address is longer.
+    one, other = (
+        [mail.subject, mail.body.replace(mail.to[0], "").replace(code_of(mail), "").split()] for mail in mailoutbox
+    )
     assert one == other
 
 

@@ -89,7 +89,9 @@ def test_an_account_of_before_has_nothing_to_tell(signed_in: Browser) -> None:
 
 
 def test_every_kind_can_be_said() -> None:
-    details = dict.fromkeys(("how", "old", "new", "address", "name", "left", "which", "app", "roles"), "x")
+    details = dict.fromkeys(
+        ("how", "old", "new", "address", "name", "left", "which", "app", "roles", "email", "why", "date", "reason"), "x"
+    )
     for kind in kinds.KINDS.values():
         assert "{" not in kind.says.format_map(details)
         assert kind.notice is None or "{" not in kind.notice.tells.format_map(details)

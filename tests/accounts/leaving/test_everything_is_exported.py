@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from accounts.models import Account, DataExport, SecurityEvent
+from accounts.models import Account, AccountRecovery, AddressChange, DataExport, SecurityEvent
 from accounts.roles import set_roles
 from devportal.console.models import ReviewEntry
 from devportal.lib import clock
@@ -90,7 +90,14 @@ def test_each_section_holds_what_it_should() -> None:
 
 
 def _fill_the_rest(owner: Account) -> None:
-    DataExport.objects.create(account=owner, asked_at=clock.now())
+    now = clock.now()
+    DataExport.objects.create(account=owner, asked_at=now)
+    AddressChange.objects.create(
+        account=owner, old_email="before@example.com", new_email=owner.email, code_mac="0" * 64, at=now
+    )
+    AccountRecovery.objects.create(
+        account=owner, reason="lost", checked="called", started_at=now, due_at=now, ended_at=now
+    )
     SecurityEvent.objects.create(account=owner, kind="signed_in", at=clock.now())
     ReviewEntry.objects.filter(author=owner).update(text="Please look again.")
     FormerMember.objects.create(account=owner, project=Project.objects.latest("pk"), left_at=clock.now())

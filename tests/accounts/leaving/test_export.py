@@ -22,7 +22,7 @@ from devportal.lib import clock, encryption, stored_files
 from devportal.lib.stored_files import StoreUnavailable
 from tests.exports import exported, files_of, unzipped
 from tests.factories import PASSWORD, make_account, make_key, make_project
-from tests.relying_party import RelyingParty, sign_in
+from tests.relying_party import RelyingParty, age_sign_in, sign_in
 
 pytestmark = pytest.mark.django_db
 DAY = 24 * 3600
@@ -79,7 +79,7 @@ def test_a_person_asks_for_their_data_and_gets_it(confirmed: Browser, person: Ac
     out = io.BytesIO()
     Image.new("RGB", (128, 128), "teal").save(out, "PNG")
     photo = SimpleUploadedFile("me.png", out.getvalue(), "image/png")
-    confirmed.post("/account/", {"given_name": "Ada", "family_name": "Lovelace", "picture": photo})
+    confirmed.post("/account/profile", {"given_name": "Ada", "family_name": "Lovelace", "picture": photo})
     make_account("bob@example.com")
     ask(confirmed)
     assert "is ready" in page(confirmed)
@@ -114,6 +114,7 @@ def test_nobody_gets_anything_who_has_not_confirmed_that_it_is_them(
     signed_in: Browser, person: Account, method: str, path: str
 ) -> None:
     DataExport.objects.create(account=person, asked_at=clock.now())
+    age_sign_in(signed_in, 301)
     response = getattr(signed_in, method)(path)
     assert response["Location"].startswith("/account/reauthenticate/")
     assert DataExport.objects.count() == 1
@@ -122,6 +123,7 @@ def test_nobody_gets_anything_who_has_not_confirmed_that_it_is_them(
 def test_who_confirms_on_the_way_to_the_download_gets_it_by_itself(signed_in: Browser, person: Account) -> None:
     ask(confirm(signed_in, person))
     again = sign_in(Browser(), person)
+    age_sign_in(again, 301)
     way = again.get("/account/export/file")["Location"]
     back = again.post(way, {"login": person.email, "password": PASSWORD, "next": "/account/data?confirmed=1"})
     assert back["Location"] == "/account/data?confirmed=1"

@@ -194,7 +194,8 @@ def test_trails_are_read_and_nothing_else(request: pytest.FixtureRequest, world:
 def test_a_change_is_kept_before_and_after(as_operator: Browser, operator: Account) -> None:
     feature = Feature.objects.create(name="storage", unit="GB")
     plan = Plan.objects.create(plan_id="plus", display_name="Plus", rank=1, apps=["notes"])
-    form = {"plan_id": "x", "display_name": "Plus", "rank": "2", "apps": '["notes"]', "cache_max_age": "300"}
+    form = {"plan_id": "x", "display_name": "Plus", "rank": "2", "is_listed": "on", "apps": '["notes"]'}
+    form["cache_max_age"] = "300"
     row = formset("entitlements", feature=str(feature.pk), status="granted", limit="", unit="")
     path = f"/admin/accounts/plan/{plan.pk}/change/"
     assert as_operator.post(path, form | row).status_code == 302

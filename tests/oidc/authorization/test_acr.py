@@ -153,7 +153,7 @@ def test_a_stronger_one_is_told_by_the_name_that_was_asked_for(app: RelyingParty
 
 def test_a_level_does_not_pass_to_the_next_person(app: RelyingParty, key: SoftKey) -> None:
     tokens_after(app, use_key(app, app.authorize(acr_values="phr"), key))
-    app.browser.post("/account/switch")
+    app.browser.post("/account/choose", {"decision": "another"})
     sign_in(app.browser, make_account("bob@example.com"))
     assert "acr" not in claims_of(app.tokens(acr_values="phr")["id_token"])
     assert shows(app.authorize(claims=essential("phr")), "a passkey")
@@ -329,7 +329,7 @@ def test_claims_decides_where_both_name_values(app: RelyingParty, key: SoftKey) 
 # --- A new sign-in that has to meet it ---
 
 
-@pytest.mark.parametrize("sent", [{"prompt": "login"}, {"max_age": "60"}, {"prompt": "select_account"}])
+@pytest.mark.parametrize("sent", [{"prompt": "login"}, {"max_age": "60"}])
 def test_a_new_sign_in_has_to_meet_the_level_too(app: RelyingParty, key: SoftKey, sent: dict[str, str]) -> None:
     tokens_after(app, use_key(app, app.authorize(claims=essential("phr")), key))
     age_sign_in(app.browser, 1000)
