@@ -53,8 +53,7 @@ def set_up_passkey(page: Page, email: str, app: App) -> None:
     if page.locator("input[name=login]").count():
         sign_in(page, email)
     page.fill("input[name=name]", "Laptop")
-    page.check("input[name=passwordless]")
-    page.get_by_role("button", name="Add the key").click()
+    page.get_by_role("button", name="Add it").click()
     page.get_by_role("link", name=f"Continue to {app.name}").click()
 
 

@@ -87,6 +87,7 @@ def test_photo_and_plan_are_shown_where_the_app_would_see_them(apps: Apps, brows
         page.goto(apps.at("/account/login/"))
         sign_in(page, SEEN)
         page.wait_for_url(apps.at("/account/"))
+        page.goto(apps.at("/account/profile"))
         page.set_input_files("input[type=file]", {"name": "me.png", "mimeType": "image/png", "buffer": photo()})
         page.get_by_role("button", name="Save").click()
         expect(page.locator(PHOTO).first).to_be_visible()

@@ -82,7 +82,6 @@ def test_a_passkey_is_added_once_and_fills_the_sign_in_page(live_service: Servic
         type_code(page, live_service, email)
         expect_consent_page(page, app)
         page.goto(f"{live_service.address}/account/2fa/webauthn/add/")
-        sign_in(page, email)
         expect(page.get_by_label("Passkey", exact=True)).to_be_checked()
         expect(page.get_by_label("Name")).to_have_value("Chrome on Linux")
         page.get_by_role("button", name="Add it").click()
@@ -113,7 +112,6 @@ def test_a_passkey_is_added_once_and_fills_the_sign_in_page(live_service: Servic
 def set_up_app(page: Page, service: Service, email: str) -> str:
     """Sign in, set up an authenticator app, and return its secret."""
     page.goto(f"{service.address}/account/2fa/totp/activate/")
-    sign_in(page, email)
     sign_in(page, email)
     secret = page.inner_text("#authenticator_secret").strip()
     page.fill("input[name=code]", totp(secret))
@@ -190,7 +188,6 @@ def test_staff_enrol_at_their_first_sign_in_and_come_to_the_page_they_asked_for(
         sign_in(page, reviewer)
         heading(page).to_have_text("Set up a second step")
         page.get_by_role("link", name="Add a passkey").click()
-        sign_in(page, reviewer)
         page.get_by_role("button", name="Add it").click()
         heading(page).to_have_text("Recovery codes")
         page.get_by_role("link", name="Go on to the admin").click()

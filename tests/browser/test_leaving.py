@@ -49,12 +49,6 @@ def in_the_service(service: Service, code: str) -> None:
     )
 
 
-def confirm(page: Page, email: str) -> None:
-    """Answer the page that asks for the password once more."""
-    page.wait_for_url("**/account/reauthenticate/**")
-    sign_in(page, email)
-
-
 def heading(page: Page, text: str) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text(text)
 
@@ -67,7 +61,6 @@ def test_a_person_takes_their_data_along(service: Service, browser: Chromium, ax
         heading(page, "Your data")
         camera.take("data")
         page.get_by_role("button", name="Ask for an export").click()
-        confirm(page, ADA)
         heading(page, "Your data")
         expect(page.get_by_role("status")).to_contain_text("is ready")
         camera.take("data-with-an-export")
@@ -93,7 +86,6 @@ def test_a_person_deletes_their_account_changes_their_mind_and_goes(
     def close(page: Page) -> None:
         page.goto(f"{service.address}/account/data")
         page.get_by_role("link", name="Delete the account").click()
-        confirm(page, ADA)
         heading(page, "Delete the account?")
 
     def steps(page: Page) -> None:
@@ -137,7 +129,6 @@ def test_the_only_owner_of_a_project_is_led_to_it(service: Service, browser: Chr
         camera = Camera(page, Watch(page.context), axe)
         page.goto(f"{service.address}/account/delete")
         sign_in(page, OWNER)
-        confirm(page, OWNER)
         heading(page, "Delete the account?")
         expect(page.get_by_role("button", name="Delete the account")).to_have_count(0)
         camera.take("delete-blocked")

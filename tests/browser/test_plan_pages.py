@@ -66,7 +66,7 @@ def test_the_plan_page_and_the_way_of_an_invitation(service: Service, browser: C
             arrive(invited, service, INVITED)
             others.take("plan-with-an-invitation")
             invited.get_by_role("button", name="Accept").click()
-            expect(invited.get_by_role("status")).to_contain_text(f"the family of {OWNER}")
+            expect(invited.get_by_role("status")).to_contain_text(f"family ({OWNER})")
             others.take("plan-of-a-member")
 
             arrive(sister, service, SISTER)

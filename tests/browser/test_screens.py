@@ -212,7 +212,6 @@ def test_pages_of_second_factors(apps: Apps, browser: Chromium, axe: str) -> Non
         Device(page)
         page.goto(apps.at("/account/2fa/webauthn/add/"))
         sign_in(page, KEYLESS)
-        sign_in(page, KEYLESS)
         page.get_by_role("button", name="Add it").click()
         expect(page.locator("#recovery_codes")).to_be_visible()
         page.goto(apps.at("/account/2fa/webauthn/add/"))

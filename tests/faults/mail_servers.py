@@ -19,6 +19,11 @@ from tests.services.service import CODE
 FAULTS = ("down", "closes", "refuses", "silent", "hangs after DATA", "drips")
 
 
+def text_of(message: Any) -> str:
+    """Return a mail's plain text."""
+    return str(message.get_body(("plain",)).get_content())
+
+
 @dataclass
 class MailServer:
     """A port on the loopback address, and the mails that were taken there."""
@@ -57,7 +62,7 @@ class MailServer:
         while not self.to(address):
             assert time.monotonic() < deadline, f"nothing was mailed to {address}"
             time.sleep(0.1)
-        (code,) = CODE.findall(self.to(address)[-1].get_content().replace("\r", ""))
+        (code,) = CODE.findall(text_of(self.to(address)[-1]).replace("\r", ""))
         return str(code)
 
     @contextlib.contextmanager

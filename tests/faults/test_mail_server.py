@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.load import Ledger
-from tests.faults.mail_servers import FAULTS, MailServer
+from tests.faults.mail_servers import FAULTS, MailServer, text_of
 from tests.faults.people import NewPerson
 from tests.faults.rig import Rig, rig
 from tests.services.service import running
@@ -68,7 +68,7 @@ def test_sign_up_goes_on_and_the_codes_come_after_recovery(production: Rig, mail
     assert production.postgres.execute("SELECT count(*) FROM accounts_outbox WHERE body_encrypted <> ''") == [(0,)]
     for person in people.values():
         assert len(mail_server.to(person.email)) <= 1, "a mail went out twice"
-    codes = [str(message.get_content()).split() for _, message in mail_server.taken]
+    codes = [text_of(message).split() for _, message in mail_server.taken]
     logged = production.service.logged()
     assert not [word for words in codes for word in words if len(word) == 9 and word[4] == "-" and word in logged]
 

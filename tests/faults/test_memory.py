@@ -36,7 +36,7 @@ WRITTEN_SECONDS = 6.0
 
 @pytest.fixture(scope="module")
 def made() -> Iterator[Rig]:
-    with rig(workers=1) as running:
+    with rig(workers=1, ADMIN_SECOND_FACTOR="false") as running:
         yield running
 
 

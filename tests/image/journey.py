@@ -140,7 +140,7 @@ class Journey:
         account = f"{self.address}/account/"
         red = io.BytesIO()
         Image.new("RGB", (64, 64), (200, 30, 30)).save(red, "PNG")
-        answer = ada.fill_in(ada.visit(account), "picture", red.getvalue())
+        answer = ada.fill_in(ada.visit(f"{account}profile"), "picture", red.getvalue())
         assert answer.status_code == 302, answer.text
         page = ada.visit(f"{account}2fa/totp/activate/")
         found = TOTP_SECRET.search(page.text)

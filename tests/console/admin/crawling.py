@@ -10,7 +10,7 @@ from django.test import Client as Browser
 
 _LINK = re.compile(r'(?:href|hx-get)="([^"#]+)')
 # More pages than the admin has: a walk that finds more goes in a circle.
-MOST_PAGES = 800
+MOST_PAGES = 3000
 
 
 @dataclass(frozen=True)
