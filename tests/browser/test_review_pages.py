@@ -77,7 +77,7 @@ def test_a_review_as_its_developer_sees_it(address: str, browser: Chromium, axe:
             page.fill("input[name=name]", "W" * 100)
             expect(preview).to_contain_text(f"{'W' * 100} asks for access")
             page.check("input[name=ask_account_read]")
-            expect(preview).to_contain_text("your name and photo, and your plan")
+            expect(preview).to_contain_text("See your plan")
             camera.take("review-long-name")
             page.reload()
             expect(page.locator("input[name=name]")).to_have_value("Helix")

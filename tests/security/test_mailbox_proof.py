@@ -163,6 +163,7 @@ def test_an_unknown_address_sees_and_takes_the_same(
 def strip(page: Any, email: str) -> tuple[int, str, str]:
     text = page.content.decode().replace(email, "").replace(page["X-Request-ID"], "")
     where = page.headers.get("Location", "").replace(email.replace("@", "%40"), "")
+    text = re.sub(r'data-counts-down="\d+">[^<]*<', "<", text)  # a second may have passed
     return page.status_code, where, re.sub(r'name="csrfmiddlewaretoken" value="[^"]*"', "", text)
 
 
