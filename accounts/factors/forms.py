@@ -6,6 +6,7 @@ from allauth.mfa.webauthn import forms as webauthn_forms
 from django import forms
 
 from accounts.factors import devices
+from accounts.key_forms import KeyAnswerField, refused_if_no_answer
 
 NAME_LENGTH = 60
 
@@ -14,6 +15,7 @@ class NamedByDevice(forms.Form):
     """A name that nobody changed becomes that of the passkey's keeper, where it is known."""
 
     user: Any
+    credential = KeyAnswerField(required=True, widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -27,7 +29,8 @@ class NamedByDevice(forms.Form):
         return name[:NAME_LENGTH]
 
     def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or {}
+        with refused_if_no_answer():
+            cleaned = super().clean() or {}
         keeper = devices.keeper_of(cleaned["credential"]) if cleaned.get("credential") else ""
         if keeper and cleaned.get("name") == self.get_initial_for_field(self.fields["name"], "name"):
             cleaned["name"] = devices.untaken(keeper, devices.names_of(self.user))
