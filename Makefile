@@ -11,10 +11,14 @@ APART := redis or node or browser or image or proxy or slow
 # They wait for servers more than they work, so three run on two cores at once (tests/services/scheduling.py).
 WAITING := $(or $(WORKERS),3)
 BY_SERVERS := --dist loadscope --no-loadscope-reorder
-# $(call again,MARKERS): what has bounds by the clock, and failed, has to fail a second time, with nothing beside it. The
-# first failure stays in the output.
-again = || { [ $$? -eq 1 ] && TEST_ENGINE=postgres $(PY) -m pytest -n 0 --last-failed --last-failed-no-failures none \
-	-m "$(1)"; }
+# $(call again,ENGINE,MARKERS): what failed has to fail a second time, with nothing beside it, since some tests have bounds
+# by the clock. The first failure stays in the output.
+again = || { [ $$? -eq 1 ] && TEST_ENGINE=$(1) $(PY) -m pytest -n 0 --last-failed --last-failed-no-failures none \
+	-m "$(2)"; }
+FAST := not postgres and not ($(APART))
+AT_ONCE := postgres and not ($(APART))
+ON_POSTGRES := database and not postgres and not ($(APART))
+SERVERS := ($(APART)) and not quiet
 # Each process would compile all source anew, and each test process rewrite all tests: half of what starting one takes.
 unexport PYTHONDONTWRITEBYTECODE
 # pytest's way of saying that it was asked for tests of which there are none.
@@ -35,14 +39,15 @@ app: .venv/.runtime ## Runs a sample app on port 3000 that signs in with the dem
 	@exec $(PY) examples/web_app.py
 
 test: .venv/.dev ## Runs the tests on SQLite, and those of concurrency on PostgreSQL; ARGS="-k word" picks some
-	TEST_ENGINE=sqlite $(PYTEST) -m "not postgres and not ($(APART))" $(ARGS) $(if $(ARGS),$(OR_NONE))
-	TEST_ENGINE=postgres $(PYTEST) -m "postgres and not ($(APART))" $(ARGS) $(OR_NONE)
+	TEST_ENGINE=sqlite $(PYTEST) -m "$(FAST)" $(ARGS) $(if $(CI),$(call again,sqlite,$(FAST))) $(if $(ARGS),$(OR_NONE))
+	TEST_ENGINE=postgres $(PYTEST) -m "$(AT_ONCE)" $(ARGS) $(if $(CI),$(call again,postgres,$(AT_ONCE))) $(OR_NONE)
 
 test-all: test ## Runs these and all others: on PostgreSQL, with Redis, Node, a browser, the image, and the slow ones
-	TEST_ENGINE=postgres $(PYTEST) -m "database and not postgres and not ($(APART))" $(ARGS) $(if $(ARGS),$(OR_NONE))
-	TEST_ENGINE=postgres $(PY) -m pytest -n $(WAITING) $(BY_SERVERS) -m "($(APART)) and not quiet" $(ARGS) \
-		$(call again,($(APART)) and not quiet) $(if $(ARGS),$(OR_NONE))
-	TEST_ENGINE=postgres $(PY) -m pytest -m quiet $(ARGS) $(call again,quiet) $(if $(ARGS),$(OR_NONE))
+	TEST_ENGINE=postgres $(PYTEST) -m "$(ON_POSTGRES)" $(ARGS) $(call again,postgres,$(ON_POSTGRES)) \
+		$(if $(ARGS),$(OR_NONE))
+	TEST_ENGINE=postgres $(PY) -m pytest -n $(WAITING) $(BY_SERVERS) -m "$(SERVERS)" $(ARGS) \
+		$(call again,postgres,$(SERVERS)) $(if $(ARGS),$(OR_NONE))
+	TEST_ENGINE=postgres $(PY) -m pytest -m quiet $(ARGS) $(call again,postgres,quiet) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=sqlite $(PYTEST) -m slow $(ARGS) tests/machine $(OR_NONE)
 
 check: .venv/.dev ## Checks style, types, import floors, known risks, migrations and the production settings
