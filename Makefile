@@ -13,8 +13,9 @@ WAITING := $(or $(WORKERS),3)
 BY_SERVERS := --dist loadscope --no-loadscope-reorder
 # $(call again,ENGINE,MARKERS): what failed has to fail a second time, with nothing beside it, since some tests have bounds
 # by the clock. The first failure stays in the output.
-again = || { [ $$? -eq 1 ] && TEST_ENGINE=$(1) $(PY) -m pytest -n 0 --last-failed --last-failed-no-failures none \
-	-m "$(2)"; }
+again = || { status=$$?; if [ $$status -eq 1 ]; then \
+	TEST_ENGINE=$(1) $(PY) -m pytest -n 0 --last-failed --last-failed-no-failures none -m "$(2)"; status=$$?; fi; \
+	(exit $$status); }
 FAST := not postgres and not ($(APART))
 AT_ONCE := postgres and not ($(APART))
 ON_POSTGRES := database and not postgres and not ($(APART))
