@@ -13,8 +13,9 @@ from api.models import ApiKey
 from devportal.lib import clock
 from devportal.lib.credentials import digest, random_text
 from oidc.authorization import consent
+from oidc.clients.reviewed_hosts import set_approved_hosts
 from oidc.clients.secrets import create_secret
-from oidc.models import AccessToken, Client, Project, ProjectMember, TokenFamily
+from oidc.models import AccessToken, Client, Project, ProjectDomain, ProjectMember, TokenFamily
 from oidc.models.clients import new_client_id
 from oidc.tokens import access_tokens
 
@@ -49,7 +50,18 @@ def make_client(project: Project | None = None, **fields: Any) -> Client:
         "redirect_uris": REDIRECT_URI,
         "post_logout_redirect_uris": SIGN_OUT_URI,
     }
-    return Client.objects.create(project=project or make_project(), **(defaults | fields))
+    client = Client(project=project or make_project(), **(defaults | fields))
+    if client.verified_at and "approved_hosts" not in fields:
+        set_approved_hosts(client, client.redirect_uris.split())
+    client.save()
+    return client
+
+
+def make_domain(project: Project, name: str = "example.com", **fields: Any) -> ProjectDomain:
+    """Return a domain of the project that is proven by DNS, unless `fields` say otherwise."""
+    moment = clock.now()
+    proof = {"method": ProjectDomain.Method.DNS, "proven_at": moment, "checked_at": moment, "added_at": moment}
+    return ProjectDomain.objects.create(project=project, name=name, **(proof | fields))
 
 
 def make_web_client(project: Project | None = None, **fields: Any) -> tuple[Client, str]:

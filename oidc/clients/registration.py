@@ -16,6 +16,7 @@ from oidc.clients import redirect_uris as client_redirect_uris
 from oidc.clients.audit import report_client_event
 from oidc.clients.locking import lock_client
 from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS
+from oidc.clients.reviewed_hosts import set_reviewed_hosts
 from oidc.models import AccessToken, AuthorizationCode, Client, Connection, Project, RefreshToken, TokenFamily
 from oidc.models.clients import new_client_id
 from oidc.names import validate_name
@@ -106,7 +107,8 @@ def update_client(
             row.optional_scopes = clean_optional_scopes(row, optional_scopes)
         row.redirect_uris = " ".join(redirects)
         row.post_logout_redirect_uris = " ".join(sign_outs)
-        row.save(update_fields=[*CHANGED_BY_SETTINGS, "updated"])
+        set_reviewed_hosts(row)
+        row.save(update_fields=[*CHANGED_BY_SETTINGS, "approved_hosts", "reviewed_hosts", "updated"])
         was, now = changes(before, _shown(row))
         if now:
             report_client_event("client.changed", row, actor, before=was, after=now)

@@ -1,11 +1,13 @@
 from oidc.models.clients import Client, ClientSecret
 from oidc.models.connections import Connection
+from oidc.models.domains import AppPage, ProjectDomain
 from oidc.models.keys import SigningKey
 from oidc.models.projects import FormerMember, Project, ProjectInvitation, ProjectMember
 from oidc.models.tokens import AccessToken, AuthorizationCode, IDToken, RefreshToken, TokenFamily
 
 __all__ = [
     "AccessToken",
+    "AppPage",
     "AuthorizationCode",
     "Client",
     "ClientSecret",
@@ -13,6 +15,7 @@ __all__ = [
     "FormerMember",
     "IDToken",
     "Project",
+    "ProjectDomain",
     "ProjectInvitation",
     "ProjectMember",
     "RefreshToken",

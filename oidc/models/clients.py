@@ -70,6 +70,17 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
         max_length=MAX_SKELETON_LENGTH, blank=True, default="", db_default="", db_index=True, editable=False
     )
 
+    # Space-separated hosts: those that the last approval took in, and those at which people see the app as reviewed
+    # (oidc/clients/reviewed_hosts.py). Empty for an app that is not reviewed.
+    approved_hosts = models.TextField(blank=True, default="", db_default="", editable=False)
+    reviewed_hosts = models.TextField(blank=True, default="", db_default="", editable=False)
+    # When a review last found everything in order; `verified_at` is when the first one did.
+    last_reviewed_at = models.DateTimeField(null=True, blank=True)
+    # A perceptual hash of the logo, 16 hexadecimal digits, to find logos that look alike; "" without a logo.
+    logo_hash = models.CharField(max_length=16, blank=True, default="", db_default="", editable=False)
+    # The slug of the public page (AppPage), so that pages which link to it need no further statement; "" for none.
+    page_slug = models.CharField(max_length=60, blank=True, default="", db_default="", editable=False)
+
     # The `acr` value that every sign-in to this client has to meet, whatever the request says.
     least_acr = models.CharField(max_length=100, choices=LeastAcr.choices, blank=True, default="", db_default="")
 

@@ -8,7 +8,7 @@ from django.test import Client as Browser
 from accounts.models import Account
 from oidc.models import Client, Project, ProjectMember
 from tests.console.reviews.reviewing import make_reviewer
-from tests.factories import make_account, make_client, make_project
+from tests.factories import make_account, make_client, make_domain, make_project
 
 Role = ProjectMember.Role
 
@@ -78,7 +78,8 @@ def as_outsider(outsider: Account, browser_of: Callable[[Account], Browser]) -> 
 
 @pytest.fixture
 def app(project: Project) -> Client:
-    """A browser app of the project, as new as can be."""
+    """A browser app, as new as can be, of a project that has proven its domain."""
+    make_domain(project)
     return make_client(project, name="Orbit")
 
 

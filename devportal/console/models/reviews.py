@@ -58,6 +58,23 @@ class AppReview(models.Model):
     # Codes of reviews.REASONS, and the reviewer's note.
     reasons: "models.JSONField[Any, Any]" = models.JSONField(default=list)
     reason_text = models.TextField(blank=True)
+    # Encrypted: how the assigned reviewer signs in to the app. Deleted with the decision.
+    test_account_encrypted = models.TextField(blank=True, default="", db_default="")
+    # Codes of the desk's checklist that were ticked for the approval, and by whom; None before.
+    checked: "models.JSONField[Any, Any]" = models.JSONField(null=True, blank=True)
+    # The first of two keys (docs/review.md#two-keys): who approved, when, and what: `revision`, `scopes`, `text`.
+    first_key_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+", db_index=False
+    )
+    first_key_at = models.DateTimeField(null=True, blank=True)
+    first_key: "models.JSONField[Any, Any]" = models.JSONField(null=True, blank=True)
+    # When the developers objected to a rejection, and who had rejected it.
+    appealed_at = models.DateTimeField(null=True, blank=True)
+    appealed_from = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+", db_index=False
+    )
+    # When the reviewers were told that it waits longer than REVIEW_TARGET_DAYS.
+    late_told_at = models.DateTimeField(null=True, blank=True)
 
     objects = AppReviewQuerySet.as_manager()
 
@@ -132,3 +149,23 @@ class ReviewEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} at {self.at}"
+
+
+class ReviewRevision(models.Model):
+    """What was sent with one submission of a review; the latest is the review's own snapshot."""
+
+    review = models.ForeignKey(AppReview, models.CASCADE, related_name="revisions")
+    number = models.PositiveIntegerField()  # AppReview.revision at that time
+    snapshot: "models.JSONField[Any, Any]" = models.JSONField()
+    # The developers' answers to what the reviewers asked the last time: code of the reason -> text.
+    answers: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
+    # What the addresses in it answered when they were fetched (reviews/evidence/page_checks.py); None before.
+    page_checks: "models.JSONField[Any, Any]" = models.JSONField(null=True)
+    sent_at = models.DateTimeField()
+    sent_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["review", "number"], name="one_row_per_review_and_revision")]
+
+    def __str__(self) -> str:
+        return f"Revision {self.number} of {self.review}"

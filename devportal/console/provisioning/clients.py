@@ -10,6 +10,7 @@ from devportal.lib.strict_fields import StrictBooleanField, StrictCharField, Str
 from oidc import names, scopes
 from oidc.clients import redirect_uris as client_redirect_uris
 from oidc.clients import secrets
+from oidc.clients.reviewed_hosts import set_approved_hosts, set_reviewed_hosts
 from oidc.models import Client, Project
 from oidc.models.clients import new_client_id
 
@@ -68,7 +69,12 @@ def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool)
             setattr(client, key, values[key])
     verified = values.get("verified", client.is_verified)
     if verified != client.is_verified:
-        client.verified_at = clock.now() if verified else None
+        client.verified_at = client.last_reviewed_at = clock.now() if verified else None
+    if client.verified_at and ("verified" in values or "redirect_uris" in values):
+        # What an operator declares of a verified app counts as reviewed.
+        set_approved_hosts(client, client.redirect_uris.split())
+    else:
+        set_reviewed_hosts(client)
     client.save()
     return {
         "client_id": client.client_id,

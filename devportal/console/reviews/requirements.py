@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from django.core.exceptions import ValidationError
 
+from devportal.console.reviews.domain_rules import hosts_to_prove
 from devportal.console.reviews.snapshots import Snapshot, has_changes, working_snapshot
 from oidc.clients.branding import FIELD_VALIDATORS, foreign_hosts
 from oidc.clients.uris import LOOPBACK_HOSTS
@@ -82,9 +83,17 @@ def _of_the_app(client: Client, asked: Snapshot) -> list[Requirement]:
     return [
         *(justified if asked["scopes"] else []),
         Requirement("redirect_urls", "A redirect URL", has_url, True, "Without one nobody can sign in.", settings),
+        domains_requirement(client, asked),
         Requirement("turned_on", "The app is turned on", client.is_on, True, "Reviewers sign in to it.", settings),
         *news,
     ]
+
+
+def domains_requirement(client: Client, asked: Snapshot) -> Requirement:
+    """Return the item on the domains: pages, redirect and sign-out URLs lie on domains that the project has proven."""
+    unproven = hosts_to_prove(client, asked)
+    more = f"Prove {', '.join(unproven[:5])}." if unproven else "Every page and redirect URL is on a domain of yours."
+    return Requirement("domains", "Proven domains", not unproven, True, more)
 
 
 def _advice(client: Client, asked: Snapshot) -> list[Requirement]:

@@ -9,6 +9,7 @@ from accounts.models import Account
 from devportal.console.models import AppReview
 from devportal.console.reviews import logos
 from devportal.console.reviews.developer_actions import apply_snapshot
+from devportal.console.reviews.domain_rules import hosts_to_prove
 from devportal.console.reviews.reasons import REASONS, SUSPENSION_REASONS, validate_reasons
 from devportal.console.reviews.snapshots import approved_snapshot
 from devportal.console.reviews.timeline import Kind, clean_text, record_entry
@@ -27,9 +28,13 @@ from devportal.console.reviews.workflow import (
 )
 from devportal.lib import clock
 from devportal.lib.audit import changes
+from oidc.clients import reviewed_hosts
 from oidc.models import Client, Project
 from oidc.names import validate_name
 from oidc.scopes import format_scope
+
+# What approving an app, and taking that back, writes to its row.
+VERIFICATION = ("verified_at", "last_reviewed_at", "approved_scopes", "approved_hosts", "reviewed_hosts")
 
 
 def _record(kind: str, actor: Account, review: AppReview, **more: Any) -> None:
@@ -119,11 +124,15 @@ def approve(
         raise IncompleteSubmission("Decide on each requested scope.")
     validate_name(review.snapshot["name"])
     note, client = clean_text(text), review.client
+    if unproven := hosts_to_prove(client, review.snapshot):
+        raise IncompleteSubmission(f"The project has not proven {', '.join(unproven[:5])}, so this can't be approved.")
     before = approved_snapshot(client)
     apply_snapshot(client, review.snapshot)
     client.verified_at = client.verified_at or clock.now()
     client.approved_scopes = format_scope(scope for scope, yes in scopes.items() if yes)
-    client.save(update_fields=["verified_at", "approved_scopes"])
+    client.last_reviewed_at = clock.now()
+    reviewed_hosts.set_approved_hosts(client, review.snapshot["redirect_urls"])
+    client.save(update_fields=VERIFICATION)
     review.decisions = {scope: bool(yes) for scope, yes in scopes.items()}
     _decide(review, actor, Status.APPROVED, [], note)
     was, now = changes(before, approved_snapshot(client))
@@ -156,8 +165,9 @@ def withdraw_approval(
     before = {"verified": client.is_verified, "approved_scopes": client.approved_scopes}
     client.approved_scopes = format_scope(held - gone)
     if scopes is None:
-        client.verified_at = None
-    client.save(update_fields=["verified_at", "approved_scopes"])
+        client.verified_at = client.last_reviewed_at = None
+        reviewed_hosts.set_reviewed_hosts(client)
+    client.save(update_fields=VERIFICATION)
     after = {"verified": client.is_verified, "approved_scopes": client.approved_scopes}
     details = {"name": client.name, "scopes": dict.fromkeys(sorted(gone), False), "still_verified": client.is_verified}
     record_entry(

@@ -5,6 +5,7 @@ from typing import Any
 
 from devportal.console.models import AppReview
 from oidc.clients.branding import FIELD_VALIDATORS
+from oidc.domains.coverage import hosts_of
 from oidc.models import Client
 from oidc.scopes import SCOPES
 
@@ -19,6 +20,7 @@ LABELS = {
     "terms_url": "Terms",
     "support_address": "Support address",
     "redirect_urls": "Redirect URLs",
+    "sign_out_urls": "Sign-out URLs",
     "scopes": "Scopes",
 }
 # Scopes that need review, in the order of SCOPES.
@@ -40,7 +42,15 @@ def client_values(client: Client) -> Snapshot:
     return {
         **{field: getattr(client, field) for field in FIELD_VALIDATORS},
         "logo": client.logo.name or "",
+        **addresses_in_force(client),
+    }
+
+
+def addresses_in_force(client: Client) -> Snapshot:
+    """Return what the settings page changes, and holds there at once."""
+    return {
         "redirect_urls": list(client.registered_redirect_uris),
+        "sign_out_urls": list(client.registered_post_logout_redirect_uris),
     }
 
 
@@ -71,7 +81,7 @@ def working_snapshot_of(client: Client, review: AppReview | None) -> Snapshot:
     if review.is_frozen:
         return dict(review.snapshot)
     # Values that are also changed on other pages, and hold there at once, are taken from the client.
-    now = {"redirect_urls": list(client.registered_redirect_uris)}
+    now = addresses_in_force(client)
     return {**review.snapshot, **now} if client.is_verified else {**review.snapshot, **now, "name": client.name}
 
 
@@ -82,7 +92,7 @@ def initial_snapshot(client: Client) -> Snapshot:
     if last is None or last.status not in (Status.WITHDRAWN, Status.REJECTED):
         return values
     if client.is_verified:
-        return {**last.snapshot, "redirect_urls": values["redirect_urls"]}
+        return {**last.snapshot, **addresses_in_force(client)}
     # Before the first approval the client's values are the newest; requested scopes are only in reviews.
     return {**values, "scopes": last.snapshot.get("scopes", {})}
 
@@ -120,6 +130,10 @@ def has_changes(client: Client, snapshot: Snapshot) -> bool:
     if not client.is_verified:
         return True
     now = client_values(client)
-    if any(snapshot.get(field) != value for field, value in now.items() if field != "redirect_urls"):
+    if any(
+        snapshot.get(field) != value for field, value in now.items() if field not in ("redirect_urls", "sign_out_urls")
+    ):
+        return True
+    if set(hosts_of(snapshot.get("redirect_urls", []))) - set(client.approved_hosts.split()):
         return True
     return set(snapshot.get("scopes", {})) != set(approved_scopes(client))

@@ -7,7 +7,7 @@ from accounts.roles import set_roles
 from devportal.console import reviews
 from devportal.console.models import AppReview
 from oidc.models import Client
-from tests.factories import make_account
+from tests.factories import make_account, make_domain
 
 Status = AppReview.Status
 SCOPE = "account.read"
@@ -37,7 +37,9 @@ def make_operator() -> Account:
 
 
 def fill(client: Client, actor: Account, **values: str) -> AppReview:
-    """Write down everything that a submission needs."""
+    """Write down everything that a submission needs, and prove the domain that it is on."""
+    if not client.project.domains.exists():
+        make_domain(client.project)
     return reviews.save_submission(client, actor, BRANDING | values, scopes={SCOPE: JUSTIFICATION})
 
 

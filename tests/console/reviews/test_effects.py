@@ -25,7 +25,7 @@ from tests.console.reviews.reviewing import (
     sent,
 )
 from tests.exports import exported
-from tests.factories import make_account
+from tests.factories import make_account, make_domain
 from tests.relying_party import RelyingParty, answer_of, sign_in
 
 pytestmark = pytest.mark.django_db
@@ -136,6 +136,7 @@ def test_after_approval_edits_wait_for_review(
 ) -> None:
     approved(app, developer, reviewer)
     other = {field: value.replace("example.com", "example.org") for field, value in BRANDING.items()}
+    make_domain(app.project, "example.org")
     reviews.save_submission(app, developer, other | {"name": "Nova Notes"}, scopes={})
     for status in (Status.SUBMITTED, Status.IN_REVIEW, Status.CHANGES_REQUESTED, Status.REJECTED):
         review = reviews.open_review(app)
@@ -380,6 +381,7 @@ def test_differences_of_a_first_review_and_of_a_change(app: Client, developer: A
     review = decide(review, reviewer, Status.APPROVED)
     reviews.save_submission(app, developer, {"name": "Nova Notes", "terms_url": ""})
     Client.objects.filter(pk=app.pk).update(redirect_uris="https://nova.example/callback")
+    make_domain(app.project, "nova.example")
     change = reviews.submit(app, developer)
     assert {each.field: (each.before, each.after) for each in reviews.differences(change)} == {
         "name": ("Orbit Notes", "Nova Notes"),
@@ -403,8 +405,10 @@ def test_the_checklist_checks_itself(app: Client, developer: Account) -> None:
     fill(app, developer)
     assert open_items() == {"logo", "signed_in"}
     Client.objects.filter(pk=app.pk).update(redirect_uris="http://localhost:3000/cb https://elsewhere.test/cb")
-    assert open_items() == {"logo", "signed_in", "own_domain", "no_loopback"}
-    Client.objects.filter(pk=app.pk).update(verified_at=clock.now(), approved_scopes=SCOPE)
+    assert open_items() == {"logo", "signed_in", "own_domain", "domains", "no_loopback"}
+    Client.objects.filter(pk=app.pk).update(
+        verified_at=clock.now(), approved_scopes=SCOPE, approved_hosts="localhost elsewhere.test"
+    )
     AppReview.objects.all().delete()
     assert "something_new" in open_items()
     assert all(item.url_name.startswith("console:") for item in reviews.submission_requirements(app))

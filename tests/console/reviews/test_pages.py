@@ -37,7 +37,7 @@ from tests.factories import make_client, make_project
 from tests.relying_party import RelyingParty
 
 pytestmark = pytest.mark.django_db
-MOST_STATEMENTS = 10
+MOST_STATEMENTS = 12
 ASKED = {"ask_account_read": "on", "why_account_read": JUSTIFICATION}
 
 
@@ -207,7 +207,7 @@ def test_a_form_sets_nothing_that_it_does_not_show(as_owner: Browser, app: Clien
     assert changed == {*BRANDING, "name_reading"}
     review = AppReview.objects.get()
     assert (review.status, review.number, review.revision, review.assignee) == (Status.SUBMITTED, 1, 1, None)
-    assert set(review.snapshot) == {*BRANDING, "logo", "redirect_urls", "scopes"}
+    assert set(review.snapshot) == {*BRANDING, "logo", "redirect_urls", "sign_out_urls", "scopes"}
     assert review.snapshot["scopes"] == {SCOPE: JUSTIFICATION}
     assert review.decisions == {}
 

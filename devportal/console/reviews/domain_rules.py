@@ -1,0 +1,18 @@
+"""Which addresses of a submission have to lie on proven domains (docs/review.md#domains)."""
+
+from devportal.console.reviews.snapshots import Snapshot
+from oidc.domains.coverage import unproven_hosts
+from oidc.models import Client
+
+PAGE_FIELDS = ("home_page_url", "privacy_policy_url", "terms_url")
+
+
+def addresses_to_prove(asked: Snapshot) -> list[str]:
+    """Return every address of a submission whose host the project has to have proven, unless it is a loopback one."""
+    pages = [asked[field] for field in PAGE_FIELDS if asked[field]]
+    return [*pages, *asked["redirect_urls"], *asked.get("sign_out_urls", [])]
+
+
+def hosts_to_prove(client: Client, asked: Snapshot) -> list[str]:
+    """Return the hosts of a submission that lie on no proven domain of the project."""
+    return unproven_hosts(client.project, addresses_to_prove(asked))

@@ -1,0 +1,70 @@
+"""Domains that a project has proven to be its own, and the public pages of reviewed apps."""
+
+from django.conf import settings
+from django.db import models
+
+from devportal.lib.credentials import random_text
+from oidc.models.projects import Project
+
+TOKEN_LENGTH = 32  # characters of 5 bits
+
+
+def new_proof_token() -> str:
+    """Return a random text for a project to publish under a domain: 160 bits."""
+    return random_text(TOKEN_LENGTH)
+
+
+class ProjectDomain(models.Model):
+    """A domain that a project claims, and how far that is proven (docs/domains.md)."""
+
+    class Method(models.TextChoices):
+        DNS = "dns", "DNS record"
+        FILE = "file", "File on the web server"
+        # Declared in a file of `manage.py provision`; nothing is asked of the network.
+        OPERATOR = "operator", "The operator's word"
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="domains")
+    name = models.CharField(max_length=253)  # in lower case, ASCII (RFC 5890 A-labels), without a dot at its end
+    token = models.CharField(max_length=64, default=new_proof_token, editable=False)
+    added_at = models.DateTimeField()
+    added_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    # How it was proven last, "" before.
+    method = models.CharField(max_length=10, choices=Method.choices, blank=True)
+    proven_at = models.DateTimeField(null=True, blank=True)
+    checked_at = models.DateTimeField(null=True, blank=True)
+    # Since when a proof that was there is not found any more, and when it therefore stopped to count.
+    missing_since = models.DateTimeField(null=True, blank=True)
+    lost_at = models.DateTimeField(null=True, blank=True)
+    # Why the last check failed, for the developer; "" if it did not.
+    problem = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "name"], name="one_row_per_project_and_domain")]
+        indexes = [models.Index(fields=["checked_at"], name="domains_by_last_check")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_proven(self) -> bool:
+        return self.proven_at is not None and self.lost_at is None
+
+    def covers(self, host: str) -> bool:
+        """Return whether the proof, if it stands, is one for `host`: a file speaks for its own host alone."""
+        if host == self.name:
+            return True
+        return self.method != self.Method.FILE and host.endswith(f".{self.name}")
+
+
+class AppPage(models.Model):
+    """The public page of a reviewed app, at `/apps/<slug>/`, which its developers asked for (docs/review.md)."""
+
+    client = models.OneToOneField(
+        settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, primary_key=True, related_name="app_page"
+    )
+    slug = models.SlugField(max_length=60, unique=True)
+    published_at = models.DateTimeField()
+    published_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+
+    def __str__(self) -> str:
+        return self.slug
