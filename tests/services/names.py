@@ -104,7 +104,7 @@ def serve() -> Iterator[NameServer]:
     with streams, datagrams:
         for each in (streams, datagrams):
             each.names = server
-            threading.Thread(target=each.serve_forever, args=(0.05,), daemon=True).start()
+            threading.Thread(target=each.serve_forever, args=(0.01,), daemon=True).start()
         try:
             yield server
         finally:

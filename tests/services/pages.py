@@ -81,7 +81,7 @@ class Site:
 def serve(context: ssl.SSLContext | None = None, port: int = 0) -> Iterator[Site]:
     """Yield a running server, on any free port unless one is given; it ends with the block."""
     with _Server(("127.0.0.1", port), context) as server:
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         try:
             yield server.site
         finally:

@@ -1,5 +1,6 @@
 """GET of one address that somebody outside has named, redirects on its host included."""
 
+import ssl
 from dataclasses import dataclass
 from urllib.parse import urljoin
 
@@ -42,15 +43,18 @@ def fetch(url: str) -> Answer:
     deadline = Deadline()
     target = read_target(url)
     addresses = find_addresses(target.host, deadline)
+    trust = httpcore.default_ssl_context()  # the system's authorities, and certifi's
     for _ in range(MAX_REDIRECTS + 1):
-        answer = _ask(target, addresses, deadline)
+        answer = _ask(target, addresses, trust, deadline)
         if isinstance(answer, Answer):
             return answer
         target = answer
     raise refusal("redirects")
 
 
-def _ask(target: Target, addresses: tuple[IPAddress, ...], deadline: Deadline) -> Answer | Target:
+def _ask(
+    target: Target, addresses: tuple[IPAddress, ...], trust: ssl.SSLContext, deadline: Deadline
+) -> Answer | Target:
     """Return the answer, or where it redirects to."""
     # Only OUTBOUND_LOOPBACK_PORT lets loopback addresses through (name_lookup.py).
     to_loopback = addresses[0].is_loopback
@@ -65,7 +69,7 @@ def _ask(target: Target, addresses: tuple[IPAddress, ...], deadline: Deadline) -
     )
     try:
         with (
-            httpcore.ConnectionPool(network_backend=network, max_connections=1) as pool,
+            httpcore.ConnectionPool(trust, network_backend=network, max_connections=1) as pool,
             pool.stream("GET", url, headers=_headers()) as response,
         ):
             network.headers_are_read = True
@@ -96,7 +100,9 @@ def _read(response: httpcore.Response, target: Target) -> Answer | Target:
         return _redirected(target, headers[b"location"])
     if response.status < 200:
         raise refusal("bad_answer")
-    if headers.get(b"content-encoding", "").lower() not in ("", "identity"):
+    # Whatever is packed stays packed here; but it is no page, and no proof.
+    encodings = {value.strip().lower() for name, value in response.headers if name.lower() == b"content-encoding"}
+    if encodings - {b"", b"identity"}:
         raise refusal("encoded")
     content_type = headers.get(b"content-type", "")[:_LONGEST_CONTENT_TYPE]
     return Answer(target.url, response.status, content_type, _body(response, headers.get(b"content-length", "")))

@@ -14,13 +14,13 @@ MAX_TXT_CHARACTERS = 1024  # of one record; a longer one is no proof, and left o
 
 
 class Deadline:
-    """The moment at which everything that belongs to one request has to be over.
+    """The moment at which everything that belongs to one request has to be over, SECONDS from now.
 
     It is counted by the machine's monotonic clock, not by `devportal.lib.clock`: sockets wait by that one.
     """
 
-    def __init__(self, seconds: float = SECONDS) -> None:
-        self._end = time.monotonic() + seconds
+    def __init__(self) -> None:
+        self._end = time.monotonic() + SECONDS
 
     def left(self) -> float:
         """Return the seconds that are left; 0 when it is over."""
