@@ -50,7 +50,9 @@ def test_an_ip_address_for_a_host_is_refused_in_each_spelling(host: str, rig: Ri
         ("https://shop.test:0443/", "port", "443"),
         ("https://shop.test:443443/", "port", "443"),
         ("https://shop.test:443:80/", "port", "443"),
-        ("https://shop.test:\uff14\uff14\uff13/", "port", "443"),
+        ("https://shop.test:\uff14\uff14\uff13/", "host", "domain name"),
+        ("https://\u212aiosk.test/", "host", "domain name"),  # the sign of kelvin, whose lower case is a k
+        ("https://\uff53hop.test/", "host", "domain name"),
         ("https://", "host", "domain name"),
         ("https:///shop.test", "host", "domain name"),
         ("https://intranet/", "host", "domain name"),

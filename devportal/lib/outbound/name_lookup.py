@@ -23,7 +23,7 @@ from devportal.lib.outbound.refusals import refusal
 DNS_PORT = 53
 LOOPBACK = ipaddress.IPv4Address("127.0.0.1")
 # Of names that hold records and no host, a part may begin with an underscore (RFC 8552).
-_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+", re.IGNORECASE)
+_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+")
 
 
 def read_server(text: str) -> tuple[str, int]:

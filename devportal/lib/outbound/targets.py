@@ -34,12 +34,15 @@ class Target:
 
 
 def read_target(url: str) -> Target:
-    """Return what a URL asks for. Raises OutboundRefused: `url`, `scheme`, and what `_check_authority` does."""
+    """Return what a URL asks for. Raises OutboundRefused: `url`, `scheme`, and those of its host."""
     if len(url) > MAX_URL or _UNFIT.search(url):
         raise refusal("url")
     if not url.lower().startswith("https://"):
         raise refusal("scheme")
-    authority = authority_of(url).lower()
+    authority = authority_of(url)
+    if not authority.isascii():  # before it is lower case: of some letters that makes ASCII ones
+        raise refusal("host")
+    authority = authority.lower()
     _check_authority(authority)
     try:
         parts = urlsplit(url)
