@@ -702,6 +702,13 @@ WORKER_STARTS = [
     "devportal.lib.garbage.freeze_loaded_objects",
 ]
 
+# --- Requests that leave the service (docs/domains.md) -----------------------------------------------------
+
+# Name servers, `address:port`; none: the system's.
+DNS_SERVERS: list[str] = env.list("DNS_SERVERS", default=[])
+# For trying reviews on one machine: a name that is loopback is asked at this port, by plain http; 0: refused.
+OUTBOUND_LOOPBACK_PORT: int = env.int("OUTBOUND_LOOPBACK_PORT", 0)
+
 # --- Seen from outside (docs/monitoring.md) ---------------------------------------------------------------
 
 # Ports of the metrics of `manage.py serve`, Celery's worker and beat; 0: none.

@@ -32,7 +32,8 @@ def _port_is_wrong(authority: str) -> bool:
     return bool(colon) and (_PORT.fullmatch(port) is None or int(port) > 65535)
 
 
-def _ends_in_a_number(host: str) -> bool:
+def ends_in_a_number(host: str) -> bool:
+    """Return whether browsers read a host as an IPv4 address: its last label is a decimal, octal or hex number."""
     return _NUMBER.fullmatch(host.rpartition(".")[2]) is not None
 
 
@@ -72,7 +73,7 @@ HOST_RULES: tuple[tuple[Callable[[str], object], str], ...] = (
     ),
     (lambda authority: _host(authority).endswith("."), "Remove the dot at the end of the host."),
     (
-        lambda authority: _ends_in_a_number(_host(authority)) and not _is_ipv4(_host(authority)),
+        lambda authority: ends_in_a_number(_host(authority)) and not _is_ipv4(_host(authority)),
         "Write an IP address as four numbers, like 192.0.2.1.",
     ),
     (lambda authority: len(_host(authority)) > LONGEST_HOST, f"A host has at most {LONGEST_HOST} characters."),

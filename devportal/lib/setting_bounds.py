@@ -7,6 +7,7 @@ MB = 1024 * 1024
 # The least and the most, by variable. A number that is not here must not be negative.
 BOUNDS: dict[str, tuple[float, float]] = {
     "PORT": (1, 65_535),
+    "OUTBOUND_LOOPBACK_PORT": (0, 65_535),
     # Lifetimes, in seconds.
     "AUTHORIZATION_CODE_SECONDS": (10, 10 * MINUTE),  # RFC 6749 §4.1.2
     "ACCESS_TOKEN_SECONDS": (MINUTE, DAY),

@@ -16,6 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage import FileSystemStorage, storages
 
 from devportal.lib.bootstrap import is_writable
+from devportal.lib.outbound.name_lookup import read_server
 from devportal.lib.setting_bounds import BOUNDS
 
 # The largest network that somebody's proxies may stand in: 10.0.0.0/8 and fc00::/7, the private ones.
@@ -102,6 +103,22 @@ def _secrets() -> Iterator[tuple[str, str]]:
     for name in ("BILLING_SECRET", "SOURCE_TOKEN"):
         if value := getattr(settings, name):
             yield name, value
+
+
+@register(Tags.security)
+def check_outbound(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """`devportal.E018` and `E019`: names that developers give lead to this machine; a name server that is none."""
+    found: list[CheckMessage] = []
+    if settings.ENVIRONMENT == "production" and settings.OUTBOUND_LOOPBACK_PORT:
+        text = "OUTBOUND_LOOPBACK_PORT lets developers aim requests at this machine."
+        found.append(Error(text, hint="Leave it out: it is for trying reviews on one machine.", id="devportal.E018"))
+    for server in settings.DNS_SERVERS:
+        try:
+            read_server(server)
+        except ValueError:
+            text = f"DNS_SERVERS: {server!r} is no IP address with a port."
+            found.append(Error(text, hint="Write 192.0.2.1:53 or [2001:db8::1]:53.", id="devportal.E019"))
+    return found
 
 
 @register(Tags.security)

@@ -57,6 +57,7 @@ CHECKS: tuple[Any, ...] = (
     settings_checks.check_hosts,
     settings_checks.check_mail,
     settings_checks.check_numbers,
+    settings_checks.check_outbound,
     settings_checks.check_proxies,
     settings_checks.check_readable,
 )
@@ -239,6 +240,45 @@ def test_a_folder_for_uploads_that_is_none(production: Any, tmp_path: Path) -> N
         assert ids(settings_checks.check_data_dir) == ["W003"]
     production.DATA_DIR = tmp_path / "not" / "there" / "yet"
     assert ids(settings_checks.check_data_dir) == []
+
+
+# --- Requests that leave ---
+
+
+def test_requests_of_developers_may_not_lead_to_this_machine_in_production(production: Any) -> None:
+    production.OUTBOUND_LOOPBACK_PORT = 8080
+    assert (ids(settings_checks.check_outbound), serious(settings_checks.check_outbound)) == (["E018"], [True])
+    production.ENVIRONMENT = "embedded"
+    assert ids(settings_checks.check_outbound) == []
+
+
+@pytest.mark.parametrize("server", ["192.0.2.1", "192.0.2.1:5353", "[2001:db8::1]", "[2001:db8::1]:53"])
+def test_name_servers_are_addresses(server: str, production: Any) -> None:
+    production.DNS_SERVERS = [server]
+    assert ids(settings_checks.check_outbound) == []
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        "dns.example.org",
+        "dns.example.org:53",
+        "192.0.2.1:",
+        "192.0.2.1:0",
+        "192.0.2.1:65536",
+        "192.0.2.1:dns",
+        "192.0.2",
+        "2001:db8::1",
+        "[192.0.2.1]:53",
+        "[2001:db8::1]:",
+        "[2001:db8::g]",
+        "https://192.0.2.1/dns-query",
+        "tcp:192.0.2.1",
+    ],
+)
+def test_a_name_server_that_is_no_address_is_refused(server: str, production: Any) -> None:
+    production.DNS_SERVERS = ["192.0.2.1:53", server]
+    assert (ids(settings_checks.check_outbound), serious(settings_checks.check_outbound)) == (["E019"], [True])
 
 
 # --- Where they run ---

@@ -1,0 +1,11 @@
+"""Requests to addresses that somebody outside has named, with every guard against SSRF.
+
+docs/domains.md#requests-that-leave-the-service says which.
+"""
+
+from devportal.lib.outbound.fetching import Answer, fetch
+from devportal.lib.outbound.limits import MAX_BYTES, MAX_REDIRECTS, SECONDS
+from devportal.lib.outbound.name_lookup import txt_records
+from devportal.lib.outbound.refusals import OutboundRefused
+
+__all__ = ["MAX_BYTES", "MAX_REDIRECTS", "SECONDS", "Answer", "OutboundRefused", "fetch", "txt_records"]

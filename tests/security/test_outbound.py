@@ -1,0 +1,210 @@
+"""Requests to addresses that developers name reach public hosts alone: which names and addresses are refused.
+
+How an address may be written is in test_outbound_urls.py, what answers may do in test_outbound_answers.py, and name
+servers are in test_outbound_names.py.
+"""
+
+import ipaddress
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devportal.lib import outbound
+from devportal.lib.outbound.addresses import is_public
+from devportal.lib.outbound.limits import MAX_DIALLED
+from devportal.lib.outbound.refusals import SENTENCES
+from tests.security.outbound_rig import ALSO_PUBLIC, NAME, PUBLIC, URL, Rig, assert_refused, build, kind_of, refused
+
+NOT_PUBLIC = {
+    "loopback": "127.0.0.1",
+    "loopback, another": "127.8.9.10",
+    "unspecified": "0.0.0.0",
+    "this network": "0.1.2.3",
+    "private, class A": "10.1.2.3",
+    "private, class B": "172.16.0.1",
+    "private, the end of class B": "172.31.255.254",
+    "private, class C": "192.168.1.1",
+    "the cloud's credentials": "169.254.169.254",
+    "link-local": "169.254.0.1",
+    "CGNAT": "100.64.0.1",
+    "the cloud's credentials behind CGNAT": "100.100.100.200",
+    "the end of CGNAT": "100.127.255.255",
+    "what Azure's machines ask": "168.63.129.16",
+    "protocol assignments": "192.0.0.192",
+    "documentation 1": "192.0.2.1",
+    "documentation 2": "198.51.100.1",
+    "documentation 3": "203.0.113.1",
+    "relays of 6to4": "192.88.99.1",
+    "benchmarks": "198.18.0.1",
+    "multicast": "224.0.0.1",
+    "multicast, global": "233.252.1.1",
+    "reserved": "240.0.0.1",
+    "broadcast": "255.255.255.255",
+    "IPv6 loopback": "::1",
+    "IPv6 unspecified": "::",
+    "IPv4-mapped loopback": "::ffff:127.0.0.1",
+    "IPv4-mapped credentials": "::ffff:169.254.169.254",
+    "IPv4-mapped public": f"::ffff:{PUBLIC}",
+    "IPv4-compatible": "::127.0.0.1",
+    "IPv4-translated": "::ffff:0:127.0.0.1",
+    "NAT64": "64:ff9b::a9fe:a9fe",
+    "NAT64 of a public one": "64:ff9b::5db8:d822",
+    "NAT64, local": "64:ff9b:1::a9fe:a9fe",
+    "discard": "100::1",
+    "Teredo": "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+    "IPv6 benchmarks": "2001:2::1",
+    "ORCHID": "2001:20::1",
+    "IPv6 documentation": "2001:db8::1",
+    "IPv6 documentation, the newer": "3fff::1",
+    "6to4": "2002:7f00:1::1",
+    "6to4 of a public one": "2002:5db8:d822::1",
+    "unique local": "fd00:ec2::254",
+    "unique local, the other half": "fc00::1",
+    "IPv6 link-local": "fe80::1",
+    "site-local": "fec0::1",
+    "IPv6 multicast": "ff02::1",
+    "IPv6 multicast, global": "ff0e::1",
+    "segment routing": "5f00::1",
+    "not assigned": "4000::1",
+}
+PUBLIC_ONES = (PUBLIC, "1.1.1.1", "172.15.255.255", "172.32.0.1", "100.63.0.1", "100.128.0.1", "192.169.0.1", "8.8.8.8")
+PUBLIC_IPV6 = (ALSO_PUBLIC, "2a00:1450:4001::1", "2001:4860:4860::8888", "2003::1")
+
+
+@pytest.fixture
+def rig(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Iterator[Rig]:
+    yield from build(monkeypatch, settings, tmp_path)
+
+
+def test_a_public_host_is_asked_and_its_answer_comes_back(rig: Rig) -> None:
+    rig.site.set("/about?a=1", "<title>Shop</title>")
+    answer = outbound.fetch(f"https://{NAME}/about?a=1#part")
+    assert (answer.url, answer.status, answer.text) == (f"https://{NAME}/about?a=1", 200, "<title>Shop</title>")
+    assert answer.content_type == "text/html; charset=utf-8"
+    assert rig.dialled == [(PUBLIC, 443)]
+
+
+def test_an_error_of_the_host_is_an_answer_too(rig: Rig) -> None:
+    assert outbound.fetch(URL).status == 404
+
+
+def test_a_request_names_the_service_and_carries_nothing_else(rig: Rig, settings: Any) -> None:
+    settings.SERVICE_NAME, settings.AUTH_URL = "Ünïque ID\r\nCookie: a", "https://id.example.org"
+    rig.site.set("/", "hello", headers={"Set-Cookie": "a=b"})
+    outbound.fetch(URL)
+    outbound.fetch(URL)
+    for request in rig.site.requests:
+        assert set(request.headers) == {"host", "user-agent", "accept", "accept-encoding", "connection"}
+        assert request.host == NAME
+        assert request.headers["accept-encoding"] == "identity"
+        assert request.headers["user-agent"].endswith("(+https://id.example.org)")
+
+
+# --- Addresses that are not public ---
+
+
+@pytest.mark.parametrize("kind", NOT_PUBLIC)
+def test_a_name_that_leads_to_an_address_that_is_not_public_is_refused(kind: str, rig: Rig) -> None:
+    rig.names.set("aimed.test", kind_of(NOT_PUBLIC[kind]), NOT_PUBLIC[kind])
+    assert_refused("https://aimed.test/", "private_address", "not public")
+    assert rig.dialled == []
+
+
+def test_the_sentence_is_the_same_for_each_and_holds_no_address(rig: Rig) -> None:
+    sentences = set()
+    for address in NOT_PUBLIC.values():
+        rig.names.set("aimed.test", "A")
+        rig.names.set("aimed.test", "AAAA")
+        rig.names.set("aimed.test", kind_of(address), address)
+        sentences.add(refused("https://aimed.test/"))
+    assert sentences == {("private_address", "The name leads to an address that is not public.")}
+
+
+@pytest.mark.parametrize("address", [*PUBLIC_ONES, *PUBLIC_IPV6])
+def test_public_addresses_beside_those_are_asked(address: str) -> None:
+    assert is_public(ipaddress.ip_address(address))
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        {"A": (PUBLIC, "10.0.0.1")},
+        {"A": ("10.0.0.1", PUBLIC)},
+        {"A": (PUBLIC,), "AAAA": ("fd00::1",)},
+        {"A": ("127.0.0.1",), "AAAA": (ALSO_PUBLIC,)},
+        {"A": (*(f"93.184.217.{number}" for number in range(1, 60)), "169.254.169.254")},
+    ],
+    ids=["the second", "the first", "of the other family", "loopback and public", "the last of many"],
+)
+def test_one_address_that_is_not_public_among_others_is_enough(records: dict[str, tuple[str, ...]], rig: Rig) -> None:
+    for kind, addresses in records.items():
+        rig.names.set("mixed.test", kind, *addresses)
+    assert_refused("https://mixed.test/", "private_address", "not public")
+    assert rig.dialled == []
+
+
+def test_a_name_is_followed_to_the_address_at_the_end_of_its_chain(rig: Rig) -> None:
+    rig.names.set("alias.test", "CNAME", "inner.test")
+    rig.names.set("inner.test", "CNAME", "innermost.test")
+    rig.names.set("innermost.test", "A", "10.0.0.1")
+    assert_refused("https://alias.test/", "private_address", "not public")
+    rig.names.set("innermost.test", "A", PUBLIC)
+    assert_refused("https://alias.test/", "certificate", "Hostname mismatch")
+
+
+def test_a_name_that_leads_in_a_circle_has_no_address(rig: Rig) -> None:
+    rig.names.set("a.test", "CNAME", "b.test")
+    rig.names.set("b.test", "CNAME", "a.test")
+    assert refused("https://a.test/")[0] in ("no_address", "dns_failed")
+
+
+# --- Rebinding ---
+
+
+def test_a_name_is_asked_once_and_every_connection_goes_to_that_answer(rig: Rig) -> None:
+    rig.names.rotate(NAME, "A", [PUBLIC], ["127.0.0.1"], ["169.254.169.254"])
+    rig.site.redirect("/", "/next")
+    rig.site.redirect("/next", "/last")
+    rig.site.set("/last", "here")
+    assert outbound.fetch(URL).text == "here"
+    assert rig.names.questions == [(NAME, "A"), (NAME, "AAAA")]
+    assert rig.dialled == [(PUBLIC, 443)] * 3
+    assert_refused(URL, "private_address", "not public")  # the next time it is asked anew
+    assert len(rig.dialled) == 3
+
+
+def test_the_name_stays_in_the_certificates_check_and_in_the_request(rig: Rig) -> None:
+    rig.site.set("/", "hello")
+    outbound.fetch(URL)
+    assert (rig.site.server_names, rig.site.requests[0].host) == ([NAME], NAME)
+
+
+def test_the_addresses_are_tried_one_after_the_other_but_not_many(rig: Rig) -> None:
+    rig.names.set(NAME, "A", "93.184.216.1")
+    rig.names.set(NAME, "AAAA", ALSO_PUBLIC)
+    rig.roads[ALSO_PUBLIC, 443] = rig.site.port
+    assert outbound.fetch(URL).status == 404
+    assert [address for address, _ in rig.dialled] == ["93.184.216.1", ALSO_PUBLIC]
+    rig.names.set(NAME, "A", *(f"93.184.217.{number}" for number in range(1, 40)))
+    del rig.dialled[:]
+    assert_refused(URL, "unreachable", "no connection")
+    assert len(rig.dialled) == MAX_DIALLED
+
+
+@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY"])
+def test_a_proxy_of_the_environment_plays_no_part(variable: str, rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, "http://127.0.0.1:9")
+    assert outbound.fetch(URL).status == 404
+    assert rig.dialled == [(PUBLIC, 443)]
+
+
+# --- What is told ---
+
+
+def test_each_sentence_names_no_address_and_ends() -> None:
+    for code, sentence in SENTENCES.items():
+        assert sentence[0].isupper(), code
+        assert sentence.format(reason="x.").endswith("."), code
+        assert not any(word in sentence for word in ("127.", "10.", "loopback", "private", "internal")), code

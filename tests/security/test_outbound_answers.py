@@ -1,0 +1,211 @@
+"""What a public host may answer to a request of the service: redirects, size and encodings."""
+
+import gzip
+import time
+import zlib
+from collections.abc import Iterator
+from io import BufferedIOBase
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devportal.lib import outbound
+from devportal.lib.outbound.limits import MAX_BYTES, MAX_HEADER_BYTES, MAX_REDIRECTS, MAX_WIRE_BYTES
+from tests.security.outbound_rig import NAME, OK, PUBLIC, SHORT, URL, Rig, assert_refused, build, repeated, written
+
+
+@pytest.fixture
+def rig(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Iterator[Rig]:
+    yield from build(monkeypatch, settings, tmp_path)
+
+
+# --- Redirects ---
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize(
+    "location", ["/there", "there", "?a=1", URL + "there", f"//{NAME}:443/there", "HTTPS://Shop.Test/a"]
+)
+def test_redirects_on_the_same_host_are_followed(status: int, location: str, rig: Rig) -> None:
+    rig.site.redirect("/", location, status=status)
+    for path in ("/there", "/?a=1", "/a"):
+        rig.site.set(path, "here")
+    answer = outbound.fetch(URL)
+    assert (answer.text, answer.url.startswith(URL)) == ("here", True)
+
+
+@pytest.mark.parametrize(
+    ("location", "word"),
+    [
+        ("https://other.test/", "host is another"),
+        ("https://www.shop.test/", "host is another"),
+        ("//other.test/", "host is another"),
+        ("https://inner.test/", "host is another"),
+        ("http://shop.test/", "https://"),
+        ("ftp://shop.test/", "https://"),
+        ("file:///etc/passwd", "https://"),
+        ("https://127.0.0.1/", "IP address"),
+        ("https://169.254.169.254/latest/meta-data/", "IP address"),
+        ("https://[::1]/", "IP address"),
+        ("https://[", "address"),
+        ("https://2130706433/", "IP address"),
+        (f"https://{PUBLIC}/", "IP address"),
+        ("https://shop.test:8443/", "443"),
+        ("https://shop.test@other.test/", "user name"),
+        ("https://a.localhost/", "not public"),
+        ("https://localhost/", "domain name"),
+        ("https://id.example.org/", "service itself"),
+        ("https://shop.test\\.other.test/", "characters"),
+    ],
+)
+def test_a_redirect_elsewhere_is_refused_with_its_reason(location: str, word: str, rig: Rig, settings: Any) -> None:
+    settings.AUTH_URL = "https://id.example.org"
+    rig.names.set("inner.test", "A", "10.0.0.1")
+    rig.site.redirect("/", location)
+    assert_refused(URL, "redirect", word)
+    assert (rig.dialled, len(rig.names.questions)) == ([(PUBLIC, 443)], 2)
+
+
+def test_the_last_redirect_that_is_allowed_is_followed_and_no_more(rig: Rig) -> None:
+    for number in range(MAX_REDIRECTS + 1):
+        rig.site.redirect(f"/{number}", f"/{number + 1}")
+    rig.site.set(f"/{MAX_REDIRECTS + 1}", "too far")
+    assert outbound.fetch(URL + "1").text == "too far"
+    assert_refused(URL + "0", "redirects", "more than 3 times")
+
+
+def test_redirects_in_a_circle_end(rig: Rig) -> None:
+    rig.site.redirect("/", "/")
+    assert_refused(URL, "redirects", "more than 3 times")
+    assert len(rig.site.requests) == MAX_REDIRECTS + 1
+
+
+def test_a_redirect_to_nowhere_is_an_answer(rig: Rig) -> None:
+    rig.site.set("/", "lost", status=302)
+    assert (outbound.fetch(URL).status, outbound.fetch(URL).text) == (302, "lost")
+
+
+def test_redirects_have_the_same_seconds_together(rig: Rig) -> None:
+    def slowly(out: BufferedIOBase) -> None:
+        time.sleep(SHORT * 0.45)
+        out.write(b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n")
+
+    rig.site.script("/", slowly)
+    with rig.hurry():
+        assert_refused(URL, "timeout", "did not answer in full")
+
+
+# --- Size ---
+
+
+def test_a_body_of_just_the_largest_size_is_read(rig: Rig) -> None:
+    rig.site.set("/", b"x" * MAX_BYTES)
+    assert len(outbound.fetch(URL).body) == MAX_BYTES
+
+
+def test_a_body_that_says_that_it_is_larger_is_not_begun(rig: Rig) -> None:
+    rig.site.script("/", written(OK + b"Content-Length: %d\r\n\r\n" % (MAX_BYTES + 1)))
+    assert_refused(URL, "too_large", "larger than 64 KB")
+
+
+@pytest.mark.parametrize(
+    ("first", "piece"),
+    [(b"\r\n", b"x" * 8192), (b"Transfer-Encoding: chunked\r\n\r\n", b"2000\r\n" + b"x" * 8192 + b"\r\n")],
+    ids=["until the end of the connection", "in chunks"],
+)
+def test_a_body_that_turns_out_larger_is_refused(first: bytes, piece: bytes, rig: Rig) -> None:
+    rig.site.script("/", repeated(piece, first=OK + first))
+    assert_refused(URL, "too_large", "larger than 64 KB")
+
+
+def test_what_encloses_the_chunks_is_bounded_as_well(rig: Rig) -> None:
+    piece = b"1;" + b"x" * 4000 + b"\r\nx\r\n"
+    rig.site.script("/", repeated(piece, first=OK + b"Transfer-Encoding: chunked\r\n\r\n"))
+    assert MAX_WIRE_BYTES < 65_536 * 4000  # what 64 KB in such chunks would be
+    assert_refused(URL, "too_large", "larger than 64 KB")
+
+
+@pytest.mark.parametrize(
+    "first",
+    [OK + b"X-Long: ", OK, b"HTTP/1.1 200 ", b""],
+    ids=["one header", "many headers", "the status line", "no status line"],
+)
+def test_headers_that_go_on_and_on_are_refused(first: bytes, rig: Rig) -> None:
+    piece = b"X-Many: " + b"x" * 1000 + b"\r\n" if first == OK else b"x" * 1000
+    rig.site.script("/", repeated(piece, first=first))
+    with pytest.raises(outbound.OutboundRefused) as caught:
+        outbound.fetch(URL)
+    assert caught.value.code in ("headers_too_large", "bad_answer")
+
+
+def test_interim_answers_that_go_on_and_on_are_refused(rig: Rig) -> None:
+    rig.site.script("/", repeated(b"HTTP/1.1 103 Early Hints\r\nLink: </>\r\n\r\n"))
+    assert_refused(URL, "headers_too_large", "headers")
+
+
+def test_headers_below_the_bound_are_fine(rig: Rig) -> None:
+    many = b"".join(b"X-%d: %s\r\n" % (number, b"x" * 500) for number in range(40))
+    assert 20_000 < len(many) < MAX_HEADER_BYTES
+    rig.site.script("/", written(OK + many + b"Content-Length: 2\r\n\r\nok"))
+    assert outbound.fetch(URL).text == "ok"
+
+
+# --- Encodings ---
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "GZIP", "deflate", "br", "zstd", "compress", "identity, gzip", "x-gzip"])
+def test_a_compressed_answer_is_refused_and_never_unpacked(encoding: str, rig: Rig) -> None:
+    bomb = gzip.compress(zlib.compress(bytes(20_000_000)))
+    assert len(bomb) < MAX_BYTES
+    rig.site.set("/", bomb, headers={"Content-Encoding": encoding})
+    assert_refused(URL, "encoded", "compressed")
+
+
+def test_a_second_header_hides_no_encoding(rig: Rig) -> None:
+    whole = OK + b"Content-Encoding: identity\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx"
+    rig.site.script("/", written(whole))
+    assert_refused(URL, "encoded", "compressed")
+
+
+def test_a_bomb_that_calls_itself_nothing_stays_as_it_is(rig: Rig) -> None:
+    bomb = gzip.compress(bytes(20_000_000))
+    rig.site.set("/", bomb, headers={"Content-Encoding": "identity"})
+    assert outbound.fetch(URL).body == bomb
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        b"nothing of HTTP\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.6\r\n",
+        b"",
+        b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.1 999999 OK\r\n\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
+        OK + b"Transfer-Encoding: gzip, chunked\r\n\r\n",
+        OK + b"Transfer-Encoding: gzip\r\n\r\n",
+        OK + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nx",
+        OK + b"Content-Length: -1\r\n\r\n",
+        OK + b"Content-Length: %s\r\n\r\n" % (b"9" * 5000),
+        OK + b"Not a header\r\n\r\n",
+        OK + b"X: \x00\r\n\r\n",
+    ],
+)
+def test_what_is_no_http_is_refused(whole: bytes, rig: Rig) -> None:
+    rig.site.script("/", written(whole))
+    assert_refused(URL, "bad_answer", "HTTP")
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        OK + b"Content-Length: 100\r\n\r\nhalf of it",
+        OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        OK + b"Transfer-Encoding: chunked\r\n\r\nfive\r\nhello\r\n",
+    ],
+    ids=["by length", "by chunks", "a chunk that is none"],
+)
+def test_a_body_that_stops_early_is_refused(whole: bytes, rig: Rig) -> None:
+    rig.site.script("/", written(whole))
+    assert_refused(URL, "incomplete", "broke off")

@@ -1,0 +1,110 @@
+"""How an address may be written that the service is to ask: what is no plain https address of a host is refused."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devportal.lib import outbound
+from tests.security.outbound_rig import NAME, URL, Rig, assert_refused, build
+
+LITERALS = (
+    "127.0.0.1", "127.1", "127.0.1", "127.0.0.1.", "0", "0.0.0.0", "2130706433", "0x7f000001", "0x7f.1", "0x7f.0.0.0x1",
+    "0177.0.0.1", "017700000001", "127.0.0.01", "127.0.0.1:443", "169.254.169.254", "0xa9fea9fe", "2852039166",
+    "0251.0376.0251.0376", "93.184.216.34", "1.2.3.4.5", "256.256.256.256", "example.0x", "example.09", "[::1]", "[::]",
+    "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[fe80::1%25eth0]", "[fd00:ec2::254]", "[64:ff9b::a9fe:a9fe]",
+    "[2002:7f00:1::]", "[v1.a]", "[",
+)  # fmt: skip
+
+
+@pytest.fixture
+def rig(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Iterator[Rig]:
+    yield from build(monkeypatch, settings, tmp_path)
+
+
+@pytest.mark.parametrize("host", LITERALS)
+def test_an_ip_address_for_a_host_is_refused_in_each_spelling(host: str, rig: Rig) -> None:
+    assert_refused(f"https://{host}/", "ip_literal", "IP address")
+    assert (rig.names.questions, rig.dialled) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("url", "code", "word"),
+    [
+        ("http://shop.test/", "scheme", "https://"),
+        ("ftp://shop.test/", "scheme", "https://"),
+        ("file:///etc/passwd", "scheme", "https://"),
+        ("gopher://shop.test/", "scheme", "https://"),
+        ("//shop.test/", "scheme", "https://"),
+        ("shop.test", "scheme", "https://"),
+        ("https:shop.test", "scheme", "https://"),
+        ("", "scheme", "https://"),
+        ("https://user@shop.test/", "userinfo", "user name"),
+        ("https://user:password@shop.test/", "userinfo", "user name"),
+        ("https://shop.test@127.0.0.1/", "userinfo", "user name"),
+        ("https://127.0.0.1%00@shop.test/", "userinfo", "user name"),
+        ("https://@shop.test/", "userinfo", "user name"),
+        ("https://shop.test:80/", "port", "443"),
+        ("https://shop.test:22/", "port", "443"),
+        ("https://shop.test:0443/", "port", "443"),
+        ("https://shop.test:443443/", "port", "443"),
+        ("https://shop.test:443:80/", "port", "443"),
+        ("https://shop.test:\uff14\uff14\uff13/", "host", "domain name"),
+        ("https://\u212aiosk.test/", "host", "domain name"),  # the sign of kelvin, whose lower case is a k
+        ("https://\uff53hop.test/", "host", "domain name"),
+        ("https://", "host", "domain name"),
+        ("https:///shop.test", "host", "domain name"),
+        ("https://intranet/", "host", "domain name"),
+        ("https://localhost/", "host", "domain name"),
+        ("https://shop.test./", "host", "domain name"),
+        ("https://.shop.test/", "host", "domain name"),
+        ("https://shop..test/", "host", "domain name"),
+        ("https://-shop.test/", "host", "domain name"),
+        ("https://shop_.test/", "host", "domain name"),
+        ("https://shöp.test/", "host", "domain name"),
+        ("https://①②⑦.⓪.⓪.①/", "host", "domain name"),
+        ("https://127。0。0。1/", "host", "domain name"),
+        ("https://%31%32%37.0.0.1.test%2f/", "host", "domain name"),
+        ("https://xn--.test/", "host", "domain name"),
+        (f"https://{'a' * 64}.test/", "host", "domain name"),
+        (f"https://{'a.' * 130}test/", "host", "domain name"),
+        ("https://shop.test\\@127.0.0.1/", "url", "characters"),
+        ("https://shop.test\t/", "url", "characters"),
+        ("https://shop.test/a b", "url", "characters"),
+        ("https://shop.test/\r\nHost: 127.0.0.1", "url", "characters"),
+        ("https://shop.test\x00.example/", "url", "characters"),
+        (" https://shop.test/", "url", "characters"),
+        ("https://shop.test/\ud800", "url", "characters"),
+        (f"https://shop.test/{'a' * 2048}", "url", "too long"),
+    ],
+)
+def test_what_is_no_plain_address_of_a_host_is_refused_before_anything_is_asked(
+    url: str, code: str, word: str, rig: Rig
+) -> None:
+    assert_refused(url, code, word)
+    assert (rig.names.questions, rig.dialled) == ([], [])
+
+
+@pytest.mark.parametrize("host", ["a.localhost", "a.b.localhost", "A.LOCALHOST"])
+def test_names_below_localhost_are_not_looked_up(host: str, rig: Rig) -> None:
+    assert_refused(f"https://{host}/", "private_address", "not public")
+    assert rig.names.questions == []
+
+
+@pytest.mark.parametrize("host", ["id.own.test", "ID.own.test", "api.own.test", "adm.own.test", "too.test", "a.b.test"])
+def test_the_service_does_not_ask_itself(host: str, rig: Rig, settings: Any) -> None:
+    settings.AUTH_URL, settings.BASE_URL = "https://id.own.test", "https://api.own.test:8443"
+    settings.ADMIN_URL, settings.ALLOWED_HOSTS = "https://adm.own.test", ["too.test", ".b.test", "*"]
+    assert_refused(f"https://{host}/", "own_address", "service itself")
+    assert rig.names.questions == []
+    assert outbound.fetch(URL).status == 404  # `*` does not make every host the service's own
+
+
+def test_upper_case_and_the_port_that_is_meant_anyway_are_fine(rig: Rig) -> None:
+    assert outbound.fetch("HTTPS://Shop.TEST:443").url == URL
+
+
+def test_a_path_in_another_script_is_sent_encoded(rig: Rig) -> None:
+    rig.site.set("/%C3%BCber?q=%E2%82%AC&r=%2F", "hello")
+    assert outbound.fetch(f"https://{NAME}/über?q=€&r=%2F").text == "hello"

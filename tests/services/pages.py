@@ -1,0 +1,125 @@
+"""A web server on loopback whose pages a test may change while it runs; by TLS if it is given a context.
+
+    with pages.serve() as site:
+        site.set("/.well-known/proof.txt", "token", content_type="text/plain")
+        settings.OUTBOUND_LOOPBACK_PORT = site.port
+
+    with pages.serve(Authority().server_context("shop.test")) as site: …  # tests/services/certificates.py
+
+A page belongs to one host, or to all; what there is no page for is 404.
+"""
+
+import contextlib
+import ssl
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BufferedIOBase
+from typing import Any
+
+HTML = "text/html; charset=utf-8"
+Script = Callable[[BufferedIOBase], object]
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request that came: the Host header, path with query, and all headers by their names in lower case."""
+
+    host: str
+    path: str
+    headers: dict[str, str]
+
+
+class Site:
+    """The pages, and the requests that came for them; `server_names` are what clients named in TLS (SNI)."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.requests: list[Request] = []
+        self.server_names: list[str | None] = []
+        self._scripts: dict[tuple[str | None, str], Script] = {}
+
+    def set(
+        self,
+        path: str,
+        body: str | bytes = "",
+        *,
+        status: int = 200,
+        content_type: str = HTML,
+        headers: Mapping[str, str] | None = None,
+        host: str | None = None,
+    ) -> None:
+        """Answer a path (with its query, if there is one) like this from now on, at one host or at all.
+
+        Content-Type and Content-Length are those of the body, unless `headers` name them.
+        """
+        content = body.encode() if isinstance(body, str) else body
+        sent = {"Content-Type": content_type, "Content-Length": str(len(content))} | dict(headers or {})
+        head = "".join(f"{name}: {value}\r\n" for name, value in sent.items())
+        whole = f"HTTP/1.1 {status} Answer\r\n{head}\r\n".encode() + content
+        self.script(path, lambda out: out.write(whole), host=host)
+
+    def redirect(self, path: str, location: str, *, status: int = 302, host: str | None = None) -> None:
+        """Redirect a path from now on."""
+        self.set(path, status=status, headers={"Location": location}, host=host)
+
+    def script(self, path: str, answer: Script, *, host: str | None = None) -> None:
+        """Let a function write the whole answer, status line and all; the connection ends when it returns."""
+        self._scripts[host, path] = answer
+
+    def remove(self, path: str, *, host: str | None = None) -> None:
+        """Answer a path with 404 from now on."""
+        self._scripts.pop((host, path), None)
+
+    def find(self, host: str, path: str) -> Script | None:
+        """Return what answers a request, if anything does."""
+        return self._scripts.get((host, path)) or self._scripts.get((None, path))
+
+
+@contextlib.contextmanager
+def serve(context: ssl.SSLContext | None = None, port: int = 0) -> Iterator[Site]:
+    """Yield a running server, on any free port unless one is given; it ends with the block."""
+    with _Server(("127.0.0.1", port), context) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        try:
+            yield server.site
+        finally:
+            server.shutdown()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, address: tuple[str, int], context: ssl.SSLContext | None) -> None:
+        super().__init__(address, _Handler)
+        self.site = Site(self.server_address[1])
+        if context is not None:
+            context.sni_callback = self._note_server_name
+            # The handshake is made by the thread of the connection, not by the one that accepts.
+            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+
+    def _note_server_name(self, connection: Any, name: str | None, context: ssl.SSLContext) -> None:
+        self.site.server_names.append(name)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: clients that hang up are what is tested."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+
+    def do_GET(self) -> None:
+        host = self.headers.get("Host", "")
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.server.site.requests.append(Request(host, self.path, headers))
+        self.close_connection = True
+        answer = self.server.site.find(host.partition(":")[0], self.path)
+        if answer is None:
+            self.send_error(404)
+        else:
+            answer(self.wfile)
+
+    def log_message(self, *args: Any) -> None:
+        """Write no log."""
