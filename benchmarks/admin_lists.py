@@ -57,6 +57,7 @@ SEARCHES = {
     "accounts_outbox": ["user777@example.com", "nobody@example.com"],
     "oidc_project": ["Project 77", "prj_c4ca4238a0b923820dcc50", "Nothing"],
     "oidc_client": ["App 77", "op_client_c4ca4238a0b923820dcc50", "a", "Nothing"],
+    "oidc_projectdomain": ["host77.example.com", "prj_c4ca4238a0b923820dcc50", "nothing.example"],
     "oidc_connection": ["user777@example.com", "op_client_c4ca4238a0b923820dcc50", "op_client_x"],
     "oidc_accesstoken": ["user777@example.com", "nobody@example.com"],
     "oidc_refreshtoken": ["user777@example.com", "nobody@example.com"],

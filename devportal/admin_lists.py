@@ -29,6 +29,7 @@ SIDEBAR: list[tuple[str, list[tuple[str, str, str]]]] = [
         [
             ("Projects", "oidc_project", "folder"),
             ("Clients", "oidc_client", "apps"),
+            ("Domains", "oidc_projectdomain", "domain"),
             ("Connections", "oidc_connection", "link"),
             ("Access tokens", "oidc_accesstoken", "token"),
             ("Refresh tokens", "oidc_refreshtoken", "autorenew"),
@@ -72,6 +73,7 @@ RELATED: dict[str, list[tuple[str, str, str]]] = {
     "accounts_plan": [("Subscriptions", "accounts_subscription", "plan")],
     "oidc_project": [
         ("Clients", "oidc_client", "project"),
+        ("Domains", "oidc_projectdomain", "project"),
         ("API keys", "api_apikey", "project"),
         ("Request log", "api_requestlog", "project"),
     ],

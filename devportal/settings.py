@@ -150,6 +150,11 @@ PROJECTS_PER_PERSON: int = env.int("PROJECTS_PER_PERSON", 50)
 CLIENTS_PER_PROJECT: int = env.int("CLIENTS_PER_PROJECT", 1000)
 KEYS_PER_PROJECT: int = env.int("KEYS_PER_PROJECT", 200)
 MEMBERS_PER_PROJECT: int = env.int("MEMBERS_PER_PROJECT", 100)  # those who are invited included
+DOMAINS_PER_PROJECT: int = env.int("DOMAINS_PER_PROJECT", 50)
+# How long a proven domain counts on while its proof is not found any more (days; docs/domains.md#proofs).
+DOMAIN_GRACE_DAYS: int = env.int("DOMAIN_GRACE_DAYS", 7)
+# Checks of domains that one person may ask for: each asks a name server and a web server of somebody's choice.
+DOMAIN_CHECKS_PER_HOUR: int = env.int("DOMAIN_CHECKS_PER_HOUR", 30)
 PROJECT_INVITATION_DAYS: int = env.int("PROJECT_INVITATION_DAYS", 7)
 OUTBOX_DAYS: int = env.int("OUTBOX_DAYS", 30)
 INVITATION_DAYS: int = env.int("INVITATION_DAYS", 7)
@@ -418,6 +423,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-sign-in-log": _every(3600, "devportal.console.tasks.clear_sign_in_log"),
     "forget-sent-forms": _every(3600, "devportal.console.tasks.forget_sent_forms"),
     "clear-project-invitations": _every(3600, "oidc.tasks.clear_invitations"),
+    "check-domains": _every(300, "oidc.domains.tasks.check_domains"),
     "remove-deleted-projects": _every(3600, "oidc.tasks.remove_deleted_projects"),
     "advance-subscriptions": _every(60, "accounts.tasks.advance_subscriptions"),
     "send-waiting-mail": _every(10, "accounts.tasks.send_waiting_mail"),
@@ -461,6 +467,7 @@ FORMS_BY_PERSON = frozenset(
         "console:client_secret_new",
         "console:client_settings",
         "console:client_tester",
+        "console:domains",
         "console:invitation_renew",
         "console:key_new",
         "console:members",

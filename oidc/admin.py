@@ -1,4 +1,4 @@
-"""Admin pages of clients, consents, tokens and signing keys. No secret, token or digest of one is ever rendered."""
+"""Admin pages of clients, domains, consents, tokens and signing keys. No secret, or digest of one, is ever rendered."""
 
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
 from oidc import names
 from oidc.clients.lookup import find_client
 from oidc.clients.registration import set_client_enabled
-from oidc.models import Client, Connection, SigningKey
+from oidc.models import Client, Connection, Project, ProjectDomain, SigningKey
 from oidc.projects.locking import Gone
 from oidc.signing_keys import rotation
 
@@ -135,6 +135,31 @@ class ConnectionAdmin(ReadOnlyModelAdmin[Connection]):
     def search_filter(self, term: str) -> Q:
         # Look up the client's key first: with a join the database would scan the connections from the newest on.
         return Q(account__email=term.lower()) if "@" in term else Q(client=find_client(term) or 0)
+
+
+# --- Domains ---
+
+
+@admin.register(ProjectDomain)
+class ProjectDomainAdmin(ReadOnlyModelAdmin[ProjectDomain]):
+    """Domains that projects claim, proven or not. What proves one is for its project: it is not rendered."""
+
+    list_display = ("name", "project", "method", "is_proven_now", "proven_at", "checked_at", "missing_since", "lost_at")
+    list_select_related = ("project",)
+    search_help_text = "A whole domain, or a project's whole id"
+    link_filters = ("project",)
+    fields = (
+        "name", "project", "method", "proven_at", "found_at", "checked_at", "check_at", "missing_since", "lost_at",
+        "problem", "added_at", "added_by",
+    )  # fmt: skip
+
+    def search_filter(self, term: str) -> Q:
+        found = Project.objects.filter(public_id=term).values_list("pk", flat=True).first()
+        return Q(project=found) if found else Q(name=term.lower().removesuffix("."))
+
+    @admin.display(description="proven", boolean=True)
+    def is_proven_now(self, domain: ProjectDomain) -> bool:
+        return domain.is_proven
 
 
 class TokenAdmin(ReadOnlyModelAdmin[Any]):

@@ -13,6 +13,9 @@ class ConsoleConfig(AppConfig):
         # What connects receivers, or registers, is nowhere else sure to be imported.
         for receivers in (
             "audit",
+            "domains.notices",
+            "domains.mail_samples",
+            "reviews.domain_cases",
             "reviews.logos",
             "reviews.timeline",
             "reviews.mail_samples",

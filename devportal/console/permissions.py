@@ -28,6 +28,7 @@ _MAY: dict[str, dict[str, str]] = {
         "oidc.project": "view change",
         "oidc.projectmember": "view",
         "oidc.client": "view change",
+        "oidc.projectdomain": "view",
         "oidc.connection": "view",
         "oidc.accesstoken": "view",
         "oidc.refreshtoken": "view",

@@ -7,6 +7,7 @@ from devportal.console.activity import views
 from devportal.console.api_keys import views as api_key_views
 from devportal.console.clients import secret_views, settings_views
 from devportal.console.clients import views as client_views
+from devportal.console.domains import views as domain_views
 from devportal.console.logs import request_views, sign_in_views
 from devportal.console.members import views as member_views
 from devportal.console.people import views as people_views
@@ -53,6 +54,9 @@ project_pages: list[URLPattern | URLResolver] = [
     path("members/<int:member_id>/remove", member_views.member_remove, name="member_remove"),
     path("invitations/<int:invitation_id>/renew", member_views.invitation_renew, name="invitation_renew"),
     path("invitations/<int:invitation_id>/withdraw", member_views.invitation_withdraw, name="invitation_withdraw"),
+    path("domains", domain_views.domains, name="domains"),
+    path("domains/<int:domain_id>/check", domain_views.domain_check, name="domain_check"),
+    path("domains/<int:domain_id>/remove", domain_views.domain_remove, name="domain_remove"),
     path("activity", views.activity, name="activity"),
     path("usage", usage_views.usage, name="usage"),
     path("usage.csv", usage_views.usage_csv, name="usage_csv"),

@@ -27,6 +27,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     # How long people have to stop a recovery, in hours.
     "ACCOUNT_RECOVERY_HOURS": (1, 720),
     # What is kept, in days.
+    "DOMAIN_GRACE_DAYS": (1, 90),
     "INVITATION_DAYS": (1, 365),
     "KNOWN_BROWSER_DAYS": (1, 3650),
     "OUTBOX_DAYS": (1, 3650),
@@ -44,6 +45,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "API_GUESSES_PER_MINUTE": (1, 100_000),
     "CLIENTS_PER_PROJECT": (1, 100_000),
     "CLIENT_REQUESTS_PER_MINUTE": (1, 10_000_000),
+    "DOMAINS_PER_PROJECT": (1, 1000),
+    "DOMAIN_CHECKS_PER_HOUR": (1, 10_000),
     "FAILURES_PER_MINUTE": (1, 100_000),
     "FAMILY_MEMBERS": (1, 1000),
     "FORMS_PER_ADDRESS_PER_MINUTE": (1, 10_000),

@@ -32,6 +32,9 @@ class ProjectDomain(models.Model):
     method = models.CharField(max_length=10, choices=Method.choices, blank=True)
     proven_at = models.DateTimeField(null=True, blank=True)
     checked_at = models.DateTimeField(null=True, blank=True)
+    # When the proof was last seen, and when it is looked for next (None: when somebody asks for it).
+    found_at = models.DateTimeField(null=True, blank=True)
+    check_at = models.DateTimeField(null=True, blank=True)
     # Since when a proof that was there is not found any more, and when it therefore stopped to count.
     missing_since = models.DateTimeField(null=True, blank=True)
     lost_at = models.DateTimeField(null=True, blank=True)
@@ -40,7 +43,10 @@ class ProjectDomain(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="one_row_per_project_and_domain")]
-        indexes = [models.Index(fields=["checked_at"], name="domains_by_last_check")]
+        indexes = [
+            models.Index(fields=["check_at"], name="domains_by_next_check"),
+            models.Index(fields=["name"], name="domains_by_name"),  # the operators' search
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -81,6 +81,10 @@ DEEDS: dict[str, Deed] = {
     "client_secret_new": Deed("client_secret.created", {idempotency.FIELD: ""}),
     "client_secret_end": Deed("client_secret.ended", {"understood": "on"}),
     #
+    # Domains
+    "domains": Deed("domain.added", {"name": "starling.example"}),
+    "domain_remove": Deed("domain.removed"),
+    #
     # Keys
     "key_new": Deed("api_key.created", {"name": "Nightly", "permissions": "account.read", idempotency.FIELD: ""}),
     "key_revoke": Deed("api_key.revoked"),
@@ -97,6 +101,8 @@ CHANGES_NOTHING = {
     "check_name",
     "check_addresses",
     "client_tester",
+    # A worker writes what it sees, and the trail tells it then.
+    "domain_check",
     # They act on one's own session alone.
     "playground_begin",
     "playground_exchange",

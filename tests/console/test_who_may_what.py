@@ -12,7 +12,7 @@ from accounts.models import Account
 from devportal.console import reviews, urls
 from oidc.models import Project, ProjectMember
 from oidc.projects import invitations
-from tests.factories import make_account, make_key, make_project, make_web_client
+from tests.factories import make_account, make_domain, make_key, make_project, make_web_client
 
 
 def routes(patterns: "list[URLPattern | URLResolver]", outer: tuple[str, ...] = ()) -> Iterator[tuple[str, list[str]]]:
@@ -37,6 +37,7 @@ def things_of(project: Project, owner: Account) -> dict[str, Any]:
         "client_id": client.client_id,
         "secret_id": client.secrets.get().pk,
         "key_id": key.public_id,
+        "domain_id": make_domain(project, method="", proven_at=None).pk,
         "member_id": ProjectMember.objects.get(project=project, account=owner).pk,
         "number": reviews.save_submission(client, owner, {}).number,
         "version": "none",

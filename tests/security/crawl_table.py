@@ -331,6 +331,9 @@ GROUPS = (
         /console/p/{project}/members/{member}/remove  302 405 405 405 405 | 302 404 403 403 302
         /console/p/{project}/invitations/{project_invitation}/renew     302 405 405 405 405 | 302 404 403 403 302
         /console/p/{project}/invitations/{project_invitation}/withdraw  302 405 405 405 405 | 302 404 403 403 302
+        /console/p/{project}/domains                  302 404 200 200 200 | 302 404 403 200 200
+        /console/p/{project}/domains/{domain}/check   302 405 405 405 405 | 302 404 403 302 302
+        /console/p/{project}/domains/{domain}/remove  302 404 403 200 200 | 302 404 403 302 302
         /console/p/{project}/activity                 302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/people                   302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/usage                    302 404 200 200 200 | 302 405 405 405 405
@@ -458,7 +461,8 @@ GROUPS = (
         """,
         models="accounts/invitation accounts/outbox api/apikey api/requestlog console/auditevent console/signinevent "
         "console/taskrun "
-        "oidc/accesstoken oidc/client oidc/connection oidc/project oidc/refreshtoken oidc/signingkey",
+        "oidc/accesstoken oidc/client oidc/connection oidc/project oidc/projectdomain oidc/refreshtoken "
+        "oidc/signingkey",
     ),
     Group(
         "Rows that operators add, change and delete",

@@ -174,6 +174,7 @@ def things_of(world: World, people: dict[str, Account]) -> dict[str, Any]:
         "member": ProjectMember.objects.get(account=owner, project=world.project).pk,
         "review": review.pk,
         "number": review.number,
+        "domain": world.project.domains.earliest("pk").pk,
         "project_invitation": invitations.invite(world.project, "ines@example.com", "viewer", owner).pk,
         "connection": Connection.objects.get(client=client, account=owner).pk,
         "account": owner.pk,

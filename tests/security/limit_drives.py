@@ -19,7 +19,7 @@ from devportal.console.idempotency import new_token
 from devportal.lib import clock
 from oidc.models import Client, Project
 from tests.console.playground.playing import Playground
-from tests.factories import PASSWORD, make_access_token, make_account, make_client, make_key, make_project
+from tests.factories import PASSWORD, make_access_token, make_account, make_client, make_domain, make_key, make_project
 from tests.factories import make_web_client as make_web
 from tests.relying_party import FORM, RelyingParty
 from tests.urls import every_url
@@ -328,6 +328,22 @@ def clients(world: World) -> Step:
     return lambda n, changes: world.browser.post(
         world.place, form | {"name": f"Notes {n}", "once": new_token()}, **changes
     )
+
+
+@drives("domains of a project")
+def domains(world: World) -> Step:
+    return lambda n, changes: world.browser.post(world.place, {"name": f"d{n}.example.com"}, **changes)
+
+
+@drives("checks of domains, each of which asks a name server and a web server")
+def domain_checks(world: World) -> Step:
+    def step(n: int, changes: dict[str, Any]) -> Any:
+        """Another project each time."""
+        project = make_project(world.person, name=f"P{n}")
+        domain = make_domain(project, method="", proven_at=None)
+        return world.browser.post(f"/console/p/{project.public_id}/domains/{domain.pk}/check", **changes)
+
+    return step
 
 
 @drives("API keys")

@@ -69,6 +69,7 @@ def _anothers_key(place: Place) -> None:
 
 
 FORMS = {name: _of_the_table(name) for name in DEEDS if name not in WITHOUT_A_ROLE} | {
+    "domain_check": Sent("domain_check"),
     "key_revoke of another": Sent("key_revoke", {}, _anothers_key),
     "review start_over": Sent("review", {"step": "start_over"}, _filled),
     "review withdraw": Sent("review", {"step": "withdraw"}, _sent),

@@ -44,6 +44,11 @@ SENTENCES: Mapping[str, str] = {
     "client_secret.ended": "revoked a secret of {target}",
     "api_key.created": "created the API key {target}",
     "api_key.revoked": "revoked the API key {target}",
+    "domain.added": "added the domain {target}",
+    "domain.proven": "found the proof of the domain {target}",
+    "domain.missing": "did not find the proof of the domain {target} any more",
+    "domain.lost": "stopped to count the domain {target} as proven",
+    "domain.removed": "removed the domain {target}",
     "review.edited": "edited the review of {target}",
     "review.submitted": "submitted {target} for review",
     "review.resubmitted": "resubmitted {target} for review",
@@ -63,6 +68,7 @@ CATEGORIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("members", "Members and invitations", ("member.", "invitation.")),
     ("clients", "Clients and secrets", ("client.", "client_secret.")),
     ("keys", "API keys", ("api_key.",)),
+    ("domains", "Domains", ("domain.",)),
     ("review", "Review", ("review.",)),
 )
 _LABELS = {

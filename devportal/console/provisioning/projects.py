@@ -13,6 +13,7 @@ from devportal.console.provisioning.clients import (
     clients_named,
     unapproved_optional_scope,
 )
+from devportal.console.provisioning.domains import DomainField, apply_domains
 from devportal.console.provisioning.toml_tables import Table
 from devportal.lib import clock
 from devportal.lib.strict_fields import StrictBooleanField, StrictCharField, StrictChoiceField, StrictListField
@@ -32,6 +33,7 @@ class ProjectTable(Table):
     owner = AccountField()
     members = StrictListField(child=MemberTable(), default=list)
     suspended = StrictBooleanField(required=False)
+    domains = StrictListField(child=DomainField(), unique=True, required=False)
     clients = StrictListField(child=ClientTable(), default=list)
     api_keys = StrictListField(child=KeyTable(), default=list)
 
@@ -85,6 +87,8 @@ def apply_project(values: dict[str, Any], *, rotate_secrets: bool) -> dict[str, 
         ProjectMember.objects.update_or_create(
             project=project, account=member["email"], defaults={"role": member["role"]}
         )
+    if "domains" in values:
+        apply_domains(project, values["domains"])
     return {
         "id": project.public_id,
         "name": project.name,

@@ -93,7 +93,7 @@ def domains_requirement(client: Client, asked: Snapshot) -> Requirement:
     """Return the item on the domains: pages, redirect and sign-out URLs lie on domains that the project has proven."""
     unproven = hosts_to_prove(client, asked)
     more = f"Prove {', '.join(unproven[:5])}." if unproven else "Every page and redirect URL is on a domain of yours."
-    return Requirement("domains", "Proven domains", not unproven, True, more)
+    return Requirement("domains", "Proven domains", not unproven, True, more, "console:domains")
 
 
 def _advice(client: Client, asked: Snapshot) -> list[Requirement]:

@@ -51,6 +51,7 @@ REASONS = {
     "oidc.AuthorizationCode.user": "a credential, hashed; what it opens is in connected_apps",
     "oidc.Client.user": "never filled: a project has the app",
     "oidc.ClientSecret.created_by": "a credential of a project; that they made it is in console_activity",
+    "oidc.ProjectDomain.added_by": "a project's domain; that they added it is in console_activity",
     "oidc.IDToken.user": "never filled",
     "oidc.ProjectInvitation.invited_by": "somebody else's address, in a project's list; console_activity has the step",
     "oidc.RefreshToken.user": "a credential, hashed; what it opens is in connected_apps",

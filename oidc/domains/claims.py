@@ -1,0 +1,108 @@
+"""Adding a domain to a project, having it checked, removing it; and declaring one in an operator's name."""
+
+from functools import partial
+
+from django.conf import settings
+from django.db import transaction
+
+from accounts.models import Account
+from devportal.lib import clock
+from devportal.lib.task_queue import queue_task
+from oidc.clients.uris import split_web_address
+from oidc.domains import checking
+from oidc.domains.effects import announce_change, refresh_reviewed_hosts
+from oidc.domains.names import clean_domain_name
+from oidc.domains.tasks import check_domain
+from oidc.domains.verdicts import Change
+from oidc.models import Client, Project, ProjectDomain
+from oidc.projects.audit import report_project_event
+from oidc.projects.locking import Gone
+from oidc.projects.quotas import QuotaExceeded
+from oidc.projects.roles import Role, lock_for_change
+
+
+class AlreadyListed(Exception):
+    """The project has this domain already; the argument is its name."""
+
+
+def add_domain(project: Project, typed: str, actor: Account) -> ProjectDomain:
+    """Add a domain to a project, still to be proven. Raises ValidationError, AlreadyListed, QuotaExceeded, Gone."""
+    name = clean_domain_name(typed)
+    with lock_for_change(project, actor, Role.DEVELOPER) as me:
+        rows = ProjectDomain.objects.filter(project=me.project)
+        if rows.filter(name=name).exists():
+            raise AlreadyListed(name)
+        if rows.count() >= settings.DOMAINS_PER_PROJECT:
+            raise QuotaExceeded(f"A project has up to {settings.DOMAINS_PER_PROJECT} domains, which is the maximum.")
+        domain = ProjectDomain.objects.create(project=me.project, name=name, added_at=clock.now(), added_by=actor)
+        report_project_event("domain.added", me.project, actor, name)
+    return domain
+
+
+def request_check(domain: ProjectDomain, actor: Account) -> bool:
+    """Have a domain's proof looked for once the transaction is committed; return False for an operator's.
+
+    A worker does it; in the embedded environment this process, before it goes on. Raises Gone.
+    """
+    with lock_for_change(domain.project_id, actor, Role.DEVELOPER) as me:
+        row = _current(domain, me.project)
+        if row.method == ProjectDomain.Method.OPERATOR:
+            return False
+        row.check_at = clock.now()
+        row.save(update_fields=["check_at"])
+        transaction.on_commit(partial(_announce, row.pk, actor.pk), robust=True)
+    return True
+
+
+def _announce(pk: int, actor: int) -> None:
+    if settings.CELERY_TASK_ALWAYS_EAGER:
+        checking.check(pk, actor)
+    else:
+        queue_task(check_domain, pk, actor)
+
+
+def remove_domain(domain: ProjectDomain, actor: Account) -> None:
+    """Remove a domain from its project; what it proved counts no longer. Raises Gone."""
+    with lock_for_change(domain.project_id, actor, Role.DEVELOPER) as me:
+        row = _current(domain, me.project)
+        ProjectDomain.objects.filter(pk=row.pk).delete()
+        report_project_event("domain.removed", me.project, actor, row.name, before={"proven_by": row.method})
+        refresh_reviewed_hosts(me.project, row)
+        announce_change(me.project, row, Change.REMOVED)
+
+
+def _current(domain: ProjectDomain, project: Project) -> ProjectDomain:
+    """Read a domain anew, under the project's lock. Raises Gone."""
+    row = ProjectDomain.objects.filter(pk=domain.pk, project=project).first()
+    if row is None:
+        raise Gone
+    return row
+
+
+def declare_domain(project: Project, name: str) -> None:
+    """Have a domain count as proven on the operator's word: nobody looks for it. The project is locked.
+
+    One that a developer has added becomes the operator's. The caller refreshes the reviewed hosts.
+    """
+    now = clock.now()
+    row = ProjectDomain.objects.filter(project=project, name=name).first()
+    row = row or ProjectDomain(project=project, name=name, added_at=now)
+    if row.method == ProjectDomain.Method.OPERATOR and row.is_proven:
+        return
+    row.method, row.proven_at, row.problem = ProjectDomain.Method.OPERATOR, now, ""
+    row.checked_at = row.found_at = row.check_at = row.missing_since = row.lost_at = None
+    row.save()
+
+
+def apps_on(domain: ProjectDomain) -> list[Client]:
+    """Return the reviewed apps of the project that have an address on a domain, redirect URLs and pages alike."""
+    rows = Client.objects.filter(project=domain.project_id).exclude(verified_at=None).order_by("name", "pk")
+    return [client for client in rows if any(map(domain.covers, _hosts(client)))]
+
+
+def _hosts(client: Client) -> set[str]:
+    """Return the hosts of all that a client registered, and those that its approval took in."""
+    pages = (client.home_page_url, client.privacy_policy_url, client.terms_url)
+    addresses = (*client.registered_redirect_uris, *client.registered_post_logout_redirect_uris, *pages)
+    parts = map(split_web_address, addresses)
+    return {part.hostname or "" for part in parts if part} | set(client.approved_hosts.split())
