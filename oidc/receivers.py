@@ -69,6 +69,7 @@ def _connections(account: Account) -> Iterator[dict[str, Any]]:
             "project": row.client.project.name,
             "scopes": row.scopes.split(),
             "left_out": row.left_out.split(),
+            "scopes_outside_review": row.scopes_outside_review or {},
             "first_authorized_at": moment(row.first_authorized_at),
             "last_authorized_at": moment(row.last_authorized_at),
             "removed_at": moment(row.removed_at),

@@ -161,11 +161,19 @@ def test_the_error_page_follows_a_registered_address(foreign: RelyingParty, revi
     assert LOGO not in text_of(foreign.authorize(**too_long))
 
 
-def test_connected_apps_goes_by_the_app(foreign: RelyingParty) -> None:
+def test_connected_apps_goes_by_the_app_and_names_what_was_allowed_elsewhere(
+    reviewed: RelyingParty, foreign: RelyingParty
+) -> None:
+    told = f'which you allowed it as well: <span class="break">{HOST}</span>.'
+    reviewed.code()
+    assert told not in text_of(reviewed.browser.get("/account/apps/"))
     foreign.code()
     page = text_of(foreign.browser.get("/account/apps/"))
     assert LOGO in page
-    assert "app.example.com" in page
+    assert '<p class="small muted">app.example.com</p>' in page
+    assert told in page
+    change(reviewed, reviewed_hosts=f"app.example.com {HOST}")
+    assert told not in text_of(reviewed.browser.get("/account/apps/"))
 
 
 # --- Scopes ---
