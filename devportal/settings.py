@@ -421,6 +421,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-usage": _every(3600, "api.tasks.clear_usage"),
     "clear-request-log": _every(3600, "api.tasks.clear_request_log"),
     "clear-sign-in-log": _every(3600, "devportal.console.tasks.clear_sign_in_log"),
+    "heal-approved-hosts": _every(600, "devportal.console.tasks.heal_approved_hosts"),
     "forget-sent-forms": _every(3600, "devportal.console.tasks.forget_sent_forms"),
     "clear-project-invitations": _every(3600, "oidc.tasks.clear_invitations"),
     "check-domains": _every(300, "oidc.domains.tasks.check_domains"),

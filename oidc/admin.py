@@ -13,6 +13,7 @@ from accounts.models import Account
 from devportal.lib.admin.actions import ActionRefused, ReasonForm, RowAction
 from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
 from oidc import names
+from oidc.clients import reviewed_hosts
 from oidc.clients.lookup import find_client
 from oidc.clients.registration import set_client_enabled
 from oidc.models import Client, Connection, Project, ProjectDomain, SigningKey
@@ -63,9 +64,10 @@ class ClientAdmin(ReadOnlyModelAdmin[Client]):
     fields = (
         "name", "client_id", "type", "project", "state", "first_party", "verified_at", "approved_scopes",
         "optional_scopes", "least_acr", "redirect_uris", "post_logout_redirect_uris", "home_page_url",
-        "privacy_policy_url", "terms_url", "secrets", "created",
+        "privacy_policy_url", "terms_url", "last_reviewed_at", "approved_hosts", "reviewed_hosts", "outside_hosts",
+        "secrets", "created",
     )  # fmt: skip
-    readonly_fields = ("state", "secrets")
+    readonly_fields = ("state", "approved_hosts", "reviewed_hosts", "outside_hosts", "secrets")
     row_actions = (
         RowAction(
             "off",
@@ -105,6 +107,10 @@ class ClientAdmin(ReadOnlyModelAdmin[Client]):
     def is_verified(self, client: Client) -> bool:
         return client.is_verified
 
+    @admin.display(description="hosts outside of the review")
+    def outside_hosts(self, client: Client) -> str:
+        return ", ".join(reviewed_hosts.outside_hosts(client)) or "none"
+
     @admin.display(description="live secrets")
     def secrets(self, client: Client) -> str:
         rows = client.secrets.filter(ended_at=None).order_by("pk")
@@ -126,7 +132,11 @@ class ConnectionAdmin(ReadOnlyModelAdmin[Connection]):
     list_select_related = ("account", "client__project")
     search_help_text = "A person's whole e-mail address, or a whole client id"
     link_filters = ("account", "client")
-    fields = ("account", "client", "scopes", "left_out", "first_authorized_at", "last_authorized_at", "removed_at")
+    fields = (
+        "account", "client", "scopes", "left_out", "scopes_outside_review", "first_authorized_at",
+        "last_authorized_at", "removed_at",
+    )  # fmt: skip
+    readonly_fields = ("scopes_outside_review",)
 
     @admin.display(description="app is")
     def client_state(self, connection: Connection) -> str:

@@ -34,7 +34,7 @@ def asking_app(pending: Interaction) -> dict[str, Any] | None:
     client = find_client(pending.parameters.get("client_id"))
     if client is None:
         return None
-    return client_context(client) | {
+    return client_context(client, pending.parameters.get("redirect_uri") or "") | {
         "request_key": pending.key,
         "resume_url": f"{reverse('resume')}?request={pending.key}",
         "choose_url": pending.choose_url,

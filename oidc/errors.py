@@ -37,6 +37,7 @@ class AuthorizationError(Exception):
     reason: str = ""
     client: Client | None = None
     cancelled: bool = False  # by the person
+    redirect_uri: str = ""  # of the request, once it is known to be a registered one
 
     @property
     def public_description(self) -> str:

@@ -16,6 +16,7 @@ from devportal.lib import clock
 from oidc.authorization.interactions import pending_interactions
 from oidc.clients.lookup import find_client
 from oidc.clients.presentation import client_context
+from oidc.clients.reviewed_hosts import is_trusted_at
 from oidc.models import Connection, FormerMember, Project, ProjectInvitation, ProjectMember, TokenFamily
 from oidc.projects import invitations
 from oidc.projects.invitations import invitations_to_account
@@ -68,6 +69,7 @@ def _connections(account: Account) -> Iterator[dict[str, Any]]:
             "project": row.client.project.name,
             "scopes": row.scopes.split(),
             "left_out": row.left_out.split(),
+            "scopes_outside_review": row.scopes_outside_review or {},
             "first_authorized_at": moment(row.first_authorized_at),
             "last_authorized_at": moment(row.last_authorized_at),
             "removed_at": moment(row.removed_at),
@@ -104,8 +106,12 @@ def export_projects(sender: Any, account: Account, **kwargs: Any) -> dict[str, A
 def name_pending_app(sender: Any, request: HttpRequest, **kwargs: Any) -> dict[str, Any] | None:
     """Return the app whose request is the newest pending one in the session, for the mails of the sign-in pages."""
     pending = pending_interactions(request.session)
-    client = find_client(pending[-1].parameters.get("client_id")) if pending else None
-    return client and {"name": client.name, "verified": client.is_verified or client.first_party}
+    parameters = pending[-1].parameters if pending else None
+    client = find_client(parameters.get("client_id")) if parameters else None
+    if parameters is None or client is None:
+        return None
+    redirect_uri = parameters.get("redirect_uri") or ""
+    return {"name": client.name, "verified": is_trusted_at(client, redirect_uri)}
 
 
 @receiver(blocking_deletion)
@@ -135,5 +141,7 @@ def anonymize_connections(sender: Any, instance: Account, **kwargs: Any) -> None
     """Before an account is deleted: revoke everything, and anonymize the connections that the cap counts."""
     with transaction.atomic():
         end_authorizations(sender, instance)
-        Connection.objects.filter(account=instance).update(scopes="", left_out="", removed_at=clock.now())
+        Connection.objects.filter(account=instance).update(
+            scopes="", left_out="", scopes_outside_review=None, removed_at=clock.now()
+        )
         ProjectInvitation.objects.filter(email__in=addresses_of(instance)).delete()

@@ -67,9 +67,12 @@ def format_scope(scopes: Any) -> str:
     return " ".join(name for name in SCOPES if name in wanted)
 
 
-def allowed_scopes(client: Client) -> frozenset[str]:
-    """Return the scopes that `client` may request: the basic ones, and those approved in review."""
-    return scopes_with(client.approved_scopes)
+def allowed_scopes(client: Client, *, reviewed: bool = True) -> frozenset[str]:
+    """Return the scopes that `client` may request: the basic ones, and those approved in review.
+
+    With a redirect URI that its review did not take in (not `reviewed`) only the basic ones (docs/review.md#hosts).
+    """
+    return scopes_with(client.approved_scopes if reviewed else "")
 
 
 def optional_scopes(client: Client) -> frozenset[str]:

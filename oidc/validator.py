@@ -62,10 +62,15 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         with transaction.atomic():
             if authorization.consent_given_now:
                 connection = consent.record_consent(
-                    request.user, request.client, request.scopes, request.page, left_out=authorization.left_out
+                    request.user,
+                    request.client,
+                    request.scopes,
+                    request.page,
+                    left_out=authorization.left_out,
+                    redirect_uri=request.redirect_uri,
                 )
             else:
-                connection = consent.require_consent(request.user, request.client, request.scopes)
+                connection = consent.require_consent(request.user, request.client, request.scopes, request.redirect_uri)
             return codes.create_code(
                 code["code"],
                 connection,

@@ -57,6 +57,12 @@ def make_client(project: Project | None = None, **fields: Any) -> Client:
     return client
 
 
+def as_reviewed(*hosts: str) -> dict[str, Any]:
+    """Return the columns of an app whose review took in these hosts, by default that of REDIRECT_URI."""
+    taken_in = " ".join(hosts or ("app.example.com",))
+    return {"verified_at": clock.now(), "approved_hosts": taken_in, "reviewed_hosts": taken_in}
+
+
 def make_domain(project: Project, name: str = "example.com", **fields: Any) -> ProjectDomain:
     """Return a domain of the project that is proven by DNS, unless `fields` say otherwise."""
     moment = clock.now()

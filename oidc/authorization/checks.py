@@ -36,6 +36,7 @@ def decide(auth_request: AuthorizationRequest) -> Outcome:
             outcome = check(auth_request)
         except AuthorizationError as error:
             error.client = auth_request.found_client
+            error.redirect_uri = _registered_redirect_uri(auth_request)
             if not error.may_redirect:
                 raise
             return RedirectError(error)
@@ -46,6 +47,12 @@ def decide(auth_request: AuthorizationRequest) -> Outcome:
     else:
         left_out = _left_out_before(auth_request)
     return _issue_code(auth_request, left_out, consent_given_now=auth_request.consent_given_now)
+
+
+def _registered_redirect_uri(auth_request: AuthorizationRequest) -> str:
+    """Return the request's redirect URI if its client has registered it, "" otherwise."""
+    client, uri = auth_request.found_client, auth_request.parameters.get("redirect_uri") or ""
+    return uri if client is not None and client.redirect_uri_allowed(uri) else ""
 
 
 def _issue_code(auth_request: AuthorizationRequest, left_out: frozenset[str], *, consent_given_now: bool) -> IssueCode:
@@ -143,25 +150,38 @@ def check_scope(auth_request: AuthorizationRequest) -> None:
         raise AuthorizationError("invalid_scope", scopes.SPACES)
     if scopes.OPENID not in asked:
         raise AuthorizationError("invalid_scope", "scope must include openid.")
-    if refused := sorted(set(asked) - scopes.allowed_scopes(auth_request.client)):
+    if refused := sorted(set(asked) - auth_request.allowed_scopes):
         raise AuthorizationError(
             "invalid_scope",
             "A scope is unknown, or not approved for this client.",
-            reason=f"Unknown, or not approved for this client: {', '.join(map(printable_name, refused))}.",
+            reason=_why_refused(auth_request, refused),
         )
     auth_request.scopes = scopes.parse_scope(scopes.format_scope(asked))
+
+
+def _why_refused(auth_request: AuthorizationRequest, refused: list[str]) -> str:
+    """Return the reason, for the app's developer, why these scopes are refused."""
+    approved = scopes.allowed_scopes(auth_request.client)
+    if set(refused) <= approved:
+        return (
+            f"Approved for this client, but {auth_request.outside_host} was not in its review: "
+            f"{', '.join(map(printable_name, refused))}."
+        )
+    return f"Unknown, or not approved for this client: {', '.join(map(printable_name, refused))}."
 
 
 def check_user_cap(auth_request: AuthorizationRequest) -> UserCapReached | None:
     assert auth_request.account is not None
     if auth_request.consent_given_now:
         return None  # consent.record_consent looks, with the client's row locked
-    if auth_request.connection is not None or not is_user_cap_reached(auth_request.account, auth_request.client):
+    if auth_request.connection is not None or not is_user_cap_reached(
+        auth_request.account, auth_request.client, auth_request.outside_host
+    ):
         return None
     if auth_request.silent:
-        raise AuthorizationError(
-            "consent_required", reason="The app has as many people as it may have before its review."
-        )
+        outside = auth_request.outside_host
+        when = f"where {outside} is in its review" if outside else "its review"
+        raise AuthorizationError("consent_required", reason=f"The app has as many people as it may have before {when}.")
     return UserCapReached(auth_request.client)
 
 
@@ -169,7 +189,7 @@ def check_consent(auth_request: AuthorizationRequest) -> PromptConsent | IssueCo
     assert auth_request.account is not None
     if auth_request.consent_given_now:
         return None
-    missing = frozenset(set(auth_request.scopes) - consent.granted_scopes(auth_request.connection))
+    missing = frozenset(set(auth_request.scopes) - auth_request.granted_scopes)
     left_out = _left_out_before(auth_request)
     ask = PromptConsent(auth_request.client, auth_request.scopes, missing, auth_request.optional_scopes, left_out)
     if "consent" in auth_request.prompts:
@@ -180,8 +200,15 @@ def check_consent(auth_request: AuthorizationRequest) -> PromptConsent | IssueCo
         # The service's own apps need not ask.
         return _issue_code(auth_request, left_out, consent_given_now=True)
     if auth_request.silent:
-        raise AuthorizationError("consent_required")
+        raise AuthorizationError("consent_required", reason=_why_asked(auth_request))
     return ask
+
+
+def _why_asked(auth_request: AuthorizationRequest) -> str:
+    """Return the reason why a person is asked who has allowed all of it elsewhere, "" for one who has not."""
+    if set(auth_request.scopes) <= consent.granted_scopes(auth_request.connection):
+        return f"The person has allowed it, but not at {auth_request.outside_host}, which its review did not take in."
+    return ""
 
 
 Check = Callable[[AuthorizationRequest], Outcome | None]

@@ -16,6 +16,7 @@ from oidc import scopes as scope_rules
 from oidc.authorization.user_cap import find_place, is_capped
 from oidc.clients.audit import report_client_event
 from oidc.clients.locking import lock_client
+from oidc.clients.reviewed_hosts import outside_host, outside_hosts
 from oidc.errors import ConsentMissing, UserCapExceeded
 from oidc.models import Client, Connection, TokenFamily
 
@@ -25,11 +26,21 @@ def find_connection(account: Account, client: Client) -> Connection | None:
     return Connection.objects.filter(account=account, client=client).first()
 
 
-def granted_scopes(connection: Connection | None) -> set[str]:
-    """Return the scopes that the person has granted and not revoked."""
+def granted_scopes(connection: Connection | None, outside: str = "") -> set[str]:
+    """Return the scopes that the person has granted and not revoked.
+
+    `outside` is the host of a request that the app's review did not take in: there only what was granted at that very
+    host counts, on a page that said so (docs/review.md#hosts).
+    """
     if connection is None or connection.removed_at is not None:
         return set()
-    return set(connection.scopes.split())
+    granted = set(connection.scopes.split())
+    return granted & set(_granted_outside(connection).get(outside, "").split()) if outside else granted
+
+
+def _granted_outside(connection: Connection) -> dict[str, str]:
+    """Return the scopes that were granted at hosts outside of the app's review, by host."""
+    return connection.scopes_outside_review or {}
 
 
 def left_out_scopes(connection: Connection | None) -> frozenset[str]:
@@ -45,32 +56,36 @@ def record_consent(
     request: HttpRequest | None = None,
     *,
     left_out: Collection[str] = frozenset(),
+    redirect_uri: str = "",
 ) -> Connection:
     """Store the person's consent to `scopes`, in addition to earlier ones. Raises UserCapExceeded, Gone.
 
     `left_out` are the optional scopes that they left out of the same request: granted no longer, and remembered.
+    `redirect_uri` is the request's, "" for none: at a host that the app's review did not take in the consent counts
+    for that host, and the cap counts.
 
     Exact when many arrive at once: whoever would add a person waits for the client's row first. `no_key`: the rows that
     others insert below this client and this connection check that they exist, and that must not wait for us.
     """
-    is_new = _is_newcomer(account, client)
+    outside = outside_host(client, redirect_uri) if redirect_uri else ""
+    is_new = _is_newcomer(account, client, outside)
     reads_profile = not scope_rules.PICTURE_SCOPES.isdisjoint(scopes)
     connection, before = None, set[str]()
     # A connection that there is has its subject; that one is looked at again where the photo may get a new address.
     if is_new or (reads_profile and account.picture):
         subject = subject_for(account, client.project.public_id, reads_profile=reads_profile)
-        connection = _connect(account, client, scopes, left_out, subject) if is_new else None
+        connection = _connect(account, client, scopes, left_out, subject, outside) if is_new else None
     if connection is None:
-        connection, before = _change(account, client, scopes, left_out)
+        connection, before = _change(account, client, scopes, left_out, outside)
     if set(scopes) - before:
         report_client_event("consent.given", client, account, details={"scopes": connection.scopes})
         record(account, "app_allowed_more" if before else "app_allowed", request, app=client.name)
     return connection
 
 
-def _is_newcomer(account: Account, client: Client) -> bool:
+def _is_newcomer(account: Account, client: Client, outside: str) -> bool:
     """Return whether the person has no connection, with the client's row locked if so. Raises UserCapExceeded, Gone."""
-    if not is_capped(client):
+    if not is_capped(client, outside):
         is_new = find_connection(account, client) is None
         if is_new:
             lock_client(client.pk)
@@ -83,12 +98,18 @@ def _is_newcomer(account: Account, client: Client) -> bool:
 
 
 def _connect(
-    account: Account, client: Client, scopes: list[str], left_out: Collection[str], subject: PairwiseSubject
+    account: Account,
+    client: Client,
+    scopes: list[str],
+    left_out: Collection[str],
+    subject: PairwiseSubject,
+    outside: str,
 ) -> Connection | None:
     """Store and return a new connection; None if there is one: the same form, sent twice."""
     connection = Connection(account=account, client=client, subject=subject)
     connection.scopes = scope_rules.format_scope(scopes)
     connection.left_out = scope_rules.format_scope(left_out)
+    connection.scopes_outside_review = {outside: connection.scopes} if outside else None
     connection.first_authorized_at = connection.last_authorized_at = clock.now()
     try:
         with transaction.atomic():
@@ -100,18 +121,26 @@ def _connect(
 
 
 def _change(
-    account: Account, client: Client, scopes: list[str], left_out: Collection[str]
+    account: Account, client: Client, scopes: list[str], left_out: Collection[str], outside: str
 ) -> tuple[Connection, set[str]]:
-    """Lock a connection, add scopes to it and take those away that are left out; return it, and what it had before."""
+    """Lock a connection, add scopes to it and take those away that are left out; return it, and what it had before.
+
+    `outside` is the request's host if the app's review did not take it in: what it had before is what counted there.
+    """
     connection = Connection.objects.select_for_update(no_key=True).get(account=account, client=client)
-    before = granted_scopes(connection)
+    before, had = granted_scopes(connection), granted_scopes(connection, outside)
+    at_hosts = _granted_outside(connection) if before else {}  # a removed consent takes those with it
+    if outside:
+        at_hosts = {host: at_hosts[host] for host in outside_hosts(client) if host in at_hosts}  # no more than it has
+        at_hosts[outside] = scope_rules.format_scope((had | set(scopes)) - set(left_out))
     granted = (before | set(scopes)) - set(left_out)
     connection.scopes = scope_rules.format_scope(granted)
     connection.left_out = scope_rules.format_scope((left_out_scopes(connection) | set(left_out)) - granted)
+    connection.scopes_outside_review = at_hosts or None
     connection.removed_at = None
     connection.last_authorized_at = clock.now()
-    connection.save(update_fields=["scopes", "left_out", "removed_at", "last_authorized_at"])
-    return connection, before
+    connection.save(update_fields=["scopes", "left_out", "scopes_outside_review", "removed_at", "last_authorized_at"])
+    return connection, had
 
 
 def ask_again(connection: Connection) -> None:
@@ -119,13 +148,14 @@ def ask_again(connection: Connection) -> None:
     Connection.objects.filter(pk=connection.pk).update(left_out="")
 
 
-def require_consent(account: Account, client: Client, scopes: list[str]) -> Connection:
-    """Return the connection, locked, if its consent covers `scopes`. Raises ConsentMissing.
+def require_consent(account: Account, client: Client, scopes: list[str], redirect_uri: str = "") -> Connection:
+    """Return the connection, locked, if its consent covers `scopes` with this redirect URI. Raises ConsentMissing.
 
     Call it inside the transaction that issues the code, so that a concurrent removal comes before or after it.
     """
     connection = Connection.objects.select_for_update(no_key=True).filter(account=account, client=client).first()
-    if connection is None or not set(scopes) <= granted_scopes(connection):
+    outside = outside_host(client, redirect_uri) if redirect_uri else ""
+    if connection is None or not set(scopes) <= granted_scopes(connection, outside):
         raise ConsentMissing
     connection.last_authorized_at = clock.now()
     connection.save(update_fields=["last_authorized_at"])
@@ -147,7 +177,9 @@ def app_reads_profile(sender: Any, account: Account, sector: str, **kwargs: Any)
 def remove_consent(connection: Connection, request: HttpRequest | None = None) -> None:
     """Remove an app: revoke the person's consent with every code and token that is based on it."""
     moment = clock.now()
-    Connection.objects.filter(pk=connection.pk).update(scopes="", left_out="", removed_at=moment)
+    Connection.objects.filter(pk=connection.pk).update(
+        scopes="", left_out="", scopes_outside_review=None, removed_at=moment
+    )
     live = TokenFamily.objects.filter(connection=connection, revoked_at=None)
     live.update(revoked_at=moment, revoked_why="access removed")
     report_client_event("consent.removed", connection.client, connection.account)

@@ -6,7 +6,6 @@ password reset, the back button and other tabs. Its time of arrival tells whethe
 """
 
 import hashlib
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +22,7 @@ from oidc.parameters import Parameters, parse
 SESSION_KEY = "pending_authorizations"
 MAX_INTERACTIONS = 8
 _SALT = "oidc.pending"
+_HOST = "//"  # marks the host among the parts of a reference: no scope begins so
 # The key that the session had when it first signed a reference: Django gives a session another one when it was signed
 # with one of SECRET_KEY_FALLBACKS, and forms that were open before stay good.
 _SIGNED_IN = "pending_authorizations_signed_in"
@@ -151,23 +151,35 @@ def _signer(request: HttpRequest) -> signing.TimestampSigner:
     return signing.TimestampSigner(salt=f"{_SALT}:{hashlib.sha256(bound_to.encode()).hexdigest()}")
 
 
-def sign_reference(request: HttpRequest, pending: Interaction, optional: Collection[str] = ()) -> str:
-    """Return a signed, expiring reference to a pending request, good in this session for this person.
+@dataclass(frozen=True)
+class Shown:
+    """What a consent page showed, and its answer is read by: the scopes that are optional, and the request's host.
 
-    `optional` are the scopes that the page shows as optional: the reference says so, and the answer is read by it.
+    The host is there if the page said that the app's review did not take it in, "" otherwise.
     """
+
+    optional: frozenset[str] = frozenset()
+    outside_host: str = ""
+
+
+def sign_reference(request: HttpRequest, pending: Interaction, shown: Shown | None = None) -> str:
+    """Return a signed, expiring reference to a pending request, good in this session for this person."""
+    shown = shown or Shown()
     request.session.setdefault(_SIGNED_IN, request.session.session_key)
-    return _signer(request).sign(" ".join([pending.key, *sorted(optional)]))
+    host = [f"{_HOST}{shown.outside_host}"] if shown.outside_host else []
+    return _signer(request).sign(" ".join([pending.key, *sorted(shown.optional), *host]))
 
 
-def resolve_reference(request: HttpRequest, reference: str) -> tuple[Interaction | None, frozenset[str]]:
-    """Return the pending request of a reference, and the scopes that its page showed as optional.
+def resolve_reference(request: HttpRequest, reference: str) -> tuple[Interaction | None, Shown]:
+    """Return the pending request of a reference, and what its page showed.
 
     The request is None if the reference is forged, too old, or another session's or person's.
     """
     try:
         signed = _signer(request).unsign(reference, max_age=settings.PENDING_REQUEST_SECONDS)
     except signing.BadSignature:
-        return None, frozenset()
-    key, *optional = signed.split(" ")
-    return find_interaction(request.session, key, answered_too=True), frozenset(optional)
+        return None, Shown()
+    key, *rest = signed.split(" ")
+    hosts = [part.removeprefix(_HOST) for part in rest if part.startswith(_HOST)]
+    optional = frozenset(part for part in rest if not part.startswith(_HOST))
+    return find_interaction(request.session, key, answered_too=True), Shown(optional, "".join(hosts))

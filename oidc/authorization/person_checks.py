@@ -66,7 +66,7 @@ def _may_mean_another(auth_request: AuthorizationRequest) -> bool:
     assert auth_request.account is not None
     if hint.casefold() != auth_request.account.email.casefold():
         return True
-    granted = consent.granted_scopes(auth_request.connection)
+    granted = auth_request.granted_scopes
     is_asked_anyway = not set(auth_request.scopes) <= granted
     knows_address = not granted.isdisjoint(scopes.ADDRESS_SCOPES)
     return not (auth_request.client.first_party or is_asked_anyway or knows_address)

@@ -4,11 +4,13 @@ from dataclasses import dataclass, field
 
 from accounts.authentication import Authentication
 from accounts.models import Account
+from oidc.authorization import consent
 from oidc.authorization.acr import AcrRequest
 from oidc.authorization.interactions import Interaction
+from oidc.clients.reviewed_hosts import outside_host
 from oidc.models import Client, Connection
 from oidc.parameters import Parameters
-from oidc.scopes import optional_among
+from oidc.scopes import allowed_scopes, optional_among
 
 PROMPTS = ("none", "login", "consent", "select_account", "create")
 RESPONSE_MODES = ("query", "form_post")
@@ -53,6 +55,24 @@ class AuthorizationRequest:
         if not self.wants_new_sign_in and max_age is None:
             return self.authentication
         return self.authentication.since(self.interaction.at - (0 if self.wants_new_sign_in else int(max_age or 0)))
+
+    @property
+    def outside_host(self) -> str:
+        """The host of the redirect URI, if the app is reviewed and that host is not in its review; "" otherwise.
+
+        Such a request is one of an app that nobody reviewed (docs/review.md#hosts).
+        """
+        return outside_host(self.client, self.redirect_uri) if self.redirect_uri else ""
+
+    @property
+    def allowed_scopes(self) -> frozenset[str]:
+        """The scopes that the app may ask for with this redirect URI."""
+        return allowed_scopes(self.client, reviewed=not self.outside_host)
+
+    @property
+    def granted_scopes(self) -> set[str]:
+        """The scopes that the person has granted and that count for this request."""
+        return consent.granted_scopes(self.connection, self.outside_host)
 
     @property
     def optional_scopes(self) -> frozenset[str]:

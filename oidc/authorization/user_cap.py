@@ -1,4 +1,7 @@
-"""The cap of unverified apps: how many people may authorize one before its review (docs/review.md)."""
+"""The cap of unverified apps: how many people may authorize one before its review (docs/review.md).
+
+It counts as well for a reviewed app with a redirect URI that its review did not take in (docs/review.md#hosts).
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,14 +15,17 @@ from devportal.lib.prepared_queries import PreparedQuery
 from oidc.models import Client, Connection, ProjectMember
 
 
-def is_capped(client: Client) -> bool:
-    """Return whether only so many people may authorize the client."""
-    return not client.is_verified and not client.first_party
+def is_capped(client: Client, outside: str = "") -> bool:
+    """Return whether only so many people may authorize the client.
+
+    `outside` is the host of the request's redirect URI if the app's review did not take it in, "" otherwise.
+    """
+    return not client.first_party and (not client.is_verified or bool(outside))
 
 
-def is_user_cap_reached(account: Account, client: Client) -> bool:
-    """Return whether the client is unverified, has reached its limit of people, and does not know `account` yet."""
-    return is_capped(client) and find_place(account, client).is_full
+def is_user_cap_reached(account: Account, client: Client, outside: str = "") -> bool:
+    """Return whether a capped client has its limit of people, and does not know `account` yet; `outside` as above."""
+    return is_capped(client, outside) and find_place(account, client).is_full
 
 
 @dataclass(frozen=True)
@@ -32,9 +38,23 @@ class Place:
 
 def find_place(account: Account, client: Client) -> Place:
     """Return whether a capped client knows the person and has a place for them, by one statement unless it is full."""
+    if client.is_verified:
+        return _find_place_among_many(account, client)
     people, is_known = next(iter(_PEOPLE.rows(client.client_id, str(account.pk))), (0, False))
     is_full = people >= settings.UNVERIFIED_APP_PEOPLE and not is_known and not _is_owner(account, client)
     return Place(bool(is_known), is_full)
+
+
+def _find_place_among_many(account: Account, client: Client) -> Place:
+    """The same for a reviewed client, which may know millions: no more of them are read than the cap."""
+    cap = settings.UNVERIFIED_APP_PEOPLE
+    everybody = Connection.objects.filter(client=client)
+    owners = ProjectMember.objects.filter(project_id=client.project_id, role=ProjectMember.Role.OWNER)
+    last = everybody.exclude(account__in=owners.values("account"))[max(cap - 1, 0) : max(cap, 1)]
+    asked = Client.objects.filter(pk=client.pk).values_list(Exists(everybody.filter(account=account)), Exists(last))
+    is_known, has_the_last = next(iter(asked), (False, False))
+    is_full = (cap == 0 or has_the_last) and not is_known and not _is_owner(account, client)
+    return Place(bool(is_known), bool(is_full))
 
 
 def _is_owner(account: Account, client: Client) -> bool:

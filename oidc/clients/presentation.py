@@ -4,16 +4,24 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from oidc.clients.logos import public_logo_path
+from oidc.clients.reviewed_hosts import outside_host
 from oidc.models import Client
 
 
-def client_context(client: Client) -> dict[str, Any]:
-    """Return the template context of an app's card: its logo only once it is verified (docs/review.md#logos)."""
+def client_context(client: Client, redirect_uri: str = "") -> dict[str, Any]:
+    """Return the template context of an app's card: its logo only once it is verified (docs/review.md#logos).
+
+    `redirect_uri` is that of the request that the page is about. At a host that the app's review did not take in the
+    card is that of an app that nobody reviewed, and names it as `outside_host` (docs/review.md#hosts). Pages without a
+    request go by the app.
+    """
+    outside = outside_host(client, redirect_uri) if redirect_uri else ""
     return {
         "name": client.name,
         "letter": client.letter,
-        "logo_url": public_logo_path(client),
-        "verified": client.is_verified or client.first_party,
+        "logo_url": None if outside else public_logo_path(client),
+        "verified": (client.is_verified and not outside) or client.first_party,
+        "outside_host": outside,
         "domain": client.domain,
         "state": client.state.value,
         "home_page_url": client.home_page_url,

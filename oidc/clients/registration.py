@@ -16,7 +16,8 @@ from oidc.clients import redirect_uris as client_redirect_uris
 from oidc.clients.audit import report_client_event
 from oidc.clients.locking import lock_client
 from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS
-from oidc.clients.reviewed_hosts import set_reviewed_hosts
+from oidc.clients.reviewed_hosts import outside_hosts, set_reviewed_hosts
+from oidc.domains.coverage import hosts_of
 from oidc.models import AccessToken, AuthorizationCode, Client, Connection, Project, RefreshToken, TokenFamily
 from oidc.models.clients import new_client_id
 from oidc.names import validate_name
@@ -37,7 +38,17 @@ def _shown(client: Client) -> dict[str, Any]:
         "optional_scopes": client.optional_scopes.split(),
         "enabled": client.enabled,
         "least_acr": client.least_acr,
+        **_shown_hosts(client),
     }
+
+
+def _shown_hosts(client: Client) -> dict[str, list[str]]:
+    """Return at which hosts a reviewed app counts as one, and at which it does not (docs/review.md#hosts)."""
+    if not client.is_verified:
+        return {}
+    outside = outside_hosts(client)
+    counting = [host for host in hosts_of(client.redirect_uris.split()) if host not in outside]
+    return {"hosts_in_review": counting, "hosts_outside_review": outside}
 
 
 def create_client(

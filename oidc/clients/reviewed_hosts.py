@@ -19,9 +19,31 @@ def counts_as_reviewed(client: Client, redirect_uri: str) -> bool:
     if redirect_uri == playground_redirect_uri():
         return True
     hosts = hosts_of([redirect_uri])
-    if client.type == Client.Type.NATIVE and all(map(is_loopback, hosts)):
+    if client.type == Client.Type.NATIVE and hosts and all(map(is_loopback, hosts)):
         return True  # the person's own machine, where the app is installed (RFC 8252 §7.3)
-    return set(hosts) <= set(client.reviewed_hosts.split())
+    return bool(hosts) and set(hosts) <= set(client.reviewed_hosts.split())
+
+
+def outside_host(client: Client, redirect_uri: str) -> str:
+    """Return the host of a redirect URI that a reviewed app's review did not take in, "" for any other URI and app.
+
+    Where it is not "", the request that names the URI is one of an app that nobody reviewed. The service's own apps
+    are exempt, as from the cap.
+    """
+    if not client.is_verified or client.first_party or counts_as_reviewed(client, redirect_uri):
+        return ""
+    return next(iter(hosts_of([redirect_uri])), redirect_uri)
+
+
+def outside_hosts(client: Client) -> list[str]:
+    """Return the hosts of the registered redirect URIs of a reviewed app that its review did not take in."""
+    found = (outside_host(client, uri) for uri in client.redirect_uris.split())
+    return list(dict.fromkeys(host for host in found if host))
+
+
+def is_trusted_at(client: Client, redirect_uri: str) -> bool:
+    """Return whether people see an app as reviewed, and any number of them may use it, at this redirect URI."""
+    return client.first_party or counts_as_reviewed(client, redirect_uri)
 
 
 def set_approved_hosts(client: Client, redirect_uris: Iterable[str]) -> None:

@@ -21,6 +21,9 @@ class Connection(models.Model):
     # Space-separated: the optional scopes that the person was asked for and left out, none of them in `scopes`. A
     # process of the version before inserts rows without the column.
     left_out = models.TextField(blank=True, default="", db_default="")
+    # What of `scopes` the person granted at hosts that the app's review had not taken in, by host: scopes separated by
+    # spaces (docs/review.md#hosts). Null for none.
+    scopes_outside_review = models.JSONField(null=True, blank=True, editable=False)
     first_authorized_at = models.DateTimeField()
     last_authorized_at = models.DateTimeField()
     removed_at = models.DateTimeField(null=True, blank=True)

@@ -65,7 +65,7 @@ class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
         log_outcome(auth_request, outcome)
         match outcome:
             case ClientUnavailable(client):
-                return pages.unavailable_page(request, client)
+                return pages.unavailable_page(request, client, auth_request.redirect_uri)
             case RedirectError(error):
                 interactions.mark_answered(request.session, auth_request.interaction.key)
                 return authorization_error_response(request, auth_request, error)
@@ -118,8 +118,11 @@ class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
             return self.answer(request, auth_request, RedirectError(refused))
         interactions.mark_answered(request.session, auth_request.interaction.key)
         details = {"redirect_uri": auth_request.redirect_uri}
-        if outcome.told is not None:
-            details["reason"] = acr.in_words(auth_request.acr, outcome.told)
+        reasons = [] if outcome.told is None else [acr.in_words(auth_request.acr, outcome.told)]
+        if outside := auth_request.outside_host:
+            reasons.append(f"{outside} was not in the app's review: shown as not reviewed.")
+        if reasons:
+            details["reason"] = " ".join(reasons)
         sign_in_log.record("signed_in", auth_request.client, sign_in_log.AUTHORIZE, **details)
         return authorization_response(request, auth_request, {"code": code})
 
@@ -142,7 +145,9 @@ def log_outcome(auth_request: AuthorizationRequest, outcome: Outcome) -> None:
         case ClientUnavailable(client):
             log_refusal(auth_request, AuthorizationError("unavailable", client.unavailable_reason, client=client))
         case UserCapReached(client):
-            reason = f"{settings.UNVERIFIED_APP_PEOPLE} people use this app, and it has not been reviewed."
+            outside = auth_request.outside_host
+            why = f"{outside} was not in its review" if outside else "it has not been reviewed"
+            reason = f"{settings.UNVERIFIED_APP_PEOPLE} people use this app, and {why}."
             log_refusal(auth_request, AuthorizationError("app_full", reason, client=client))
 
 

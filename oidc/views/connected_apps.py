@@ -16,6 +16,7 @@ from oidc import scopes
 from oidc.accesses import accesses_of, plan_name
 from oidc.authorization import consent
 from oidc.clients.presentation import client_context
+from oidc.clients.reviewed_hosts import outside_hosts
 from oidc.models import Connection
 
 
@@ -29,6 +30,7 @@ def _row(connection: Connection, account: Account, plan: str | None = None) -> d
         "id": connection.pk,
         "client": client_context(client),
         "accesses": accesses_of(account, granted, plan=plan),
+        "outside_hosts": [host for host in outside_hosts(client) if host in (connection.scopes_outside_review or {})],
         "left_out": [scope.title for name, scope in scopes.SCOPES.items() if name in left_out],
         "first_authorized_at": connection.first_authorized_at,
         "last_authorized_at": connection.last_authorized_at,

@@ -28,20 +28,22 @@ class ConsentView(AuthorizationResponseMixin, View):
         return HttpResponseRedirect(reverse("resume"))  # reloaded, or reached with the back button
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        interaction, offered = interactions.resolve_reference(request, request.POST.get("reference", ""))
+        interaction, shown = interactions.resolve_reference(request, request.POST.get("reference", ""))
         if interaction is None:
             # Opened before a switch of accounts, or too long ago: show the question as it is now.
             return HttpResponseRedirect(reverse("resume"))
         allowed = request.POST.get("decision") == "allow"
-        chosen = offered.intersection(request.POST.getlist("optional")) if allowed else None
+        chosen = shown.optional.intersection(request.POST.getlist("optional")) if allowed else None
         auth_request = build_auth_request(request, interaction, interaction.parameters, chosen)
         try:
             outcome = checks.decide(auth_request)
         except AuthorizationError as error:
             log_refusal(auth_request, error)
             return pages.error_page(request, error)
-        if allowed and isinstance(outcome, IssueCode) and auth_request.optional_scopes != offered:
-            # What may be left out was changed after the page was opened: show the question as it is now.
+        asks_now = interactions.Shown(auth_request.optional_scopes, auth_request.outside_host)
+        if allowed and isinstance(outcome, IssueCode) and asks_now != shown:
+            # What may be left out, or whether the app counts as reviewed, was changed after the page was opened: show
+            # the question as it is now.
             return HttpResponseRedirect(interaction.url)
         if not allowed and not isinstance(outcome, ClientUnavailable):
             outcome = RedirectError(AuthorizationError("access_denied", client=auth_request.client))

@@ -23,7 +23,7 @@ from oidc.models import Client
 def error_page(request: HttpRequest, problem: AuthorizationError, status: int = 400) -> HttpResponse:
     """The error page for a request that must not be redirected: what happened, who can fix it, the request id."""
     context = {
-        "client": client_context(problem.client) if problem.client else None,
+        "client": client_context(problem.client, problem.redirect_uri) if problem.client else None,
         "error_code": problem.code,
         "description": problem.public_description,
         "request_id": request_id.current(),
@@ -31,17 +31,21 @@ def error_page(request: HttpRequest, problem: AuthorizationError, status: int = 
     return render(request, "oidc/error.html", context, status=status)
 
 
-def unavailable_page(request: HttpRequest, client: Client) -> HttpResponse:
+def unavailable_page(request: HttpRequest, client: Client, redirect_uri: str) -> HttpResponse:
     """The app is unavailable (docs/sign-in.md#apps-that-are-turned-off-or-suspended)."""
-    context = {"client": client_context(client), "request_id": request_id.current()}
+    context = {"client": client_context(client, redirect_uri), "request_id": request_id.current()}
     return render(request, "oidc/unavailable.html", context, status=403)
 
 
 def user_cap_page(request: HttpRequest, client: Client, interaction: Interaction) -> HttpResponse:
-    """An unverified app has all the people it may have; the way back gives the app access_denied."""
-    request.form_action_origins = [origin_of(interaction.parameters.get("redirect_uri"))]  # type: ignore[attr-defined]
-    context = {"client": client_context(client), "reference": interactions.sign_reference(request, interaction)}
-    context["request_id"] = request_id.current()
+    """An app that counts as unverified has all the people it may have; the way back gives the app access_denied."""
+    redirect_uri = interaction.parameters.get("redirect_uri") or ""
+    request.form_action_origins = [origin_of(redirect_uri)]  # type: ignore[attr-defined]
+    context = {
+        "client": client_context(client, redirect_uri),
+        "reference": interactions.sign_reference(request, interaction),
+        "request_id": request_id.current(),
+    }
     return render(request, "oidc/app_full.html", context, status=403)
 
 
@@ -54,7 +58,7 @@ def consent_page(
     request.form_action_origins = [origin]  # type: ignore[attr-defined]
     known_before = asked.missing != frozenset(asked.scopes)
     context = consent_context(
-        client_context(asked.client),
+        client_context(asked.client, auth_request.redirect_uri),
         auth_request.account,
         asked.scopes,
         auth_request.redirect_uri,
@@ -63,7 +67,8 @@ def consent_page(
         # What was given before stays ticked. All else that may be left out is given by choosing it.
         ticked=asked.optional - asked.missing,
     )
-    context["reference"] = interactions.sign_reference(request, interaction, asked.optional)
+    shown = interactions.Shown(asked.optional, auth_request.outside_host)
+    context["reference"] = interactions.sign_reference(request, interaction, shown)
     context["choose_url"] = interaction.choose_url
     return render(request, "oidc/consent.html", context)
 

@@ -30,7 +30,7 @@ def step_up_page(
     means = means_of(account)
     context: dict[str, Any] = {
         "choose_url": interaction.choose_url,
-        "client": client_context(asked.client),
+        "client": client_context(asked.client, auth_request.redirect_uri),
         "account": account,
         "reference": interactions.sign_reference(request, interaction),
         "essential": asked.essential,

@@ -11,7 +11,7 @@ from accounts.sources import SourceFailed
 from devportal.lib import clock
 from oidc.accesses import ONLY_ID
 from oidc.models import Client, Project
-from tests.factories import make_account
+from tests.factories import as_reviewed, make_account
 from tests.relying_party import RelyingParty, sign_in
 
 HOME, SUPPORT = "https://orbit.example.com/start", "help@orbit.example.com"
@@ -89,7 +89,7 @@ def test_an_unverified_app_is_said_to_be_so_and_reached_by_text_alone(app: Relyi
 
 
 def test_a_verified_app_is_reached_by_links(app: RelyingParty) -> None:
-    change(app, home_page_url=HOME, support_address=SUPPORT, verified_at=clock.now())
+    change(app, home_page_url=HOME, support_address=SUPPORT, **as_reviewed())
     text = app.authorize().content.decode()
     assert f'href="{HOME}"' in text
     assert 'href="mailto:help@orbit.example.com"' in text
@@ -105,7 +105,7 @@ def test_a_verified_app_is_reached_by_links(app: RelyingParty) -> None:
 )
 def test_an_app_that_is_not_on_is_told_as_such(app: RelyingParty, suspended: bool, says: str) -> None:
     app.tokens()
-    change(app, enabled=suspended, home_page_url=HOME, support_address=SUPPORT, verified_at=clock.now())
+    change(app, enabled=suspended, home_page_url=HOME, support_address=SUPPORT, **as_reviewed())
     if suspended:
         suspend(app)
     for page in (app.browser.get("/account/apps/"), app.authorize()):
@@ -157,7 +157,7 @@ def test_an_app_that_nobody_registered_is_not_named(app: RelyingParty) -> None:
 
 @pytest.mark.parametrize("verified", [True, False])
 def test_only_a_verified_app_has_a_link_home(app: RelyingParty, verified: bool) -> None:
-    change(app, home_page_url=HOME, support_address=SUPPORT, verified_at=clock.now() if verified else None)
+    change(app, home_page_url=HOME, support_address=SUPPORT, **(as_reviewed() if verified else {}))
     text = app.authorize(redirect_uri="https://evil.example.net/cb").content.decode()
     assert (f'href="{HOME}"' in text) is verified
     assert ("mailto:" in text) is verified
@@ -166,7 +166,7 @@ def test_only_a_verified_app_has_a_link_home(app: RelyingParty, verified: bool) 
 
 def test_hostile_names_stay_text(app: RelyingParty) -> None:
     home = "https://x.example.com/'\"><b>"
-    change(app, name='"><script>alert(1)</script>', home_page_url=home, verified_at=clock.now())
+    change(app, name='"><script>alert(1)</script>', home_page_url=home, **as_reviewed())
     requests: list[dict[str, str]] = [{}, {"redirect_uri": "https://evil.example.net/"}, {"scope": "openid"}]
     for page in (app.authorize(**changes) for changes in requests):
         assert b"<script>alert" not in page.content

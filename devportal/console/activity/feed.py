@@ -76,6 +76,8 @@ _LABELS = {
     "redirect_uris": "Redirect URLs",
     "enabled": "Turned on",
     "least_acr": "Sign-in needs",
+    "hosts_in_review": "Counts as reviewed at",
+    "hosts_outside_review": "Hosts outside of the review",
 }
 
 

@@ -1,6 +1,7 @@
 """Forms of clients."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple, Self
 
 from django import forms
@@ -10,7 +11,9 @@ from devportal.console.clients.uri_list_field import MORE_ROWS, URIListField
 from devportal.console.name_field import name_field
 from oidc import scopes
 from oidc.authorization import tester
+from oidc.clients.host_standings import host_standing
 from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS
+from oidc.domains.coverage import domains_of
 from oidc.models import Client
 
 MORE = "more"  # name of the button that adds empty rows to the field in its value, without saving
@@ -110,6 +113,11 @@ class ClientSettingsForm(_WithAddresses):
             field = self.fields[name]
             assert isinstance(field, URIListField)
             field.saved = addresses
+        if client.is_verified and not client.first_party:
+            domains = cache(lambda: domains_of(client.project))  # read once, where rows are drawn
+            redirects = self.fields["redirect_uris"]
+            assert isinstance(redirects, URIListField)
+            redirects.judge = lambda address: host_standing(client, address, domains())
 
     def clean_least_acr(self) -> str | None:
         """Return the level, None if the form did not have the field: then it stays as it is."""

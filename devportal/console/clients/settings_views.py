@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -10,6 +11,7 @@ from django.urls import reverse
 from devportal.console import reviews
 from devportal.console.access import Membership, get_client
 from devportal.console.clients.forms import MORE, ChangeTypeForm, ClientSettingsForm, TesterForm
+from devportal.console.clients.host_messages import tell_of_new_hosts
 from devportal.console.confirmation import confirm_by_name
 from devportal.console.shortcuts import console_page, redirect_to_client, render_page
 from oidc.authorization.tester import check_request
@@ -32,23 +34,24 @@ def client_settings(request: HttpRequest, project_id: str, client_id: str) -> Ht
     form = ClientSettingsForm(request.POST, client=client)
     if form.is_valid():
         try:
-            _update(client, membership, form.cleaned_data)
+            saved = _update(client, membership, form.cleaned_data)
         except ValidationError as error:  # reviewed a moment ago
             form.add_error(None, error)
         except reviews.IllegalReviewStep as refused:  # sent a moment ago
             form.add_error(None, str(refused))
         else:
             messages.success(request, "Saved. Sign-in follows it from now on.")
+            tell_of_new_hosts(request, saved, client.registered_redirect_uris)
             return redirect_to_client(client)
     return _settings(request, membership, client, form)
 
 
-def _update(client: Client, membership: Membership, given: dict[str, Any]) -> None:
+def _update(client: Client, membership: Membership, given: dict[str, Any]) -> Client:
     name, addresses = given.get("name"), (given["redirect_uris"], given["post_logout_redirect_uris"])
     with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
         if name is not None and name.strip() != client.name:
             reviews.require_editable(client)
-        settings_of.update_client(
+        return settings_of.update_client(
             client,
             membership.account,
             *addresses,
@@ -67,6 +70,7 @@ def _settings(request: HttpRequest, membership: Membership, client: Client, form
         form=form,
         tester=TesterForm(),
         optional_scopes=client.optional_scopes.split(),
+        people_before_review=settings.UNVERIFIED_APP_PEOPLE,
     )
 
 

@@ -1,6 +1,6 @@
 """A form field for a list of URLs, one per row, each row with its own error."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from oidc.clients import redirect_uris
+from oidc.clients.host_standings import HostStanding
 from oidc.clients.redirect_uris import RedirectURIEntry
 
 EMPTY_ROWS = 2  # shown below the filled ones
@@ -17,11 +18,15 @@ _MOST_CHARACTERS = 10_000  # in a row that is drawn again; what is longer was no
 
 @dataclass(frozen=True)
 class URIRow:
-    """One row to render; `is_unsaved` marks a URL that the client does not have yet."""
+    """One row to render; `is_unsaved` marks a URL that the client does not have yet.
+
+    `standing` tells whether a redirect URL of a reviewed app counts as reviewed.
+    """
 
     number: int
     entry: RedirectURIEntry
     is_unsaved: bool = False
+    standing: HostStanding | None = None
 
 
 class _Rows(forms.Widget):
@@ -42,9 +47,19 @@ class BoundURIList(forms.BoundField):
         saved = self.field.saved
         entries = [*redirect_uris.check_each(texts), *[RedirectURIEntry("")] * self.field.empty_rows]
         return [
-            URIRow(number, entry, bool(entry.address) and saved is not None and entry.address not in saved)
+            URIRow(
+                number,
+                entry,
+                bool(entry.address) and saved is not None and entry.address not in saved,
+                self.field.judge(entry.address) if entry.address and not entry.error else None,
+            )
             for number, entry in enumerate(entries, 1)
         ]
+
+    @property
+    def filled_rows(self) -> list[URIRow]:
+        """The rows that hold a URL, for people who read them."""
+        return [row for row in self.rows if row.entry.address]
 
 
 class URIListField(forms.Field):
@@ -56,6 +71,8 @@ class URIListField(forms.Field):
         super().__init__(**kwargs)
         self.most = most
         self.saved = saved
+        # Returns how a valid URL counts, where that is to be shown (docs/review.md#hosts).
+        self.judge: Callable[[str], HostStanding | None] = lambda address: None
         self.empty_rows = EMPTY_ROWS
 
     def clean(self, value: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ from oidc.models import Client
 from tests.accounts.mail.test_codes import ADDRESS, CODE, ask_again, sign_up
 from tests.accounts.mail.test_outbox import MailServer
 from tests.accounts.test_email_verified import change_address
-from tests.factories import make_account, make_client
+from tests.factories import as_reviewed, make_account, make_client
 from tests.relying_party import RelyingParty, sign_in
 
 pytestmark = pytest.mark.django_db
@@ -50,7 +50,7 @@ def both(message: Any) -> list[str]:
 def test_it_says_for_which_app_and_from_where(
     person: Account, spa: Client, address: str, cause: Callable[..., Any], mailoutbox: list[Any]
 ) -> None:
-    Client.objects.filter(pk=spa.pk).update(verified_at=clock.now())
+    Client.objects.filter(pk=spa.pk).update(**as_reviewed())
     browser = Browser(headers={"User-Agent": FIREFOX})
     RelyingParty(spa, browser).authorize()
     cause(address, browser)

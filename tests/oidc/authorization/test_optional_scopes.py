@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from devportal.lib import clock
 from oidc.authorization import consent
 from oidc.models import AuthorizationCode, Client, Connection
-from tests.factories import make_account, make_client, make_project
+from tests.factories import as_reviewed, make_account, make_client, make_project
 from tests.oidc.test_budgets import Counted
 from tests.relying_party import RelyingParty, answer_of, claims_of, sign_in
 
@@ -300,7 +299,7 @@ def test_a_form_that_is_sent_twice_leaves_what_was_said_last(choosy: RelyingPart
 
 def test_choosing_takes_no_more_statements(choosy: RelyingParty) -> None:
     optional = "email offline_access account.read"
-    make_optional(choosy, optional, approved_scopes="account.read", verified_at=clock.now())
+    make_optional(choosy, optional, approved_scopes="account.read", **as_reviewed())
     everything = f"{ASKED} account.read"
     other = choosy.beside(sign_in(Browser(), make_account()))
     other.answer_consent(other.authorize(scope=everything))  # what a process makes once

@@ -7,6 +7,7 @@ from django.test import Client as Browser
 
 from devportal.lib import clock
 from oidc.models import Client
+from tests.factories import as_reviewed
 from tests.relying_party import RelyingParty
 
 Switch = Callable[[Client, bool], None]
@@ -115,6 +116,6 @@ def test_other_clients_of_the_project_go_on(app: RelyingParty, web_app: RelyingP
 
 def test_the_address_of_the_makers_adds_nothing_to_the_mail(app: RelyingParty) -> None:
     app.tokens()
-    fields = {"support_address": "help?bcc=mallory&x@example.com", "verified_at": clock.now(), "enabled": False}
+    fields = {"support_address": "help?bcc=mallory&x@example.com", "enabled": False} | as_reviewed()
     Client.objects.filter(pk=app.client.pk).update(**fields)
     assert 'href="mailto:help%3Fbcc%3Dmallory%26x@example.com"' in app.authorize().content.decode()

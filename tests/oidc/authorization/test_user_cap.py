@@ -10,7 +10,7 @@ from django.test import Client as Browser
 from accounts.models import Account
 from devportal.lib import clock
 from oidc.models import Client, Connection, ProjectMember
-from tests.factories import make_account, make_client
+from tests.factories import as_reviewed, make_account, make_client
 from tests.relying_party import RelyingParty, answer_of, sign_in
 
 CAP = 3
@@ -138,12 +138,12 @@ def test_other_members_count(full_app: RelyingParty, person: Account, role: str)
 
 
 def test_verification_lifts_it(full_app: RelyingParty) -> None:
-    Client.objects.filter(pk=full_app.client.pk).update(verified_at=clock.now())
+    Client.objects.filter(pk=full_app.client.pk).update(**as_reviewed())
     assert "code" in answer_of(full_app.answer_consent(full_app.authorize()))
 
 
 def test_losing_verification_keeps_who_is_known(full_app: RelyingParty) -> None:
-    Client.objects.filter(pk=full_app.client.pk).update(verified_at=clock.now())
+    Client.objects.filter(pk=full_app.client.pk).update(**as_reviewed())
     full_app.tokens()
     Client.objects.filter(pk=full_app.client.pk).update(verified_at=None)
     assert "code" in answer_of(full_app.authorize())

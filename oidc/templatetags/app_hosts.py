@@ -1,0 +1,14 @@
+"""The hosts of an app that its review did not take in, for the pages that name an app."""
+
+from django import template
+
+from oidc.clients import reviewed_hosts
+from oidc.models import Client
+
+register = template.Library()
+
+
+@register.filter
+def outside_hosts(client: Client) -> list[str]:
+    """Return the hosts of its redirect URIs at which people see a reviewed app as unreviewed (docs/review.md#hosts)."""
+    return reviewed_hosts.outside_hosts(client)
