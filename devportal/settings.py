@@ -151,6 +151,11 @@ CLIENTS_PER_PROJECT: int = env.int("CLIENTS_PER_PROJECT", 1000)
 KEYS_PER_PROJECT: int = env.int("KEYS_PER_PROJECT", 200)
 MEMBERS_PER_PROJECT: int = env.int("MEMBERS_PER_PROJECT", 100)  # those who are invited included
 PROJECT_INVITATION_DAYS: int = env.int("PROJECT_INVITATION_DAYS", 7)
+# App reviews: an app with more people than this takes two reviewers for account.read (0: any app; people are counted to
+# 10,000); for how long a rejection can be appealed against; after how long an app is looked at again (days; 0: never).
+REVIEW_SECOND_KEY_PEOPLE: int = env.int("REVIEW_SECOND_KEY_PEOPLE", 1000)
+APPEAL_DAYS: int = env.int("APPEAL_DAYS", 30)
+RE_REVIEW_DAYS: int = env.int("RE_REVIEW_DAYS", 365)
 OUTBOX_DAYS: int = env.int("OUTBOX_DAYS", 30)
 INVITATION_DAYS: int = env.int("INVITATION_DAYS", 7)
 INVITATIONS_PER_HOUR: int = env.int("INVITATIONS_PER_HOUR", 20)  # of one family or project
@@ -416,6 +421,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-usage": _every(3600, "api.tasks.clear_usage"),
     "clear-request-log": _every(3600, "api.tasks.clear_request_log"),
     "clear-sign-in-log": _every(3600, "devportal.console.tasks.clear_sign_in_log"),
+    "open-re-reviews": _every(3600, "devportal.console.tasks.open_re_reviews"),
     "forget-sent-forms": _every(3600, "devportal.console.tasks.forget_sent_forms"),
     "clear-project-invitations": _every(3600, "oidc.tasks.clear_invitations"),
     "remove-deleted-projects": _every(3600, "oidc.tasks.remove_deleted_projects"),
@@ -477,7 +483,7 @@ FORMS_BY_PERSON = frozenset(
     }
 )
 # What mails others each time, reviewers and colleagues; invitations are counted by their recipient as well.
-FORMS_THAT_MAIL = frozenset({"console:review"})
+FORMS_THAT_MAIL = frozenset({"console:project_appeal", "console:review", "console:review_appeal"})
 
 # --- Mail ------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from django.conf import settings
 
 from devportal.console.logs import sign_in_writer
 from devportal.console.models import AuditEvent, IdempotencyToken
+from devportal.console.reviews import re_reviews
 from devportal.lib import clock
 from devportal.lib.batches import delete_in_batches, delete_oldest
 
@@ -29,3 +30,9 @@ def clear_audit_events() -> int:
 def forget_sent_forms() -> int:
     """Delete idempotency tokens of forms older than a day; return how many were deleted."""
     return delete_in_batches(IdempotencyToken.objects.filter(at__lt=clock.now() - timedelta(days=1)))
+
+
+@shared_task
+def open_re_reviews() -> int:
+    """Open cases for verified apps that were reviewed more than RE_REVIEW_DAYS ago; return how many were opened."""
+    return re_reviews.open_due_re_reviews()

@@ -16,6 +16,7 @@ def client_context(client: Client) -> dict[str, Any]:
         "verified": client.is_verified or client.first_party,
         "domain": client.domain,
         "state": client.state.value,
+        "suspended_since": client.project.suspended_at,
         "home_page_url": client.home_page_url,
         "home_page_domain": urlsplit(client.home_page_url).hostname or "",
         "privacy_policy_url": client.privacy_policy_url,
