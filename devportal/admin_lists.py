@@ -5,7 +5,7 @@ It names models of every floor, as in the admin's URLs (app_model), and so stand
 
 # Group, then title, model and icon of each list. A list is shown to people with the model's view permission.
 SIDEBAR: list[tuple[str, list[tuple[str, str, str]]]] = [
-    ("Review", [("Review queue", "console_appreview", "rate_review")]),
+    ("Review", [("Review queue", "console_appreview", "rate_review"), ("Cases", "console_reviewcase", "flag")]),
     (
         "People",
         [
@@ -72,12 +72,14 @@ RELATED: dict[str, list[tuple[str, str, str]]] = {
     ],
     "accounts_plan": [("Subscriptions", "accounts_subscription", "plan")],
     "oidc_project": [
+        ("Cases", "console_reviewcase", "project"),
         ("Clients", "oidc_client", "project"),
         ("Domains", "oidc_projectdomain", "project"),
         ("API keys", "api_apikey", "project"),
         ("Request log", "api_requestlog", "project"),
     ],
     "oidc_client": [
+        ("Cases", "console_reviewcase", "client"),
         ("Connections", "oidc_connection", "client"),
         ("Access tokens", "oidc_accesstoken", "application"),
         ("Refresh tokens", "oidc_refreshtoken", "application"),

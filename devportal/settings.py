@@ -156,6 +156,11 @@ DOMAIN_GRACE_DAYS: int = env.int("DOMAIN_GRACE_DAYS", 7)
 # Checks of domains that one person may ask for: each asks a name server and a web server of somebody's choice.
 DOMAIN_CHECKS_PER_HOUR: int = env.int("DOMAIN_CHECKS_PER_HOUR", 30)
 PROJECT_INVITATION_DAYS: int = env.int("PROJECT_INVITATION_DAYS", 7)
+# App reviews: an app with more people than this takes two reviewers for account.read (0: any app; people are counted to
+# 10,000); for how long a rejection can be appealed against; after how long an app is looked at again (days; 0: never).
+REVIEW_SECOND_KEY_PEOPLE: int = env.int("REVIEW_SECOND_KEY_PEOPLE", 1000)
+APPEAL_DAYS: int = env.int("APPEAL_DAYS", 30)
+RE_REVIEW_DAYS: int = env.int("RE_REVIEW_DAYS", 365)
 OUTBOX_DAYS: int = env.int("OUTBOX_DAYS", 30)
 INVITATION_DAYS: int = env.int("INVITATION_DAYS", 7)
 INVITATIONS_PER_HOUR: int = env.int("INVITATIONS_PER_HOUR", 20)  # of one family or project
@@ -422,6 +427,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-request-log": _every(3600, "api.tasks.clear_request_log"),
     "clear-sign-in-log": _every(3600, "devportal.console.tasks.clear_sign_in_log"),
     "heal-approved-hosts": _every(600, "devportal.console.tasks.heal_approved_hosts"),
+    "open-re-reviews": _every(3600, "devportal.console.tasks.open_re_reviews"),
     "forget-sent-forms": _every(3600, "devportal.console.tasks.forget_sent_forms"),
     "clear-project-invitations": _every(3600, "oidc.tasks.clear_invitations"),
     "check-domains": _every(300, "oidc.domains.tasks.check_domains"),
@@ -485,7 +491,7 @@ FORMS_BY_PERSON = frozenset(
     }
 )
 # What mails others each time, reviewers and colleagues; invitations are counted by their recipient as well.
-FORMS_THAT_MAIL = frozenset({"console:review"})
+FORMS_THAT_MAIL = frozenset({"console:project_appeal", "console:review", "console:review_appeal"})
 
 # --- Mail ------------------------------------------------------------------------------------------------
 

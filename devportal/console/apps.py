@@ -19,6 +19,8 @@ class ConsoleConfig(AppConfig):
             "reviews.logos",
             "reviews.timeline",
             "reviews.mail_samples",
+            "reviews.case_mail_samples",
+            "reviews.second_key",
             "operations.celery_signals",
         ):
             import_module(f"devportal.console.{receivers}")

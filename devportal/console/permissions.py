@@ -11,7 +11,7 @@ from accounts.models import Account
 from accounts.roles import OPERATOR, REVIEWER, roles_of
 
 _MAY: dict[str, dict[str, str]] = {
-    REVIEWER: {"console.appreview": "view change"},
+    REVIEWER: {"console.appreview": "view change", "console.reviewcase": "view change"},
     OPERATOR: {
         "accounts.account": "view change",
         "accounts.family": "view add change delete",

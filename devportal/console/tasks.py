@@ -7,6 +7,7 @@ from django.conf import settings
 
 from devportal.console.logs import sign_in_writer
 from devportal.console.models import AuditEvent, IdempotencyToken
+from devportal.console.reviews import re_reviews
 from devportal.console.reviews.missed_approvals import take_in_missed_approvals
 from devportal.lib import clock
 from devportal.lib.batches import delete_in_batches, delete_oldest
@@ -36,3 +37,9 @@ def forget_sent_forms() -> int:
 def heal_approved_hosts() -> int:
     """Write down the hosts of approvals by processes of the version before; return of how many apps."""
     return take_in_missed_approvals()
+
+
+@shared_task
+def open_re_reviews() -> int:
+    """Open cases for verified apps that were reviewed more than RE_REVIEW_DAYS ago; return how many were opened."""
+    return re_reviews.open_due_re_reviews()

@@ -16,6 +16,7 @@ from devportal.console.projects import home_views
 from devportal.console.projects import settings_views as project_settings_views
 from devportal.console.projects import views as project_views
 from devportal.console.quick_start.views import quick_start
+from devportal.console.reviews import appeal_views
 from devportal.console.reviews import views as review_views
 from devportal.console.usage import views as usage_views
 
@@ -38,6 +39,7 @@ client_pages: list[URLPattern] = [
     path("playground/exchange", playground_views.playground_exchange, name="playground_exchange"),
     path("playground/end", playground_views.playground_end, name="playground_end"),
     path("review", review_views.review, name="review"),
+    path("review/appeal", appeal_views.review_appeal, name="review_appeal"),
     path("review/preview/<int:number>", review_views.review_preview, name="review_preview"),
     path("review/logo/<slug:version>.webp", review_views.review_logo, name="review_logo"),
 ]
@@ -57,6 +59,7 @@ project_pages: list[URLPattern | URLResolver] = [
     path("domains", domain_views.domains, name="domains"),
     path("domains/<int:domain_id>/check", domain_views.domain_check, name="domain_check"),
     path("domains/<int:domain_id>/remove", domain_views.domain_remove, name="domain_remove"),
+    path("appeal", appeal_views.project_appeal, name="project_appeal"),
     path("activity", views.activity, name="activity"),
     path("usage", usage_views.usage, name="usage"),
     path("usage.csv", usage_views.usage_csv, name="usage_csv"),

@@ -28,6 +28,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "ACCOUNT_RECOVERY_HOURS": (1, 720),
     # What is kept, in days.
     "DOMAIN_GRACE_DAYS": (1, 90),
+    "APPEAL_DAYS": (1, 365),
     "INVITATION_DAYS": (1, 365),
     "KNOWN_BROWSER_DAYS": (1, 3650),
     "OUTBOX_DAYS": (1, 3650),
@@ -63,6 +64,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "MEMBERS_PER_PROJECT": (1, 100_000),
     "PASSKEY_CHALLENGES_PER_MINUTE": (1, 10_000),
     "PROJECTS_PER_PERSON": (1, 100_000),
+    "REVIEW_SECOND_KEY_PEOPLE": (0, 10_000),
+    "RE_REVIEW_DAYS": (0, 3650),
     "REFUSALS_LOGGED_PER_MINUTE": (1, 1_000_000),
     "SIGN_INS_PER_MINUTE": (1, 10_000),
     "SIGN_IN_LOG_PER_MINUTE": (1, 100_000),

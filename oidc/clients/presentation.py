@@ -24,6 +24,7 @@ def client_context(client: Client, redirect_uri: str = "") -> dict[str, Any]:
         "outside_host": outside,
         "domain": client.domain,
         "state": client.state.value,
+        "suspended_since": client.project.suspended_at,
         "home_page_url": client.home_page_url,
         "home_page_domain": urlsplit(client.home_page_url).hostname or "",
         "privacy_policy_url": client.privacy_policy_url,

@@ -59,6 +59,8 @@ SENTENCES: Mapping[str, str] = {
     "review.changes_requested": "requested changes of {target}",
     "review.approved": "approved {target}",
     "review.rejected": "rejected {target}",
+    "review.appealed": "appealed about {target}",
+    "review.renewed": "looked at {target} again and found everything in order",
     "review.approval_withdrawn": "withdrew the approval of {target}",
 }
 
@@ -103,8 +105,9 @@ class ActivityEntry:
 
 
 def events_of(project: Project) -> "QuerySet[AuditEvent]":
-    """Return the audit events of a project, newest first."""
-    return AuditEvent.objects.filter(project=project.public_id).order_by("-pk")
+    """Return the audit events of a project, newest first, without those that only the desk reads."""
+    desk = Q(action="review.first_key") | Q(action__startswith="review_case.")
+    return AuditEvent.objects.filter(~desk, project=project.public_id).order_by("-pk")
 
 
 def filter_by_category(rows: "QuerySet[AuditEvent]", kind: str) -> "QuerySet[AuditEvent]":

@@ -1,8 +1,16 @@
-"""Admin pages of reviews, projects, logs and periodic tasks; Django's autodiscovery imports this module."""
+"""Admin pages of reviews, cases, projects, logs and periodic tasks; Django's autodiscovery imports this module."""
 
+from devportal.console.admin.case_admin import ReviewCaseAdmin
 from devportal.console.admin.log_admin import AuditEventAdmin, SignInEventAdmin
 from devportal.console.admin.project_admin import ProjectAdmin
 from devportal.console.admin.review_admin import AppReviewAdmin
 from devportal.console.admin.task_admin import TaskRunAdmin
 
-__all__ = ["AppReviewAdmin", "AuditEventAdmin", "ProjectAdmin", "SignInEventAdmin", "TaskRunAdmin"]
+__all__ = [
+    "AppReviewAdmin",
+    "AuditEventAdmin",
+    "ProjectAdmin",
+    "ReviewCaseAdmin",
+    "SignInEventAdmin",
+    "TaskRunAdmin",
+]

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from accounts.authentication import account_of
 from devportal.console import reviews
-from devportal.console.models import AppReview
+from devportal.console.models import AppReview, ReviewCase
 from devportal.lib.admin.actions import ActionRefused
 from oidc.models import Project
 
@@ -66,7 +66,9 @@ def refusal_handler(step: Callable[..., AppReview], done: str) -> ActionHandler:
 @report_refusals
 def approve(request: HttpRequest, review: AppReview, form: Any) -> str:
     values = {name: form.cleaned_data[name] for name in ("revision", "text")}
-    reviews.approve(review, account_of(request), scopes=form.scopes, **values)
+    decided = reviews.approve(review, account_of(request), scopes=form.scopes, **values)
+    if decided.status == AppReview.Status.IN_REVIEW:
+        return "Your approval is noted. It takes effect once a second reviewer decides the same on each scope."
     return "The app is approved. People see it as reviewed from now on."
 
 
@@ -77,7 +79,9 @@ def withdraw(request: HttpRequest, review: AppReview, form: Any) -> str:
     return "The approval is withdrawn, at once."
 
 
-def project_of(row: AppReview | Project) -> Project:
+def project_of(row: AppReview | ReviewCase | Project) -> Project:
+    if isinstance(row, ReviewCase):
+        return row.project
     return row if isinstance(row, Project) else row.client.project
 
 

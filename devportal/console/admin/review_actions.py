@@ -8,9 +8,17 @@ from devportal.console import reviews
 from devportal.console.admin import action_handlers, forms, mail_previews
 from devportal.console.admin.action_handlers import project_of
 from devportal.console.models import ReviewEntry
+from devportal.console.reviews.second_key import first_key, needs_two_keys
 from devportal.lib.admin.actions import RowAction
 
 Kind = ReviewEntry.Kind
+
+
+_APPROVAL = (
+    "At once people see the name, the logo and the domain as reviewed, any number of them can use the app, and it "
+    "may ask for the scopes that you approve. A scope that was approved and is no longer requested loses its approval."
+)
+_TWO_KEYS = "This app has many people and asks for account.read: it takes two reviewers who decide the same."
 
 
 def _from(step: str) -> Any:
@@ -19,7 +27,16 @@ def _from(step: str) -> Any:
 
 
 def _is_approved(request: HttpRequest, review: Any) -> bool:
-    return review.client.is_verified or bool(review.client.approved_scopes)
+    client = review.client
+    return client is not None and (client.is_verified or bool(client.approved_scopes))
+
+
+def _consequence_of_approving(review: Any) -> str:
+    if not needs_two_keys(review):
+        return _APPROVAL
+    if first_key(review) is None:
+        return f"{_TWO_KEYS} Yours is noted as the first, and changes nothing yet; the developers are not told."
+    return f"{_TWO_KEYS} Decide as the first reviewer did and the approval takes effect. {_APPROVAL}"
 
 
 TAKE = RowAction(
@@ -71,8 +88,7 @@ REQUEST_CHANGES = RowAction(
 APPROVE = RowAction(
     "approve",
     "Approve",
-    "At once people see the name, the logo and the domain as reviewed, any number of them can use the app, and it "
-    "may ask for the scopes that you approve. A scope that was approved and is no longer requested loses its approval.",
+    _consequence_of_approving,
     action_handlers.approve,
     form=forms.ApprovalForm,
     is_open=_from("approve"),

@@ -5,29 +5,29 @@ from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from unfold.decorators import display
 
+from accounts.authentication import account_of
 from devportal.console.admin import review_actions, review_page
 from devportal.console.admin.review_queue import LISTS, QueueChangeList
-from devportal.console.models import AppReview, ReviewEntry
+from devportal.console.models import AppReview
+from devportal.console.reviews.conflicts import MEMBER, TOOK_PART, message_of, review_conflict
 from devportal.lib import clock
 from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
 from devportal.lib.stored_files import image_response, read_file
 from oidc.clients.lookup import find_client
-from oidc.models import Client, FormerMember, ProjectMember
+from oidc.models import Client
 from oidc.names import skeleton
 
 # Most apps that a search by name considers.
 MAX_SIMILAR = 500
 # The theme's colour for each label and status.
-LABEL_COLOURS = {"new": "info", "changed": "warning", "resubmitted": "primary"}
+LABEL_COLOURS = {"new": "info", "changed": "warning", "resubmitted": "primary", "appeal": "danger"}
 STATUS_COLOURS = {"In review": "primary", "Approved": "success", "Rejected": "danger", "Changes requested": "warning"}
-OWN_PROJECT_MESSAGE = "You are a member of this project: others decide on it."
-PART = "You were a member of this project since this was drafted, or sent it or wrote in it: others decide on it."
 
 
 @admin.register(AppReview)
@@ -41,15 +41,9 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
     list_before_template = "admin/console/lists.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AppReview]:
-        # The same as devportal.console.reviews.workflow.has_conflict_of_interest, for many rows at once.
-        here = {"project": OuterRef("client__project"), "account": request.user.pk}
-        left = FormerMember.objects.filter(**here, left_at__gte=OuterRef("created_at"))
-        said = ReviewEntry.objects.filter(author=request.user.pk, side=ReviewEntry.Side.DEVELOPER)
         rows: QuerySet[AppReview] = super().get_queryset(request).exclude(status=AppReview.Status.DRAFT)
-        return rows.select_related("client__project", "assignee").annotate(
-            is_own=Exists(ProjectMember.objects.filter(**here)),
-            took_part=Exists(left) | Exists(said.filter(review=OuterRef("pk"))) | Q(submitted_by=request.user.pk),
-        )
+        account = account_of(request)
+        return rows.select_related("client__project", "assignee").annotate(conflict=review_conflict(account.pk))
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         return QueueChangeList
@@ -73,7 +67,8 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
     @admin.display(description="project")
     def project(self, review: Any) -> str:
         project = review.client.project
-        notes = ["your own"] if review.is_own or review.took_part else []
+        own = review.conflict in (MEMBER, TOOK_PART)
+        notes = ["your own"] if own else ["not yours to decide"] if review.conflict else []
         notes += ["suspended"] if project.is_suspended else []
         return f"{project.name} ({', '.join(notes)})" if notes else str(project.name)
 
@@ -114,7 +109,7 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
             **review_page.review_context(review),
             "opts": self.opts,
             "original": review,
-            "why_not": OWN_PROJECT_MESSAGE if review.is_own else PART if review.took_part else "",
+            "why_not": message_of(review.conflict),
             "steps": self.available_actions(request, review),
             "links": self._history(request, review),
         }

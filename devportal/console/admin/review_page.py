@@ -8,6 +8,7 @@ from django.urls import reverse
 from devportal.console import reviews
 from devportal.console.admin.forms import scope_title
 from devportal.console.models import AppReview
+from devportal.console.reviews.second_key import first_key, needs_two_keys
 
 MOST_EARLIER = 20
 _PAGES = ("home_page_url", "privacy_policy_url", "terms_url")
@@ -27,8 +28,15 @@ def review_context(review: AppReview) -> dict[str, Any]:
         "scopes": _scopes(review),
         "evidence": _evidence(reviews.collect_evidence(client)),
         "earlier": _titled(earlier.select_related("decided_by").order_by("-number")[:MOST_EARLIER]),
-        "entries": _titled(reviews.timeline(client)),
+        "second_key": _second_key(review),
+        "entries": _titled(reviews.timeline(client, for_desk=True)),
     }
+
+
+def _second_key(review: AppReview) -> dict[str, Any]:
+    """Return what the partial `second_key.html` shows: only a review that can be decided on waits for keys."""
+    is_needed = review.status == AppReview.Status.IN_REVIEW and needs_two_keys(review)
+    return {"is_needed": is_needed, "first": first_key(review) if is_needed else None}
 
 
 def logo_name(review: AppReview, which: str) -> str:

@@ -103,7 +103,9 @@ class AppReview(models.Model):
 
     @property
     def label(self) -> str:
-        """Label in the queue: "new", "changed" or "resubmitted"."""
+        """Label in the queue: "new", "changed", "resubmitted" or "appeal"."""
+        if self.appealed_at is not None:
+            return "appeal"
         if self.revision > 1:
             return "resubmitted"
         return "changed" if self.is_change else "new"
@@ -122,6 +124,9 @@ class ReviewEntry(models.Model):
         CHANGES_REQUESTED = "changes_requested", "Changes requested"
         APPROVED = "approved", "Approved"
         REJECTED = "rejected", "Rejected"
+        APPEALED = "appealed", "Appealed"
+        FIRST_KEY = "first_key", "First of two approvals"
+        RENEWED = "renewed", "Looked at again"
         APPROVAL_WITHDRAWN = "approval_withdrawn", "Approval withdrawn"
         SUSPENDED = "suspended", "Project suspended"
         SUSPENSION_LIFTED = "suspension_lifted", "Suspension lifted"

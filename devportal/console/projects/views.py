@@ -14,6 +14,7 @@ from devportal.console.activity import feed
 from devportal.console.projects import overview
 from devportal.console.projects.forms import ProjectNameForm
 from devportal.console.projects.onboarding import is_complete, onboarding_steps
+from devportal.console.reviews import appeals
 from devportal.console.shortcuts import console_page, render_page
 from oidc.models import Client, ProjectMember
 from oidc.projects import lifecycle, quotas
@@ -68,5 +69,6 @@ def project(request: HttpRequest, project_id: str) -> HttpResponse:
         checklist=steps,
         is_begun=is_complete(steps),
         clients=clients,
+        appeal=appeals.offer_for_project(membership.project),
         lines=feed.activity_entries(membership, feed.events_of(membership.project)[:FEW]),
     )

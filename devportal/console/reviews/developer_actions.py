@@ -12,6 +12,7 @@ from accounts.models import Account
 from devportal.console.models import AppReview, ReviewEntry
 from devportal.console.reviews import logos
 from devportal.console.reviews.requirements import missing_requirements
+from devportal.console.reviews.second_key import NO_KEY, drop_key
 from devportal.console.reviews.snapshots import (
     REVIEWED_SCOPES,
     Snapshot,
@@ -195,7 +196,8 @@ def withdraw(review: AppReview, actor: Account) -> AppReview:
     review, side = begin_step(review, actor, "withdraw")
     review.status = Status.WITHDRAWN
     review.decided_at = clock.now()
-    review.save(update_fields=["status", "decided_at"])
+    drop_key(review)
+    review.save(update_fields=["status", "decided_at", *NO_KEY])
     record_entry(Kind.WITHDRAWN, side, actor, review.client.project, review.client, review, details=_name(review))
     return review
 

@@ -6,8 +6,8 @@ from typing import Any
 from django.db import transaction
 
 from accounts.models import Account
-from devportal.console.models import AppReview
-from devportal.console.reviews import logos
+from devportal.console.models import AppReview, ReviewCase
+from devportal.console.reviews import cases, logos, second_key
 from devportal.console.reviews.developer_actions import apply_snapshot
 from devportal.console.reviews.domain_rules import hosts_to_prove
 from devportal.console.reviews.reasons import REASONS, SUSPENSION_REASONS, validate_reasons
@@ -32,6 +32,8 @@ from oidc.clients import reviewed_hosts
 from oidc.models import Client, Project
 from oidc.names import validate_name
 from oidc.scopes import format_scope
+
+Outcome = ReviewCase.Outcome
 
 # What approving an app, and taking that back, writes to its row.
 VERIFICATION = ("verified_at", "last_reviewed_at", "approved_scopes", "approved_hosts", "reviewed_hosts")
@@ -78,6 +80,7 @@ def _decide(review: AppReview, actor: Account, status: str, reasons: list[str], 
     review.status = status
     review.decided_at, review.decided_by = clock.now(), actor
     review.reasons, review.reason_text = reasons, text
+    second_key.drop_key(review)
     review.save()
 
 
@@ -116,6 +119,7 @@ def approve(
     """Verify the app as submitted; `scopes` holds the decision on each requested scope.
 
     Logo, label, cap and scopes change with the commit. A scope that is not asked for any more is approved no more.
+    Where two keys are needed, the first one is noted and the review stays as it is (docs/review.md#two-keys).
     Raises ReviewNotAllowed, IllegalReviewStep, Incomplete; ValidationError for a name that has become reserved.
     """
     review, _ = begin_step(review, actor, "approve")
@@ -126,6 +130,11 @@ def approve(
     note, client = clean_text(text), review.client
     if unproven := hosts_to_prove(client, review.snapshot):
         raise IncompleteSubmission(f"The project has not proven {', '.join(unproven[:5])}, so this can't be approved.")
+    if second_key.needs_two_keys(review):
+        first = second_key.turn_key(review, actor, scopes, note)
+        if first is None:
+            return review
+        note = note or first.text
     before = approved_snapshot(client)
     apply_snapshot(client, review.snapshot)
     client.verified_at = client.verified_at or clock.now()
@@ -138,6 +147,7 @@ def approve(
     was, now = changes(before, approved_snapshot(client))
     _record(Kind.APPROVED, actor, review, text=note, details={"scopes": review.decisions}, before=was, after=now)
     logos.delete_if_unused(client, before["logo"])
+    cases.settle_re_review(client, actor, Outcome.IN_ORDER, f"Review {review.number} was approved.")
     return review
 
 
@@ -182,6 +192,8 @@ def withdraw_approval(
         before=before,
         after=after,
     )
+    if not client.is_verified:
+        cases.settle_re_review(client, actor, Outcome.ACTED, "The approval was withdrawn.")
     return client
 
 

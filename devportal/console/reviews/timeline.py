@@ -89,9 +89,14 @@ def export_review_texts(sender: Any, account: Account, **kwargs: Any) -> dict[st
     }
 
 
-def timeline(client: Client) -> list[ReviewEntry]:
-    """Return the timeline of an app and its project, oldest first; at most the newest 200 entries."""
+def timeline(client: Client, *, for_desk: bool = False) -> list[ReviewEntry]:
+    """Return the timeline of an app and its project, oldest first; at most the newest 200 entries.
+
+    `for_desk`: with the entries that only reviewers read.
+    """
     rows = ReviewEntry.objects.filter(project=client.project_id, client=client) | ReviewEntry.objects.filter(
         project=client.project_id, client=None
     )
+    if not for_desk:
+        rows = rows.exclude(kind__in=notifications.DESK_ONLY)
     return list(rows.select_related("author", "review").order_by("-pk")[:MAX_SHOWN])[::-1]

@@ -14,7 +14,7 @@ from accounts.authentication import account_of
 from devportal.console import reviews
 from devportal.console.access import Membership, get_client
 from devportal.console.models import AppReview, ReviewEntry
-from devportal.console.reviews import consent_preview, logos
+from devportal.console.reviews import appeals, consent_preview, logos
 from devportal.console.reviews.forms import AnswerForm, BrandingForm
 from devportal.console.reviews.reasons import reason_texts
 from devportal.console.reviews.workflow import is_member
@@ -75,6 +75,7 @@ def _page(
         previews=consent_preview.consent_previews(client, seen, membership.account),
         entries=entries,
         answers=_answers(under_way, [entry for entry, _ in entries]),
+        appeal=appeals.offer_for_client(client),
     )
 
 

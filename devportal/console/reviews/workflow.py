@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from accounts.models import Account
 from accounts.roles import is_operator, is_reviewer
 from devportal.console.models import AppReview, ReviewEntry
+from devportal.console.reviews.conflicts import conflict_of, message_of
 from oidc.clients.locking import lock_client
-from oidc.models import Client, FormerMember, Project, ProjectMember
+from oidc.models import Client, Project, ProjectMember
 from oidc.projects.locking import Gone
 
 Status = AppReview.Status
@@ -18,7 +19,6 @@ _WITH_REVIEWERS = (Status.SUBMITTED, Status.IN_REVIEW, Status.CHANGES_REQUESTED)
 FROZEN_MESSAGE = (
     "This is with the reviewers and can't be changed now. Withdraw it first; what you sent stays for next time."
 )
-_OWN = "a project of their own, also after leaving it"
 
 
 class IllegalReviewStep(Exception):
@@ -54,6 +54,7 @@ REVIEW_STEPS: Mapping[str, ReviewStep] = {
     "request_changes": ReviewStep((Side.REVIEWER,), (Status.IN_REVIEW,), Status.CHANGES_REQUESTED),
     "approve": ReviewStep((Side.REVIEWER,), (Status.IN_REVIEW,), Status.APPROVED),
     "reject": ReviewStep((Side.REVIEWER,), (Status.IN_REVIEW,), Status.REJECTED),
+    "appeal": ReviewStep((Side.DEVELOPER,), (Status.REJECTED,), Status.SUBMITTED),
 }
 
 
@@ -73,19 +74,9 @@ def is_member(account: Account, project: Project) -> bool:
 def has_conflict_of_interest(account: Account, project: Project, review: AppReview | None = None) -> bool:
     """Return whether this person has a conflict of interest, so that somebody else has to decide.
 
-    In a review that is who submitted it, wrote in it as its developer, or was a member of the project at any time since
-    its draft was begun: leaving first helps nobody. In what concerns a whole app or project (`review` is None) it is
-    who ever was a member or did one of these.
+    In a review, or (None) in what concerns a whole app or project; `conflicts` holds the rule.
     """
-    if is_member(account, project):
-        return True
-    left = FormerMember.objects.filter(project=project, account=account)
-    said = ReviewEntry.objects.filter(project=project, author=account, side=Side.DEVELOPER)
-    if review is not None:
-        if review.submitted_by_id == account.pk:
-            return True
-        left, said = left.filter(left_at__gte=review.created_at), said.filter(review=review)
-    return left.exists() or said.exists()
+    return conflict_of(account, project, review) != ""
 
 
 def side_of(account: Account, project: Project, review: AppReview | None = None) -> str | None:
@@ -109,14 +100,21 @@ def may_decide(account: Account, project: Project, review: AppReview | None = No
 
 def require_reviewer(account: Account, project: Project) -> None:
     """Raise ReviewNotAllowed unless this person may decide on this project."""
-    if not may_decide(account, project):
-        raise ReviewNotAllowed(f"Only reviewers decide on this, and nobody on {_OWN}.")
+    if not may_review(account):
+        raise ReviewNotAllowed("Only reviewers who have no part in this project do this.")
+    _require_no_conflict(account, project)
 
 
 def require_suspender(account: Account, project: Project) -> None:
     """Raise ReviewNotAllowed unless this person may suspend the project: reviewers and operators not involved in it."""
-    if has_conflict_of_interest(account, project) or not (is_reviewer(account) or is_operator(account)):
-        raise ReviewNotAllowed(f"Only reviewers and operators do this, and nobody to {_OWN}.")
+    if not (is_reviewer(account) or is_operator(account)):
+        raise ReviewNotAllowed("Only reviewers and operators who have no part in this project do this.")
+    _require_no_conflict(account, project)
+
+
+def _require_no_conflict(account: Account, project: Project) -> None:
+    if conflict := conflict_of(account, project):
+        raise ReviewNotAllowed(message_of(conflict, ever=True))
 
 
 def require_developer(account: Account, project: Project) -> None:
@@ -153,11 +151,17 @@ def begin_step(review: AppReview, actor: Account, name: str) -> tuple[AppReview,
     row.client = client
     side = side_of(actor, client.project, row)
     if side is None or side not in step.sides:
-        who = "the project's owners and developers" if step.sides == (Side.DEVELOPER,) else "reviewers"
-        raise ReviewNotAllowed(f"Only {who} do this, and nobody decides on {_OWN}.")
+        raise ReviewNotAllowed(_who_may(row, actor, step))
     if row.status not in step.starts:
         raise IllegalReviewStep(_why_not(row, name))
     return row, side
+
+
+def _who_may(review: AppReview, actor: Account, step: ReviewStep) -> str:
+    if step.sides == (Side.DEVELOPER,):
+        return "Only the project's owners and developers do this."
+    conflict = conflict_of(actor, review.client.project, review) if may_review(actor) else ""
+    return message_of(conflict) or "Only reviewers who have no part in this project do this."
 
 
 def _why_not(review: AppReview, name: str) -> str:

@@ -150,7 +150,7 @@ def test_the_desk_sees_the_mail_before_it_is_sent(app: Client, developer: Accoun
 
 
 def test_every_kind_of_entry_has_its_mail() -> None:
-    for kind in ReviewEntry.Kind.values:
+    for kind in set(ReviewEntry.Kind.values) - notifications.DESK_ONLY:
         names = [f"review_{kind}"] if kind in notifications.TO_DEVELOPERS else []
         names += [f"desk_{kind}"] if kind in notifications.TO_ASSIGNEE else []
         assert names

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
-from accounts.models import Account
+from accounts.models import Account, Organization
+from accounts.plans.members import add_member, get_or_create_family
 from devportal.console import reviews
-from devportal.console.models import AppReview, AuditEvent, ReviewEntry
+from devportal.console.models import AppReview, AuditEvent, ReviewEntry, ReviewRevision
 from devportal.console.reviews import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed
+from devportal.console.reviews.appeals import appeal_rejection
 from oidc.models import Client, FormerMember, Project, ProjectMember
 from oidc.projects import members
 from tests.console.reviews.reviewing import (
@@ -46,6 +48,7 @@ TAKE: dict[str, Callable[[AppReview, Account], Any]] = {
     ),
     "approve": lambda review, actor: reviews.approve(review, actor, revision=review.revision, scopes={SCOPE: True}),
     "reject": lambda review, actor: reviews.reject(review, actor, revision=review.revision, reasons=REASON),
+    "appeal": lambda review, actor: appeal_rejection(review, actor, "The second page shows it."),
 }
 D, S, I, C = Status.DRAFT, Status.SUBMITTED, Status.IN_REVIEW, Status.CHANGES_REQUESTED  # noqa: E741  (one letter a column)
 A, R, W = Status.APPROVED, Status.REJECTED, Status.WITHDRAWN
@@ -63,9 +66,10 @@ LEADS: dict[str, dict[str, str]] = {
     "request_changes": {I: C},
     "approve": {I: A},
     "reject": {I: R},
+    "appeal": {R: S},
 }
 NEXT = {"edit": D, "start_over": D, "submit": S}
-DEVELOPERS = {"edit", "start_over", "submit", "resubmit", "withdraw", "answer"}
+DEVELOPERS = {"edit", "start_over", "submit", "resubmit", "withdraw", "answer", "appeal"}
 REVIEWERS = set(LEADS) - DEVELOPERS | {"answer"}
 MAY: dict[str, set[str]] = {
     "owner": DEVELOPERS,
@@ -81,6 +85,14 @@ MAY: dict[str, set[str]] = {
     "superuser who is a viewer": set(),
     "deactivated reviewer": set(),
     "deactivated owner": set(),
+    "reviewer who just left": set(),
+    "reviewer who sent the first revision and left": set(),
+    "reviewer of a developer's family": set(),
+    "reviewer of an owner's organization": set(),
+    "reviewer of the family of who left": set(),
+    "reviewer of a stranger's family": REVIEWERS,
+    "reviewer who rejected what is appealed": set(),
+    "assignee": REVIEWERS,
     "staff": set(),
     "reviewer without staff": set(),
 }
@@ -112,7 +124,58 @@ def actor_of(project: Project, owner: Account, developer: Account, viewer: Accou
         "staff": lambda: make_account(is_staff=True),
         "reviewer without staff": lambda: _without_staff(make_reviewer()),
     }
-    return lambda who: make[who]()
+    return lambda who: make[who]() if who in make else make_reviewer()
+
+
+def _leave(review: AppReview, actor: Account) -> None:
+    ProjectMember.objects.create(project=review.client.project, account=actor, role=Role.DEVELOPER)
+    members.leave_project(review.client.project, actor)
+
+
+def _sent_before(review: AppReview, actor: Account) -> None:
+    ReviewRevision.objects.create(review=review, number=99, snapshot={}, sent_at=review.created_at, sent_by=actor)
+
+
+def _in_a_family(review: AppReview, actor: Account, role: str = Role.DEVELOPER) -> None:
+    other = review.client.project.members.get(role=role).account
+    add_member(get_or_create_family(other), actor)
+
+
+def _in_an_organization(review: AppReview, actor: Account) -> None:
+    shared, _ = Organization.objects.get_or_create(name="Beacon & Sons")
+    for one in (actor, review.client.project.members.get(role=Role.OWNER).account):
+        add_member(shared, one)
+
+
+def _in_the_family_of_who_left(review: AppReview, actor: Account) -> None:
+    other = make_account()
+    _leave(review, other)
+    add_member(get_or_create_family(other), actor)
+
+
+# What relates a reviewer to a review that is there.
+RELATE: dict[str, Callable[[AppReview, Account], Any]] = {
+    "reviewer who just left": _leave,
+    "reviewer who sent the first revision and left": _sent_before,
+    "reviewer of a developer's family": _in_a_family,
+    "reviewer of an owner's organization": _in_an_organization,
+    "reviewer of the family of who left": _in_the_family_of_who_left,
+    "reviewer of a stranger's family": lambda review, actor: add_member(get_or_create_family(make_account()), actor),
+    "reviewer who rejected what is appealed": lambda review, actor: AppReview.objects.filter(pk=review.pk).update(
+        appealed_at=review.created_at, appealed_from=actor
+    ),
+    "assignee": lambda review, actor: AppReview.objects.filter(pk=review.pk).update(assignee=actor),
+}
+
+
+def related_review(
+    status: str, app: Client, developer: Account, reviewer: Account, who: str, actor: Account
+) -> AppReview:
+    """Return a review in this state, to which the actor is related as `who` says."""
+    review = review_in(status, app, developer, reviewer)
+    if who in RELATE:
+        RELATE[who](review, actor)
+    return AppReview.objects.get(pk=review.pk)
 
 
 def as_superuser(account: Account) -> Account:
@@ -143,7 +206,7 @@ def test_every_step_from_every_state(
     who: str, status: str, app: Client, developer: Account, reviewer: Account, actor_of: Any
 ) -> None:
     actor = actor_of(who)
-    review = review_in(status, app, developer, reviewer)
+    review = related_review(status, app, developer, reviewer, who, actor)
     before = everything()
     for step, take in TAKE.items():
         ends = LEADS[step].get(status)
@@ -160,12 +223,13 @@ def test_every_step_from_every_state(
         newest = AppReview.objects.filter(client=app).order_by("-number").first()
         assert newest is not None
         assert newest.status == ends, step
-        assert AuditEvent.objects.count() > before[3] or step == "start_over", step
+        is_nothing_new = step == "start_over" or (step, who) == ("assign", "assignee")
+        assert AuditEvent.objects.count() > before[3] or is_nothing_new, step
         # Back to where this began, for the next step.
         Client.objects.filter(pk=app.pk).update(verified_at=None, approved_scopes="", name="Orbit")
         for rows in (ReviewEntry, AppReview, AuditEvent):
             rows.objects.all().delete()
-        review = review_in(status, app, developer, reviewer)
+        review = related_review(status, app, developer, reviewer, who, actor)
         before = everything()
 
 
@@ -175,6 +239,8 @@ def test_who_may_suspend_and_withdraw_approvals(
 ) -> None:
     decide(sent(app, developer), reviewer, Status.APPROVED)
     actor, project = actor_of(who), app.project
+    if who in RELATE:
+        RELATE[who](AppReview.objects.get(), actor)
     approvals: list[Callable[[], Any]] = [
         lambda: reviews.withdraw_approval(app, actor, scopes=[SCOPE], reasons=["other"], text="Because."),
         lambda: reviews.withdraw_approval(app, actor, reasons=["at_your_request"]),
@@ -183,7 +249,8 @@ def test_who_may_suspend_and_withdraw_approvals(
         lambda: reviews.suspend_project(project, actor, reasons=["harmful"]),
         lambda: reviews.lift_suspension(project, actor),
     ]
-    reviews_it = MAY[who] >= REVIEWERS
+    # Who rejected a submission may do what concerns the app as a whole.
+    reviews_it = MAY[who] >= REVIEWERS or who == "reviewer who rejected what is appealed"
     for step in (*approvals, *suspensions):
         if reviews_it or (who == "operator" and step in suspensions):
             step()

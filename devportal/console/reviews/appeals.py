@@ -1,0 +1,180 @@
+"""Appeals of developers: against a rejection, a withdrawn approval, or a suspension (docs/review.md#appeals)."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+
+from accounts.models import Account
+from devportal.console.models import AppReview, ReviewCase, ReviewEntry
+from devportal.console.reviews import cases
+from devportal.console.reviews.case_mails import tell_reviewers_of_appeal
+from devportal.console.reviews.reasons import reason_texts
+from devportal.console.reviews.timeline import clean_text, record_entry
+from devportal.console.reviews.workflow import (
+    IllegalReviewStep,
+    IncompleteSubmission,
+    Side,
+    Status,
+    begin_step,
+    lock_for_step,
+    may_decide,
+    require_developer,
+)
+from devportal.lib import clock
+from oidc.models import Client, Project
+
+Kind = ReviewEntry.Kind
+APPEAL = ReviewCase.Kind.APPEAL
+# The latest of these says what stands of an app.
+_DECISIONS = (Kind.APPROVED, Kind.REJECTED, Kind.APPROVAL_WITHDRAWN)
+
+
+@dataclass(frozen=True)
+class AppealOffer:
+    """What developers may appeal against.
+
+    `entry` is the decision, None if nobody knows of it any more; `until` the end of the time for it, None for none;
+    `case` the appeal that is open already.
+    """
+
+    entry: ReviewEntry | None
+    until: datetime | None = None
+    case: ReviewCase | None = None
+
+    @property
+    def is_rejection(self) -> bool:
+        return self.entry is not None and self.entry.kind == Kind.REJECTED
+
+    @property
+    def is_suspension(self) -> bool:
+        return self.entry is None or self.entry.kind == Kind.SUSPENDED
+
+    @property
+    def reasons(self) -> list[str]:
+        """The catalogue's texts of the decision."""
+        return reason_texts(self.entry.reasons) if self.entry else []
+
+
+# --- What there is to appeal against ---
+
+
+def appeal_end(review: AppReview) -> datetime | None:
+    """Return until when a rejection may be appealed against; None for another state."""
+    if review.status != Status.REJECTED or review.decided_at is None:
+        return None
+    return review.decided_at + timedelta(days=settings.APPEAL_DAYS)
+
+
+def _why_no_appeal(review: AppReview) -> str:
+    """Return why a rejection can't be appealed against, "" if it can."""
+    end = appeal_end(review)
+    if review.appealed_at is not None:
+        return "You have appealed once already; that answer stands. You can send a new version."
+    if end is not None and clock.now() >= end:
+        return f"An appeal is possible for {settings.APPEAL_DAYS} days. You can send a new version."
+    newer = AppReview.objects.filter(client=review.client_id, number__gt=review.number)
+    if newer.exclude(status=Status.WITHDRAWN).exists():
+        return "You have begun a new version since: finish that one instead."
+    return ""
+
+
+def offer_for_client(client: Client) -> AppealOffer | None:
+    """Return what may be appealed against about an app, or the appeal that is open; None if there is neither."""
+    entries = ReviewEntry.objects.filter(project=client.project_id, client=client, kind__in=_DECISIONS)
+    entry = entries.select_related("review").order_by("-pk").first()
+    if entry is None or entry.kind == Kind.APPROVED:
+        return None
+    if entry.kind == Kind.APPROVAL_WITHDRAWN:
+        return AppealOffer(entry, case=cases.open_case_of(APPEAL, client.project, client))
+    if entry.review is None or entry.review.status != Status.REJECTED or _why_no_appeal(entry.review):
+        return None
+    return AppealOffer(entry, until=appeal_end(entry.review))
+
+
+def offer_for_project(project: Project) -> AppealOffer | None:
+    """Return the suspension that may be appealed against, or the appeal that is open; None if there is neither."""
+    if not project.is_suspended:
+        return None
+    entries = ReviewEntry.objects.filter(project=project, client=None, kind=Kind.SUSPENDED)
+    return AppealOffer(entries.order_by("-pk").first(), case=cases.open_case_of(APPEAL, project))
+
+
+# --- Appealing ---
+
+
+def appeal_rejection(review: AppReview, actor: Account, text: str) -> AppReview:
+    """Send a rejected review to the reviewers once more, unchanged; who rejected it doesn't decide on it again.
+
+    Once for a review, within APPEAL_DAYS of the rejection, and unless something newer was begun. Raises
+    IncompleteSubmission, ReviewNotAllowed, IllegalReviewStep.
+    """
+    with transaction.atomic():
+        review, side = begin_step(review, actor, "appeal")
+        if refusal := _why_no_appeal(review):
+            raise IllegalReviewStep(refusal)
+        said = _reason(text)
+        client, rejected_by = review.client, review.decided_by
+        review.status = Status.SUBMITTED
+        review.submitted_at = review.appealed_at = clock.now()
+        review.appealed_from, review.late_told_at = rejected_by, None
+        # The rejection stays in the timeline.
+        review.decided_at = review.decided_by = None
+        review.reasons, review.reason_text, review.decisions = [], "", {}
+        review.save()
+        if review.assignee is not None and not may_decide(review.assignee, client.project, review):
+            review.assignee = None
+            review.save(update_fields=["assignee"])
+        details = {"name": review.snapshot.get("name", "")}
+        record_entry(Kind.APPEALED, side, actor, client.project, client, review, text=said, details=details)
+        tell_reviewers_of_appeal(review, said, rejected_by.pk if rejected_by else None)
+    return review
+
+
+def appeal_withdrawal(client: Client, actor: Account, text: str) -> ReviewCase:
+    """Open a case against the withdrawal of an app's approval, or of scopes; one at a time.
+
+    Raises IncompleteSubmission, ReviewNotAllowed, IllegalReviewStep.
+    """
+    with transaction.atomic():
+        locked = lock_for_step(client.pk)
+        require_developer(actor, locked.project)
+        offer = offer_for_client(locked)
+        if offer is None or offer.is_rejection:
+            raise IllegalReviewStep("There is nothing to appeal against any more.")
+        return _open(offer, locked.project, locked, actor, text)
+
+
+def appeal_suspension(project: Project, actor: Account, text: str) -> ReviewCase:
+    """Open a case against the suspension of a project; one at a time. The project is locked by the caller.
+
+    Raises IncompleteSubmission, ReviewNotAllowed, IllegalReviewStep.
+    """
+    with transaction.atomic():
+        row = Project.objects.select_for_update(no_key=True).filter(pk=project.pk).first()
+        if row is None or row.is_deleted:
+            raise IllegalReviewStep("This project is deleted.")
+        require_developer(actor, row)
+        offer = offer_for_project(row)
+        if offer is None:
+            raise IllegalReviewStep("This project is not suspended any more.")
+        return _open(offer, row, None, actor, text)
+
+
+def _open(offer: AppealOffer, project: Project, client: Client | None, actor: Account, text: str) -> ReviewCase:
+    if offer.case is not None:
+        raise IllegalReviewStep("Your appeal is with the reviewers already.")
+    said = _reason(text)
+    case = cases.open_case(APPEAL, project, client, text=said, actor=actor)
+    details = {"name": client.name if client else project.name, "case": case.pk}
+    record_entry(Kind.APPEALED, Side.DEVELOPER, actor, project, client, text=said, details=details)
+    tell_reviewers_of_appeal(case, said, cases.decided_against(case))
+    return case
+
+
+def _reason(text: str) -> str:
+    said = clean_text(text)
+    if not said:
+        raise IncompleteSubmission("Write what the reviewers should see differently, and why.")
+    return said

@@ -1,0 +1,233 @@
+"""Cases at the desk: what a reviewer has to look into beside the reviews (docs/review.md#cases)."""
+
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from accounts.models import Account
+from devportal.console.models import DeskNote, ReviewCase, ReviewEntry
+from devportal.console.reviews.case_mails import tell_of_outcome
+from devportal.console.reviews.conflicts import conflict_of, message_of
+from devportal.console.reviews.timeline import clean_text, record_entry
+from devportal.console.reviews.workflow import (
+    IllegalReviewStep,
+    IncompleteSubmission,
+    ReviewNotAllowed,
+    may_decide,
+    require_reviewer,
+)
+from devportal.lib import clock
+from oidc.clients.locking import lock_client
+from oidc.models import Client, Project
+from oidc.projects.audit import report_project_event
+
+Kind = ReviewCase.Kind
+Outcome = ReviewCase.Outcome
+Side = ReviewEntry.Side
+# Characters that a case says at most; what is added beyond is cut.
+MAX_CASE_TEXT = 20_000
+# So often somebody else may open or close the same case just then, before opening it is given up.
+_ATTEMPTS = 5
+APPEALED_FROM_YOU = "This is an appeal against what you decided: somebody else answers it."
+
+
+# --- Opening ---
+
+
+def open_case(
+    kind: str, project: Project, client: Client | None = None, *, text: str = "", actor: Account | None = None
+) -> ReviewCase:
+    """Open a case on an app, or on a whole project; if one of that kind is open already, add the text to it.
+
+    Of many at once, one opens it and the others add. `actor` is None where the service itself does it. It takes part in
+    the caller's transaction, if there is one. Raises IncompleteSubmission for too long a text.
+    """
+    said = clean_text(text)
+    for _ in range(_ATTEMPTS):
+        with transaction.atomic():
+            case = _open_cases(kind, project, client).select_for_update().first()
+            if case is not None:
+                return _add(case, said, actor)
+            try:
+                with transaction.atomic():
+                    return _create(kind, project, client, said, actor)
+            except IntegrityError:
+                continue  # somebody else opened it just now
+    raise IllegalReviewStep("Somebody else is changing this right now. Try again.")
+
+
+def _open_cases(kind: str, project: Project, client: Client | None) -> Any:
+    return ReviewCase.objects.filter(project=project, client=client, kind=kind, closed_at=None)
+
+
+def open_case_of(kind: str, project: Project, client: Client | None = None) -> ReviewCase | None:
+    """Return the open case of a kind on an app, or on a whole project; None if there is none."""
+    found: ReviewCase | None = _open_cases(kind, project, client).first()
+    return found
+
+
+def _create(kind: str, project: Project, client: Client | None, said: str, actor: Account | None) -> ReviewCase:
+    case = ReviewCase.objects.create(
+        project=project, client=client, kind=kind, text=said, opened_at=clock.now(), opened_by=actor
+    )
+    _report("opened", case, actor)
+    return case
+
+
+def _add(case: ReviewCase, said: str, actor: Account | None) -> ReviewCase:
+    if said and len(case.text) < MAX_CASE_TEXT:
+        case.text = f"{case.text}\n\n{said}".strip()[:MAX_CASE_TEXT]
+        case.save(update_fields=["text"])
+        _report("added", case, actor)
+    return case
+
+
+def _report(what: str, case: ReviewCase, actor: Account | None, **details: Any) -> None:
+    target = case.client.client_id if case.client else ""
+    known = {"case": case.pk, "kind": case.kind, **details}
+    # Only the desk and operators read these (devportal/console/activity/feed.py).
+    report_project_event(f"review_case.{what}", case.project, actor, target, details=known)
+
+
+# --- Who may ---
+
+
+def decided_against(case: ReviewCase) -> int | None:
+    """Return the key of whoever took the decision that an appeal is about: a suspension, or a withdrawn approval."""
+    if case.kind != Kind.APPEAL:
+        return None
+    kind = ReviewEntry.Kind.APPROVAL_WITHDRAWN if case.client_id else ReviewEntry.Kind.SUSPENDED
+    entries = ReviewEntry.objects.filter(
+        project=case.project_id, client=case.client_id, kind=kind, at__lte=case.opened_at
+    )
+    found: int | None = entries.order_by("-pk").values_list("author", flat=True).first()
+    return found
+
+
+def case_conflict(account: Account, case: ReviewCase, conflict: str | None = None) -> str:
+    """Return why this reviewer may not work on the case, for them to read; "" if they may.
+
+    `conflict` is their conflict of interest in the project (conflicts.py) where it is known.
+    """
+    known = conflict_of(account, case.project) if conflict is None else conflict
+    if known:
+        return message_of(known, ever=True)
+    return APPEALED_FROM_YOU if decided_against(case) == account.pk else ""
+
+
+def require_case_worker(account: Account, case: ReviewCase) -> None:
+    """Raise ReviewNotAllowed unless this person may work on the case.
+
+    Reviewers without a conflict of interest in the project may; an appeal is for others than who decided before.
+    """
+    require_reviewer(account, case.project)
+    if refusal := case_conflict(account, case, ""):
+        raise ReviewNotAllowed(refusal)
+
+
+def _begin(case: ReviewCase, actor: Account) -> ReviewCase:
+    """Lock the case and its app, in this order of locks: the app first. Raises ReviewNotAllowed, IllegalReviewStep."""
+    client = lock_client(case.client_id) if case.client_id else None
+    row = ReviewCase.objects.select_for_update(of=("self",)).select_related("project").filter(pk=case.pk).first()
+    if row is None:
+        raise IllegalReviewStep("This case is no longer there.")
+    if client is not None:
+        row.client, row.project = client, client.project
+    require_case_worker(actor, row)
+    if not row.is_open:
+        raise IllegalReviewStep("This case is closed already.")
+    return row
+
+
+# --- Working on it ---
+
+
+@transaction.atomic
+def assign_case(case: ReviewCase, actor: Account, assignee: Account | None) -> ReviewCase:
+    """Give a case to a reviewer, or to nobody. Raises ReviewNotAllowed (for actor or assignee), IllegalReviewStep."""
+    row = _begin(case, actor)
+    if assignee is not None:
+        may = may_decide(assignee, row.project) and decided_against(row) != assignee.pk
+        if not may:
+            raise ReviewNotAllowed(f"{assignee} can't work on this case.")
+    if row.assignee_id != (assignee.pk if assignee else None):
+        row.assignee = assignee
+        row.save(update_fields=["assignee"])
+        _report("assigned", row, actor)
+    return row
+
+
+@transaction.atomic
+def add_note(case: ReviewCase, actor: Account, text: str) -> DeskNote:
+    """Write a note on a case for the other reviewers, also on a closed one.
+
+    Raises ReviewNotAllowed, IncompleteSubmission.
+    """
+    require_reviewer(actor, case.project)
+    said = _required(text)
+    note = DeskNote.objects.create(case=case, author=actor, at=clock.now(), text=said)
+    _report("noted", case, actor)
+    return note
+
+
+@transaction.atomic
+def ask_developers(case: ReviewCase, actor: Account, text: str) -> ReviewEntry:
+    """Write to the developers because of a case; they get it by mail, and find it in the app's timeline.
+
+    Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
+    """
+    row = _begin(case, actor)
+    said = _required(text)
+    name = row.client.name if row.client else row.project.name
+    kind = ReviewEntry.Kind.COMMENT
+    return record_entry(kind, Side.REVIEWER, actor, row.project, row.client, text=said, details={"name": name})
+
+
+@transaction.atomic
+def close_case(case: ReviewCase, actor: Account, outcome: str, text: str = "") -> ReviewCase:
+    """Close a case. `text` says what was found or done; the developers read it where the case is an appeal of theirs.
+
+    A re-review that found everything in order counts from now on. Raises ReviewNotAllowed, IllegalReviewStep,
+    IncompleteSubmission.
+    """
+    row = _begin(case, actor)
+    said = clean_text(text)
+    if outcome not in Outcome.values:
+        raise IncompleteSubmission("Say how it ended.")
+    if not said and (row.kind == Kind.APPEAL or outcome == Outcome.ACTED):
+        raise IncompleteSubmission("Write what was found and done.")
+    _close(row, actor, outcome, said)
+    if row.kind == Kind.RE_REVIEW and outcome == Outcome.IN_ORDER and row.client and row.client.is_verified:
+        _renew(row.client, actor, said)
+    if row.kind == Kind.APPEAL:
+        tell_of_outcome(row)
+    return row
+
+
+def settle_re_review(client: Client, actor: Account, outcome: str, text: str) -> None:
+    """Close the open re-review of an app because a step of a review has settled it; the client is locked."""
+    row = ReviewCase.objects.select_for_update().filter(client=client, kind=Kind.RE_REVIEW, closed_at=None).first()
+    if row is not None:
+        row.client, row.project = client, client.project
+        _close(row, actor, outcome, text)
+
+
+def _close(row: ReviewCase, actor: Account, outcome: str, text: str) -> None:
+    row.closed_at, row.closed_by = clock.now(), actor
+    row.outcome, row.outcome_text = outcome, text
+    row.save(update_fields=["closed_at", "closed_by", "outcome", "outcome_text"])
+    _report("closed", row, actor, outcome=outcome)
+
+
+def _renew(client: Client, actor: Account, text: str) -> None:
+    client.last_reviewed_at = clock.now()
+    client.save(update_fields=["last_reviewed_at"])
+    kind, details = ReviewEntry.Kind.RENEWED, {"name": client.name}
+    record_entry(kind, Side.REVIEWER, actor, client.project, client, text=text, details=details)
+
+
+def _required(text: str) -> str:
+    said = clean_text(text)
+    if not said:
+        raise IncompleteSubmission("Write something first.")
+    return said

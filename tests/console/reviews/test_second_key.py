@@ -1,0 +1,252 @@
+"""Two keys: what is dangerous takes effect once two reviewers have decided the same (docs/review.md#two-keys)."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client as Browser
+from django.test.utils import CaptureQueriesContext
+
+from accounts.models import Account
+from accounts.roles import set_roles
+from devportal.console import reviews
+from devportal.console.activity import feed
+from devportal.console.models import AppReview, AuditEvent, ReviewEntry
+from devportal.console.reviews import IllegalReviewStep, ReviewNotAllowed
+from devportal.console.reviews.second_key import first_key, has_many_people
+from oidc.authorization import consent
+from oidc.models import Client, ProjectMember
+from oidc.projects import members
+from tests.console.reviews.reviewing import (
+    REASON,
+    SCOPE,
+    Status,
+    decide,
+    fill,
+    fresh,
+    mails,
+    make_reviewer,
+    sent,
+)
+from tests.factories import make_account
+from tests.oidc.tokens.test_concurrency import at_once
+
+YES, NO = {SCOPE: True}, {SCOPE: False}
+
+
+@pytest.fixture(autouse=True)
+def every_app(settings: Any) -> None:
+    settings.REVIEW_SECOND_KEY_PEOPLE = 0
+
+
+@pytest.fixture
+def review(app: Client, developer: Account, reviewer: Account) -> AppReview:
+    return reviews.start(sent(app, developer), reviewer)
+
+
+def approve(review: AppReview, who: Account, scopes: dict[str, bool] = YES, text: str = "") -> AppReview:
+    return reviews.approve(review, who, revision=review.revision, scopes=scopes, text=text)
+
+
+def held(review: AppReview) -> Account | None:
+    found = first_key(AppReview.objects.get(pk=review.pk))
+    return found.by if found else None
+
+
+@pytest.mark.django_db
+class TestKeys:
+    def test_the_first_approval_changes_nothing_and_the_second_takes_effect(
+        self, review: AppReview, app: Client, reviewer: Account
+    ) -> None:
+        before = mails()
+        after_first = approve(review, reviewer, text="It needs the plan.")
+        assert after_first.status == Status.IN_REVIEW
+        assert not fresh(app).is_verified
+        assert fresh(app).approved_scopes == ""
+        assert held(review) == reviewer
+        assert mails() == before, "nobody is told"
+        second = make_reviewer()
+        done = approve(after_first, second)
+        assert (done.status, done.decided_by, done.first_key) == (Status.APPROVED, second, None)
+        assert fresh(app).approved_scopes == SCOPE
+        assert done.reason_text == "It needs the plan.", "the developers read the first one's note"
+        kinds = list(ReviewEntry.objects.order_by("pk").values_list("kind", flat=True))
+        assert kinds[-2:] == ["first_key", "approved"]
+        assert AuditEvent.objects.filter(action="review.first_key", actor=reviewer.pk).count() == 1
+
+    def test_the_same_reviewer_has_one_key(self, review: AppReview, app: Client, reviewer: Account) -> None:
+        approve(review, reviewer)
+        for scopes in (YES, NO):
+            with pytest.raises(ReviewNotAllowed, match="second reviewer"):
+                approve(review, reviewer, scopes)
+        assert not fresh(app).is_verified
+
+    def test_another_decision_begins_anew(self, review: AppReview, app: Client, reviewer: Account) -> None:
+        second = make_reviewer()
+        approve(review, reviewer, YES)
+        approve(review, second, NO)
+        assert held(review) == second
+        assert not fresh(app).is_verified
+        assert approve(review, reviewer, NO).status == Status.APPROVED
+        assert fresh(app).is_verified
+        assert fresh(app).approved_scopes == ""
+
+    def test_both_keys_are_of_people_without_a_part_in_it(
+        self, review: AppReview, app: Client, reviewer: Account, project: Any
+    ) -> None:
+        approve(review, reviewer)
+        mine = ProjectMember.objects.create(project=project, account=make_reviewer(), role="viewer")
+        members.leave_project(project, mine.account)
+        with pytest.raises(ReviewNotAllowed):
+            approve(review, mine.account)
+        # And the first one, who joined the project meanwhile, has none any more.
+        ProjectMember.objects.create(project=project, account=reviewer, role="viewer")
+        assert held(review) is None
+        third = make_reviewer()
+        assert approve(review, third).status == Status.IN_REVIEW
+        assert held(review) == third
+
+    ENDS: dict[str, Callable[[AppReview, Account, Account, Account], Any]] = {
+        "a withdrawal": lambda review, first, second, developer: reviews.withdraw(review, developer),
+        "a request for changes": lambda review, first, second, developer: decide(
+            review, second, Status.CHANGES_REQUESTED
+        ),
+        "a rejection": lambda review, first, second, developer: decide(review, second, Status.REJECTED),
+        "the role's end": lambda review, first, second, developer: set_roles(first, []),
+        "the role's end for a while": lambda review, first, second, developer: [
+            set_roles(first, []),
+            set_roles(first, ["reviewer"]),
+        ],
+        "a deactivation": lambda review, first, second, developer: [
+            setattr(first, "is_active", False),
+            first.save(),
+        ],
+        "a deletion": lambda review, first, second, developer: first.delete(),
+    }
+
+    @pytest.mark.parametrize("what", ENDS)
+    def test_what_ends_the_first_key(
+        self, what: str, review: AppReview, app: Client, reviewer: Account, developer: Account
+    ) -> None:
+        second = make_reviewer()
+        approve(review, reviewer)
+        self.ENDS[what](AppReview.objects.get(pk=review.pk), reviewer, second, developer)
+        assert held(review) is None
+        now = AppReview.objects.get(pk=review.pk)
+        if now.status == Status.CHANGES_REQUESTED:
+            now = reviews.start(reviews.resubmit(app, developer), second)
+        elif now.status != Status.IN_REVIEW:
+            fill(app, developer)
+            now = reviews.start(reviews.submit(app, developer), second)
+        assert approve(now, second).status == Status.IN_REVIEW, "it takes two again"
+        assert not fresh(app).is_verified
+
+    def test_few_people_or_no_such_scope_take_one_reviewer(
+        self, app: Client, developer: Account, reviewer: Account, settings: Any
+    ) -> None:
+        settings.REVIEW_SECOND_KEY_PEOPLE = 2
+        for _ in range(2):
+            consent.record_consent(make_account(), app, ["openid"])
+        assert not has_many_people(app)
+        assert decide(sent(app, developer), reviewer, Status.APPROVED).status == Status.APPROVED
+        consent.record_consent(make_account(), app, ["openid"])
+        assert has_many_people(app), "a third one"
+        reviews.save_submission(app, developer, {"name": "Orbit Two"})
+        review = reviews.start(reviews.submit(app, developer), reviewer)
+        assert approve(review, reviewer).status == Status.IN_REVIEW, "a scope that is held and kept counts"
+        reviews.withdraw(review, developer)
+        reviews.save_submission(app, developer, {"name": "Orbit Two"}, scopes={})
+        review = reviews.start(reviews.submit(app, developer), reviewer)
+        assert approve(review, reviewer, {}).status == Status.APPROVED
+
+    def test_people_are_counted_no_further_than_the_threshold(self, app: Client, settings: Any) -> None:
+        settings.REVIEW_SECOND_KEY_PEOPLE = 10_000
+        with CaptureQueriesContext(connection) as statements:
+            assert not has_many_people(app)
+        assert not statements, "never"
+        settings.REVIEW_SECOND_KEY_PEOPLE = 7
+        with CaptureQueriesContext(connection) as statements:
+            has_many_people(app)
+        assert "LIMIT 8" in statements[0]["sql"]
+
+    def test_the_developers_read_nothing_of_the_first_key(
+        self, review: AppReview, app: Client, reviewer: Account, as_developer: Browser
+    ) -> None:
+        approve(review, reviewer, text="Secret of the desk.")
+        address = f"/console/p/{app.project.public_id}/"
+        for page in (f"{address}clients/{app.client_id}/review", f"{address}activity", address):
+            text = as_developer.get(page).content.decode()
+            assert "Secret of the desk" not in text
+            assert "First of two" not in text
+            assert "first_key" not in text
+        assert not feed.events_of(app.project).filter(action="review.first_key").exists()
+
+    def test_the_desk_reads_who_has_the_first_key(
+        self, review: AppReview, reviewer: Account, browser_of: Callable[[Account], Browser]
+    ) -> None:
+        desk = browser_of(make_reviewer())
+        page = f"/admin/console/appreview/{review.pk}/change/"
+        assert "It takes two reviewers to approve this" in desk.get(page).content.decode()
+        approve(review, reviewer, text="It needs the plan.")
+        text = desk.get(page).content.decode()
+        assert f"{reviewer} has approved this" in text
+        assert "It needs the plan." in text
+        assert "First of two approvals" in text
+        form = {"revision": review.revision, f"scope_{SCOPE}": "approve", "text": "", "confirm": "1"}
+        said = desk.post(f"/admin/console/appreview/{review.pk}/do/approve/", form, follow=True).content.decode()
+        assert "The app is approved." in said
+
+    def test_the_first_key_is_told_as_such(
+        self, review: AppReview, reviewer: Account, browser_of: Callable[[Account], Browser]
+    ) -> None:
+        desk = browser_of(reviewer)
+        address = f"/admin/console/appreview/{review.pk}/do/approve/"
+        assert "Yours is noted as the first" in desk.get(address).content.decode()
+        form = {"revision": review.revision, f"scope_{SCOPE}": "approve", "text": "", "confirm": "1"}
+        assert "Your approval is noted." in desk.post(address, form, follow=True).content.decode()
+        assert "You have approved this already" in desk.post(address, form, follow=True).content.decode()
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+class TestAtOnce:
+    def test_two_reviewers_at_once_turn_both_keys(self, app: Client, developer: Account) -> None:
+        people = [make_reviewer() for _ in range(2)]
+        for _ in range(3):
+            Client.objects.filter(pk=app.pk).update(verified_at=None, approved_scopes="")
+            fill(app, developer)
+            review = reviews.start(reviews.submit(app, developer), people[0])
+            results = at_once(2, lambda number, review=review: approve(review, people[number]).status)  # type: ignore[misc]
+            assert Counter(results) == {Status.IN_REVIEW: 1, Status.APPROVED: 1}
+            assert fresh(app).is_verified
+
+    def test_one_reviewer_twice_at_once_has_one_key(self, app: Client, developer: Account, reviewer: Account) -> None:
+        review = reviews.start(sent(app, developer), reviewer)
+
+        def attempt(number: int) -> str:
+            try:
+                return approve(review, reviewer).status
+            except (ReviewNotAllowed, IllegalReviewStep):
+                return "refused"
+
+        assert Counter(at_once(4, attempt)) == {"in_review": 1, "refused": 3}
+        assert not fresh(app).is_verified
+
+    def test_a_key_and_a_rejection_at_once(self, app: Client, developer: Account, reviewer: Account) -> None:
+        second = make_reviewer()
+        review = reviews.start(sent(app, developer), reviewer)
+        approve(review, reviewer)
+
+        def act(number: int) -> str:
+            try:
+                if number:
+                    return approve(review, second).status
+                return reviews.reject(review, reviewer, revision=1, reasons=REASON).status
+            except IllegalReviewStep:
+                return "too late"
+
+        assert sorted(at_once(2, act)) in (["approved", "too late"], ["rejected", "too late"])
+        review.refresh_from_db()
+        assert fresh(app).is_verified == (review.status == Status.APPROVED)
