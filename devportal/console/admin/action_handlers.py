@@ -66,7 +66,7 @@ def refusal_handler(step: Callable[..., AppReview], done: str) -> ActionHandler:
 @report_refusals
 def approve(request: HttpRequest, review: AppReview, form: Any) -> str:
     values = {name: form.cleaned_data[name] for name in ("revision", "text")}
-    reviews.approve(review, account_of(request), scopes=form.scopes, **values)
+    reviews.approve(review, account_of(request), scopes=form.scopes, checked=form.checked, **values)
     return "The app is approved. People see it as reviewed from now on."
 
 

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from accounts.models import Account
 from devportal.console.models import AppReview
-from devportal.console.reviews import logos
+from devportal.console.reviews import desk_checklist, logos
 from devportal.console.reviews.developer_actions import apply_snapshot
 from devportal.console.reviews.domain_rules import hosts_to_prove
 from devportal.console.reviews.reasons import REASONS, SUSPENSION_REASONS, validate_reasons
@@ -111,15 +111,23 @@ def reject(review: AppReview, actor: Account, *, revision: int, reasons: Iterabl
 
 @transaction.atomic
 def approve(
-    review: AppReview, actor: Account, *, revision: int, scopes: Mapping[str, bool], text: str = ""
+    review: AppReview,
+    actor: Account,
+    *,
+    revision: int,
+    scopes: Mapping[str, bool],
+    checked: Collection[str],
+    text: str = "",
 ) -> AppReview:
     """Verify the app as submitted; `scopes` holds the decision on each requested scope.
 
-    Logo, label, cap and scopes change with the commit. A scope that is not asked for any more is approved no more.
+    `checked` are the codes of `desk_checklist.py` that the reviewer ticked: all that apply. Logo, label, cap and scopes
+    change with the commit. A scope that is not asked for any more is approved no more.
     Raises ReviewNotAllowed, IllegalReviewStep, Incomplete; ValidationError for a name that has become reserved.
     """
     review, _ = begin_step(review, actor, "approve")
     require_revision(review, revision)
+    ticked = desk_checklist.tick(review, actor, checked)
     if set(scopes) != set(review.snapshot["scopes"]):
         raise IncompleteSubmission("Decide on each requested scope.")
     validate_name(review.snapshot["name"])
@@ -136,7 +144,8 @@ def approve(
     review.decisions = {scope: bool(yes) for scope, yes in scopes.items()}
     _decide(review, actor, Status.APPROVED, [], note)
     was, now = changes(before, approved_snapshot(client))
-    _record(Kind.APPROVED, actor, review, text=note, details={"scopes": review.decisions}, before=was, after=now)
+    details = {"scopes": review.decisions, "checked": ticked}
+    _record(Kind.APPROVED, actor, review, text=note, details=details, before=was, after=now)
     logos.delete_if_unused(client, before["logo"])
     return review
 
