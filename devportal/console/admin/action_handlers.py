@@ -54,6 +54,12 @@ def answer(request: HttpRequest, review: AppReview, form: Any) -> str:
     return "The developers were told."
 
 
+@report_refusals
+def note(request: HttpRequest, review: AppReview, form: Any) -> str:
+    reviews.write_note(review, account_of(request), form.cleaned_data["note"])
+    return "Your note is kept. Developers don't see it."
+
+
 def refusal_handler(step: Callable[..., AppReview], done: str) -> ActionHandler:
     @report_refusals
     def do(request: HttpRequest, review: AppReview, form: Any) -> str:

@@ -34,6 +34,15 @@ def _note(label: str, *, required: bool = False) -> forms.CharField:
     return forms.CharField(label=label, max_length=MAX_TEXT_LENGTH, required=required, widget=widget)
 
 
+class DeskNoteForm(ActionForm):
+    """A note for other reviewers, which developers never read."""
+
+    note = _note("Internal note", required=True)
+
+    def clean_note(self) -> str:
+        return clean_text(self.cleaned_data["note"])
+
+
 class NoteForm(ReplyForm):
     """A note that the developers read."""
 

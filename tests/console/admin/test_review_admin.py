@@ -345,8 +345,8 @@ def test_nobody_decides_on_a_project_of_their_own(
     assert "You are a member of this project: others decide on it." in text
     assert steps_on(text) == set()
     assert re.findall(r"<button[^>]*disabled[^>]*>([^<]+)</button>", text) == [
-        "Assign to me", "Assign to …", "Write to the developers", "Request changes", "Approve", "Reject",
-        "Suspend the project",
+        "Suspend the project", "Approve", "Request changes", "Reject", "Assign to me", "Assign to …",
+        "Write to the developers",
     ]  # fmt: skip
     review.refresh_from_db()
     before = AppReview.objects.values().get()
