@@ -5,7 +5,14 @@ It names models of every floor, as in the admin's URLs (app_model), and so stand
 
 # Group, then title, model and icon of each list. A list is shown to people with the model's view permission.
 SIDEBAR: list[tuple[str, list[tuple[str, str, str]]]] = [
-    ("Review", [("Review queue", "console_appreview", "rate_review"), ("Cases", "console_reviewcase", "flag")]),
+    (
+        "Review",
+        [
+            ("Review queue", "console_appreview", "rate_review"),
+            ("Cases", "console_reviewcase", "flag"),
+            ("Canned replies", "console_cannedreply", "quickreply"),
+        ],
+    ),
     (
         "People",
         [

@@ -11,7 +11,11 @@ from accounts.models import Account
 from accounts.roles import OPERATOR, REVIEWER, roles_of
 
 _MAY: dict[str, dict[str, str]] = {
-    REVIEWER: {"console.appreview": "view change", "console.reviewcase": "view change"},
+    REVIEWER: {
+        "console.appreview": "view change",
+        "console.reviewcase": "view change",
+        "console.cannedreply": "view add change delete",
+    },
     OPERATOR: {
         "accounts.account": "view change",
         "accounts.family": "view add change delete",
@@ -35,6 +39,7 @@ _MAY: dict[str, dict[str, str]] = {
         "oidc.signingkey": "view change",
         "api.apikey": "view change",
         "api.requestlog": "view",
+        "console.cannedreply": "view add change delete",
         "console.auditevent": "view",
         "console.signinevent": "view",
         "console.taskrun": "view",

@@ -54,6 +54,12 @@ def answer(request: HttpRequest, review: AppReview, form: Any) -> str:
     return "The developers were told."
 
 
+@report_refusals
+def note(request: HttpRequest, review: AppReview, form: Any) -> str:
+    reviews.write_note(review, account_of(request), form.cleaned_data["note"])
+    return "Your note is kept. Developers don't see it."
+
+
 def refusal_handler(step: Callable[..., AppReview], done: str) -> ActionHandler:
     @report_refusals
     def do(request: HttpRequest, review: AppReview, form: Any) -> str:
@@ -66,7 +72,7 @@ def refusal_handler(step: Callable[..., AppReview], done: str) -> ActionHandler:
 @report_refusals
 def approve(request: HttpRequest, review: AppReview, form: Any) -> str:
     values = {name: form.cleaned_data[name] for name in ("revision", "text")}
-    decided = reviews.approve(review, account_of(request), scopes=form.scopes, **values)
+    decided = reviews.approve(review, account_of(request), scopes=form.scopes, checked=form.checked, **values)
     if decided.status == AppReview.Status.IN_REVIEW:
         return "Your approval is noted. It takes effect once a second reviewer decides the same on each scope."
     return "The app is approved. People see it as reviewed from now on."

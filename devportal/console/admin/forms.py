@@ -10,14 +10,18 @@ from unfold.widgets import (
     UnfoldAdminRadioSelectWidget,
     UnfoldAdminSelectWidget,
     UnfoldAdminTextareaWidget,
+    UnfoldBooleanWidget,
 )
 
 from accounts.models import Account
 from accounts.roles import REVIEWER
 from devportal.console import reviews
-from devportal.console.reviews import IncompleteSubmission
+from devportal.console.admin.reply_forms import ReplyForm
+from devportal.console.reviews import IllegalReviewStep, IncompleteSubmission
+from devportal.console.reviews.desk_checklist import checklist_for
 from devportal.console.reviews.reasons import ReviewReason, validate_reasons
 from devportal.console.reviews.timeline import MAX_TEXT_LENGTH, clean_text
+from devportal.console.reviews.workflow import require_revision
 from devportal.lib.admin.actions import ActionForm
 from oidc.scopes import SCOPES
 
@@ -30,7 +34,16 @@ def _note(label: str, *, required: bool = False) -> forms.CharField:
     return forms.CharField(label=label, max_length=MAX_TEXT_LENGTH, required=required, widget=widget)
 
 
-class NoteForm(ActionForm):
+class DeskNoteForm(ActionForm):
+    """A note for other reviewers, which developers never read."""
+
+    note = _note("Internal note", required=True)
+
+    def clean_note(self) -> str:
+        return clean_text(self.cleaned_data["note"])
+
+
+class NoteForm(ReplyForm):
     """A note that the developers read."""
 
     text = _note("Note", required=True)
@@ -51,6 +64,15 @@ class RevisionForm(OptionalNoteForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.initial["revision"] = self.row.revision
+
+    def clean_revision(self) -> int:
+        """Refuse a decision on what was not seen here already: with the form, what was written is still there."""
+        seen: int = self.cleaned_data["revision"]
+        try:
+            require_revision(self.row, seen)
+        except IllegalReviewStep as error:
+            raise ValidationError(str(error)) from error
+        return seen
 
 
 def _reasons(table: Mapping[str, ReviewReason]) -> forms.MultipleChoiceField:
@@ -76,7 +98,7 @@ class RefusalForm(_NeedsReasons, RevisionForm):
 
     table = reviews.REASONS
     reasons = _reasons(reviews.REASONS)
-    field_order = ("reasons", "text")
+    field_order = ("reasons", "begin_with", "text")
 
 
 class SuspensionForm(_NeedsReasons):
@@ -84,14 +106,14 @@ class SuspensionForm(_NeedsReasons):
 
     table = reviews.SUSPENSION_REASONS
     reasons = _reasons(reviews.SUSPENSION_REASONS)
-    field_order: tuple[str, ...] = ("reasons", "text")
+    field_order: tuple[str, ...] = ("reasons", "begin_with", "text")
 
 
 class WithdrawalForm(SuspensionForm):
     """Which approval is taken back, and why."""
 
     what = forms.MultipleChoiceField(widget=UnfoldAdminCheckboxSelectMultipleWidget, label="Approvals to withdraw")
-    field_order = ("what", "reasons", "text")
+    field_order = ("what", "reasons", "begin_with", "text")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -108,7 +130,7 @@ class WithdrawalForm(SuspensionForm):
 
 
 class ApprovalForm(RevisionForm):
-    """A decision on each requested scope; none is preselected."""
+    """A decision on each requested scope, and the desk's checklist; nothing is preselected."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -119,13 +141,23 @@ class ApprovalForm(RevisionForm):
                 choices=[(APPROVE, "Approve"), (REFUSE, "Refuse")],
                 widget=UnfoldAdminRadioSelectWidget,
             )
-        self.order_fields([*(name for name in self.fields if name.startswith("scope_")), "text"])
+        for item in checklist_for(self.row):
+            self.fields[f"check_{item.code}"] = forms.BooleanField(label=item.text, widget=UnfoldBooleanWidget)
+        decided = [name for name in self.fields if name.startswith(("scope_", "check_"))]
+        self.order_fields([*decided, "begin_with", "text"])
 
     @property
     def scopes(self) -> dict[str, bool]:
         """Each requested scope, and whether it is approved."""
         decided = {name: value for name, value in self.cleaned_data.items() if name.startswith("scope_")}
         return {name.removeprefix("scope_"): value == APPROVE for name, value in decided.items()}
+
+    @property
+    def checked(self) -> list[str]:
+        """The codes of the checklist that are ticked."""
+        return [
+            name.removeprefix("check_") for name, yes in self.cleaned_data.items() if name.startswith("check_") and yes
+        ]
 
 
 class AssigneeForm(ActionForm):

@@ -1,9 +1,11 @@
 """Admin actions of app review, with their consequences."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.http import HttpRequest
 
+from accounts.authentication import account_of
 from devportal.console import reviews
 from devportal.console.admin import action_handlers, forms, mail_previews
 from devportal.console.admin.action_handlers import project_of
@@ -143,4 +145,24 @@ LIFT = RowAction(
     icon="play_circle",
 )
 
-REVIEW_ACTIONS = (TAKE, ASSIGN, START, COMMENT, REQUEST_CHANGES, APPROVE, REJECT, WITHDRAW, SUSPEND, LIFT)
+NOTE = RowAction(
+    "note",
+    "Add an internal note",
+    "Reviewers who may decide on this app read it, on the page of this review. Developers never do, and nobody gets a "
+    "mail.",
+    action_handlers.note,
+    form=forms.DeskNoteForm,
+    is_open=lambda request, review: reviews.may_read_notes(account_of(request), review),
+    icon="note_add",
+)
+
+REVIEW_ACTIONS = (TAKE, ASSIGN, START, COMMENT, REQUEST_CHANGES, APPROVE, REJECT, WITHDRAW, SUSPEND, LIFT, NOTE)
+# On the page of a review: what stands first in its bar, and what concerns the app or project as a whole.
+FIRST = (APPROVE.name, REQUEST_CHANGES.name, REJECT.name, START.name)
+OF_THE_APP = (WITHDRAW.name, SUSPEND.name, LIFT.name)
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return names of actions with the decisions first, the others as they come."""
+    named = list(names)
+    return [*(name for name in FIRST if name in named), *(name for name in named if name not in FIRST)]

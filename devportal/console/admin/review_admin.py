@@ -104,13 +104,19 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
             raise Http404
         if request.method not in ("GET", "HEAD") or not self.has_view_permission(request, review):
             raise PermissionDenied
+        steps = {step["name"]: step for step in self.available_actions(request, review)}
+        note = steps.pop(review_actions.NOTE.name, None)
+        against = request.GET.get("against", "")
         context = {
             **self.admin_site.each_context(request),
-            **review_page.review_context(review),
+            **review_page.review_context(review, account_of(request), against, with_notes=note is not None),
             "opts": self.opts,
             "original": review,
             "why_not": message_of(review.conflict),
-            "steps": self.available_actions(request, review),
+            "waits": self.age(review),
+            "note": note,
+            "bar": [steps[name] for name in review_actions.in_order(steps) if name not in review_actions.OF_THE_APP],
+            "of_the_app": [steps[name] for name in review_actions.OF_THE_APP if name in steps],
             "links": self._history(request, review),
         }
         return TemplateResponse(request, "admin/console/review.html", context)
@@ -118,7 +124,7 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
     def logo_view(self, request: HttpRequest, pk: int, which: str) -> HttpResponse:
         """GET: a logo that was submitted for review, for reviewers only (docs/review.md#logos)."""
         review = self.get_object(request, str(pk))
-        if review is None or which not in ("asked", "before"):
+        if review is None or which not in review_page.LOGOS:
             raise Http404
         if not self.has_view_permission(request, review):
             raise PermissionDenied

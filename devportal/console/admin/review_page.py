@@ -1,34 +1,60 @@
-"""Context of the page of one review: differences, evidence, thread and decisions."""
+"""Context of the page of one review: evidence, one difference, previews, history, notes and timeline."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.urls import reverse
 
+from accounts.models import Account
 from devportal.console import reviews
 from devportal.console.admin.forms import scope_title
-from devportal.console.models import AppReview
+from devportal.console.models import AppReview, ReviewRevision
+from devportal.console.reviews import desk_checklist, desk_differences, desk_history
+from devportal.console.reviews.consent_preview import consent_previews
+from devportal.console.reviews.desk_differences import PLACES, lines_of, reveal
 from devportal.console.reviews.second_key import first_key, needs_two_keys
+from devportal.console.reviews.snapshots import Snapshot
 
-MOST_EARLIER = 20
 _PAGES = ("home_page_url", "privacy_policy_url", "terms_url")
+# What a submission can be compared with: value of `against`, title, heading of the earlier side.
+APPROVED, REVISION = "approved", "revision"
+_CHOICES = {
+    APPROVED: ("Against what was approved", "What changed since the last approval", "Approved"),
+    REVISION: ("Against the last revision", "What changed since the last revision", "Sent before"),
+}
+# The logo view's names for a logo: of the submission, of what it is compared with, and of the app as people see it.
+ASKED, BEFORE, PREVIOUS, CURRENT = "asked", "before", "previous", "current"
+LOGOS = (ASKED, BEFORE, PREVIOUS, CURRENT)
 
 
-def review_context(review: AppReview) -> dict[str, Any]:
-    """Return the context of the template `admin/console/review.html`."""
+def review_context(review: AppReview, account: Account, against: str = "", *, with_notes: bool) -> dict[str, Any]:
+    """Return the context of the template `admin/console/review.html`, as `account` may read it.
+
+    `against` is "approved" or "revision"; where that makes no sense, or for any other value, the choice is made here.
+    `with_notes`: whether this person may read what reviewers note for each other (`reviews.may_read_notes`).
+    """
     client = review.client
-    earlier = client.reviews.exclude(pk=review.pk).exclude(status=AppReview.Status.DRAFT)
+    kept = desk_differences.kept_revisions(review)
+    sent = desk_differences.sent_snapshot(review, kept)
+    history = desk_history.history_of(review)
     return {
-        "title": str(review),
+        "title": reveal(str(review)),
         "review": review,
         "client": client,
         "project": client.project,
-        "differences": [_difference(review, row) for row in reviews.differences(review)],
-        "asked": [_asked(review, field, label) for field, label in reviews.LABELS.items() if field != "scopes"],
-        "scopes": _scopes(review),
+        "name": reveal(str(sent.get("name", ""))),
         "evidence": _evidence(reviews.collect_evidence(client)),
-        "earlier": _titled(earlier.select_related("decided_by").order_by("-number")[:MOST_EARLIER]),
+        "difference": _difference(review, sent, kept, against),
+        "answers": _answers(kept.get(review.revision)),
+        "scopes": _scopes(review, sent),
+        "previews": _previews(review, sent, account) if review.is_open else [],
+        "asked": [_asked(review, sent, field, label) for field, label in reviews.LABELS.items() if field != "scopes"],
+        "checked": _checked(review),
         "second_key": _second_key(review),
+        "history": history,
+        "earlier": _titled(history.earlier),
+        "measures": _titled(history.measures),
+        "notes": reviews.notes_on(review) if with_notes else [],
         "entries": _titled(reviews.timeline(client, for_desk=True)),
     }
 
@@ -39,55 +65,119 @@ def _second_key(review: AppReview) -> dict[str, Any]:
     return {"is_needed": is_needed, "first": first_key(review) if is_needed else None}
 
 
+# --- Logos ---
+
+
 def logo_name(review: AppReview, which: str) -> str:
-    """Return the stored logo of the submission (`asked`) or of the approved values (`before`); "" for none."""
-    snapshot = review.baseline if which == "before" else review.snapshot
+    """Return the stored name of one of LOGOS; "" for none."""
+    if which == CURRENT:
+        return str(review.client.logo.name or "")
+    if which == BEFORE:
+        return _logo_of(review.baseline)
+    kept = desk_differences.kept_revisions(review)
+    if which == PREVIOUS:
+        previous = kept.get(review.revision - 1)
+        return _logo_of(previous.snapshot) if previous else ""
+    return _logo_of(desk_differences.sent_snapshot(review, kept))
+
+
+def _logo_of(snapshot: Snapshot) -> str:
     return str(snapshot.get("logo") or "")
 
 
 def _logo_url(review: AppReview, which: str) -> str:
-    return reverse("admin:console_appreview_logo", args=[review.pk, which]) if logo_name(review, which) else ""
+    return reverse("admin:console_appreview_logo", args=[review.pk, which])
 
 
-def _lines(value: Any) -> list[str]:
-    """Return a value of a snapshot as lines of text, for comparison."""
-    if isinstance(value, dict):
-        return [f"{scope}: {justification}" for scope, justification in value.items()]
-    return [str(line) for line in value] if isinstance(value, list) else [str(value)] if value else []
+# --- The difference ---
 
 
-def _difference(review: AppReview, row: reviews.Difference) -> dict[str, Any]:
-    if row.field == "logo":
-        logos = {"before": _logo_url(review, "before"), "after": _logo_url(review, "asked")}
-        return {"label": row.label, "is_logo": True, **logos}
-    return {"label": row.label, "before": _lines(row.before), "after": _lines(row.after)}
-
-
-def _asked(review: AppReview, field: str, label: str) -> dict[str, Any]:
-    value = review.snapshot.get(field)
-    # The URLs were validated when they were saved; only http(s) URLs become links.
-    is_link = field in _PAGES and str(value).startswith(("https://", "http://"))
-    logo = _logo_url(review, "asked") if field == "logo" else ""
+def _difference(review: AppReview, sent: Snapshot, kept: Mapping[int, ReviewRevision], against: str) -> dict[str, Any]:
+    """Return the one difference that the page shows, and the links to the other ones that make sense."""
+    previous = kept.get(review.revision - 1)
+    bases: dict[str, Snapshot] = {APPROVED: review.baseline} if review.baseline else {}
+    bases |= {REVISION: previous.snapshot} if previous else {}
+    chosen = against if against in bases else next(iter(bases), "")
+    base = bases.get(chosen, {})
+    which = PREVIOUS if chosen == REVISION else BEFORE
+    changes = desk_differences.field_changes(base, sent)
+    _, heading, column = _CHOICES.get(chosen, ("", "What is requested: nothing was approved before", ""))
     return {
-        "label": label,
-        "logo": logo,
-        "link": value if is_link else "",
-        "lines": [] if field == "logo" or is_link else _lines(value),
+        "heading": heading,
+        "column": column,
+        "choices": [(name, _CHOICES[name][0], name == chosen) for name in bases],
+        "rows": [_row(review, change, base, sent, which) for change in changes],
     }
 
 
-def _scopes(review: AppReview) -> list[dict[str, Any]]:
+def _row(
+    review: AppReview, change: desk_differences.FieldChange, base: Snapshot, sent: Snapshot, which: str
+) -> dict[str, Any]:
+    if change.field != "logo":
+        return {"label": change.label, "change": change}
+    urls = {
+        "before": _logo_url(review, which) if _logo_of(base) else "",
+        "after": _logo_url(review, ASKED) if _logo_of(sent) else "",
+    }
+    return {"label": change.label, "logos": urls}
+
+
+def _answers(sent: ReviewRevision | None) -> list[tuple[str, str]]:
+    """Return what reviewers had asked for, and the developers' answers to it."""
+    answers = sent.answers if sent else {}
+    return [(_reason_title(code), reveal(str(text))) for code, text in answers.items() if text]
+
+
+# --- The submission ---
+
+
+def _asked(review: AppReview, sent: Snapshot, field: str, label: str) -> dict[str, Any]:
+    value = sent.get(field)
+    # The URLs were validated when they were saved; only http(s) URLs become links.
+    is_link = field in _PAGES and str(value).startswith(("https://", "http://"))
+    return {
+        "label": label,
+        "logo": _logo_url(review, ASKED) if field == "logo" and value else "",
+        "link": value if is_link else "",
+        "lines": [] if field == "logo" or is_link else [reveal(line) for line in lines_of(value)],
+    }
+
+
+def _scopes(review: AppReview, sent: Snapshot) -> list[dict[str, Any]]:
     held = review.client.approved_scopes.split()
+    places = sent.get(PLACES) or {}
     return [
         {
             "name": scope,
             "title": scope_title(scope),
-            "justification": justification,
+            "justification": reveal(justification),
+            "place": reveal(str(places.get(scope, ""))),
             "is_held": scope in held,
             "decision": review.decisions.get(scope),
         }
-        for scope, justification in review.snapshot.get("scopes", {}).items()
+        for scope, justification in sent.get("scopes", {}).items()
     ]
+
+
+def _previews(review: AppReview, sent: Snapshot, account: Account) -> list[dict[str, Any]]:
+    """Return the consent page now and once this is approved, with logos at addresses of the desk."""
+    previews = consent_previews(review.client, sent, account)
+    for page, which in zip(previews, (CURRENT, ASKED), strict=True):
+        if page["client"]["logo_url"]:
+            page["client"]["logo_url"] = _logo_url(review, which)
+    return previews
+
+
+def _checked(review: AppReview) -> dict[str, Any] | None:
+    """Return what the reviewer ticked for an approval; None for a review without one."""
+    kept = review.checked
+    if not kept or review.status != AppReview.Status.APPROVED:
+        return None
+    by = Account.objects.filter(pk=kept["by"]).first()
+    return {"texts": desk_checklist.texts_of(kept["codes"]), "by": by, "revision": kept["revision"]}
+
+
+# --- Evidence, reasons ---
 
 
 def _evidence(found: reviews.Evidence) -> dict[str, Any]:
@@ -101,10 +191,15 @@ def _evidence(found: reviews.Evidence) -> dict[str, Any]:
     }
 
 
-def _titled(rows: Iterable[Any]) -> list[Any]:
-    """Add the titles of its reasons to each row."""
+def _reason_title(code: str) -> str:
     known = {**reviews.SUSPENSION_REASONS, **reviews.REASONS}
+    return known[code].title if code in known else code
+
+
+def _titled(rows: Iterable[Any]) -> list[Any]:
+    """Add the titles of its reasons to each row, and its text with what can't be seen in it."""
     listed = list(rows)
     for row in listed:
-        row.reason_titles = [known[code].title if code in known else code for code in row.reasons]
+        row.reason_titles = [_reason_title(code) for code in row.reasons]
+        row.shown_text = reveal(row.reason_text if isinstance(row, AppReview) else row.text)
     return listed

@@ -4,6 +4,7 @@
 of both sides.
 """
 
+from devportal.console.reviews.desk_notes import may_read_notes, notes_on, write_note
 from devportal.console.reviews.developer_actions import (
     answer,
     draft_of,
@@ -71,7 +72,9 @@ __all__ = [
     "last_approved",
     "lift_suspension",
     "may_decide",
+    "may_read_notes",
     "may_review",
+    "notes_on",
     "open_review",
     "reject",
     "request_changes",
@@ -89,4 +92,5 @@ __all__ = [
     "withdraw_approval",
     "working_snapshot",
     "working_snapshot_of",
+    "write_note",
 ]

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from accounts.models import Account
 from devportal.console.models import AppReview, ReviewCase
-from devportal.console.reviews import cases, logos, second_key
+from devportal.console.reviews import cases, desk_checklist, logos, second_key
 from devportal.console.reviews.developer_actions import apply_snapshot
 from devportal.console.reviews.domain_rules import hosts_to_prove
 from devportal.console.reviews.reasons import REASONS, SUSPENSION_REASONS, validate_reasons
@@ -114,16 +114,24 @@ def reject(review: AppReview, actor: Account, *, revision: int, reasons: Iterabl
 
 @transaction.atomic
 def approve(
-    review: AppReview, actor: Account, *, revision: int, scopes: Mapping[str, bool], text: str = ""
+    review: AppReview,
+    actor: Account,
+    *,
+    revision: int,
+    scopes: Mapping[str, bool],
+    checked: Collection[str],
+    text: str = "",
 ) -> AppReview:
     """Verify the app as submitted; `scopes` holds the decision on each requested scope.
 
-    Logo, label, cap and scopes change with the commit. A scope that is not asked for any more is approved no more.
-    Where two keys are needed, the first one is noted and the review stays as it is (docs/review.md#two-keys).
+    `checked` are the codes of `desk_checklist.py` that the reviewer ticked: all that apply. Logo, label, cap and scopes
+    change with the commit. A scope that is not asked for any more is approved no more. Where two keys are needed, the
+    first one is noted and the review stays as it is (docs/review.md#two-keys).
     Raises ReviewNotAllowed, IllegalReviewStep, Incomplete; ValidationError for a name that has become reserved.
     """
     review, _ = begin_step(review, actor, "approve")
     require_revision(review, revision)
+    ticked = desk_checklist.tick(review, actor, checked)
     if set(scopes) != set(review.snapshot["scopes"]):
         raise IncompleteSubmission("Decide on each requested scope.")
     validate_name(review.snapshot["name"])
@@ -131,7 +139,7 @@ def approve(
     if unproven := hosts_to_prove(client, review.snapshot):
         raise IncompleteSubmission(f"The project has not proven {', '.join(unproven[:5])}, so this can't be approved.")
     if second_key.needs_two_keys(review):
-        first = second_key.turn_key(review, actor, scopes, note)
+        first = second_key.turn_key(review, actor, scopes, ticked, note)
         if first is None:
             return review
         note = note or first.text
@@ -145,7 +153,8 @@ def approve(
     review.decisions = {scope: bool(yes) for scope, yes in scopes.items()}
     _decide(review, actor, Status.APPROVED, [], note)
     was, now = changes(before, approved_snapshot(client))
-    _record(Kind.APPROVED, actor, review, text=note, details={"scopes": review.decisions}, before=was, after=now)
+    details = {"scopes": review.decisions, "checked": ticked}
+    _record(Kind.APPROVED, actor, review, text=note, details=details, before=was, after=now)
     logos.delete_if_unused(client, before["logo"])
     cases.settle_re_review(client, actor, Outcome.IN_ORDER, f"Review {review.number} was approved.")
     return review

@@ -1,6 +1,6 @@
 """Two keys: what is dangerous to approve takes two reviewers who decide the same (docs/review.md#two-keys)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -64,11 +64,14 @@ def first_key(review: AppReview) -> FirstKey | None:
     return FirstKey(by, review.first_key_at, given["scopes"], given["text"])
 
 
-def turn_key(review: AppReview, actor: Account, scopes: Mapping[str, bool], text: str) -> FirstKey | None:
+def turn_key(
+    review: AppReview, actor: Account, scopes: Mapping[str, bool], ticked: Sequence[str], text: str
+) -> FirstKey | None:
     """Return the first key that `actor` completes, or None after noting theirs as the first.
 
     The client is locked: of two reviewers at once, the second to lock it has the second key. Another decision than
-    that of the first key takes its place. Raises ReviewNotAllowed for the person who gave the first one.
+    that of the first key takes its place. `ticked` are the codes of the checklist, for the
+    timeline. Raises ReviewNotAllowed for the person who gave the first one.
     """
     decided = {scope: bool(yes) for scope, yes in scopes.items()}
     held = first_key(review)
@@ -81,7 +84,7 @@ def turn_key(review: AppReview, actor: Account, scopes: Mapping[str, bool], text
     review.first_key_by, review.first_key_at = actor, clock.now()
     review.first_key = {"revision": review.revision, "scopes": decided, "text": text}
     review.save(update_fields=list(NO_KEY))
-    details: dict[str, Any] = {"name": review.snapshot.get("name", ""), "scopes": decided}
+    details: dict[str, Any] = {"name": review.snapshot.get("name", ""), "scopes": decided, "checked": list(ticked)}
     client = review.client
     kind, side = ReviewEntry.Kind.FIRST_KEY, ReviewEntry.Side.REVIEWER
     record_entry(kind, side, actor, client.project, client, review, text=text, details=details)

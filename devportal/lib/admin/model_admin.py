@@ -118,6 +118,7 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
         name = f"admin:{self._name}_act" if row is not None else f"admin:{self._name}_list_act"
         return [
             {
+                "name": action.name,
                 "title": action.label,
                 "icon": action.icon,
                 "variant": action.variant,

@@ -6,7 +6,7 @@ import pytest
 
 from accounts.models import Account, AccountRecovery, AddressChange, DataExport, SecurityEvent
 from accounts.roles import set_roles
-from devportal.console.models import ReviewEntry
+from devportal.console.models import AppReview, DeskNote, ReviewEntry
 from devportal.lib import clock
 from oidc.models import FormerMember, Project
 from tests.accounts.plans.factories import make_plan, subscribe
@@ -29,6 +29,7 @@ SECTIONS = {
     "accounts.Subscription.account": "plan.subscription",
     "api.ApiKey.owner": "keys",
     "console.AuditEvent.actor": "console_activity",
+    "console.DeskNote.author": "written_at_the_desk",
     "console.ReviewEntry.author": "written_in_reviews",
     "mfa.Authenticator.user": "sign_in_methods",
     "oidc.Connection.account": "connected_apps",
@@ -101,6 +102,7 @@ def _fill_the_rest(owner: Account) -> None:
     )
     SecurityEvent.objects.create(account=owner, kind="signed_in", at=clock.now())
     ReviewEntry.objects.filter(author=owner).update(text="Please look again.")
+    DeskNote.objects.create(review=AppReview.objects.latest("pk"), author=owner, at=now, text="Look at the logo.")
     FormerMember.objects.create(account=owner, project=Project.objects.latest("pk"), left_at=clock.now())
     subscribe(owner, make_plan("pro"), "Active")
     set_roles(owner, ["reviewer"])

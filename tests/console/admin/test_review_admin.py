@@ -18,7 +18,7 @@ from devportal.lib import clock
 from oidc.models import Client, Project
 from oidc.projects import members
 from tests.console.admin.conftest import make_staff
-from tests.console.reviews.reviewing import SCOPE, Status, approved, fill, fresh, review_in, sent
+from tests.console.reviews.reviewing import SCOPE, Status, approved, fill, fresh, review_in, sent, ticks
 from tests.factories import make_account, make_client, make_project
 
 QUEUE = "/admin/console/appreview/"
@@ -34,9 +34,13 @@ def text_of(browser: Browser, url: str) -> str:
     return html.unescape(response.content.decode())
 
 
+def ticked(review: AppReview) -> dict[str, str]:
+    return {f"check_{code}": "on" for code in ticks(review)}
+
+
 def press(browser: Browser, review: AppReview, step: str, **form: Any) -> str:
-    """Fill in a step's form and confirm it."""
-    form = {"revision": review.revision, "confirm": "1"} | form
+    """Fill in a step's form and confirm it; for an approval everything on the checklist is ticked."""
+    form = {"revision": review.revision, "confirm": "1"} | (ticked(review) if step == "approve" else {}) | form
     response = browser.post(f"{QUEUE}{review.pk}/do/{step}/", form, follow=True)
     assert response.status_code == 200
     review.refresh_from_db()
@@ -224,12 +228,12 @@ def test_the_mail_that_is_shown_is_the_mail_that_is_queued(
     if step in ("approve", "reject", "request-changes", "withdraw-approval"):
         review = reviews.start(review, reviewer)
     if step == "withdraw-approval":
-        review = reviews.approve(review, reviewer, revision=1, scopes={SCOPE: True})
+        review = reviews.approve(review, reviewer, revision=1, scopes={SCOPE: True}, checked=ticks(review))
     if step == "lift":
         reviews.suspend_project(app.project, reviewer, reasons=["harmful"])
     Outbox.objects.all().delete()
     entries = ReviewEntry.objects.count()
-    form = {"revision": review.revision, **MAILED[step]}
+    form = {"revision": review.revision, **(ticked(review) if step == "approve" else {}), **MAILED[step]}
     response = as_reviewer.post(f"{QUEUE}{review.pk}/do/{step}/", form)
     shown = html.unescape(re.findall(r'<pre class="mail">(.*?)</pre>', response.content.decode(), re.S)[0])
     assert developer.email in response.content.decode()
@@ -341,8 +345,8 @@ def test_nobody_decides_on_a_project_of_their_own(
     assert "You are a member of this project: others decide on it." in text
     assert steps_on(text) == set()
     assert re.findall(r"<button[^>]*disabled[^>]*>([^<]+)</button>", text) == [
-        "Assign to me", "Assign to …", "Write to the developers", "Request changes", "Approve", "Reject",
-        "Suspend the project",
+        "Suspend the project", "Approve", "Request changes", "Reject", "Assign to me", "Assign to …",
+        "Write to the developers",
     ]  # fmt: skip
     review.refresh_from_db()
     before = AppReview.objects.values().get()

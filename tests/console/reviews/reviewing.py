@@ -6,6 +6,7 @@ from accounts.models import Account, Outbox
 from accounts.roles import set_roles
 from devportal.console import reviews
 from devportal.console.models import AppReview
+from devportal.console.reviews.desk_checklist import checklist_for
 from oidc.models import Client
 from tests.factories import make_account, make_domain
 
@@ -49,12 +50,18 @@ def sent(client: Client, actor: Account) -> AppReview:
     return reviews.submit(client, actor)
 
 
+def ticks(review: AppReview) -> list[str]:
+    """Return what has to be ticked on the desk's checklist to approve a review."""
+    return [item.code for item in checklist_for(review)]
+
+
 def decide(review: AppReview, reviewer: Account, status: str) -> AppReview:
     """Take a submitted review to a decision."""
     if review.status == Status.SUBMITTED:
         review = reviews.start(review, reviewer)
     if status == Status.APPROVED:
-        return reviews.approve(review, reviewer, revision=review.revision, scopes={SCOPE: True})
+        checked = ticks(review)
+        return reviews.approve(review, reviewer, revision=review.revision, scopes={SCOPE: True}, checked=checked)
     step = reviews.reject if status == Status.REJECTED else reviews.request_changes
     return step(review, reviewer, revision=review.revision, reasons=REASON, text="Which page is it?")
 

@@ -12,7 +12,7 @@ from devportal.console.models import AppReview, ReviewEntry
 from devportal.console.reviews import IllegalReviewStep
 from oidc.authorization import consent
 from oidc.models import Client
-from tests.console.reviews.reviewing import REASON, SCOPE, Status, fill, fresh, make_reviewer, sent
+from tests.console.reviews.reviewing import REASON, SCOPE, Status, fill, fresh, make_reviewer, sent, ticks
 from tests.factories import make_account
 from tests.oidc.tokens.test_concurrency import at_once
 
@@ -34,7 +34,9 @@ def test_two_reviewers_decide_at_once(app: Client, developer: Account) -> None:
     def decide(number: int) -> str:
         who = people[number]
         if number % 2:
-            return attempt(lambda: reviews.approve(review, who, revision=1, scopes={SCOPE: True}))
+            return attempt(
+                lambda: reviews.approve(review, who, revision=1, scopes={SCOPE: True}, checked=ticks(review))
+            )
         return attempt(lambda: reviews.reject(review, who, revision=1, reasons=REASON))
 
     assert Counter(at_once(6, decide)) == {"done": 1, "too late": 5}
@@ -51,7 +53,9 @@ def test_a_withdrawal_and_an_approval_at_once(app: Client, developer: Account, r
         review = reviews.start(reviews.submit(app, developer), reviewer)
         steps: list[Callable[[], Any]] = [
             lambda review=review: reviews.withdraw(review, developer),  # type: ignore[misc]
-            lambda review=review: reviews.approve(review, reviewer, revision=1, scopes={SCOPE: True}),  # type: ignore[misc]
+            lambda review=review: reviews.approve(
+                review, reviewer, revision=1, scopes={SCOPE: True}, checked=ticks(review)
+            ),  # type: ignore[misc]
         ]
         results = at_once(2, lambda number, steps=steps: attempt(steps[number]))  # type: ignore[misc]
         assert Counter(results) == {"done": 1, "too late": 1}
@@ -100,7 +104,7 @@ def test_an_approval_while_people_arrive(app: Client, developer: Account, review
 
     def act(number: int) -> None:
         if number == 7:
-            reviews.approve(review, reviewer, revision=1, scopes={SCOPE: True})
+            reviews.approve(review, reviewer, revision=1, scopes={SCOPE: True}, checked=ticks(review))
         else:
             consent.record_consent(people[number], app, ["openid", "email"])
 

@@ -23,6 +23,7 @@ from tests.console.reviews.reviewing import (
     fill,
     fresh,
     sent,
+    ticks,
 )
 from tests.exports import exported
 from tests.factories import make_account, make_domain
@@ -80,7 +81,9 @@ def test_an_app_can_be_approved_without_its_scope(
     party: RelyingParty, app: Client, developer: Account, reviewer: Account
 ) -> None:
     review = reviews.start(sent(app, developer), reviewer)
-    review = reviews.approve(review, reviewer, revision=1, scopes={SCOPE: False}, text="Not needed.")
+    review = reviews.approve(
+        review, reviewer, revision=1, scopes={SCOPE: False}, checked=ticks(review), text="Not needed."
+    )
     assert (review.status, review.decisions) == (Status.APPROVED, {SCOPE: False})
     assert fresh(app).is_verified
     assert answer_of(party.authorize(scope=WITH_PLAN))["error"] == "invalid_scope"
@@ -91,7 +94,7 @@ def test_a_scope_that_is_not_asked_for_any_more_goes(app: Client, developer: Acc
     reviews.save_submission(app, developer, {}, scopes={})
     assert fresh(app).approved_scopes == SCOPE, "until the change is approved"
     review = reviews.start(reviews.submit(app, developer), reviewer)
-    reviews.approve(review, reviewer, revision=1, scopes={})
+    reviews.approve(review, reviewer, revision=1, scopes={}, checked=ticks(review))
     assert fresh(app).approved_scopes == ""
 
 
@@ -116,7 +119,7 @@ def test_a_name_that_became_reserved_is_not_approved(
     review = reviews.start(sent(app, developer), reviewer)
     settings.SERVICE_NAME = "Orbit"
     with pytest.raises(ValidationError):
-        reviews.approve(review, reviewer, revision=1, scopes={SCOPE: True})
+        reviews.approve(review, reviewer, revision=1, scopes={SCOPE: True}, checked=ticks(review))
     assert not fresh(app).is_verified
 
 
@@ -159,7 +162,7 @@ def test_after_approval_edits_wait_for_review(
     reviews.submit(app, developer)
     review = reviews.open_review(app)
     assert review is not None
-    reviews.approve(reviews.start(review, reviewer), reviewer, revision=1, scopes={})
+    reviews.approve(reviews.start(review, reviewer), reviewer, revision=1, scopes={}, checked=ticks(review))
     assert "Nova Notes" in consent_page(party)
     assert answer_of(party.authorize(scope=WITH_PLAN))["error"] == "invalid_scope"
 
@@ -174,7 +177,7 @@ def test_no_rename_during_a_review(app: Client, developer: Account, reviewer: Ac
             review = reviews.start(review, reviewer)
     # Something else renames it, as an operator's file might: what the reviewer saw is what people get.
     Client.objects.filter(pk=app.pk).update(name="Nova Notes", home_page_url="https://nova.example/")
-    reviews.approve(review, reviewer, revision=1, scopes={SCOPE: True})
+    reviews.approve(review, reviewer, revision=1, scopes={SCOPE: True}, checked=ticks(review))
     assert (fresh(app).name, fresh(app).home_page_url) == ("Orbit Notes", BRANDING["home_page_url"])
 
 

@@ -11,7 +11,7 @@ from devportal.console import reviews
 from devportal.console.models import ReviewEntry
 from devportal.console.reviews import REASONS, SUSPENSION_REASONS, notifications
 from oidc.models import Client
-from tests.console.reviews.reviewing import SCOPE, Status, approved, decide, fill, make_reviewer, sent
+from tests.console.reviews.reviewing import SCOPE, Status, approved, decide, fill, make_reviewer, sent, ticks
 from tests.console.reviews.reviewing import mails as queued
 from tests.factories import make_account
 
@@ -145,7 +145,7 @@ def test_the_desk_sees_the_mail_before_it_is_sent(app: Client, developer: Accoun
     review = reviews.start(reviews.resubmit(app, developer), reviewer)
     new_mails()
     shown = notifications.preview_decision("approved", review, scopes={SCOPE: False})
-    reviews.approve(review, reviewer, revision=2, scopes={SCOPE: False})
+    reviews.approve(review, reviewer, revision=2, scopes={SCOPE: False}, checked=ticks(review))
     assert [mail for mail in queued() if mail[0] == developer.email] == [(developer.email, shown.subject, shown.text)]
 
 

@@ -19,7 +19,7 @@ from devportal.console.reviews.second_key import first_key, has_many_people
 from oidc.authorization import consent
 from oidc.models import Client, ProjectMember
 from oidc.projects import members
-from tests.console.reviews.reviewing import (
+from tests.console.reviews.reviewing import (, ticks
     REASON,
     SCOPE,
     Status,
@@ -29,6 +29,7 @@ from tests.console.reviews.reviewing import (
     mails,
     make_reviewer,
     sent,
+    ticks,
 )
 from tests.factories import make_account
 from tests.oidc.tokens.test_concurrency import at_once
@@ -47,7 +48,7 @@ def review(app: Client, developer: Account, reviewer: Account) -> AppReview:
 
 
 def approve(review: AppReview, who: Account, scopes: dict[str, bool] = YES, text: str = "") -> AppReview:
-    return reviews.approve(review, who, revision=review.revision, scopes=scopes, text=text)
+    return reviews.approve(review, who, revision=review.revision, scopes=scopes, checked=ticks(review), text=text)
 
 
 def held(review: AppReview) -> Account | None:

@@ -27,6 +27,7 @@ from tests.console.reviews.reviewing import (
     make_reviewer,
     review_in,
     sent,
+    ticks,
 )
 from tests.factories import make_account
 
@@ -46,7 +47,9 @@ TAKE: dict[str, Callable[[AppReview, Account], Any]] = {
     "request_changes": lambda review, actor: reviews.request_changes(
         review, actor, revision=review.revision, reasons=REASON
     ),
-    "approve": lambda review, actor: reviews.approve(review, actor, revision=review.revision, scopes={SCOPE: True}),
+    "approve": lambda review, actor: reviews.approve(
+        review, actor, revision=review.revision, scopes={SCOPE: True}, checked=ticks(review)
+    ),
     "reject": lambda review, actor: reviews.reject(review, actor, revision=review.revision, reasons=REASON),
     "appeal": lambda review, actor: appeal_rejection(review, actor, "The second page shows it."),
 }
@@ -369,12 +372,12 @@ def test_a_decision_on_what_was_not_seen_is_refused(app: Client, developer: Acco
     reviews.save_submission(app, developer, {"name": "Something else"})
     review = reviews.start(reviews.resubmit(app, developer), reviewer)
     with pytest.raises(IllegalReviewStep, match="new version"):
-        reviews.approve(review, reviewer, revision=seen, scopes={SCOPE: True})
+        reviews.approve(review, reviewer, revision=seen, scopes={SCOPE: True}, checked=ticks(review))
     for decision in DECISIONS:
         with pytest.raises(IllegalReviewStep, match="new version"):
             decision(review, reviewer, revision=seen, reasons=REASON)
     assert not fresh(app).is_verified
-    reviews.approve(review, reviewer, revision=review.revision, scopes={SCOPE: True})
+    reviews.approve(review, reviewer, revision=review.revision, scopes={SCOPE: True}, checked=ticks(review))
     assert fresh(app).name == "Something else"
 
 
@@ -395,7 +398,7 @@ def test_every_scope_is_decided_on(app: Client, developer: Account, reviewer: Ac
     wrong: list[dict[str, bool]] = [{}, {SCOPE: True, "email": True}, {"email": True}]
     for scopes in wrong:
         with pytest.raises(IncompleteSubmission):
-            reviews.approve(review, reviewer, revision=1, scopes=scopes)
+            reviews.approve(review, reviewer, revision=1, scopes=scopes, checked=ticks(review))
 
 
 def test_a_submission_needs_what_the_checklist_asks_for(app: Client, developer: Account) -> None:
@@ -462,10 +465,10 @@ def test_an_app_that_was_deleted_meanwhile(app: Client, developer: Account, revi
     Project.objects.filter(pk=app.project_id).update(deleted_at=review.submitted_at)
     assert not AppReview.objects.waiting().exists()
     with pytest.raises(IllegalReviewStep, match="deleted"):
-        reviews.approve(review, reviewer, revision=1, scopes={SCOPE: True})
+        reviews.approve(review, reviewer, revision=1, scopes={SCOPE: True}, checked=ticks(review))
     Client.objects.filter(pk=app.pk).delete()
     with pytest.raises(IllegalReviewStep, match="deleted"):
-        reviews.approve(review, reviewer, revision=1, scopes={SCOPE: True})
+        reviews.approve(review, reviewer, revision=1, scopes={SCOPE: True}, checked=ticks(review))
     with pytest.raises(IllegalReviewStep, match="deleted"):
         reviews.save_submission(app, developer, {"name": "Orbit"})
 
