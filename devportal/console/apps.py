@@ -16,6 +16,7 @@ class ConsoleConfig(AppConfig):
             "reviews.logos",
             "reviews.timeline",
             "reviews.mail_samples",
+            "reviews.test_accounts",
             "operations.celery_signals",
         ):
             import_module(f"devportal.console.{receivers}")

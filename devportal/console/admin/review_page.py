@@ -10,7 +10,9 @@ from devportal.console.admin.forms import scope_title
 from devportal.console.models import AppReview
 
 MOST_EARLIER = 20
-_PAGES = ("home_page_url", "privacy_policy_url", "terms_url")
+_PAGES = ("home_page_url", "privacy_policy_url", "terms_url", "demo_url")
+
+_OF_SCOPES = ("scopes", "places")  # they have a section of their own
 
 
 def review_context(review: AppReview) -> dict[str, Any]:
@@ -23,11 +25,11 @@ def review_context(review: AppReview) -> dict[str, Any]:
         "client": client,
         "project": client.project,
         "differences": [_difference(review, row) for row in reviews.differences(review)],
-        "asked": [_asked(review, field, label) for field, label in reviews.LABELS.items() if field != "scopes"],
+        "asked": [_asked(review, field, label) for field, label in reviews.LABELS.items() if field not in _OF_SCOPES],
         "scopes": _scopes(review),
         "evidence": _evidence(reviews.collect_evidence(client)),
         "earlier": _titled(earlier.select_related("decided_by").order_by("-number")[:MOST_EARLIER]),
-        "entries": _titled(reviews.timeline(client)),
+        "entries": [_with_answers(entry) for entry in _titled(reviews.timeline(client))],
     }
 
 
@@ -75,6 +77,7 @@ def _scopes(review: AppReview) -> list[dict[str, Any]]:
             "name": scope,
             "title": scope_title(scope),
             "justification": justification,
+            "place": review.snapshot.get("places", {}).get(scope, ""),
             "is_held": scope in held,
             "decision": review.decisions.get(scope),
         }
@@ -100,3 +103,9 @@ def _titled(rows: Iterable[Any]) -> list[Any]:
     for row in listed:
         row.reason_titles = [known[code].title if code in known else code for code in row.reasons]
     return listed
+
+
+def _with_answers(entry: Any) -> Any:
+    """Add what an entry of the timeline answers, point by point."""
+    entry.answered = reviews.answered_points(entry)
+    return entry
