@@ -156,6 +156,8 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/api/try_it.html", "link {{ * }}"): (None, "drf-spectacular: bundled files, and the page's own script."),
     ("templates/console/partials/branding_*.html", "link {{ logo }}"): (None, "console.reviews.logos: a route."),
     ("templates/console/partials/checklist.html", "link {{ step.url }}"): (1, "console.checklist: routes."),
+    ("templates/console/partials/review_checklist.html", "link {{ href }}"): (1, "console.reviews.summary: routes."),
+    ("templates/console/partials/review_errors.html", "link {{ line.href }}"): (1, "The same."),
     ("templates/console/partials/log_filters.html", "link {{ request.path }}"): (1, "Begins with /console/."),
     ("templates/console/partials/pages.html", "link {{ page.*er }}"): (2, "A query on this page."),
     ("templates/console/partials/usage_table.html", "link {{ line.narrow }}"): (1, "A query on this page."),

@@ -21,6 +21,7 @@ class ConsoleConfig(AppConfig):
             "reviews.mail_samples",
             "reviews.case_mail_samples",
             "reviews.second_key",
+            "reviews.test_accounts",
             "operations.celery_signals",
         ):
             import_module(f"devportal.console.{receivers}")

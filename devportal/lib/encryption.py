@@ -1,6 +1,7 @@
 """Encryption at rest of what has to be read back.
 
-That is private signing keys, TOTP secrets, seeds of recovery codes, mails with a code that wait, and exports.
+That is private signing keys, TOTP secrets, seeds of recovery codes, mails with a code that wait, exports, and test
+accounts of reviews.
 
 New texts are encrypted with KEY_ENCRYPTION_KEY. What was encrypted with one of KEY_ENCRYPTION_KEY_FALLBACKS is read as
 well, so that the key can be rotated (docs/operations.md#rotating-key_encryption_key).

@@ -23,8 +23,10 @@ from accounts.mail.rendering import Mail
 from accounts.models import Account
 from devportal.console.models import AuditEvent
 from devportal.console.playground import sessions
+from devportal.console.reviews import Credentials, ForReviewers, save_submission
 from devportal.lib import clock, encrypted_columns, encryption
 from oidc.models import SigningKey
+from tests.factories import make_account, make_client, make_project
 from tests.lib.test_encryption import NEW, OLD, rotate
 from tests.relying_party import RelyingParty
 
@@ -35,6 +37,7 @@ ENCRYPTS = {
     "oidc/signing_keys/rotation.py",  # oidc/apps.py
     "accounts/adapter.py",  # accounts/second_factors.py
     "accounts/mail/outbox.py",  # itself
+    "devportal/console/reviews/test_accounts.py",  # itself
     "devportal/console/playground/sessions.py",  # a code in a session, worth nothing after a minute
     "devportal/lib/encrypted_columns.py",  # registers others
 }
@@ -54,6 +57,9 @@ def stored(person: Account, settings: Any) -> Account:
     mail = Mail("A code", "123456", "<p>123456</p>")
     outbox.store_mail("waiting@example.com", mail, expires_at=clock.now() + timedelta(minutes=5))
     Authenticator.objects.create(user=imported, type=Authenticator.Type.RECOVERY_CODES, data=codes)
+    owner = make_account()
+    account = ForReviewers(test_account=Credentials("tester", "let me in"))
+    save_submission(make_client(make_project(owner)), owner, {}, for_reviewers=account)
     return person
 
 
@@ -77,7 +83,7 @@ def encrypted_cells() -> Iterator[tuple[str, str]]:
 def test_every_encrypted_column_is_registered(stored: Account, settings: Any) -> None:
     found = {column for column, _ in encrypted_cells()}
     assert found == {column.name for column in encrypted_columns.registered()}
-    assert len(list(encrypted_cells())) == 7
+    assert len(list(encrypted_cells())) == 8
 
 
 def test_after_a_rotation_the_old_key_opens_nothing_that_is_stored(stored: Account, settings: Any) -> None:
@@ -123,6 +129,7 @@ def test_the_check_says_whether_the_old_key_is_needed(stored: Account, settings:
     assert event.details == {
         "reencrypted": {
             "accounts_outbox.body_encrypted": 1, "accounts_outbox.html_encrypted": 1,
+            "console_appreview.test_account_encrypted": 1,
             "mfa_authenticator.data": 3, "oidc_signingkey.private_encrypted": 1,
         }
     }  # fmt: skip

@@ -12,7 +12,7 @@ from django.urls import URLPattern, path
 from unfold.decorators import display
 
 from accounts.authentication import account_of
-from devportal.console.admin import review_actions, review_page
+from devportal.console.admin import review_actions, review_page, test_account_page
 from devportal.console.admin.review_queue import LISTS, QueueChangeList
 from devportal.console.models import AppReview
 from devportal.console.reviews.conflicts import MEMBER, TOOK_PART, message_of, review_conflict
@@ -92,8 +92,12 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
 
     def get_urls(self) -> list[URLPattern]:
         logo = self.admin_site.admin_view(self.logo_view)
-        name = "console_appreview_logo"
-        return [path("<int:pk>/logo/<slug:which>/", logo, name=name), *super().get_urls()]
+        account = self.admin_site.admin_view(partial(test_account_page.test_account_view, self))
+        return [
+            path("<int:pk>/logo/<slug:which>/", logo, name="console_appreview_logo"),
+            path("<int:pk>/test-account/", account, name="console_appreview_test_account"),
+            *super().get_urls(),
+        ]
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None

@@ -12,10 +12,12 @@ from devportal.console.models import AppReview, ReviewRevision
 from devportal.console.reviews import desk_checklist, desk_differences, desk_history
 from devportal.console.reviews.consent_preview import consent_previews
 from devportal.console.reviews.desk_differences import PLACES, lines_of, reveal
+from devportal.console.reviews.points import titled_answers
 from devportal.console.reviews.second_key import first_key, needs_two_keys
 from devportal.console.reviews.snapshots import Snapshot
 
-_PAGES = ("home_page_url", "privacy_policy_url", "terms_url")
+_PAGES = ("home_page_url", "privacy_policy_url", "terms_url", "demo_url")
+_OF_SCOPES = ("scopes", PLACES)  # they have a section of their own
 # What a submission can be compared with: value of `against`, title, heading of the earlier side.
 APPROVED, REVISION = "approved", "revision"
 _CHOICES = {
@@ -48,14 +50,16 @@ def review_context(review: AppReview, account: Account, against: str = "", *, wi
         "answers": _answers(kept.get(review.revision)),
         "scopes": _scopes(review, sent),
         "previews": _previews(review, sent, account) if review.is_open else [],
-        "asked": [_asked(review, sent, field, label) for field, label in reviews.LABELS.items() if field != "scopes"],
+        "asked": [
+            _asked(review, sent, field, label) for field, label in reviews.LABELS.items() if field not in _OF_SCOPES
+        ],
         "checked": _checked(review),
         "second_key": _second_key(review),
         "history": history,
         "earlier": _titled(history.earlier),
         "measures": _titled(history.measures),
         "notes": reviews.notes_on(review) if with_notes else [],
-        "entries": _titled(reviews.timeline(client, for_desk=True)),
+        "entries": [_with_answers(entry) for entry in _titled(reviews.timeline(client, for_desk=True))],
     }
 
 
@@ -124,8 +128,7 @@ def _row(
 
 def _answers(sent: ReviewRevision | None) -> list[tuple[str, str]]:
     """Return what reviewers had asked for, and the developers' answers to it."""
-    answers = sent.answers if sent else {}
-    return [(_reason_title(code), reveal(str(text))) for code, text in answers.items() if text]
+    return [(title, reveal(text)) for title, text in titled_answers(sent.answers if sent else {})]
 
 
 # --- The submission ---
@@ -203,3 +206,9 @@ def _titled(rows: Iterable[Any]) -> list[Any]:
         row.reason_titles = [_reason_title(code) for code in row.reasons]
         row.shown_text = reveal(row.reason_text if isinstance(row, AppReview) else row.text)
     return listed
+
+
+def _with_answers(entry: Any) -> Any:
+    """Add what an entry of the timeline answers, point by point."""
+    entry.answered = [(title, reveal(text)) for title, text in reviews.answered_points(entry)]
+    return entry

@@ -19,8 +19,9 @@ class AppReview(models.Model):
     """One round of review of an app; its steps are in `devportal/console/reviews/`.
 
     `snapshot` is what is asked for: `name`, `logo` (a stored file, or ""), `home_page_url`, `privacy_policy_url`,
-    `terms_url`, `support_address`, `redirect_urls`, and `scopes` with a justification each. `baseline` is what was in
-    force when it was sent, {} for an app that was never approved.
+    `terms_url`, `support_address`, `redirect_urls`, `sign_out_urls`, `scopes` with a justification each, and, in those
+    sent since they were asked for, `places` (where each scope is used) and `demo_url`. `baseline` is what was in force
+    when it was sent, {} for an app that was never approved.
     """
 
     class Status(models.TextChoices):

@@ -17,8 +17,10 @@ from devportal.console.reviews.developer_actions import (
     withdraw,
 )
 from devportal.console.reviews.evidence import Evidence, SimilarApp, collect_evidence
+from devportal.console.reviews.for_reviewers import ForReviewers
+from devportal.console.reviews.points import Point, answered_points, points_of
 from devportal.console.reviews.reasons import REASONS, SUSPENSION_REASONS, ReviewReason
-from devportal.console.reviews.requirements import Requirement, submission_requirements
+from devportal.console.reviews.requirements import Requirement, missing_among, submission_requirements
 from devportal.console.reviews.reviewer_actions import (
     approve,
     assign,
@@ -39,6 +41,7 @@ from devportal.console.reviews.snapshots import (
     working_snapshot,
     working_snapshot_of,
 )
+from devportal.console.reviews.test_accounts import Credentials, may_see_test_account
 from devportal.console.reviews.timeline import timeline
 from devportal.console.reviews.workflow import (
     REVIEW_STEPS,
@@ -55,15 +58,19 @@ __all__ = [
     "REVIEWED_SCOPES",
     "REVIEW_STEPS",
     "SUSPENSION_REASONS",
+    "Credentials",
     "Difference",
     "Evidence",
+    "ForReviewers",
     "IllegalReviewStep",
     "IncompleteSubmission",
+    "Point",
     "Requirement",
     "ReviewNotAllowed",
     "ReviewReason",
     "SimilarApp",
     "answer",
+    "answered_points",
     "approve",
     "assign",
     "collect_evidence",
@@ -74,8 +81,11 @@ __all__ = [
     "may_decide",
     "may_read_notes",
     "may_review",
+    "may_see_test_account",
+    "missing_among",
     "notes_on",
     "open_review",
+    "points_of",
     "reject",
     "request_changes",
     "require_editable",

@@ -66,7 +66,7 @@ def field_changes(before: Snapshot, after: Snapshot) -> list[FieldChange]:
         was, now = before.get(name), after.get(name)
         if name == "scopes":
             found += _of_scopes(before, after)
-        elif (was or None) != (now or None):
+        elif name != PLACES and (was or None) != (now or None):
             found.append(_change(name, label, was, now))
     return found
 

@@ -11,10 +11,14 @@ from django.db import transaction
 from accounts.models import Account
 from devportal.console.models import AppReview, ReviewEntry
 from devportal.console.reviews import logos
-from devportal.console.reviews.requirements import missing_requirements
+from devportal.console.reviews.for_reviewers import ForReviewers, write_for_reviewers
+from devportal.console.reviews.points import answers_to, points_of
+from devportal.console.reviews.requirements import missing_among, submission_requirements
+from devportal.console.reviews.revisions import note_revision
 from devportal.console.reviews.second_key import NO_KEY, drop_key
 from devportal.console.reviews.snapshots import (
     REVIEWED_SCOPES,
+    UNSENT,
     Snapshot,
     approved_snapshot,
     baseline_snapshot,
@@ -23,6 +27,7 @@ from devportal.console.reviews.snapshots import (
     working_snapshot,
     working_snapshot_of,
 )
+from devportal.console.reviews.test_accounts import keep_test_account
 from devportal.console.reviews.timeline import Kind, clean_text, record_entry
 from devportal.console.reviews.workflow import (
     FROZEN_MESSAGE,
@@ -80,6 +85,7 @@ def save_submission(
     scopes: Mapping[str, str] | None = None,
     logo: ContentFile[bytes] | None = None,
     remove_logo: bool = False,
+    for_reviewers: ForReviewers | None = None,
 ) -> AppReview:
     """Save the draft; omitted values stay. `scopes` maps each requested scope to its justification.
 
@@ -87,7 +93,7 @@ def save_submission(
     afterwards only the draft does, and what was approved stays (docs/review.md#for-developers). `logo` comes from
     `oidc.clients.logos.clean_logo`. Raises ValidationError by field, NotAllowed, IllegalReviewStep.
     """
-    kept = branding.clean_branding(values)
+    kept, told = branding.clean_branding(values), for_reviewers or ForReviewers()
     with logos.stored_logo(logo) as stored, transaction.atomic():
         review = draft_of(client, actor)
         before = dict(review.snapshot)
@@ -96,10 +102,13 @@ def save_submission(
             review.snapshot["logo"] = stored
         if scopes is not None:
             review.snapshot["scopes"] = _checked(scopes)
+        review.snapshot = write_for_reviewers(review.snapshot, told)
         review.save(update_fields=["snapshot"])
+        if told.test_account or told.remove_test_account:
+            keep_test_account(review, actor, told.test_account)
         if not review.client.is_verified:
             apply_snapshot(review.client, review.snapshot)
-        was, now = changes(before, review.snapshot)
+        was, now = changes(_audited(before), _audited(review.snapshot))
         if now:
             _report_edit(review, actor, was, now)
         logos.delete_if_unused(review.client, before.get("logo", ""))
@@ -109,6 +118,11 @@ def save_submission(
 def _report_edit(review: AppReview, actor: Account, before: Snapshot, after: Snapshot) -> None:
     client = review.client
     report_project_event("review.edited", client.project, actor, client.client_id, before=before, after=after)
+
+
+def _audited(snapshot: Snapshot) -> Snapshot:
+    """Return the values of a draft without messages, which the audit trail has none of."""
+    return {field: value for field, value in snapshot.items() if field != UNSENT}
 
 
 def apply_snapshot(client: Client, snapshot: Snapshot) -> None:
@@ -133,8 +147,7 @@ def start_over(client: Client, actor: Account) -> AppReview:
         before = review.snapshot
         review.snapshot = approved_snapshot(review.client)
         review.save(update_fields=["snapshot"])
-        was, now = changes(before, review.snapshot)
-        _report_edit(review, actor, was, now)
+        _report_edit(review, actor, *changes(_audited(before), review.snapshot))
         logos.delete_if_unused(review.client, before.get("logo", ""))
     return review
 
@@ -142,20 +155,27 @@ def start_over(client: Client, actor: Account) -> AppReview:
 def submit(client: Client, actor: Account, text: str = "") -> AppReview:
     """Submit the draft, with an optional note. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep."""
     with transaction.atomic():
-        return _send(draft_of(client, actor), actor, "submit", Kind.SUBMITTED, text)
+        return _send(draft_of(client, actor), actor, "submit", Kind.SUBMITTED, text, {})
 
 
-def resubmit(client: Client, actor: Account, text: str = "") -> AppReview:
-    """Resubmit after changes were requested. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep."""
+def resubmit(client: Client, actor: Account, text: str = "", answers: Mapping[str, str] | None = None) -> AppReview:
+    """Resubmit after changes were requested; `answers` say by point what was done about it (`reviews/points.py`).
+
+    Answers that are saved with the draft count as well. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep.
+    """
     with transaction.atomic():
-        return _send(draft_of(client, actor), actor, "resubmit", Kind.RESUBMITTED, text)
+        return _send(draft_of(client, actor), actor, "resubmit", Kind.RESUBMITTED, text, answers or {})
 
 
-def _send(review: AppReview, actor: Account, step: str, kind: str, text: str) -> AppReview:
+def _send(review: AppReview, actor: Account, step: str, kind: str, text: str, answers: Mapping[str, str]) -> AppReview:
     review, side = begin_step(review, actor, step)
-    note = clean_text(text)
-    snapshot = working_snapshot(review.client)
-    if lacking := missing_requirements(review.client, snapshot):
+    snapshot, points = working_snapshot(review.client), points_of(review)
+    unsent = snapshot.pop(UNSENT, {})
+    note = clean_text(text) or unsent.get("note", "")
+    given = {code: clean_text(said) for code, said in ({**unsent.get("answers", {}), **answers}).items()}
+    answered = answers_to(points, given)
+    items = submission_requirements(review.client, snapshot | {UNSENT: {"answers": answered}}, points)
+    if lacking := missing_among(items):
         raise IncompleteSubmission(f"Not ready to be submitted: {'; '.join(item.title.lower() for item in lacking)}.")
     sent = ReviewEntry.objects.filter(
         project=review.client.project_id,
@@ -178,13 +198,17 @@ def _send(review: AppReview, actor: Account, step: str, kind: str, text: str) ->
     review.decided_at = review.decided_by = None
     review.reasons, review.reason_text, review.decisions = [], "", {}
     review.save()
-    details = {"name": snapshot["name"]}
+    note_revision(review, actor, answered)
+    details = {"name": snapshot["name"]} | ({"answers": answered} if answered else {})
     record_entry(kind, side, actor, review.client.project, review.client, review, text=note, details=details)
     return review
 
 
 def send_submission(client: Client, actor: Account, text: str = "") -> AppReview:
-    """Submit or resubmit, depending on the status. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep."""
+    """Submit or resubmit what is saved, depending on the status.
+
+    Raises IncompleteSubmission, NotAllowed, IllegalReviewStep.
+    """
     review = open_review(client)
     again = review is not None and review.status == Status.CHANGES_REQUESTED
     return resubmit(client, actor, text) if again else submit(client, actor, text)
@@ -192,12 +216,16 @@ def send_submission(client: Client, actor: Account, text: str = "") -> AppReview
 
 @transaction.atomic
 def withdraw(review: AppReview, actor: Account) -> AppReview:
-    """Withdraw a submission; its values stay for the next draft. Raises NotAllowed, IllegalReviewStep."""
+    """Withdraw a submission; its values stay for the next draft, but for the test account.
+
+    Raises NotAllowed, IllegalReviewStep.
+    """
     review, side = begin_step(review, actor, "withdraw")
     review.status = Status.WITHDRAWN
     review.decided_at = clock.now()
     drop_key(review)
-    review.save(update_fields=["status", "decided_at", *NO_KEY])
+    review.test_account_encrypted = ""
+    review.save(update_fields=["status", "decided_at", "test_account_encrypted", *NO_KEY])
     record_entry(Kind.WITHDRAWN, side, actor, review.client.project, review.client, review, details=_name(review))
     return review
 

@@ -1,7 +1,9 @@
 """Which addresses of a submission have to lie on proven domains (docs/review.md#domains)."""
 
+from collections.abc import Collection
+
 from devportal.console.reviews.snapshots import Snapshot
-from oidc.domains.coverage import unproven_hosts
+from oidc.domains.coverage import hosts_of, unproven_hosts
 from oidc.models import Client
 
 PAGE_FIELDS = ("home_page_url", "privacy_policy_url", "terms_url")
@@ -16,3 +18,9 @@ def addresses_to_prove(asked: Snapshot) -> list[str]:
 def hosts_to_prove(client: Client, asked: Snapshot) -> list[str]:
     """Return the hosts of a submission that lie on no proven domain of the project."""
     return unproven_hosts(client.project, addresses_to_prove(asked))
+
+
+def pages_to_prove(asked: Snapshot, unproven: Collection[str]) -> dict[str, str]:
+    """Return the host of each page that lies on one of the `unproven` hosts, by field."""
+    hosts = {field: next(iter(hosts_of([asked[field]])), "") for field in PAGE_FIELDS if asked[field]}
+    return {field: host for field, host in hosts.items() if host in unproven}

@@ -1,12 +1,14 @@
-"""The checklist of a submission. It fetches no URL: reviewers open them themselves."""
+"""The checklist of a submission, and what marks say that is missing. It fetches no URL: reviewers open them."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.core.exceptions import ValidationError
 
-from devportal.console.reviews.domain_rules import hosts_to_prove
-from devportal.console.reviews.snapshots import Snapshot, has_changes, working_snapshot
-from oidc.clients.branding import FIELD_VALIDATORS, foreign_hosts
+from devportal.console.reviews.domain_rules import hosts_to_prove, pages_to_prove
+from devportal.console.reviews.points import Point
+from devportal.console.reviews.snapshots import UNSENT, Snapshot, has_changes, working_snapshot
+from oidc.clients.branding import FIELD_VALIDATORS, foreign_hosts, validate_page_url
 from oidc.clients.uris import LOOPBACK_HOSTS
 from oidc.models import Client
 
@@ -15,7 +17,11 @@ MIN_JUSTIFICATION_LENGTH = 20  # characters; less says nothing
 
 @dataclass(frozen=True)
 class Requirement:
-    """One item of the checklist. `blocks`: required to submit; otherwise it is advice."""
+    """One item of the checklist. `blocks`: required to submit; otherwise it is advice.
+
+    It is mended at `field` of the form, or, if that is empty, on the page `url_name`. `marks` say what is missing
+    beside the fields that it concerns, if that is not its own alone.
+    """
 
     code: str
     title: str
@@ -23,6 +29,20 @@ class Requirement:
     blocks: bool
     help: str
     url_name: str = "console:review"
+    field: str = ""
+    marks: Mapping[str, str] | None = None
+
+    @property
+    def errors(self) -> Mapping[str, str]:
+        """What is said beside each field while this is not done."""
+        if self.marks is not None:
+            return self.marks
+        return {self.field: f"Needed for sending. {self.help}"} if self.field else {}
+
+
+def field_of(kind: str, scope: str) -> str:
+    """Return the name of a form's field on a scope. No dots in ids: they mean a class in CSS selectors."""
+    return f"{kind}_{scope.replace('.', '_')}"
 
 
 def _is_fine(field: str, value: str) -> bool:
@@ -33,15 +53,36 @@ def _is_fine(field: str, value: str) -> bool:
     return bool(value)
 
 
-def submission_requirements(client: Client, snapshot: Snapshot | None = None) -> list[Requirement]:
-    """Return the checklist of `snapshot`, by default of the developer's working values."""
+def submission_requirements(
+    client: Client, snapshot: Snapshot | None = None, points: Sequence[Point] = ()
+) -> list[Requirement]:
+    """Return the checklist of `snapshot`, by default of the developer's working values.
+
+    `points` are what the reviewers want answered.
+    """
     asked = working_snapshot(client) if snapshot is None else snapshot
-    return [*_of_the_text(asked), *_of_the_app(client, asked), *_advice(client, asked)]
+    return [*_answers(points, asked), *_of_the_text(asked), *_of_the_scopes(asked), *_of_the_app(client, asked),
+            *_advice(client, asked)]  # fmt: skip
+
+
+def _answers(points: Sequence[Point], asked: Snapshot) -> list[Requirement]:
+    answers = asked.get(UNSENT, {}).get("answers", {})
+    return [
+        Requirement(
+            f"answer_{point.code}",
+            f"An answer to “{point.title}”",
+            bool(answers.get(point.code, "").strip()),
+            True,
+            "Say what you did about it, or why not.",
+            field=f"answer_{point.code}",
+        )
+        for point in points
+    ]
 
 
 def _of_the_text(asked: Snapshot) -> list[Requirement]:
     return [
-        Requirement(code, title, _is_fine(field, asked[field]), True, help_text)
+        Requirement(code, title, _is_fine(field, asked[field]), True, help_text, field=field)
         for code, field, title, help_text in (
             ("name", "name", "A name of its own", "People read it on the consent page."),
             (
@@ -61,11 +102,49 @@ def _of_the_text(asked: Snapshot) -> list[Requirement]:
     ]
 
 
+def _of_the_scopes(asked: Snapshot) -> list[Requirement]:
+    rows = []
+    for scope, text in asked["scopes"].items():
+        is_said = len(text.strip()) >= MIN_JUSTIFICATION_LENGTH
+        more = "What needs it, and what is done with it." if is_said else _more(text)
+        rows.append(
+            Requirement(f"why_{scope}", f"A justification for {scope}", is_said, True, more,
+                        field=field_of("why", scope))
+        )  # fmt: skip
+        rows.append(
+            Requirement(
+                f"place_{scope}",
+                f"Where {scope} is used",
+                bool(asked.get("places", {}).get(scope, "").strip()),
+                True,
+                "The page or the feature of the app in which reviewers find it.",
+                field=field_of("place", scope),
+            )
+        )
+    return [*rows, _demo(asked)] if asked["scopes"] else rows
+
+
+def _more(text: str) -> str:
+    return f"{'Say more: at' if text.strip() else 'At'} least {MIN_JUSTIFICATION_LENGTH} characters on what needs it."
+
+
+def _demo(asked: Snapshot) -> Requirement:
+    scopes = ", ".join(asked["scopes"])
+    more = f"Reviewers see there what {scopes} is used for." if scopes else "It spares the reviewers questions."
+    url = asked.get("demo_url", "")
+    return Requirement("demo", "A demo or a video", _is_page(url), bool(scopes), more, field="demo_url")
+
+
+def _is_page(url: str) -> bool:
+    try:
+        validate_page_url(url)
+    except ValidationError:
+        return False
+    return True
+
+
 def _of_the_app(client: Client, asked: Snapshot) -> list[Requirement]:
     settings = "console:client_settings"
-    unexplained = [name for name, text in asked["scopes"].items() if len(text.strip()) < MIN_JUSTIFICATION_LENGTH]
-    more = f"Say more about {', '.join(unexplained)}." if unexplained else "What needs it, and what is done with it."
-    justified = [Requirement("justifications", "A justification for each scope", not unexplained, True, more)]
     news = (
         []
         if not client.is_verified
@@ -81,7 +160,6 @@ def _of_the_app(client: Client, asked: Snapshot) -> list[Requirement]:
     )
     has_url = bool(asked["redirect_urls"])
     return [
-        *(justified if asked["scopes"] else []),
         Requirement("redirect_urls", "A redirect URL", has_url, True, "Without one nobody can sign in.", settings),
         domains_requirement(client, asked),
         Requirement("turned_on", "The app is turned on", client.is_on, True, "Reviewers sign in to it.", settings),
@@ -93,7 +171,9 @@ def domains_requirement(client: Client, asked: Snapshot) -> Requirement:
     """Return the item on the domains: pages, redirect and sign-out URLs lie on domains that the project has proven."""
     unproven = hosts_to_prove(client, asked)
     more = f"Prove {', '.join(unproven[:5])}." if unproven else "Every page and redirect URL is on a domain of yours."
-    return Requirement("domains", "Proven domains", not unproven, True, more, "console:domains")
+    pages = pages_to_prove(asked, unproven)
+    marks = {page: f"The project has not proven {host} as its domain." for page, host in pages.items()}
+    return Requirement("domains", "Proven domains", not unproven, True, more, "console:domains", marks=marks)
 
 
 def _advice(client: Client, asked: Snapshot) -> list[Requirement]:
@@ -103,9 +183,11 @@ def _advice(client: Client, asked: Snapshot) -> list[Requirement]:
     is_live = client.type == Client.Type.NATIVE or not _on_loopback(asked["redirect_urls"])
     leave_out = "Take out those that you only developed with."
     has_people = client.connections.exists()
+    letter, read = "Without one, people go on seeing the first letter.", "If the app has any, people want to read them."
     return [
-        Requirement("logo", "A logo", bool(asked["logo"]), False, "Without one, people go on seeing the first letter."),
-        Requirement("terms", "Terms", bool(asked["terms_url"]), False, "If the app has any, people want to read them."),
+        Requirement("logo", "A logo", bool(asked["logo"]), False, letter, field="logo"),
+        Requirement("terms", "Terms", bool(asked["terms_url"]), False, read, field="terms_url"),
+        *([] if asked["scopes"] else [_demo(asked)]),
         Requirement("own_domain", "Redirect URLs on the home page's domain", not foreign, False, ask, settings),
         Requirement("no_loopback", "No redirect URL on localhost", is_live, False, leave_out, settings),
         Requirement(
@@ -123,6 +205,6 @@ def _on_loopback(urls: list[str]) -> bool:
     return any(url.startswith(f"http://{host}") for url in urls for host in LOOPBACK_HOSTS)
 
 
-def missing_requirements(client: Client, snapshot: Snapshot) -> list[Requirement]:
-    """Return the blocking items of `snapshot` that are not done."""
-    return [item for item in submission_requirements(client, snapshot) if item.blocks and not item.done]
+def missing_among(items: Sequence[Requirement]) -> list[Requirement]:
+    """Return those items of a checklist without which nothing is sent."""
+    return [item for item in items if item.blocks and not item.done]

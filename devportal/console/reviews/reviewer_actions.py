@@ -81,6 +81,8 @@ def _decide(review: AppReview, actor: Account, status: str, reasons: list[str], 
     review.decided_at, review.decided_by = clock.now(), actor
     review.reasons, review.reason_text = reasons, text
     second_key.drop_key(review)
+    if not review.is_open:
+        review.test_account_encrypted = ""  # docs/review.md#the-test-account
     review.save()
 
 

@@ -22,7 +22,12 @@ LABELS = {
     "redirect_urls": "Redirect URLs",
     "sign_out_urls": "Sign-out URLs",
     "scopes": "Scopes",
+    "places": "Where scopes are used",
+    "demo_url": "Demo",
 }
+# The key of a draft's values that holds what goes along with the next submission, and is no part of it: `note` and
+# `answers` (reviews/for_reviewers.py).
+UNSENT = "unsent"
 # Scopes that need review, in the order of SCOPES.
 REVIEWED_SCOPES = [scope.name for scope in SCOPES.values() if scope.needs_approval]
 
@@ -56,10 +61,13 @@ def addresses_in_force(client: Client) -> Snapshot:
 
 def approved_snapshot(client: Client) -> Snapshot:
     """Return the client's present values and approved scopes as a snapshot."""
-    approved = last_approved(client) if client.approved_scopes else None
-    justifications = approved.snapshot.get("scopes", {}) if approved else {}
+    last = last_approved(client)
+    explained = last.snapshot if last else {}
+    held = approved_scopes(client)
     return client_values(client) | {
-        "scopes": {scope: justifications.get(scope, "") for scope in approved_scopes(client)}
+        "scopes": {scope: explained.get("scopes", {}).get(scope, "") for scope in held},
+        "places": {scope: explained.get("places", {}).get(scope, "") for scope in held},
+        "demo_url": explained.get("demo_url", ""),
     }
 
 
@@ -91,10 +99,12 @@ def initial_snapshot(client: Client) -> Snapshot:
     last = client.reviews.order_by("-number").first()
     if last is None or last.status not in (Status.WITHDRAWN, Status.REJECTED):
         return values
+    written = {field: value for field, value in last.snapshot.items() if field != UNSENT}
     if client.is_verified:
-        return {**last.snapshot, **addresses_in_force(client)}
-    # Before the first approval the client's values are the newest; requested scopes are only in reviews.
-    return {**values, "scopes": last.snapshot.get("scopes", {})}
+        return {**values, **written, **addresses_in_force(client)}
+    # Before the first approval the client's values are the newest; what reviewers alone read is only in reviews.
+    only_there = ("scopes", "places", "demo_url")
+    return values | {field: written[field] for field in only_there if field in written}
 
 
 def baseline_snapshot(client: Client) -> Snapshot:
@@ -102,9 +112,13 @@ def baseline_snapshot(client: Client) -> Snapshot:
     approved = last_approved(client)
     if approved is None:
         return approved_snapshot(client) if client.is_verified else {}
-    scopes = approved.snapshot.get("scopes", {})
-    still = {scope: text for scope, text in scopes.items() if scope in client.approved_scopes.split()}
-    return {**approved.snapshot, "scopes": still}
+    held = client.approved_scopes.split()
+
+    def still(texts: dict[str, str]) -> dict[str, str]:
+        return {scope: text for scope, text in texts.items() if scope in held}
+
+    of_scopes = {field: still(approved.snapshot.get(field, {})) for field in ("scopes", "places")}
+    return {**approved.snapshot, **of_scopes}
 
 
 @dataclass(frozen=True)
@@ -122,7 +136,8 @@ def differences(review: AppReview) -> list[Difference]:
     before = review.baseline if review.revision else baseline_snapshot(review.client)
     asked = review.snapshot
     pairs = [(field, label, before.get(field), asked.get(field)) for field, label in LABELS.items()]
-    return [Difference(*pair) for pair in pairs if pair[2] != pair[3]]
+    # A snapshot from before a field was there says as much as an empty one.
+    return [Difference(*pair) for pair in pairs if (pair[2] or None) != (pair[3] or None)]
 
 
 def has_changes(client: Client, snapshot: Snapshot) -> bool:

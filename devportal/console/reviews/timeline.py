@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from django.db.models import Q
 from django.dispatch import receiver
 
 from accounts.export import moment, rows_of
@@ -59,7 +60,8 @@ def record_entry(
         reasons=list(reasons),
         details=details or {},
     )
-    told = {"side": side, **(details or {})}
+    # What people wrote stands in the timeline, and not in the trail.
+    told = {"side": side, **{name: value for name, value in (details or {}).items() if name != "answers"}}
     if review is not None:
         told |= {"review": review.number, "revision": review.revision}
     if entry.reasons:
@@ -74,7 +76,8 @@ def record_entry(
 @receiver(exporting)
 def export_review_texts(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
     """Return the person's messages in reviews, for the data export."""
-    rows = ReviewEntry.objects.filter(author=account).exclude(text="").select_related("client", "project")
+    wrote = ~Q(text="") | Q(details__has_key="answers")
+    rows = ReviewEntry.objects.filter(wrote, author=account).select_related("client", "project")
     return {
         "written_in_reviews": (
             {
@@ -83,6 +86,7 @@ def export_review_texts(sender: Any, account: Account, **kwargs: Any) -> dict[st
                 "app": row.client.name if row.client else None,
                 "kind": row.kind,
                 "text": row.text,
+                "answers": row.details.get("answers", {}),
             }
             for row in rows_of(rows)
         )

@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
+from django.views.decorators.debug import sensitive_post_parameters
 
 from accounts.authentication import account_of
 from devportal.console import reviews
@@ -17,6 +18,8 @@ from devportal.console.models import AppReview, ReviewEntry
 from devportal.console.reviews import appeals, consent_preview, logos
 from devportal.console.reviews.forms import AnswerForm, BrandingForm
 from devportal.console.reviews.reasons import reason_texts
+from devportal.console.reviews.summary import Line, address_of, error_summary
+from devportal.console.reviews.timeline import timeline
 from devportal.console.reviews.workflow import is_member
 from devportal.console.shortcuts import console_page, redirect_to_client, render_page
 from devportal.lib.stored_files import image_response, read_file
@@ -29,8 +32,13 @@ UNWELCOME = (
     ReviewEntry.Kind.REJECTED,
     ReviewEntry.Kind.APPROVAL_WITHDRAWN,
 )
+NOT_SENT = "It is saved as a draft, but not sent yet. This is missing:"
+NOTHING_SENT = "Nothing is saved or sent yet. This is to be put right first:"
+NOTHING_SAVED = "Nothing is saved yet. This is to be put right first:"
+MEANWHILE = "Something changed while you sent it. Look at the checklist, and send it again."
 
 
+@sensitive_post_parameters("test_login", "test_password", "test_note")
 @console_page("GET", "HEAD", "POST")
 def review(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """…/review: draft, checklist, preview and timeline of a review; each form names its step."""
@@ -54,27 +62,39 @@ def _page(
     client: Client,
     form: BrandingForm | None = None,
     answer: AnswerForm | None = None,
+    *,
+    refused: str = "",
 ) -> HttpResponse:
+    """Render the page. `refused` says why what was sent is not; everything that is missing is marked then."""
     under_way = reviews.open_review(client)
-    asked = reviews.working_snapshot_of(client, under_way)
-    form = form or BrandingForm(snapshot=asked)
+    asked, points = reviews.working_snapshot_of(client, under_way), reviews.points_of(under_way)
+    form = form or BrandingForm(snapshot=asked, points=points)
     seen = form.over(asked) if form.is_bound else asked
-    entries = [(entry, reason_texts(entry.reasons)) for entry in reviews.timeline(client)]
+    items = reviews.submission_requirements(client, seen, points)
+    lacking = reviews.missing_among(items) if refused else []
+    form.mark_missing(lacking)
+    form.ask_for_the_password_again()
+    summary = error_summary(form, lacking, client) or ([Line(MEANWHILE)] if refused else [])
+    entries = [(entry, reason_texts(entry.reasons), reviews.answered_points(entry)) for entry in timeline(client)]
+    may_edit = membership.may_edit and not (under_way and under_way.is_frozen)
     return render_page(
         request,
         "console/review.html",
         membership,
         client,
         review=under_way,
-        may_edit=membership.may_edit and not (under_way and under_way.is_frozen),
+        may_edit=may_edit,
         asked=asked,
         logo=logos.logo_path(client, asked["logo"]),
         form=form,
         answer=answer or AnswerForm(),
-        items=reviews.submission_requirements(client, asked),
+        items=[(item, address_of(item, client) if may_edit or not item.field else "") for item in items],
+        open_items=len(reviews.missing_among(items)),
+        refused=refused or NOTHING_SAVED,
+        summary=summary,
         previews=consent_preview.consent_previews(client, seen, membership.account),
         entries=entries,
-        answers=_answers(under_way, [entry for entry, _ in entries]),
+        answers=_answers(under_way, [entry for entry, *_ in entries]),
         appeal=appeals.offer_for_client(client),
     )
 
@@ -98,8 +118,16 @@ def _developing(membership: Membership) -> AbstractContextManager[ProjectMember]
     return lock_for_change(membership.project, membership.account, Role.DEVELOPER)
 
 
+def _form(client: Client, *given: Any) -> BrandingForm:
+    """Return the form of the review under way, with what was `given`: data and files."""
+    under_way = reviews.open_review(client)
+    asked = reviews.working_snapshot_of(client, under_way)
+    return BrandingForm(*given, snapshot=asked, points=reviews.points_of(under_way))
+
+
 def _save(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
-    form = BrandingForm(request.POST, request.FILES, snapshot=reviews.working_snapshot(client))
+    form = _form(client, request.POST, request.FILES)
+    sends = request.POST.get("step") == "send"
     if form.is_valid():
         try:
             with _developing(membership):
@@ -107,16 +135,25 @@ def _save(request: HttpRequest, membership: Membership, client: Client) -> HttpR
         except ValidationError as error:
             form.add_error(None, error)
         else:
-            return _saved(request, membership, client, form)
-    return _page(request, membership, client, form)
+            return (_send if sends else _saved)(request, membership, client)
+    return _page(request, membership, client, form, refused=NOTHING_SENT if sends else "")
 
 
-def _saved(request: HttpRequest, membership: Membership, client: Client, form: BrandingForm) -> HttpResponse:
-    if request.POST.get("step") == "send":
+def _send(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
+    """Send what was just saved. If something is missing, the page shows what is saved, with marks."""
+    try:
         with _developing(membership):
-            reviews.send_submission(client, membership.account, form.cleaned_data["note"])
-        messages.success(request, "Submitted for review. You get a mail when the reviewers answer.")
-    elif client.is_verified:
+            reviews.send_submission(client, membership.account)
+    except reviews.IncompleteSubmission:
+        # Saving has changed the client's row.
+        now = get_client(request, client.project.public_id, client.client_id, Role.DEVELOPER)
+        return _page(request, *now, refused=NOT_SENT)
+    messages.success(request, "Submitted for review. You get a mail when the reviewers answer.")
+    return redirect_to_client(client, "review")
+
+
+def _saved(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
+    if client.is_verified:
         messages.success(request, "Saved as a draft. People see the approved values until the draft is approved.")
     else:
         messages.success(request, "Saved. Submit it when the checklist is done.")
@@ -124,7 +161,7 @@ def _saved(request: HttpRequest, membership: Membership, client: Client, form: B
 
 
 def _preview(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
-    return _page(request, membership, client, BrandingForm(request.POST, snapshot=reviews.working_snapshot(client)))
+    return _page(request, membership, client, _form(client, request.POST))
 
 
 def _start_over(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:

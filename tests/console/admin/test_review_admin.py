@@ -18,7 +18,7 @@ from devportal.lib import clock
 from oidc.models import Client, Project
 from oidc.projects import members
 from tests.console.admin.conftest import make_staff
-from tests.console.reviews.reviewing import SCOPE, Status, approved, fill, fresh, review_in, sent, ticks
+from tests.console.reviews.reviewing import SCOPE, Status, approved, fill, fresh, resent, review_in, sent, ticks
 from tests.factories import make_account, make_client, make_project
 
 QUEUE = "/admin/console/appreview/"
@@ -100,7 +100,7 @@ def test_each_review_is_in_the_list_of_its_state(
     row = review_in(Status.CHANGES_REQUESTED, app, developer, reviewer)
     assert names(text_of(as_reviewer, QUEUE)) == []
     assert names(text_of(as_reviewer, f"{QUEUE}?which=developers")) == ["Orbit Notes"]
-    reviews.resubmit(app, developer)
+    resent(app, developer)
     assert "resubmitted" in text_of(as_reviewer, QUEUE)
     reviews.withdraw(AppReview.objects.get(pk=row.pk), developer)
     assert names(text_of(as_reviewer, QUEUE)) == []
@@ -287,7 +287,7 @@ def test_what_was_sent_meanwhile_is_not_decided_unseen(
     as_reviewer: Browser, reviewer: Account, developer: Account, app: Client, review: AppReview
 ) -> None:
     reviews.request_changes(reviews.start(review, reviewer), reviewer, revision=1, reasons=["logo_unclear"])
-    reviews.start(reviews.resubmit(app, developer), reviewer)
+    reviews.start(resent(app, developer), reviewer)
     text = press(as_reviewer, review, "approve", revision=1, **{f"scope_{SCOPE}": "approve"})
     assert "The developer sent a new version after you opened this page" in text
     assert not fresh(app).is_verified

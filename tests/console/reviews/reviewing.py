@@ -13,6 +13,8 @@ from tests.factories import make_account, make_domain
 Status = AppReview.Status
 SCOPE = "account.read"
 JUSTIFICATION = "The overview shows which plan you have and what it includes."
+PLACE = "The page called Plan, behind the gear."
+DEMO = "https://video.example.net/orbit-notes"
 BRANDING = {
     "name": "Orbit Notes",
     "home_page_url": "https://example.com/",
@@ -41,7 +43,8 @@ def fill(client: Client, actor: Account, **values: str) -> AppReview:
     """Write down everything that a submission needs, and prove the domain that it is on."""
     if not client.project.domains.exists():
         make_domain(client.project)
-    return reviews.save_submission(client, actor, BRANDING | values, scopes={SCOPE: JUSTIFICATION})
+    told = reviews.ForReviewers(places={SCOPE: PLACE}, demo_url=DEMO)
+    return reviews.save_submission(client, actor, BRANDING | values, scopes={SCOPE: JUSTIFICATION}, for_reviewers=told)
 
 
 def sent(client: Client, actor: Account) -> AppReview:
@@ -53,6 +56,12 @@ def sent(client: Client, actor: Account) -> AppReview:
 def ticks(review: AppReview) -> list[str]:
     """Return what has to be ticked on the desk's checklist to approve a review."""
     return [item.code for item in checklist_for(review)]
+
+
+def resent(client: Client, actor: Account, text: str = "") -> AppReview:
+    """Send a review again after changes were requested, with an answer to every point."""
+    answers = {point.code: "It is better now." for point in reviews.points_of(reviews.open_review(client))}
+    return reviews.resubmit(client, actor, text, answers)
 
 
 def decide(review: AppReview, reviewer: Account, status: str) -> AppReview:

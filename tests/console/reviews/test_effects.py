@@ -14,7 +14,9 @@ from devportal.lib import clock
 from oidc.models import Client
 from tests.console.reviews.reviewing import (
     BRANDING,
+    DEMO,
     JUSTIFICATION,
+    PLACE,
     REASON,
     SCOPE,
     Status,
@@ -22,6 +24,7 @@ from tests.console.reviews.reviewing import (
     decide,
     fill,
     fresh,
+    resent,
     sent,
     ticks,
 )
@@ -151,7 +154,7 @@ def test_after_approval_edits_wait_for_review(
         else:
             decide(review, reviewer, status)
         if status == Status.CHANGES_REQUESTED:
-            reviews.start(reviews.resubmit(app, developer), reviewer)
+            reviews.start(resent(app, developer), reviewer)
         row = fresh(app)
         assert {field: getattr(row, field) for field in BRANDING} == BRANDING, status
         assert (row.is_verified, row.approved_scopes) == (True, SCOPE), status
@@ -314,7 +317,7 @@ def test_suspension_reaches_pages_tokens_and_calls(
 def test_the_trail_says_who_did_what(app: Client, developer: Account, reviewer: Account) -> None:
     review = decide(sent(app, developer), reviewer, Status.CHANGES_REQUESTED)
     reviews.answer(review, developer, "Every one of them.")
-    decide(reviews.resubmit(app, developer), reviewer, Status.APPROVED)
+    decide(resent(app, developer), reviewer, Status.APPROVED)
     reviews.suspend_project(app.project, reviewer, reasons=["unsafe"])
     rows = AuditEvent.objects.order_by("pk")
     assert [(row.action, row.actor_email) for row in rows] == [
@@ -331,7 +334,7 @@ def test_the_trail_says_who_did_what(app: Client, developer: Account, reviewer: 
     assert {row.project for row in rows} == {app.project.public_id}
     decision = rows.get(action="review.approved")
     assert decision.target == app.client_id
-    assert decision.after == {"scopes": {SCOPE: JUSTIFICATION}}
+    assert decision.after == {"scopes": {SCOPE: JUSTIFICATION}, "places": {SCOPE: PLACE}, "demo_url": DEMO}
     assert rows.get(action="review.changes_requested").details["reasons"] == REASON
 
 
@@ -403,7 +406,7 @@ def test_the_checklist_checks_itself(app: Client, developer: Account) -> None:
         return {item.code for item in reviews.submission_requirements(fresh(app)) if not item.done}
 
     assert open_items() == {
-        "home_page", "privacy_policy", "support_address", "logo", "terms", "own_domain", "signed_in",
+        "home_page", "privacy_policy", "support_address", "logo", "terms", "demo", "own_domain", "signed_in",
     }  # fmt: skip
     fill(app, developer)
     assert open_items() == {"logo", "signed_in"}

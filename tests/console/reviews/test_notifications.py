@@ -11,7 +11,17 @@ from devportal.console import reviews
 from devportal.console.models import ReviewEntry
 from devportal.console.reviews import REASONS, SUSPENSION_REASONS, notifications
 from oidc.models import Client
-from tests.console.reviews.reviewing import SCOPE, Status, approved, decide, fill, make_reviewer, sent, ticks
+from tests.console.reviews.reviewing import (
+    SCOPE,
+    Status,
+    approved,
+    decide,
+    fill,
+    make_reviewer,
+    resent,
+    sent,
+    ticks,
+)
 from tests.console.reviews.reviewing import mails as queued
 from tests.factories import make_account
 
@@ -44,7 +54,7 @@ def test_owners_and_developers_hear_of_every_step(
     review.refresh_from_db()
     decide(review, reviewer, Status.CHANGES_REQUESTED)
     said["changes_requested"] = new_mails()
-    review = reviews.resubmit(app, developer, "Now with a picture.")
+    review = resent(app, developer, "Now with a picture.")
     resubmitted = new_mails()
     assert "Now with a picture." in resubmitted.pop(reviewer.email)[1]
     said["resubmitted"] = resubmitted
@@ -142,7 +152,7 @@ def test_the_desk_sees_the_mail_before_it_is_sent(app: Client, developer: Accoun
     reviews.request_changes(review, reviewer, revision=1, reasons=["other", "name_misleading"], text="Please.")
     assert [mail for mail in queued() if mail[0] == developer.email] == [(developer.email, shown.subject, shown.text)]
     new_mails()
-    review = reviews.start(reviews.resubmit(app, developer), reviewer)
+    review = reviews.start(resent(app, developer), reviewer)
     new_mails()
     shown = notifications.preview_decision("approved", review, scopes={SCOPE: False})
     reviews.approve(review, reviewer, revision=2, scopes={SCOPE: False}, checked=ticks(review))

@@ -21,7 +21,9 @@ from devportal.lib import clock
 from oidc.models import Client, Project, ProjectMember
 from tests.console.reviews.reviewing import (
     BRANDING,
+    DEMO,
     JUSTIFICATION,
+    PLACE,
     SCOPE,
     Status,
     approved,
@@ -30,6 +32,7 @@ from tests.console.reviews.reviewing import (
     fresh,
     make_operator,
     make_reviewer,
+    resent,
     review_in,
     sent,
 )
@@ -38,7 +41,9 @@ from tests.relying_party import RelyingParty
 
 pytestmark = pytest.mark.django_db
 MOST_STATEMENTS = 12
-ASKED = {"ask_account_read": "on", "why_account_read": JUSTIFICATION}
+ASKED = {
+    "ask_account_read": "on", "why_account_read": JUSTIFICATION, "place_account_read": PLACE, "demo_url": DEMO,
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +93,8 @@ def test_from_the_first_draft_to_approval(
     assert reviewer.email not in page
     post(as_developer, app, "answer", text="The second one.")
     why = JUSTIFICATION + " It is the page called Plan."
-    post(as_developer, app, "send", **BRANDING, ask_account_read="on", why_account_read=why)
+    answers = {"answer_justification_vague": "It names the page now.", "answer_note": "The page called Plan."}
+    post(as_developer, app, "send", **BRANDING | ASKED | answers | {"why_account_read": why})
     review.refresh_from_db()
     assert (review.status, review.revision) == (Status.SUBMITTED, 2)
     assert review.snapshot["scopes"] == {SCOPE: why}
@@ -131,7 +137,7 @@ def test_what_reviewers_said_last_stands_on_top_until_it_is_sent_again(
             reviews.answer(review, developer, "The second one.")
         reviews.save_submission(app, developer, {"name": "Orbit Two"})
         assert "Which page is it?" in on_top()
-        review = reviews.send_submission(app, developer)
+        review = (resent if status == Status.CHANGES_REQUESTED else reviews.submit)(app, developer)
         assert "alert--warning stack" not in on_top()
     decide(review, reviewer, Status.APPROVED)
     assert "alert--warning stack" not in on_top()
@@ -140,11 +146,12 @@ def test_what_reviewers_said_last_stands_on_top_until_it_is_sent_again(
 
 
 def test_sending_what_is_not_ready_saves_it_and_says_what_is_missing(as_developer: Browser, app: Client) -> None:
-    post(as_developer, app, "send", name="Orbit Two", terms_url="https://example.com/terms")
+    page = post(as_developer, app, "send", name="Orbit Two", terms_url="https://example.com/terms")
     assert fresh(app).name == "Orbit Two"
-    said = messages_of(as_developer, app)
-    assert "home page" in said
-    assert "privacy policy" in said
+    said = page.content.decode()
+    assert "saved as a draft, but not sent" in said
+    assert 'href="#id_home_page_url"' in said
+    assert 'href="#id_privacy_policy_url"' in said
     assert AppReview.objects.get().status == Status.DRAFT
 
 
@@ -207,7 +214,7 @@ def test_a_form_sets_nothing_that_it_does_not_show(as_owner: Browser, app: Clien
     assert changed == {*BRANDING, "name_reading"}
     review = AppReview.objects.get()
     assert (review.status, review.number, review.revision, review.assignee) == (Status.SUBMITTED, 1, 1, None)
-    assert set(review.snapshot) == {*BRANDING, "logo", "redirect_urls", "sign_out_urls", "scopes"}
+    assert set(review.snapshot) == {*BRANDING, "logo", "redirect_urls", "sign_out_urls", "scopes", "places", "demo_url"}
     assert review.snapshot["scopes"] == {SCOPE: JUSTIFICATION}
     assert review.decisions == {}
 
@@ -275,7 +282,7 @@ def test_an_answer_that_can_not_be_stored_is_refused(
 
 def test_what_people_write_is_text(as_developer: Browser, app: Client, developer: Account, reviewer: Account) -> None:
     nasty = "<script>alert(1)</script>{{ 7|add:7 }}"
-    form = BRANDING | {"name": f"Orbit {nasty}"[:90], "ask_account_read": "on", "why_account_read": nasty}
+    form = BRANDING | ASKED | {"name": f"Orbit {nasty}"[:90], "why_account_read": nasty, "place_account_read": nasty}
     post(as_developer, app, "send", **form, note=nasty)
     review = AppReview.objects.get()
     reviews.answer(review, reviewer, nasty)

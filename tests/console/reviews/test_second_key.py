@@ -19,7 +19,7 @@ from devportal.console.reviews.second_key import first_key, has_many_people
 from oidc.authorization import consent
 from oidc.models import Client, ProjectMember
 from oidc.projects import members
-from tests.console.reviews.reviewing import (, ticks
+from tests.console.reviews.reviewing import (
     REASON,
     SCOPE,
     Status,

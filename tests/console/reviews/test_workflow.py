@@ -25,6 +25,7 @@ from tests.console.reviews.reviewing import (
     mails,
     make_operator,
     make_reviewer,
+    resent,
     review_in,
     sent,
     ticks,
@@ -39,7 +40,7 @@ TAKE: dict[str, Callable[[AppReview, Account], Any]] = {
     "edit": lambda review, actor: reviews.save_submission(review.client, actor, {"name": "Orbit Two"}),
     "start_over": lambda review, actor: reviews.start_over(review.client, actor),
     "submit": lambda review, actor: reviews.submit(review.client, actor),
-    "resubmit": lambda review, actor: reviews.resubmit(review.client, actor),
+    "resubmit": lambda review, actor: resent(review.client, actor),
     "withdraw": reviews.withdraw,
     "answer": lambda review, actor: reviews.answer(review, actor, "Here it is."),
     "assign": lambda review, actor: reviews.assign(review, actor, actor),
@@ -370,7 +371,7 @@ def test_a_decision_on_what_was_not_seen_is_refused(app: Client, developer: Acco
     review = decide(sent(app, developer), reviewer, Status.CHANGES_REQUESTED)
     seen = review.revision
     reviews.save_submission(app, developer, {"name": "Something else"})
-    review = reviews.start(reviews.resubmit(app, developer), reviewer)
+    review = reviews.start(resent(app, developer), reviewer)
     with pytest.raises(IllegalReviewStep, match="new version"):
         reviews.approve(review, reviewer, revision=seen, scopes={SCOPE: True}, checked=ticks(review))
     for decision in DECISIONS:
@@ -488,4 +489,4 @@ def test_the_queue_is_by_age(
     assert list(AppReview.objects.waiting()) == [first, second]
     decide(AppReview.objects.get(pk=first.pk), reviewer, Status.CHANGES_REQUESTED)
     assert list(AppReview.objects.waiting()) == [second]
-    assert reviews.resubmit(other, developer).label == "resubmitted"
+    assert resent(other, developer).label == "resubmitted"
