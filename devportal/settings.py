@@ -153,6 +153,8 @@ MEMBERS_PER_PROJECT: int = env.int("MEMBERS_PER_PROJECT", 100)  # those who are 
 PROJECT_INVITATION_DAYS: int = env.int("PROJECT_INVITATION_DAYS", 7)
 OUTBOX_DAYS: int = env.int("OUTBOX_DAYS", 30)
 INVITATION_DAYS: int = env.int("INVITATION_DAYS", 7)
+# Within how many days reviewers mean to answer; what waits for longer is late (docs/review.md#the-queue).
+REVIEW_TARGET_DAYS: int = env.int("REVIEW_TARGET_DAYS", 5)
 INVITATIONS_PER_HOUR: int = env.int("INVITATIONS_PER_HOUR", 20)  # of one family or project
 FAMILY_MEMBERS: int = env.int("FAMILY_MEMBERS", 6)  # its owner included
 LOGO_MAX_BYTES: int = env.int("LOGO_MAX_BYTES", 1024 * 1024)  # of an app's logo, as uploaded
@@ -417,6 +419,8 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-request-log": _every(3600, "api.tasks.clear_request_log"),
     "clear-sign-in-log": _every(3600, "devportal.console.tasks.clear_sign_in_log"),
     "forget-sent-forms": _every(3600, "devportal.console.tasks.forget_sent_forms"),
+    "announce-submissions": _every(600, "devportal.console.tasks.announce_submissions"),
+    "announce-late-reviews": _every(3600, "devportal.console.tasks.announce_late_reviews"),
     "clear-project-invitations": _every(3600, "oidc.tasks.clear_invitations"),
     "remove-deleted-projects": _every(3600, "oidc.tasks.remove_deleted_projects"),
     "advance-subscriptions": _every(60, "accounts.tasks.advance_subscriptions"),

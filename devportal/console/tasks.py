@@ -7,6 +7,7 @@ from django.conf import settings
 
 from devportal.console.logs import sign_in_writer
 from devportal.console.models import AuditEvent, IdempotencyToken
+from devportal.console.reviews import alerts
 from devportal.lib import clock
 from devportal.lib.batches import delete_in_batches, delete_oldest
 
@@ -29,3 +30,15 @@ def clear_audit_events() -> int:
 def forget_sent_forms() -> int:
     """Delete idempotency tokens of forms older than a day; return how many were deleted."""
     return delete_in_batches(IdempotencyToken.objects.filter(at__lt=clock.now() - timedelta(days=1)))
+
+
+@shared_task
+def announce_submissions() -> int:
+    """Mail the reviewers what was submitted for review since the last time; return how many submissions."""
+    return alerts.announce_submissions()
+
+
+@shared_task
+def announce_late_reviews() -> int:
+    """Mail the reviewers what has begun to wait for longer than REVIEW_TARGET_DAYS; return how many submissions."""
+    return alerts.announce_late_reviews()

@@ -1,5 +1,6 @@
 """Admin pages of app review: the queue, oldest first, and the page of one review."""
 
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -11,9 +12,10 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from unfold.decorators import display
 
-from devportal.console.admin import review_actions, review_page
-from devportal.console.admin.review_queue import LISTS, QueueChangeList
+from devportal.console.admin import review_actions, review_page, reviewer_mails
+from devportal.console.admin.review_queue import QueueChangeList
 from devportal.console.models import AppReview, ReviewEntry
+from devportal.console.reviews import targets
 from devportal.lib import clock
 from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
 from devportal.lib.stored_files import image_response, read_file
@@ -23,8 +25,11 @@ from oidc.names import skeleton
 
 # Most apps that a search by name considers.
 MAX_SIMILAR = 500
+# What public ids of projects begin with.
+PROJECT_PREFIX = "prj_"
 # The theme's colour for each label and status.
-LABEL_COLOURS = {"new": "info", "changed": "warning", "resubmitted": "primary"}
+LABEL_COLOURS = {"new": "info", "changed": "warning", "resubmitted": "primary", "appeal": "danger"}
+TARGET_COLOURS = {"late": "danger", "soon": "warning", "due": ""}
 STATUS_COLOURS = {"In review": "primary", "Approved": "success", "Rejected": "danger", "Changes requested": "warning"}
 OWN_PROJECT_MESSAGE = "You are a member of this project: others decide on it."
 PART = "You were a member of this project since this was drafted, or sent it or wrote in it: others decide on it."
@@ -34,8 +39,8 @@ PART = "You were a member of this project since this was drafted, or sent it or 
 class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
     """Reviews without drafts, which only their developers see."""
 
-    list_display = ("app", "project", "kind", "age", "assignee", "status_now")
-    search_help_text = "Beginning of an app's name, or a whole client id"
+    list_display = ("app", "project", "kind", "age", "target", "assignee", "status_now")
+    search_help_text = "Beginning of an app's name, or a whole client or project id"
     link_filters = ("client",)
     row_actions = review_actions.REVIEW_ACTIONS
     list_before_template = "admin/console/lists.html"
@@ -58,6 +63,8 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
         client = find_client(term)
         if client is not None:
             return Q(client=client)
+        if term.startswith(PROJECT_PREFIX):
+            return Q(client__project__public_id=term)
         alike = Client.objects.filter(name_reading__startswith=skeleton(term)).values_list("pk", flat=True)
         return Q(client__in=list(alike[:MAX_SIMILAR]))
 
@@ -89,6 +96,16 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
         days, hours = minutes // 1440, minutes // 60 % 24
         return f"{days} d {hours} h" if days else f"{hours} h {minutes % 60} min"
 
+    @display(description="target", label=TARGET_COLOURS)  # type: ignore[untyped-decorator]
+    def target(self, review: AppReview) -> Any:
+        """How much of REVIEW_TARGET_DAYS is left, as a code for its colour and a text."""
+        if review.submitted_at is None or not review.is_frozen:
+            return None
+        left = targets.time_left(review.submitted_at)
+        if left < timedelta(0):
+            return "late", f"late by {targets.in_words(-left)}"
+        return "soon" if left < targets.DAY else "due", f"due in {targets.in_words(left)}"
+
     @display(description="status", label=STATUS_COLOURS)  # type: ignore[untyped-decorator]
     def status_now(self, review: AppReview) -> str:
         return AppReview.Status(review.status).label
@@ -98,7 +115,12 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
     def get_urls(self) -> list[URLPattern]:
         logo = self.admin_site.admin_view(self.logo_view)
         name = "console_appreview_logo"
-        return [path("<int:pk>/logo/<slug:which>/", logo, name=name), *super().get_urls()]
+        mails = self.admin_site.admin_view(partial(reviewer_mails.my_mails, self))
+        return [
+            path("<int:pk>/logo/<slug:which>/", logo, name=name),
+            path("my-mails/", mails, name="console_appreview_my_mails"),
+            *super().get_urls(),
+        ]
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -131,8 +153,3 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
         if not name:
             raise Http404
         return image_response(partial(read_file, name), "private, no-store")
-
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        which = request.GET.get("which")
-        lists = [(name, title, name == (which or LISTS[0][0])) for name, title in LISTS]
-        return super().changelist_view(request, {"lists": lists} | (extra_context or {}))

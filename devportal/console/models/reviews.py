@@ -75,6 +75,8 @@ class AppReview(models.Model):
     )
     # When the reviewers were told that it waits longer than REVIEW_TARGET_DAYS.
     late_told_at = models.DateTimeField(null=True, blank=True)
+    # When the reviewers were told that this revision was submitted.
+    announced_at = models.DateTimeField(null=True, blank=True)
 
     objects = AppReviewQuerySet.as_manager()
 
@@ -103,7 +105,9 @@ class AppReview(models.Model):
 
     @property
     def label(self) -> str:
-        """Label in the queue: "new", "changed" or "resubmitted"."""
+        """Label in the queue: "new", "changed", "resubmitted" or "appeal"."""
+        if self.appealed_at is not None:
+            return "appeal"
         if self.revision > 1:
             return "resubmitted"
         return "changed" if self.is_change else "new"

@@ -176,6 +176,8 @@ def _send(review: AppReview, actor: Account, step: str, kind: str, text: str) ->
     # The decision on the previous revision stays in the timeline.
     review.decided_at = review.decided_by = None
     review.reasons, review.reason_text, review.decisions = [], "", {}
+    # The reviewers are told of this revision anew (reviews/alerts.py).
+    review.announced_at = review.late_told_at = None
     review.save()
     details = {"name": snapshot["name"]}
     record_entry(kind, side, actor, review.client.project, review.client, review, text=note, details=details)
