@@ -76,7 +76,7 @@ def insert(model: type[Model], count: int, /, **expressions: str) -> None:
         print(f"{count:,} rows of {table} in {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
 
 
-def _first(model: type[Model]) -> int:
+def first_key(model: type[Model]) -> int:
     key = model._default_manager.order_by("pk").values_list("pk", flat=True).first()
     assert isinstance(key, int)
     return key
@@ -95,15 +95,15 @@ def fill(sizes: Sizes) -> None:
 def _fill(sizes: Sizes) -> None:
     """Make the rows. Half of what hangs on clients hangs on the first one, half of the seats on one organization."""
     _people(sizes)
-    person, project = _first(Account), None
+    person, project = first_key(Account), None
     _projects(sizes, person)
-    client, project = _first(Client), _first(Project)
+    client, project = first_key(Client), first_key(Project)
     one_of = f"{client} + CASE WHEN n % 2 = 0 THEN 0 ELSE n % {sizes.clients} END"
     someone = f"{person} + n % {sizes.people}"
     insert(Connection, sizes.people, account=f"{person} + n - 1", client=one_of, scopes="'openid email'")
-    family = _first(Connection)
+    family = first_key(Connection)
     insert(TokenFamily, sizes.people, connection=f"{family} + n - 1", scope="'openid email'", amr="'[\"pwd\"]'")
-    first = _first(TokenFamily)
+    first = first_key(TokenFamily)
     whose = {
         "family": f"{first} + n % {sizes.people}",
         "user": someone,
@@ -123,7 +123,7 @@ def _people(sizes: Sizes) -> None:
         Account, sizes.people, email="'user' || n || '@example.com'", given_name="'Given ' || n", is_active="true",
         email_verified="n % 10 > 0", family_name="'Family ' || n", password="'!x'",
     )  # fmt: skip
-    person = _first(Account)
+    person = first_key(Account)
     insert(
         PairwiseSubject, sizes.people, account=f"{person} + n - 1", sector="'prj_x'",
         sub="md5(n::text)", picture_key="md5('p' || n::text)",
@@ -131,7 +131,7 @@ def _people(sizes: Sizes) -> None:
     plan = Plan.objects.create(plan_id="plus", display_name="Plus", rank=10).pk
     insert(Family, sizes.people // 10, owner=f"{person} + n - 1")
     insert(Organization, sizes.people // 100, name="'Organization ' || n")
-    organization = _first(Organization)
+    organization = first_key(Organization)
     seat = f"{organization} + CASE WHEN n % 2 = 0 THEN 0 ELSE n % {sizes.people // 100} END"
     insert(OrganizationMember, sizes.people // 2, account=f"{person} + n - 1", organization=seat)
     insert(
@@ -149,7 +149,7 @@ def _people(sizes: Sizes) -> None:
 
 def _projects(sizes: Sizes, person: int) -> None:
     insert(Project, sizes.projects, public_id="'prj_' || left(md5(n::text), 22)", name="'Project ' || n")
-    project = _first(Project)
+    project = first_key(Project)
     insert(
         ProjectMember, sizes.projects, project=f"{project} + n - 1", account=f"{person} + n - 1", role="'owner'",
     )  # fmt: skip
@@ -159,7 +159,7 @@ def _projects(sizes: Sizes, person: int) -> None:
         redirect_uris="'https://app' || n || '.example.com/callback'",
         verified_at="CASE WHEN n % 10 = 0 THEN now() END",
     )  # fmt: skip
-    subject = _first(PairwiseSubject)
+    subject = first_key(PairwiseSubject)
     insert(
         ApiKey, sizes.people // 10, project=f"{project} + n % {sizes.projects}", owner=f"{person} + n - 1",
         subject=f"{subject} + n - 1", public_id="left(md5(n::text), 12)", last_four="'abcd'", name="'Key ' || n",
@@ -194,7 +194,7 @@ def _reviews(sizes: Sizes, person: int, project: int, client: int) -> None:
         status="CASE WHEN n % 10 = 1 THEN 'submitted' ELSE 'approved' END", submitted_by=f"{person} + n - 1",
         submitted_at=THEN,
     )  # fmt: skip
-    review = _first(AppReview)
+    review = first_key(AppReview)
     insert(
         ReviewEntry, 50_000, project=str(project), client=str(client), review=str(review), side="'developer'",
         kind="'comment'", text="'Hello'", author=str(person),

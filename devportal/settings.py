@@ -163,6 +163,8 @@ APPEAL_DAYS: int = env.int("APPEAL_DAYS", 30)
 RE_REVIEW_DAYS: int = env.int("RE_REVIEW_DAYS", 365)
 OUTBOX_DAYS: int = env.int("OUTBOX_DAYS", 30)
 INVITATION_DAYS: int = env.int("INVITATION_DAYS", 7)
+# Within how many days reviewers mean to answer; what waits for longer is late (docs/review.md#the-queue).
+REVIEW_TARGET_DAYS: int = env.int("REVIEW_TARGET_DAYS", 5)
 INVITATIONS_PER_HOUR: int = env.int("INVITATIONS_PER_HOUR", 20)  # of one family or project
 FAMILY_MEMBERS: int = env.int("FAMILY_MEMBERS", 6)  # its owner included
 LOGO_MAX_BYTES: int = env.int("LOGO_MAX_BYTES", 1024 * 1024)  # of an app's logo, as uploaded
@@ -429,6 +431,8 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "heal-approved-hosts": _every(600, "devportal.console.tasks.heal_approved_hosts"),
     "open-re-reviews": _every(3600, "devportal.console.tasks.open_re_reviews"),
     "forget-sent-forms": _every(3600, "devportal.console.tasks.forget_sent_forms"),
+    "announce-submissions": _every(600, "devportal.console.tasks.announce_submissions"),
+    "announce-late-reviews": _every(3600, "devportal.console.tasks.announce_late_reviews"),
     "clear-project-invitations": _every(3600, "oidc.tasks.clear_invitations"),
     "check-domains": _every(300, "oidc.domains.tasks.check_domains"),
     "remove-deleted-projects": _every(3600, "oidc.tasks.remove_deleted_projects"),

@@ -7,7 +7,7 @@ from django.conf import settings
 
 from devportal.console.logs import sign_in_writer
 from devportal.console.models import AuditEvent, IdempotencyToken
-from devportal.console.reviews import re_reviews
+from devportal.console.reviews import alerts, re_reviews
 from devportal.console.reviews.missed_approvals import take_in_missed_approvals
 from devportal.lib import clock
 from devportal.lib.batches import delete_in_batches, delete_oldest
@@ -43,3 +43,15 @@ def heal_approved_hosts() -> int:
 def open_re_reviews() -> int:
     """Open cases for verified apps that were reviewed more than RE_REVIEW_DAYS ago; return how many were opened."""
     return re_reviews.open_due_re_reviews()
+
+
+@shared_task
+def announce_submissions() -> int:
+    """Mail the reviewers what was submitted for review since the last time; return how many submissions."""
+    return alerts.announce_submissions()
+
+
+@shared_task
+def announce_late_reviews() -> int:
+    """Mail the reviewers what has begun to wait for longer than REVIEW_TARGET_DAYS; return how many submissions."""
+    return alerts.announce_late_reviews()

@@ -26,6 +26,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "SLOT_WAIT_SECONDS": (1, 5 * MINUTE),
     # How long people have to stop a recovery, in hours.
     "ACCOUNT_RECOVERY_HOURS": (1, 720),
+    # Within how many days a review should be answered.
+    "REVIEW_TARGET_DAYS": (1, 365),
     # What is kept, in days.
     "DOMAIN_GRACE_DAYS": (1, 90),
     "APPEAL_DAYS": (1, 365),

@@ -1,5 +1,6 @@
 """Admin pages of app review: the queue, oldest first, and the page of one review."""
 
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -12,9 +13,10 @@ from django.urls import URLPattern, path
 from unfold.decorators import display
 
 from accounts.authentication import account_of
-from devportal.console.admin import review_actions, review_page, test_account_page
-from devportal.console.admin.review_queue import LISTS, QueueChangeList
+from devportal.console.admin import review_actions, review_page, reviewer_mails, test_account_page
+from devportal.console.admin.review_queue import QueueChangeList
 from devportal.console.models import AppReview
+from devportal.console.reviews import targets
 from devportal.console.reviews.conflicts import MEMBER, TOOK_PART, message_of, review_conflict
 from devportal.lib import clock
 from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
@@ -25,8 +27,11 @@ from oidc.names import skeleton
 
 # Most apps that a search by name considers.
 MAX_SIMILAR = 500
+# What public ids of projects begin with.
+PROJECT_PREFIX = "prj_"
 # The theme's colour for each label and status.
 LABEL_COLOURS = {"new": "info", "changed": "warning", "resubmitted": "primary", "appeal": "danger"}
+TARGET_COLOURS = {"late": "danger", "soon": "warning", "due": ""}
 STATUS_COLOURS = {"In review": "primary", "Approved": "success", "Rejected": "danger", "Changes requested": "warning"}
 
 
@@ -34,8 +39,8 @@ STATUS_COLOURS = {"In review": "primary", "Approved": "success", "Rejected": "da
 class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
     """Reviews without drafts, which only their developers see."""
 
-    list_display = ("app", "project", "kind", "age", "assignee", "status_now")
-    search_help_text = "Beginning of an app's name, or a whole client id"
+    list_display = ("app", "project", "kind", "age", "target", "assignee", "status_now")
+    search_help_text = "Beginning of an app's name, or a whole client or project id"
     link_filters = ("client",)
     row_actions = review_actions.REVIEW_ACTIONS
     list_before_template = "admin/console/lists.html"
@@ -52,6 +57,8 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
         client = find_client(term)
         if client is not None:
             return Q(client=client)
+        if term.startswith(PROJECT_PREFIX):
+            return Q(client__project__public_id=term)
         alike = Client.objects.filter(name_reading__startswith=skeleton(term)).values_list("pk", flat=True)
         return Q(client__in=list(alike[:MAX_SIMILAR]))
 
@@ -84,6 +91,16 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
         days, hours = minutes // 1440, minutes // 60 % 24
         return f"{days} d {hours} h" if days else f"{hours} h {minutes % 60} min"
 
+    @display(description="target", label=TARGET_COLOURS)  # type: ignore[untyped-decorator]
+    def target(self, review: AppReview) -> Any:
+        """How much of REVIEW_TARGET_DAYS is left, as a code for its colour and a text."""
+        if review.submitted_at is None or not review.is_frozen:
+            return None
+        left = targets.time_left(review.submitted_at)
+        if left < timedelta(0):
+            return "late", f"late by {targets.in_words(-left)}"
+        return "soon" if left < targets.DAY else "due", f"due in {targets.in_words(left)}"
+
     @display(description="status", label=STATUS_COLOURS)  # type: ignore[untyped-decorator]
     def status_now(self, review: AppReview) -> str:
         return AppReview.Status(review.status).label
@@ -93,9 +110,11 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
     def get_urls(self) -> list[URLPattern]:
         logo = self.admin_site.admin_view(self.logo_view)
         account = self.admin_site.admin_view(partial(test_account_page.test_account_view, self))
+        mails = self.admin_site.admin_view(partial(reviewer_mails.my_mails, self))
         return [
             path("<int:pk>/logo/<slug:which>/", logo, name="console_appreview_logo"),
             path("<int:pk>/test-account/", account, name="console_appreview_test_account"),
+            path("my-mails/", mails, name="console_appreview_my_mails"),
             *super().get_urls(),
         ]
 
@@ -136,8 +155,3 @@ class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
         if not name:
             raise Http404
         return image_response(partial(read_file, name), "private, no-store")
-
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        which = request.GET.get("which")
-        lists = [(name, title, name == (which or LISTS[0][0])) for name, title in LISTS]
-        return super().changelist_view(request, {"lists": lists} | (extra_context or {}))

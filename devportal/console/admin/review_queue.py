@@ -1,17 +1,24 @@
-"""Lists of reviews: the waiting ones, oldest first; the others, newest first."""
+"""Lists of reviews: the waiting ones by age, oldest first; the others, newest first; each narrowed by filters."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any, cast
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
+from devportal.console.admin.age_paging import AgePage, AgePaginator, Place, parse_place, read_page
 from devportal.console.models import AppReview
 from devportal.console.models.reviews import AppReviewQuerySet
+from devportal.console.reviews.recipients import reviewers
+from devportal.console.reviews.targets import late_before
 from devportal.lib.admin.changelists import KeysetChangeList
+from devportal.lib.storable import is_key
+from oidc.scopes import ACCOUNT_READ
 
 Status = AppReview.Status
-# The queue has no paging: more reviews appear as these are decided.
-MAX_WAITING = 50
 LISTS = (
     ("waiting", "Waiting"),
     ("mine", "Mine"),
@@ -20,20 +27,66 @@ LISTS = (
     ("all", "All"),
 )
 _BY_AGE = ("waiting", "mine", "nobodys")
+# Lists whose own condition is about the assignee; there is nothing left to choose in them.
+_BY_ASSIGNEE = ("mine", "nobodys")
+AFTER, BEFORE = "after", "before"
+PLACES = (AFTER, BEFORE)
+# Reviewers that the filter offers.
+MAX_REVIEWERS = 20
+# The head counts so far: a desk that has more waiting needs no exact number.
+MAX_COUNTED = 500
+
+_FIRST = Q(revision__lte=1, appealed_at=None)
+KINDS: dict[str, tuple[str, Q]] = {
+    "new": ("New", _FIRST & Q(is_change=False)),
+    "changed": ("Changed", _FIRST & Q(is_change=True)),
+    "resubmitted": ("Resubmitted", Q(revision__gt=1, appealed_at=None)),
+    "appeal": ("Appeal", Q(appealed_at__isnull=False)),
+}
+ASKS = {ACCOUNT_READ: (f"Asks for {ACCOUNT_READ}", Q(snapshot__scopes__has_key=ACCOUNT_READ))}
+FILTERS = ("kind", "late", "asks", "assignee")
+
+
+@dataclass(frozen=True)
+class Link:
+    """A choice among lists or filters."""
+
+    title: str
+    url: str
+    is_here: bool = False
+
+
+@dataclass(frozen=True)
+class Count:
+    """A number of the head, counted up to MAX_COUNTED."""
+
+    title: str
+    number: int
+    url: str
+
+    @property
+    def shown(self) -> str:
+        return f"{MAX_COUNTED}+" if self.number > MAX_COUNTED else str(self.number)
+
+
+def is_late() -> Q:
+    """Return the condition for reviews that wait for longer than REVIEW_TARGET_DAYS."""
+    return Q(status__in=AppReview.FROZEN, submitted_at__lt=late_before())
 
 
 class QueueChangeList(KeysetChangeList):
-    """One of the desk's lists, chosen by `which`; a search looks through all reviews."""
+    """One of the desk's lists, chosen by `which`, narrowed by FILTERS; a search looks through all reviews."""
 
     which: str | None = None
+    # Names and values of the filters; Django builds links before it asks for rows.
+    chosen: Mapping[str, str] = MappingProxyType({})
+    place: Mapping[str, Place | None] = MappingProxyType({})
+    _age_page: AgePage | None = None
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[AppReview]:
         if self.which is None:
-            known = [name for name, _ in LISTS]
-            asked = self.params.pop("which", None)
-            self.filter_params.pop("which", None)
-            narrowed = self.query or any(name.startswith("client") for name in self.params)
-            self.which = asked if asked in known else "all" if narrowed else known[0]
+            self.user_pk = request.user.pk
+            self._read_choices()
         rows = cast(AppReviewQuerySet, super().get_queryset(request, exclude_parameters))
         if self.which in _BY_AGE:
             rows = rows.waiting()
@@ -41,11 +94,108 @@ class QueueChangeList(KeysetChangeList):
             rows = rows.filter(assignee=request.user.pk)
         if self.which == "nobodys":
             rows = rows.filter(assignee=None)
-        return rows.filter(status=Status.CHANGES_REQUESTED) if self.which == "developers" else rows
+        if self.which == "developers":
+            rows = rows.filter(status=Status.CHANGES_REQUESTED)
+        for name, value in self.chosen.items():
+            rows = rows.filter(self._condition(name, value))
+        return rows
+
+    def _read_choices(self) -> None:
+        """Take what is ours out of the parameters: Django would look for columns of these names."""
+        taken = {name: self.params.pop(name, None) for name in ("which", *FILTERS, *PLACES)}
+        for name in taken:
+            self.filter_params.pop(name, None)
+        known = [name for name, _ in LISTS]
+        narrowed = self.query or any(name.startswith("client") for name in self.params)
+        self.which = taken["which"] if taken["which"] in known else "all" if narrowed else known[0]
+        names = [name for name in FILTERS if name != "assignee" or self.which not in _BY_ASSIGNEE]
+        self.chosen = {name: taken[name] for name in names if self._is_known(name, taken[name])}
+        self.place = {name: parse_place(taken[name]) for name in PLACES}
+
+    @staticmethod
+    def _is_known(name: str, value: str | None) -> bool:
+        if value is None:
+            return False
+        choices: dict[str, Any] = {"kind": KINDS, "asks": ASKS, "late": {"1"}}
+        return is_key(value) if name == "assignee" else value in choices[name]
+
+    @staticmethod
+    def _condition(name: str, value: str) -> Q:
+        if name == "late":
+            return is_late()
+        return Q(assignee=int(value)) if name == "assignee" else (KINDS | ASKS)[value][1]
+
+    # --- Pages ---
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        if self.which in _BY_AGE:
+            self.paginator = AgePaginator(self.result_list, self.list_per_page)
 
     def _page(self) -> list[Any]:
-        return list(self.queryset[:MAX_WAITING]) if self.which in _BY_AGE else super()._page()
+        if self.which not in _BY_AGE:
+            return super()._page()
+        statuses = [{"status": status} for status in AppReview.FROZEN]
+        page = read_page(self.queryset, statuses, self.place[AFTER], self.place[BEFORE], self.list_per_page)
+        self._age_page = page
+        return page.rows
+
+    @property
+    def later_url(self) -> str:
+        """The URL of the page with what was sent later; "" if there is nothing."""
+        place = self._age_page.after if self._age_page else None
+        return self.get_query_string({AFTER: place}) if place else ""
+
+    @property
+    def earlier_url(self) -> str:
+        """The URL of the page with what was sent earlier; "" on the first page."""
+        place = self._age_page.before if self._age_page else None
+        return self.get_query_string({BEFORE: place}) if place else ""
+
+    @property
+    def oldest_url(self) -> str:
+        return self.get_query_string() if self.earlier_url else ""
 
     def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
-        """Keep the chosen list in the links to older and newer rows."""
-        return str(super().get_query_string({"which": self.which} | (new_params or {}), remove))
+        """Keep the chosen list and filters in every link of the page."""
+        return str(super().get_query_string({"which": self.which} | dict(self.chosen) | (new_params or {}), remove))
+
+    # --- What can be chosen ---
+
+    @property
+    def lists(self) -> list[Link]:
+        """The lists, each with the filters that are chosen."""
+        return [Link(title, self.get_query_string({"which": name}), name == self.which) for name, title in LISTS]
+
+    @cached_property
+    def filters(self) -> list[tuple[str, list[Link]]]:
+        """The filters, by title: a choice is added to the others, and taken back by its link."""
+        kinds = [self._chip("kind", code, title) for code, (title, _) in KINDS.items()]
+        more = [self._chip("late", "1", "Late")]
+        more += [self._chip("asks", code, title) for code, (title, _) in ASKS.items()]
+        groups = [("Kind", kinds), ("Only", more)]
+        if self.which not in _BY_ASSIGNEE:
+            groups.append(("Assignee", self._assignees()))
+        return groups
+
+    def _assignees(self) -> list[Link]:
+        chips = [self._chip("assignee", str(one.pk), one.email) for one in reviewers()[:MAX_REVIEWERS]]
+        if "assignee" in self.chosen and not any(chip.is_here for chip in chips):
+            chips.append(self._chip("assignee", self.chosen["assignee"], "Somebody else"))
+        return chips
+
+    def _chip(self, name: str, value: str, title: str) -> Link:
+        is_here = self.chosen.get(name) == value
+        return Link(title, self.get_query_string({name: None if is_here else value}), is_here)
+
+    @cached_property
+    def head(self) -> list[Count]:
+        """How much waits for reviewers, whatever is chosen on the page."""
+        rows = AppReview.objects.waiting().order_by()
+        counted = (
+            ("waiting", rows, "?which=waiting"),
+            ("late", rows.filter(is_late()), "?which=waiting&late=1"),
+            ("mine", rows.filter(assignee=self.user_pk), "?which=mine"),
+            ("appeals", rows.filter(KINDS["appeal"][1]), "?which=waiting&kind=appeal"),
+        )
+        return [Count(title, found[: MAX_COUNTED + 1].count(), url) for title, found, url in counted]

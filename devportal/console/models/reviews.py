@@ -76,6 +76,8 @@ class AppReview(models.Model):
     )
     # When the reviewers were told that it waits longer than REVIEW_TARGET_DAYS.
     late_told_at = models.DateTimeField(null=True, blank=True)
+    # When the reviewers were told that this revision was submitted.
+    announced_at = models.DateTimeField(null=True, blank=True)
 
     objects = AppReviewQuerySet.as_manager()
 

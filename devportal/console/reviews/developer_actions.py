@@ -197,6 +197,8 @@ def _send(review: AppReview, actor: Account, step: str, kind: str, text: str, an
     # The decision on the previous revision stays in the timeline.
     review.decided_at = review.decided_by = None
     review.reasons, review.reason_text, review.decisions = [], "", {}
+    # The reviewers are told of this revision anew (reviews/alerts.py).
+    review.announced_at = review.late_told_at = None
     review.save()
     note_revision(review, actor, answered)
     details = {"name": snapshot["name"]} | ({"answers": answered} if answered else {})

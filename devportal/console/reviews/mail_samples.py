@@ -7,6 +7,7 @@ from devportal.console.reviews.reasons import REASONS, SUSPENSION_REASONS
 
 TEAM = "owners and developers of the project"
 ASSIGNEE = "the reviewer who has it"
+REVIEWERS = "reviewers who want it, but not about apps that they can't decide on"
 _SCOPES = ["account.read: “See your e-mail address, your name and your plan”"]
 _CONTEXT: dict[str, Any] = {
     "app": "Orbit Notes",
@@ -22,6 +23,15 @@ _WORDS = "Which page shows the plan?\n\nWe looked at the settings, and at the pa
 _DESK = _CONTEXT | {"link": "https://id.example.com/admin/console/appreview/7/change/"}
 _WHY = {"reasons": [REASONS["justification_vague"].text, REASONS["logo_unclear"].text], "text": _WORDS}
 _SUSPENDED = {"app": "", "reasons": [SUSPENSION_REASONS["unsafe"].text], "text": "A secret is on the web."}
+
+_APP = {"name": "Orbit Notes", "label": "new", "waits": "5 d", "link": _DESK["link"]}
+_APPS = [_APP, _APP | {"name": "Comet Mail", "label": "resubmitted", "waits": "6 d"}]
+_QUEUE = "https://id.example.com/admin/console/appreview/"
+_ALERTS: dict[str, dict[str, Any]] = {
+    "one app": {"apps": [_APP], "more": 0, "number": 1, "link": _DESK["link"], "target_days": 5},
+    "several": {"apps": _APPS, "more": 0, "number": 2, "link": _QUEUE, "target_days": 5},
+    "many": {"apps": _APPS, "more": 130, "number": 132, "link": _QUEUE, "target_days": 5},
+}
 
 
 def _with_words(context: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -77,6 +87,8 @@ register(
         "desk_resubmitted": Sample(
             "Desk: back for review", "An app that was sent back comes again", ASSIGNEE, _with_words(_DESK)
         ),
+        "desk_new": Sample("Desk: new submissions", "Apps were sent for review", REVIEWERS, _ALERTS),
+        "desk_late": Sample("Desk: late submissions", "Apps wait for too long", REVIEWERS, _ALERTS),
         "desk_withdrawn": Sample("Desk: taken back", "The team takes an app back from review", ASSIGNEE, {"": _DESK}),
     }
 )

@@ -83,6 +83,11 @@ def review_admin_url(review: AppReview | None) -> str:
     return address_of(f"{reverse('admin:index')}console/appreview/{review.pk if review else 0}/change/")
 
 
+def queue_url() -> str:
+    """Return the URL of the review queue in the admin."""
+    return address_of(f"{reverse('admin:index')}console/appreview/")
+
+
 def preview_decision(
     kind: str,
     review: AppReview,

@@ -1,0 +1,86 @@
+"""Mails to reviewers: what was submitted, and what waits for too long (docs/review.md#the-queue).
+
+Two periodic tasks send them. What they tell of is claimed in the transaction that queues the mails, so that each
+submission is told once, also by tasks that run at the same time.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+
+from accounts.mail import outbox
+from accounts.models import Account
+from devportal.console.models import AppReview
+from devportal.console.reviews import targets
+from devportal.console.reviews.notifications import queue_url, review_admin_url
+from devportal.console.reviews.recipients import who_wants
+from devportal.console.reviews.workflow import has_conflict_of_interest
+from devportal.lib import clock
+
+# Most submissions that one run claims; what is beyond is told at its next time.
+BATCH = 500
+# Most apps that a mail names, and most that are looked at for that: a mail is no list of work.
+MAX_NAMED, MAX_LOOKED_AT = 20, 40
+# The templates of the two mails.
+NEW, LATE = "desk_new", "desk_late"
+
+
+def announce_submissions() -> int:
+    """Tell the reviewers what was submitted or resubmitted and is not begun yet; return how many submissions."""
+    rows = AppReview.objects.waiting().filter(status=AppReview.Status.SUBMITTED)
+    return _tell(rows, "announced_at", "mails_new", NEW)
+
+
+def announce_late_reviews() -> int:
+    """Tell the reviewers what has become late, once for each submission; return how many."""
+    rows = AppReview.objects.waiting().filter(submitted_at__lt=targets.late_before())
+    return _tell(rows, "late_told_at", "mails_late", LATE)
+
+
+@transaction.atomic
+def _tell(waiting: "QuerySet[AppReview]", told_at: str, wish: str, template: str) -> int:
+    untold = waiting.filter(**{told_at: None}).select_related("client__project")
+    claimed = list(untold.select_for_update(skip_locked=True, no_key=True, of=("self",))[:BATCH])
+    if not claimed:
+        return 0
+    AppReview.objects.filter(pk__in=[row.pk for row in claimed]).update(**{told_at: clock.now()})
+    for reviewer in who_wants(wish):
+        # Of what came back its assignee had a mail at once (reviews/notifications.py).
+        news = [row for row in claimed if template != NEW or row.revision == 1 or row.assignee_id != reviewer.pk]
+        if context := _mail_context(reviewer, news):
+            outbox.queue_mail(reviewer.email, template, context)
+    return len(claimed)
+
+
+def _mail_context(reviewer: Account, rows: Sequence[AppReview]) -> dict[str, Any] | None:
+    """Return the context of a reviewer's mail; None if all of `rows` are apps that others have to decide on."""
+    theirs = [row for row in rows[:MAX_LOOKED_AT] if not has_conflict_of_interest(reviewer, row.client.project, row)]
+    named, more = theirs[:MAX_NAMED], len(theirs[MAX_NAMED:]) + len(rows[MAX_LOOKED_AT:])
+    if not named and not more:
+        return None
+    return alert_context(named, more)
+
+
+def alert_context(named: Iterable[AppReview], more: int = 0) -> dict[str, Any]:
+    """Return what the two mails hold: names of apps and how long they wait, and nothing else that developers wrote."""
+    now = clock.now()
+    apps = [
+        {
+            "name": row.snapshot.get("name") or row.client.name,
+            "label": row.label,
+            "waits": targets.in_words(now - (row.submitted_at or now)),
+            "link": review_admin_url(row),
+        }
+        for row in named
+    ]
+    link = apps[0]["link"] if len(apps) == 1 and not more else queue_url()
+    return {
+        "apps": apps,
+        "more": more,
+        "number": len(apps) + more,
+        "link": link,
+        "target_days": settings.REVIEW_TARGET_DAYS,
+    }

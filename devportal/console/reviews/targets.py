@@ -1,0 +1,26 @@
+"""How long a review may wait: REVIEW_TARGET_DAYS, counted from its last submission (docs/review.md#the-queue)."""
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from devportal.lib import clock
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+
+def late_before() -> datetime:
+    """Return the time before which whatever was submitted, and still waits, is late."""
+    return clock.now() - settings.REVIEW_TARGET_DAYS * DAY
+
+
+def time_left(submitted_at: datetime) -> timedelta:
+    """Return how long reviewers have for a submission; negative once it is late."""
+    return submitted_at - late_before()
+
+
+def in_words(span: timedelta) -> str:
+    """Return a span of time in its largest unit, rounded down: "2 d", "3 h", "less than 1 h"."""
+    if span >= DAY:
+        return f"{span // DAY} d"
+    return f"{span // HOUR} h" if span >= HOUR else "less than 1 h"
