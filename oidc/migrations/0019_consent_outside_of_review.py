@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("oidc", "0017_project_domains")]
+    dependencies = [("oidc", "0018_checks_of_domains")]
 
     operations = [
         migrations.AddField(

@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("console", "0012_hosts_of_reviewed_apps")]
+    dependencies = [("console", "0013_kinds_of_entries")]
 
     operations = [
         migrations.AddField(
