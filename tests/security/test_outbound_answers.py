@@ -119,6 +119,11 @@ def test_a_body_that_turns_out_larger_is_refused(first: bytes, piece: bytes, rig
     assert_refused(URL, "too_large", "larger than 64 KB")
 
 
+def test_one_byte_more_is_too_much_where_no_length_is_said(rig: Rig) -> None:
+    rig.site.script("/", written(OK + b"\r\n" + b"x" * (MAX_BYTES + 1)))
+    assert_refused(URL, "too_large", "larger than 64 KB")
+
+
 def test_what_encloses_the_chunks_is_bounded_as_well(rig: Rig) -> None:
     piece = b"1;" + b"x" * 4000 + b"\r\nx\r\n"
     rig.site.script("/", repeated(piece, first=OK + b"Transfer-Encoding: chunked\r\n\r\n"))

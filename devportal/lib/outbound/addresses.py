@@ -1,7 +1,7 @@
 """Which IP addresses are public: those that anybody on the internet reaches alike, and nothing else.
 
 `ipaddress.is_global` differs between versions of Python, and takes multicast and tunnels for global. So the registries
-of special-purpose addresses (RFC 6890) are written down here as well.
+of special-purpose addresses (RFC 6890) are written down here as well. An address has to pass both.
 """
 
 from ipaddress import IPv4Address, IPv6Address, ip_network

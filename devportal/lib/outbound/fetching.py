@@ -98,8 +98,6 @@ def _read(response: httpcore.Response, target: Target) -> Answer | Target:
     headers = {name.lower(): value.decode("utf-8", "replace").strip() for name, value in reversed(response.headers)}
     if response.status in REDIRECTS and b"location" in headers:
         return _redirected(target, headers[b"location"])
-    if response.status < 200:
-        raise refusal("bad_answer")
     # Whatever is packed stays packed here; but it is no page, and no proof.
     encodings = {value.strip().lower() for name, value in response.headers if name.lower() == b"content-encoding"}
     if encodings - {b"", b"identity"}:
