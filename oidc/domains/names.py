@@ -44,6 +44,8 @@ def _host(typed: str) -> str:
     if "[" in authority:
         raise ValidationError("An IP address can't be proven; enter a domain.")
     name = _PORT.sub("", authority).removesuffix(".")
+    if ":" in name:
+        raise ValidationError("Enter the domain alone, such as example.com.")
     if name.startswith("*."):
         raise ValidationError("Leave out the *. in front: a DNS record speaks for subdomains as well.")
     if not name:

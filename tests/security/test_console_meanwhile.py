@@ -23,8 +23,11 @@ from oidc.projects.lifecycle import create_project
 from tests.console.reviews.reviewing import fill
 from tests.console.test_audit import CHANGES_NOTHING, DEEDS
 from tests.factories import make_account, make_key
+from tests.oidc.domains.internet import Internet, internet
 from tests.security.consoles import SENT, Place, make_place, rows
 from tests.security.crawling import CONSOLE
+
+__all__ = ["internet"]
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 Role = ProjectMember.Role
@@ -75,6 +78,11 @@ FORMS = {name: _of_the_table(name) for name in DEEDS if name not in WITHOUT_A_RO
     "review withdraw": Sent("review", {"step": "withdraw"}, _sent),
     "review answer": Sent("review", {"step": "answer", "text": "Here it is."}, _sent),
 }
+
+
+@pytest.fixture(autouse=True)
+def nothing_leaves(internet: Internet) -> None:
+    """No name server or web server outside is asked: a check of a domain is one of the forms."""
 
 
 @pytest.fixture

@@ -1,0 +1,92 @@
+"""Name servers and web servers that tests fill, in place of those outside."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from devportal.lib import outbound
+from devportal.lib.outbound import Answer, OutboundRefused
+from oidc.domains import checking
+from oidc.domains.proofs import file_url, record_name
+from oidc.models import ProjectDomain
+
+HOUR, DAY = 3600, 24 * 3600
+
+
+@dataclass
+class Internet:
+    """What answers: TXT records by name, files by address; an exception in place of either is raised."""
+
+    records: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, Any] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    # Called with each question before it is answered.
+    meanwhile: Callable[[str], object] = lambda asked: None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def txt_records(self, name: str) -> list[str]:
+        found = self._answer(name, self.records.get(name, []))
+        return list(found)
+
+    def fetch(self, url: str) -> Answer:
+        found = self._answer(url, self.files.get(url, OutboundRefused("no_address", "The name has no address.")))
+        return found if isinstance(found, Answer) else page(url, found)
+
+    def _answer(self, asked: str, found: Any) -> Any:
+        with self.lock:
+            self.asked.append(asked)
+        self.meanwhile(asked)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def publish_record(self, domain: ProjectDomain, *records: str) -> None:
+        self.records[record_name(domain.name)] = list(records or [domain.token])
+
+    def publish_file(self, domain: ProjectDomain, text: Any = None) -> None:
+        self.files[file_url(domain.name)] = domain.token if text is None else text
+
+    def clear(self) -> None:
+        """Take down whatever was published."""
+        self.records.clear()
+        self.files.clear()
+
+    def fail(self, domain: ProjectDomain) -> None:
+        """Have the domain's name servers fail, and so its host not be found either."""
+        failed = OutboundRefused("dns_failed", "The name servers of the domain answered with an error.")
+        self.records[record_name(domain.name)] = self.files[file_url(domain.name)] = failed
+
+
+def page(url: str, text: str, status: int = 200) -> Answer:
+    """Return an answer of a web server."""
+    return Answer(url, status, "text/plain", text.encode())
+
+
+@pytest.fixture
+def internet(monkeypatch: pytest.MonkeyPatch) -> Internet:
+    """An internet on which nothing is published."""
+    made = Internet()
+    monkeypatch.setattr(outbound, "txt_records", made.txt_records)
+    monkeypatch.setattr(outbound, "fetch", made.fetch)
+    return made
+
+
+def state(domain: ProjectDomain) -> str:
+    """Read a domain anew, and return in words how far it is proven."""
+    domain.refresh_from_db()
+    if domain.lost_at:
+        return "lost"
+    if not domain.proven_at:
+        return "new"
+    return f"{'missing' if domain.missing_since else 'proven'} by {domain.method}"
+
+
+def prove(domain: ProjectDomain, internet: Internet, by: str = ProjectDomain.Method.DNS) -> ProjectDomain:
+    """Publish the proof of a domain, and have it found."""
+    (internet.publish_record if by == ProjectDomain.Method.DNS else internet.publish_file)(domain)
+    checking.check(domain.pk)
+    assert state(domain) == f"proven by {by}"
+    return domain

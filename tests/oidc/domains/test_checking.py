@@ -1,0 +1,281 @@
+"""What becomes of a domain's proof in time: proven, missing, lost, found again; and what changes during a look."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from accounts.models import Account
+from devportal.console.models import AuditEvent
+from devportal.lib import clock
+from devportal.lib.outbound import OutboundRefused
+from oidc.domains import checking, claims
+from oidc.domains.proofs import look, record_name
+from oidc.domains.tasks import check_domain, check_domains
+from oidc.domains.verdicts import Change
+from oidc.models import Project, ProjectDomain
+from oidc.projects import lifecycle
+from tests.oidc.domains.internet import DAY, HOUR, Internet, prove, state
+
+pytestmark = pytest.mark.django_db
+
+Method = ProjectDomain.Method
+
+
+# --- One domain ---
+
+
+def test_a_record_proves_a_domain(internet: Internet, domain: ProjectDomain, told: list[Change]) -> None:
+    prove(domain, internet)
+    assert domain.is_proven
+    assert domain.proven_at == domain.found_at == domain.checked_at
+    assert domain.problem == ""
+    assert domain.check_at is not None
+    assert 6.9 * DAY < (domain.check_at - clock.now()).total_seconds() <= 7 * DAY
+    assert told == [Change.PROVEN]
+
+
+def test_a_file_proves_its_own_host_alone(internet: Internet, domain: ProjectDomain) -> None:
+    prove(domain, internet, Method.FILE)
+    assert domain.covers("example.com")
+    assert not domain.covers("www.example.com")
+
+
+def test_a_domain_that_nobody_proved_is_not_looked_at_again(
+    internet: Internet, domain: ProjectDomain, told: list[Change], later: Callable[[float], None]
+) -> None:
+    checking.check(domain.pk)
+    assert state(domain) == "new"
+    assert domain.problem.splitlines() == [
+        "DNS record: There is no such TXT record.",
+        "File: The name has no address.",
+    ]
+    assert domain.checked_at is not None
+    later(30 * DAY)
+    asked = len(internet.asked)
+    assert check_domains() == 0
+    assert len(internet.asked) == asked
+    assert told == []
+
+
+def test_a_proof_that_is_gone_is_missing_then_lost_then_found(
+    internet: Internet, domain: ProjectDomain, told: list[Change], later: Callable[[float], None]
+) -> None:
+    prove(domain, internet)
+    later(6 * DAY)
+    assert check_domains() == 0, "not a week yet"
+    internet.clear()
+    later(DAY + HOUR)
+    assert check_domains() == 1
+    assert state(domain) == "missing by dns"
+    assert domain.is_proven, "it counts for a while"
+    for _ in range(6):
+        later(DAY + 60)
+        assert check_domains() == 1, "a missing proof is looked for every day"
+    assert state(domain) == "missing by dns"
+    later(DAY)
+    assert check_domains() == 1
+    assert state(domain) == "lost"
+    assert not ProjectDomain.objects.get().is_proven
+    later(2 * DAY)
+    assert check_domains() == 0, "a lost one every week"
+    internet.publish_record(domain)
+    later(5 * DAY + HOUR)
+    assert check_domains() == 1
+    assert state(domain) == "proven by dns"
+    assert told == [Change.PROVEN, Change.MISSING, Change.LOST, Change.REGAINED]
+    actions = [(row.action, row.target, row.actor_id) for row in AuditEvent.objects.order_by("pk")]
+    what = ["domain.proven", "domain.missing", "domain.lost", "domain.proven"]
+    assert actions == [(action, "example.com", None) for action in what]
+
+
+def test_a_proof_that_comes_back_in_time_was_never_lost(
+    internet: Internet, domain: ProjectDomain, told: list[Change], later: Callable[[float], None]
+) -> None:
+    since = prove(domain, internet).proven_at
+    internet.clear()
+    later(7 * DAY + HOUR)
+    check_domains()
+    internet.publish_record(domain)
+    later(DAY + HOUR)
+    check_domains()
+    assert state(domain) == "proven by dns"
+    assert domain.proven_at == since
+    assert told == [Change.PROVEN, Change.MISSING, Change.FOUND]
+
+
+def test_the_grace_is_a_setting(
+    internet: Internet, domain: ProjectDomain, later: Callable[[float], None], settings: Any
+) -> None:
+    settings.DOMAIN_GRACE_DAYS = 2
+    prove(domain, internet)
+    internet.clear()
+    later(7 * DAY + HOUR)
+    check_domains()
+    later(DAY + HOUR)
+    check_domains()
+    assert state(domain) == "missing by dns"
+    later(DAY + HOUR)
+    check_domains()
+    assert state(domain) == "lost"
+
+
+def test_name_servers_that_fail_are_no_miss_until_the_grace_is_over(
+    internet: Internet, domain: ProjectDomain, told: list[Change], later: Callable[[float], None]
+) -> None:
+    prove(domain, internet)
+    internet.fail(domain)
+    later(7 * DAY)
+    for _ in range(7):
+        later(60)
+        assert check_domains() == 1
+        assert state(domain) == "proven by dns"
+        assert "name servers" in domain.problem
+        later(DAY)
+    later(60)
+    check_domains()
+    assert state(domain) == "missing by dns", "now it is told"
+    later(6 * DAY)
+    check_domains()
+    assert state(domain) == "missing by dns"
+    later(DAY + HOUR)
+    check_domains()
+    assert state(domain) == "lost"
+    assert told == [Change.PROVEN, Change.MISSING, Change.LOST]
+
+
+def test_a_miss_is_told_once_whatever_comes_after(
+    internet: Internet, domain: ProjectDomain, told: list[Change], later: Callable[[float], None]
+) -> None:
+    prove(domain, internet)
+    later(7 * DAY + HOUR)
+    for step in (internet.clear, lambda: internet.fail(domain), internet.clear):
+        step()
+        check_domains()
+        later(DAY + HOUR)
+    assert told == [Change.PROVEN, Change.MISSING]
+
+
+def test_a_web_server_that_is_down_does_not_matter_to_a_record(
+    internet: Internet, domain: ProjectDomain, later: Callable[[float], None]
+) -> None:
+    """The proof was by DNS: its record is gone for certain, whatever the host does."""
+    prove(domain, internet)
+    internet.clear()
+    internet.publish_file(domain, OutboundRefused("timeout", "The host did not answer in full within 5 seconds."))
+    later(7 * DAY + HOUR)
+    check_domains()
+    assert state(domain) == "missing by dns"
+
+
+def test_a_file_whose_server_is_down_is_no_miss(
+    internet: Internet, domain: ProjectDomain, later: Callable[[float], None]
+) -> None:
+    prove(domain, internet, Method.FILE)
+    internet.publish_file(domain, OutboundRefused("timeout", "The host did not answer in full within 5 seconds."))
+    later(7 * DAY + HOUR)
+    check_domains()
+    assert state(domain) == "proven by file"
+    internet.clear()
+    later(DAY + HOUR)
+    check_domains()
+    assert state(domain) == "missing by file"
+
+
+def test_either_way_keeps_a_domain_and_the_change_is_told(
+    internet: Internet, domain: ProjectDomain, told: list[Change], later: Callable[[float], None]
+) -> None:
+    prove(domain, internet)
+    internet.clear()
+    internet.publish_file(domain)
+    later(7 * DAY + HOUR)
+    check_domains()
+    assert state(domain) == "proven by file"
+    internet.publish_record(domain)
+    later(7 * DAY + HOUR)
+    check_domains()
+    assert state(domain) == "proven by dns"
+    assert told == [Change.PROVEN, Change.NARROWED, Change.WIDENED]
+    last = AuditEvent.objects.latest("pk")
+    assert (last.action, last.before, last.after) == ("domain.proven", {"proven_by": "file"}, {"proven_by": "dns"})
+
+
+def test_a_file_vouches_for_the_record_while_name_servers_fail(
+    internet: Internet, domain: ProjectDomain, told: list[Change], later: Callable[[float], None]
+) -> None:
+    prove(domain, internet)
+    internet.records[record_name(domain.name)] = OutboundRefused("dns_timeout", "They did not answer.")
+    internet.publish_file(domain)
+    later(7 * DAY + HOUR)
+    check_domains()
+    assert state(domain) == "proven by dns"
+    assert told == [Change.PROVEN]
+
+
+# --- What was seen of a domain that changed meanwhile ---
+
+
+def test_a_domain_that_was_removed_meanwhile_stays_removed(
+    internet: Internet, domain: ProjectDomain, owner: Account, told: list[Change]
+) -> None:
+    internet.publish_record(domain)
+    internet.meanwhile = lambda asked: claims.remove_domain(domain, owner)
+    checking.check(domain.pk)
+    assert not ProjectDomain.objects.exists()
+    assert told == [Change.REMOVED]
+
+
+def test_what_was_seen_of_another_value_is_dropped(internet: Internet, domain: ProjectDomain) -> None:
+    internet.publish_record(domain)
+    internet.meanwhile = lambda asked: ProjectDomain.objects.filter(pk=domain.pk).update(token="another")
+    checking.check(domain.pk)
+    assert state(domain) == "new"
+    assert domain.checked_at is None
+
+
+def test_a_domain_that_became_the_operators_meanwhile_stays_theirs(
+    internet: Internet, domain: ProjectDomain, project: Project
+) -> None:
+    internet.meanwhile = lambda asked: claims.declare_domain(project, domain.name)
+    checking.check(domain.pk)
+    assert state(domain) == "proven by operator"
+    assert domain.problem == ""
+
+
+def test_what_was_seen_of_a_deleted_projects_domain_is_dropped(
+    internet: Internet, domain: ProjectDomain, project: Project, owner: Account
+) -> None:
+    internet.publish_record(domain)
+    internet.meanwhile = lambda asked: lifecycle.delete_project(project, owner)
+    checking.check(domain.pk)
+    assert state(domain) == "new"
+
+
+def test_the_task_of_a_domain_that_is_gone_does_nothing(internet: Internet, domain: ProjectDomain) -> None:
+    check_domain(domain.pk + 1, None)
+    assert internet.asked == []
+
+
+def test_nothing_is_asked_within_a_transaction(
+    internet: Internet, domain: ProjectDomain, later: Callable[[float], None]
+) -> None:
+    """Of the blocks around a look, all are the test's own."""
+    depths: list[int] = []
+    here = len(connection.savepoint_ids)
+    internet.meanwhile = lambda asked: depths.append(len(connection.savepoint_ids))
+    checking.check(domain.pk)
+    assert depths == [here, here]
+
+
+def test_who_asked_stands_in_the_trail(internet: Internet, domain: ProjectDomain, owner: Account) -> None:
+    internet.publish_record(domain)
+    check_domain(domain.pk, owner.pk)
+    event = AuditEvent.objects.get()
+    assert (event.action, event.actor) == ("domain.proven", owner)
+
+
+def test_a_look_touches_no_database(internet: Internet, domain: ProjectDomain, django_assert_num_queries: Any) -> None:
+    """It runs in threads, whose connections nobody would close."""
+    with django_assert_num_queries(0):
+        look(domain)

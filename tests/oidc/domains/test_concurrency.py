@@ -1,0 +1,141 @@
+"""Domains that are looked at, removed and declared by many at once, on PostgreSQL with connections of their own."""
+
+from typing import Any
+
+import pytest
+
+from accounts.models import Account
+from devportal.console import reviews
+from devportal.console.models import AuditEvent, ReviewCase
+from devportal.lib import clock
+from oidc.clients.registration import update_client
+from oidc.domains import checking, claims
+from oidc.domains.proofs import Look, Seen
+from oidc.models import Client, Project, ProjectDomain
+from oidc.projects import lifecycle
+from tests.console.reviews.reviewing import SCOPE, make_reviewer, sent
+from tests.factories import make_account, make_client, make_domain
+from tests.oidc.domains.internet import Internet
+from tests.oidc.projects.test_concurrency import together
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+often = pytest.mark.parametrize("attempt", range(5))
+FOUND, NOTHING = Look(Seen(True)), Look(Seen(False, "There is none."), Seen(False, "There is none."))
+
+
+@pytest.fixture
+def owner(transactional_db: None) -> Account:
+    return make_account("olga@example.com")
+
+
+@pytest.fixture
+def app(project: Project) -> Client:
+    uri = "https://www.example.com/callback"
+    return make_client(project, redirect_uris=uri, verified_at=clock.now(), approved_hosts="")
+
+
+def hosts(app: Client) -> str:
+    return Client.objects.get(pk=app.pk).reviewed_hosts
+
+
+@often
+def test_of_proving_and_removing_whichever_is_first_the_domain_is_gone(
+    domain: ProjectDomain, owner: Account, app: Client, attempt: int
+) -> None:
+    ended = together(
+        lambda: checking.store_look(domain, FOUND),
+        lambda: claims.remove_domain(domain, owner),
+    )
+    assert ended == ["done", "done"]
+    assert not ProjectDomain.objects.exists()
+    assert hosts(app) == ""
+
+
+@often
+def test_of_the_weekly_look_and_removing_nobody_fails_and_the_domain_is_gone(
+    internet: Internet, project: Project, owner: Account, app: Client, attempt: int
+) -> None:
+    domain = make_domain(project, check_at=clock.now())
+    ended = together(checking.check_due, lambda: claims.remove_domain(domain, owner))
+    assert ended == ["done", "done"]
+    assert not ProjectDomain.objects.exists()
+    assert hosts(app) == ""
+
+
+@often
+def test_a_value_that_is_replaced_meanwhile_is_not_proven_by_the_old_one(
+    domain: ProjectDomain, project: Project, owner: Account, app: Client, attempt: int
+) -> None:
+    def replace() -> None:
+        claims.remove_domain(domain, owner)
+        claims.add_domain(project, domain.name, owner)
+
+    assert together(lambda: checking.store_look(domain, FOUND), replace) == ["done", "done"]
+    again = ProjectDomain.objects.get()
+    assert (again.proven_at, hosts(app)) == (None, "")
+
+
+@often
+def test_two_runs_at_once_tell_of_a_loss_once(
+    internet: Internet, project: Project, owner: Account, app: Client, attempt: int
+) -> None:
+    long_ago = clock.from_now(-30 * 24 * 3600)
+    make_domain(project, check_at=clock.now(), missing_since=long_ago, found_at=long_ago)
+    assert together(checking.check_due, checking.check_due) == ["done", "done"]
+    assert ProjectDomain.objects.get().lost_at is not None
+    assert AuditEvent.objects.filter(action="domain.lost").count() == 1
+    assert ReviewCase.objects.count() == 1
+
+
+@often
+def test_a_loss_and_a_new_redirect_url_do_not_miss_each_other(
+    project: Project, owner: Account, app: Client, attempt: int
+) -> None:
+    domain = make_domain(project, missing_since=clock.from_now(-30 * 24 * 3600))
+    uris = ["https://new.example.com/callback"]
+    ended = together(
+        lambda: checking.store_look(domain, NOTHING),
+        lambda: update_client(app, owner, redirect_uris=uris, post_logout_redirect_uris=[]),
+    )
+    assert ended == ["done", "done"]
+    assert hosts(app) == ""
+
+
+@often
+def test_a_loss_and_an_approval_do_not_miss_each_other(project: Project, owner: Account, attempt: int) -> None:
+    """The first approval: the app is no reviewed one yet when the loss begins to look for those."""
+    domain = make_domain(project, missing_since=clock.from_now(-30 * 24 * 3600))
+    app, reviewer = make_client(project), make_reviewer()
+    review = reviews.start(sent(app, owner), reviewer)
+
+    def approve() -> Any:
+        return reviews.approve(review, reviewer, revision=review.revision, scopes={SCOPE: True})
+
+    ended = together(lambda: checking.store_look(domain, NOTHING), approve)
+    assert ended[0] == "done"
+    assert hosts(app) == ""
+
+
+@often
+def test_a_project_that_is_deleted_meanwhile_keeps_its_domains_as_they_were(
+    domain: ProjectDomain, project: Project, owner: Account, attempt: int
+) -> None:
+    ended = together(
+        lambda: checking.store_look(domain, NOTHING),
+        lambda: lifecycle.delete_project(project, owner),
+    )
+    assert ended == ["done", "done"]
+    assert ProjectDomain.objects.get().proven_at is None
+
+
+@often
+def test_no_more_domains_than_a_project_may_have(project: Project, owner: Account, settings: Any, attempt: int) -> None:
+    settings.DOMAINS_PER_PROJECT = 2
+    ended = together(*(lambda name=name: claims.add_domain(project, f"{name}.example", owner) for name in "abcd"))
+    assert sorted(ended) == ["QuotaExceeded", "QuotaExceeded", "done", "done"]
+
+
+@often
+def test_of_many_who_add_one_domain_one_does(project: Project, owner: Account, attempt: int) -> None:
+    ended = together(*[lambda: claims.add_domain(project, "example.com", owner)] * 4)
+    assert sorted(ended) == ["AlreadyListed"] * 3 + ["done"]

@@ -1,0 +1,109 @@
+"""What people may type for a domain, what is kept of it, and what is refused with a reason."""
+
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from oidc.domains.names import LONGEST_NAME, clean_domain_name
+from oidc.domains.proofs import record_name
+
+KEPT = {
+    "example.com": "example.com",
+    "  Example.COM. ": "example.com",
+    "https://Example.com/path?query=1#part": "example.com",
+    "HTTP://www.example.com:8443/": "www.example.com",
+    "//example.com": "example.com",
+    "example.com/.well-known/x": "example.com",
+    "example.com?x": "example.com",
+    "example.com\\evil.example": "example.com",
+    "bücher.example": "xn--bcher-kva.example",
+    "https://BÜCHER.example/": "xn--bcher-kva.example",
+    "xn--bcher-kva.example": "xn--bcher-kva.example",
+    "straße.example": "xn--strae-oqa.example",
+    "\uff45\uff58\uff41\uff4d\uff50\uff4c\uff45\u3002com": "example.com",
+    "a-b.c1.example": "a-b.c1.example",
+}
+REFUSED = {
+    "": "Enter a domain",
+    "   ": "Enter a domain",
+    "https://": "Enter a domain",
+    "/": "Enter a domain",
+    ".": "such as example.com|made of letters|Enter a domain",
+    "com": "such as example.com",
+    "localhost": "everybody's own machine",
+    "https://app.localhost:3000/": "everybody's own machine",
+    "127.0.0.1": "IP address",
+    "192.0.2.7": "IP address",
+    "http://192.0.2.7/": "IP address",
+    "127.1": "IP address",
+    "0x7f.0.0.1": "IP address",
+    "0x7f000001": "IP address",
+    "2130706433": "IP address",
+    "\uff11\uff12\uff17.\uff10.\uff10.\uff11": "IP address",
+    "[::1]": "IP address",
+    "https://[2001:db8::1]/": "IP address",
+    "::1": "domain alone",
+    "ada@example.com": "before @",
+    "https://user:word@example.com/": "before @",
+    "*.example.com": "Leave out",
+    "exa mple.com": "made of letters",
+    "exa_mple.com": "made of letters",
+    "_openport-challenge.example.com": "made of letters",
+    "-example.com": "made of letters",
+    "example-.com": "made of letters",
+    "example..com": "made of letters",
+    ".example.com": "made of letters",
+    "example.com..": "dot at the end|made of letters",
+    "%65xample.com": "made of letters",
+    "example.com%00": "made of letters",
+    "exam\u202eple.com": "no domain name",
+    "exam\u200bple\u2028.com": "no domain name",
+    "☃.example": "no domain name",
+    "xn--zz--zz.example": "international name",
+    "a" * 64 + ".example": "63 characters",
+    "a." * 140 + "example": "at most 253|at most",
+    "javascript:alert(1)": "domain alone",
+    "x" * 3000: "too long",
+    "\ud800.example": "no domain name",
+}
+
+
+@pytest.mark.parametrize("typed", KEPT, ids=ascii)
+def test_what_people_type_is_kept_in_one_spelling(typed: str) -> None:
+    assert clean_domain_name(typed) == KEPT[typed]
+    assert clean_domain_name(KEPT[typed]) == KEPT[typed]
+
+
+@pytest.mark.parametrize("typed", REFUSED, ids=lambda typed: ascii(typed)[:40])
+def test_what_is_no_domain_is_refused_with_the_reason(typed: str) -> None:
+    with pytest.raises(ValidationError, match=REFUSED[typed]):
+        clean_domain_name(typed)
+
+
+def test_the_longest_domain_leaves_room_for_its_record() -> None:
+    name = ".".join(["a" * 59] * 4)[: LONGEST_NAME - 4] + ".com"
+    assert len(name) == LONGEST_NAME
+    assert len(record_name(clean_domain_name(name))) == 253
+    with pytest.raises(ValidationError, match="at most"):
+        clean_domain_name(f"b{name}")
+
+
+def test_the_services_own_hosts_are_nobodys(settings: Any) -> None:
+    settings.AUTH_URL, settings.BASE_URL = "https://id.portal.example", "https://api.portal.example"
+    settings.ADMIN_URL = "https://desk.portal.example"
+    for name in ("id.portal.example", "ID.Portal.Example", "x.api.portal.example", "desk.portal.example"):
+        with pytest.raises(ValidationError, match="itself"):
+            clean_domain_name(name)
+        with pytest.raises(ValidationError, match="itself"):
+            clean_domain_name(name, by_operator=True)
+    # Beside them is room, and a name that only ends alike is another one.
+    for name in ("shop.portal.example", "evil-id.portal.example", "id.portal.example.org"):
+        assert clean_domain_name(name) == name
+
+
+def test_what_the_service_lies_below_is_for_operators(settings: Any) -> None:
+    settings.AUTH_URL = settings.BASE_URL = "https://id.portal.example"
+    with pytest.raises(ValidationError, match="those who run it"):
+        clean_domain_name("portal.example")
+    assert clean_domain_name("portal.example", by_operator=True) == "portal.example"
