@@ -164,7 +164,7 @@ def test_the_error_page_follows_a_registered_address(foreign: RelyingParty, revi
 def test_connected_apps_goes_by_the_app_and_names_what_was_allowed_elsewhere(
     reviewed: RelyingParty, foreign: RelyingParty
 ) -> None:
-    told = f'which you allowed it as well: <span class="break">{HOST}</span>.'
+    told = f'You have allowed it at <span class="break">{HOST}</span> too.'
     reviewed.code()
     assert told not in text_of(reviewed.browser.get("/account/apps/"))
     foreign.code()
