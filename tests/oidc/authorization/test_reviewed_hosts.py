@@ -30,6 +30,7 @@ FOREIGN = "https://elsewhere.test/callback"
 HOST = "elsewhere.test"
 BADGE = "Reviewed by Openport"
 WARNING = "Openport has reviewed Orbit Notes, but not with the address that it sends you to"
+SEEN_AS = "people see the app as one that nobody reviewed."
 LOGO = "/logos/"
 CAP = 3
 
@@ -211,6 +212,8 @@ def test_the_tester_says_it_too(reviewed: RelyingParty) -> None:
         failed = [found for found in steps if found.passed is False]
         assert (not failed) is passes
         assert passes or "elsewhere.test was not in its review" in failed[0].reason
+        notes = [found.note for found in steps if found.note]
+        assert notes == ([] if passes else [f"{HOST} is not in the app's review: {SEEN_AS}"])
 
 
 # --- The cap ---
