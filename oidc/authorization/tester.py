@@ -27,7 +27,8 @@ class CheckResult:
     """One check: whether it passed (None: it was not reached), and the exact reason if it did not.
 
     `error` is the code that the app would be sent; "" where the person would see a page and the app nothing. Neither
-    happens (`is_answered` is False) when what was pasted would not reach sign-in as a request of this client.
+    happens (`is_answered` is False) when what was pasted would not reach sign-in as a request of this client. `note` is
+    what else a check that passed has found.
     """
 
     title: str
@@ -35,6 +36,7 @@ class CheckResult:
     reason: str = ""
     error: str = ""
     is_answered: bool = False
+    note: str = ""
 
 
 class _NotARequest(Exception):
@@ -67,7 +69,8 @@ def check_request(client: Client, text: str) -> list[CheckResult]:
             sent = error.code if error.may_redirect else ""
             steps.append(CheckResult(title, False, error.reason or error.public_description, sent, is_answered=True))
         else:
-            steps.append(CheckResult(title, True))
+            note = _note_of_host(trial) if title == TITLES[checks.check_redirect_uri] else ""
+            steps.append(CheckResult(title, True, note=note))
     return steps
 
 
@@ -108,6 +111,12 @@ def _cut(text: str) -> tuple[str, str]:
 
 
 # --- The endpoint's own checks ---
+
+
+def _note_of_host(trial: RequestUnderTest) -> str:
+    """Return what a host outside of the app's review means for the request (docs/review.md#hosts), "" for another."""
+    host = trial.auth_request.outside_host
+    return f"{host} is not in the app's review: people see the app as one that nobody reviewed." if host else ""
 
 
 def _as_endpoint(check: checks.Check) -> Callable[[RequestUnderTest], None]:

@@ -48,8 +48,10 @@ AUTHORIZATION_HELP = {
         "at the end, a port, http for https, 127.0.0.1 for localhost.",
     ),
     "invalid_scope": ErrorHelp(
-        "openid is missing, a scope is misspelt, or it is one that your app is not approved for.",
-        "Ask for the scopes listed under Authorization only; account.read needs app review first.",
+        "openid is missing, a scope is misspelt, or it is one that your app is not approved for, or not with "
+        "this redirect URL's host.",
+        "Ask for the scopes listed under Authorization only; account.read needs app review first, and a redirect URL "
+        "whose host was in it.",
     ),
     "login_required": ErrorHelp(
         "You sent prompt=none, and nobody is signed in, or longer ago than max_age allows, or somebody else than "

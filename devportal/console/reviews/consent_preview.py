@@ -10,6 +10,7 @@ from devportal.lib import clock
 from oidc.accesses import plan_name
 from oidc.clients import presentation
 from oidc.clients.branding import FIELD_VALIDATORS
+from oidc.clients.reviewed_hosts import outside_host
 from oidc.models import Client
 from oidc.scopes import ACCOUNT_READ, optional_among
 from oidc.views import pages
@@ -30,7 +31,8 @@ def consent_preview(
         setattr(app, field, shown[field])
     app.verified_at = clock.now() if verified else None
     card = presentation.client_context(app) | {"logo_url": logos.logo_path(client, shown["logo"]) if verified else None}
-    redirect_urls = shown["redirect_urls"]
+    # One that counts as reviewed, if there is one: the page of another one looks otherwise (docs/review.md#hosts).
+    redirect_urls = sorted(shown["redirect_urls"], key=lambda uri: bool(outside_host(client, uri)))
     asked = [*USUAL_SCOPES, *shown["scopes"]] if verified else USUAL_SCOPES
     question = pages.consent_context(
         card,

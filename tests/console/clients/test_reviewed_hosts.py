@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.test import Client as Browser
+from django.urls import reverse
 
 from accounts.models import Account
 from devportal.lib import clock
@@ -13,7 +14,7 @@ from oidc.domains.coverage import domains_of
 from oidc.models import Client, Project, ProjectDomain
 from tests.console.clients.test_settings import save
 from tests.console.forms import MOST_STATEMENTS, URI, at, trail
-from tests.console.reviews.reviewing import approved, fresh, sent
+from tests.console.reviews.reviewing import approved, fresh, make_operator, sent
 from tests.factories import as_reviewed, make_client, make_domain
 from tests.oidc.test_budgets import Counted
 
@@ -157,6 +158,13 @@ def test_the_review_page_names_the_hosts_and_a_review_takes_them_in(
     assert "elsewhere.test" in fresh(client).approved_hosts
 
 
+def test_the_preview_leads_where_the_app_counts_as_reviewed(as_viewer: Browser, client_of: Client) -> None:
+    Client.objects.update(redirect_uris=f"{FOREIGN} {URI}")
+    page = words(as_viewer.get(at("review", client_of.project, client_of)))
+    assert page.count('you go to <strong class="break">app.example.com</strong> next') == 2
+    assert '<strong class="break">elsewhere.test</strong>' not in page
+
+
 def test_a_review_that_is_under_way_changes_nothing_yet(
     as_developer: Browser, app: Client, developer: Account, reviewer: Account
 ) -> None:
@@ -168,10 +176,6 @@ def test_a_review_that_is_under_way_changes_nothing_yet(
 
 
 def test_the_admin_shows_the_hosts_to_read(client_of: Client, browser_of: Any) -> None:
-    from django.urls import reverse
-
-    from tests.console.reviews.reviewing import make_operator
-
     page = words(browser_of(make_operator()).get(reverse("admin:oidc_client_change", args=[client_of.pk])))
     assert "elsewhere.test" in page
     assert "hosts outside of the review" in page.lower()

@@ -30,6 +30,7 @@ FOREIGN = "https://elsewhere.test/callback"
 HOST = "elsewhere.test"
 BADGE = "Reviewed by Openport"
 WARNING = "Openport has reviewed Orbit Notes, but not with the address that it sends you to"
+SEEN_AS = "people see the app as one that nobody reviewed."
 LOGO = "/logos/"
 CAP = 3
 
@@ -164,7 +165,7 @@ def test_the_error_page_follows_a_registered_address(foreign: RelyingParty, revi
 def test_connected_apps_goes_by_the_app_and_names_what_was_allowed_elsewhere(
     reviewed: RelyingParty, foreign: RelyingParty
 ) -> None:
-    told = f'which you allowed it as well: <span class="break">{HOST}</span>.'
+    told = f'You have allowed it at <span class="break">{HOST}</span> too.'
     reviewed.code()
     assert told not in text_of(reviewed.browser.get("/account/apps/"))
     foreign.code()
@@ -211,6 +212,8 @@ def test_the_tester_says_it_too(reviewed: RelyingParty) -> None:
         failed = [found for found in steps if found.passed is False]
         assert (not failed) is passes
         assert passes or "elsewhere.test was not in its review" in failed[0].reason
+        notes = [found.note for found in steps if found.note]
+        assert notes == ([] if passes else [f"{HOST} is not in the app's review: {SEEN_AS}"])
 
 
 # --- The cap ---
