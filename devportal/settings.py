@@ -416,6 +416,8 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-usage": _every(3600, "api.tasks.clear_usage"),
     "clear-request-log": _every(3600, "api.tasks.clear_request_log"),
     "clear-sign-in-log": _every(3600, "devportal.console.tasks.clear_sign_in_log"),
+    "check-waiting-pages": _every(600, "devportal.console.reviews.evidence.tasks.check_waiting_pages"),
+    "fill-logo-hashes": _every(3600, "devportal.console.reviews.evidence.tasks.fill_logo_hashes"),
     "forget-sent-forms": _every(3600, "devportal.console.tasks.forget_sent_forms"),
     "clear-project-invitations": _every(3600, "oidc.tasks.clear_invitations"),
     "remove-deleted-projects": _every(3600, "oidc.tasks.remove_deleted_projects"),

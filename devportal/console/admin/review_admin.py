@@ -12,10 +12,10 @@ from django.urls import URLPattern, path
 from unfold.decorators import display
 
 from devportal.console.admin import review_actions, review_page
+from devportal.console.admin.evidence_views import EvidenceViews
 from devportal.console.admin.review_queue import LISTS, QueueChangeList
 from devportal.console.models import AppReview, ReviewEntry
 from devportal.lib import clock
-from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
 from devportal.lib.stored_files import image_response, read_file
 from oidc.clients.lookup import find_client
 from oidc.models import Client, FormerMember, ProjectMember
@@ -31,7 +31,7 @@ PART = "You were a member of this project since this was drafted, or sent it or 
 
 
 @admin.register(AppReview)
-class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
+class AppReviewAdmin(EvidenceViews):
     """Reviews without drafts, which only their developers see."""
 
     list_display = ("app", "project", "kind", "age", "assignee", "status_now")

@@ -8,9 +8,10 @@ from django.urls import reverse
 from devportal.console import reviews
 from devportal.console.admin.forms import scope_title
 from devportal.console.models import AppReview
+from devportal.console.reviews.evidence.presentation import evidence_context, leaving_link
 
 MOST_EARLIER = 20
-_PAGES = ("home_page_url", "privacy_policy_url", "terms_url")
+_ADDRESSES = ("home_page_url", "privacy_policy_url", "terms_url", "redirect_urls", "sign_out_urls")
 
 
 def review_context(review: AppReview) -> dict[str, Any]:
@@ -25,7 +26,7 @@ def review_context(review: AppReview) -> dict[str, Any]:
         "differences": [_difference(review, row) for row in reviews.differences(review)],
         "asked": [_asked(review, field, label) for field, label in reviews.LABELS.items() if field != "scopes"],
         "scopes": _scopes(review),
-        "evidence": _evidence(reviews.collect_evidence(client)),
+        "evidence": evidence_context(review),
         "earlier": _titled(earlier.select_related("decided_by").order_by("-number")[:MOST_EARLIER]),
         "entries": _titled(reviews.timeline(client)),
     }
@@ -57,14 +58,11 @@ def _difference(review: AppReview, row: reviews.Difference) -> dict[str, Any]:
 
 def _asked(review: AppReview, field: str, label: str) -> dict[str, Any]:
     value = review.snapshot.get(field)
-    # The URLs were validated when they were saved; only http(s) URLs become links.
-    is_link = field in _PAGES and str(value).startswith(("https://", "http://"))
-    logo = _logo_url(review, "asked") if field == "logo" else ""
+    lines = [] if field == "logo" else _lines(value)
     return {
         "label": label,
-        "logo": logo,
-        "link": value if is_link else "",
-        "lines": [] if field == "logo" or is_link else _lines(value),
+        "logo": _logo_url(review, "asked") if field == "logo" else "",
+        "lines": [leaving_link(review, line if field in _ADDRESSES else "", line) for line in lines],
     }
 
 
@@ -80,17 +78,6 @@ def _scopes(review: AppReview) -> list[dict[str, Any]]:
         }
         for scope, justification in review.snapshot.get("scopes", {}).items()
     ]
-
-
-def _evidence(found: reviews.Evidence) -> dict[str, Any]:
-    return {
-        "people": f"{found.people} or more" if found.people_is_more else str(found.people),
-        "calls": found.calls,
-        "errors": found.errors,
-        "error_percent": f"{100 * (found.error_rate or 0):.1f}",
-        "foreign_hosts": found.foreign_hosts,
-        "similar": [(other.client, round(100 * other.likeness)) for other in found.similar],
-    }
 
 
 def _titled(rows: Iterable[Any]) -> list[Any]:

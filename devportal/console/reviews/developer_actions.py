@@ -11,7 +11,9 @@ from django.db import transaction
 from accounts.models import Account
 from devportal.console.models import AppReview, ReviewEntry
 from devportal.console.reviews import logos
+from devportal.console.reviews.evidence.logo_hashes import hash_of_new_logo
 from devportal.console.reviews.requirements import missing_requirements
+from devportal.console.reviews.revisions import note_revision
 from devportal.console.reviews.snapshots import (
     REVIEWED_SCOPES,
     Snapshot,
@@ -114,8 +116,9 @@ def apply_snapshot(client: Client, snapshot: Snapshot) -> None:
     """Copy the values of a snapshot to the client, so that people see them."""
     for field in branding.FIELD_VALIDATORS:
         setattr(client, field, snapshot[field])
+    client.logo_hash = hash_of_new_logo(client, snapshot["logo"])
     client.logo.name = snapshot["logo"]
-    client.save(update_fields=[*branding.FIELD_VALIDATORS, "logo"])
+    client.save(update_fields=[*branding.FIELD_VALIDATORS, "logo", "logo_hash"])
 
 
 def _checked(scopes: Mapping[str, str]) -> dict[str, str]:
@@ -177,6 +180,7 @@ def _send(review: AppReview, actor: Account, step: str, kind: str, text: str) ->
     review.decided_at = review.decided_by = None
     review.reasons, review.reason_text, review.decisions = [], "", {}
     review.save()
+    note_revision(review, actor)
     details = {"name": snapshot["name"]}
     record_entry(kind, side, actor, review.client.project, review.client, review, text=note, details=details)
     return review

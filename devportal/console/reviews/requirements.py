@@ -1,4 +1,4 @@
-"""The checklist of a submission. It fetches no URL: reviewers open them themselves."""
+"""The checklist of a submission. It fetches no URL; that is done after it was sent (reviews/evidence/)."""
 
 from dataclasses import dataclass
 
