@@ -64,7 +64,8 @@ def test_a_loopback_address_is_shown_and_not_opened(as_reviewer: Browser, review
     "address",
     [
         "https://evil.example.net/", "https://example.com", "https://example.com//", "https://EXAMPLE.com/",
-        "//example.com/", "https://example.com/privacy#x", "https://example.com/ ", " https://example.com/", "javascript:alert(1)", "",
+        "//example.com/", "https://example.com/privacy#x", "https://example.com/ ",
+        " https://example.com/", "javascript:alert(1)", "",
         "https://example.com/\x00", "help@example.com", "Orbit Notes",
     ],
 )  # fmt: skip

@@ -240,14 +240,14 @@ def test_a_logo_is_compared_with_those_of_reviewed_apps_of_other_projects(app: C
     own = difference_hash(planet()) or ""
     near = f"{int(own, 16) ^ 0b11111:016x}"
     far = f"{int(own, 16) ^ 0b1111111:016x}"
-    reviewed = {"verified_at": clock.now()}
-    twin = make_client(name="Twin", logo_hash=own, **reviewed)
-    cousin = make_client(name="Cousin", logo_hash=near, **reviewed)
-    make_client(name="Stranger", logo_hash=far, **reviewed)
+    now = clock.now()
+    twin = make_client(name="Twin", logo_hash=own, verified_at=now)
+    cousin = make_client(name="Cousin", logo_hash=near, verified_at=now)
+    make_client(name="Stranger", logo_hash=far, verified_at=now)
     make_client(name="Not reviewed", logo_hash=own)
-    make_client(name="Empty", logo_hash="", **reviewed)
-    make_client(name="Blank", logo_hash=NOTHING_TO_SEE, **reviewed)
-    make_client(app.project, name="Sister", logo_hash=own, **reviewed)
+    make_client(name="Empty", logo_hash="", verified_at=now)
+    make_client(name="Blank", logo_hash=NOTHING_TO_SEE, verified_at=now)
+    make_client(app.project, name="Sister", logo_hash=own, verified_at=now)
     reviews.save_submission(app, developer, {}, logo=uploaded(planet()))
     sent(fresh(app), developer)
     evidence = reviews.collect_evidence(AppReview.objects.get(client=app))
