@@ -203,6 +203,11 @@ def endpoint_names() -> list[str]:
     return sorted(endpoint.name for endpoint in Endpoint.__subclasses__() if endpoint.required_scopes)
 
 
+def endpoints_with_scope(scope: str) -> list[str]:
+    """Return the names of the endpoints that an access token with this scope may call."""
+    return sorted(endpoint.name for endpoint in Endpoint.__subclasses__() if scope in endpoint.required_scopes)
+
+
 class MeView(Endpoint):
     """GET /v1/me: the caller's profile."""
 

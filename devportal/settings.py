@@ -430,6 +430,8 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-sign-in-log": _every(3600, "devportal.console.tasks.clear_sign_in_log"),
     "heal-approved-hosts": _every(600, "devportal.console.tasks.heal_approved_hosts"),
     "open-re-reviews": _every(3600, "devportal.console.tasks.open_re_reviews"),
+    "check-waiting-pages": _every(600, "devportal.console.reviews.evidence.tasks.check_waiting_pages"),
+    "fill-logo-hashes": _every(3600, "devportal.console.reviews.evidence.tasks.fill_logo_hashes"),
     "forget-sent-forms": _every(3600, "devportal.console.tasks.forget_sent_forms"),
     "announce-submissions": _every(600, "devportal.console.tasks.announce_submissions"),
     "announce-late-reviews": _every(3600, "devportal.console.tasks.announce_late_reviews"),

@@ -62,6 +62,12 @@ def codes_are_mailed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accounts.mail.codes.outbox", patched)
 
 
+@pytest.fixture(autouse=True)
+def pages_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the pages of submissions alone: no thread of one test reaches into the next."""
+    monkeypatch.setattr("devportal.console.reviews.revisions.request_check", lambda pk: None)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def keys_parsed_once() -> Iterator[None]:
     """Parse each signing key once for all tests: it takes longer than all else that most of them do."""

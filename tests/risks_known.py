@@ -95,10 +95,12 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         1,
         "As in app_contact.html: of reviewed apps only",
     ),
-    ("templates/admin/console/review.html", "link {{ row.link }}"): (
+    ("templates/admin/console/leave.html", "link {{ destination.address }}"): (
         1,
-        "review_page._asked: the web's, or no link",
+        "evidence.addresses: one of the submission's, of the web; the page is there to lead out, and says so",
     ),
+    ("templates/admin/console/partials/leaving_link.html", "link {{ line.url }}"): (1, "Pages of the admin."),
+    ("templates/admin/console/partials/evidence.html", "link {{ evidence.look_again_url }}"): (1, "The same."),
     ("templates/mail/*.html", "link {{ site }}"): (None, "AUTH_URL, a setting: http or https."),
     ("templates/mail/*.html", "link {{ link }}"): (
         None,

@@ -419,6 +419,8 @@ GROUPS = (
         /admin/console/appreview/{review}/delete/                 302 403 403 403 | 302 403 403 403
         /admin/console/appreview/{review}/history/                302 403 404 302 | 302 403 404 302
         /admin/console/appreview/my-mails/                        302 200 403 200 | 302 302 403 302
+        /admin/console/appreview/{review}/leave/                  302 404 403 404 | 302 404 403 404
+        /admin/console/appreview/{review}/look-again/             302 405 403 405 | 302 302 403 302
         /admin/console/appreview/{review}/logo/asked/             302 404 403 404 | 302 404 403 404
         /admin/console/appreview/{decided}/logo/asked/            302 200 403 200 | 302 200 403 200
         /admin/console/appreview/{review}/test-account/           302 200 403 200 | 302 302 403 302

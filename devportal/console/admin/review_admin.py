@@ -14,12 +14,12 @@ from unfold.decorators import display
 
 from accounts.authentication import account_of
 from devportal.console.admin import review_actions, review_page, reviewer_mails, test_account_page
+from devportal.console.admin.evidence_views import EvidenceViews
 from devportal.console.admin.review_queue import QueueChangeList
 from devportal.console.models import AppReview
 from devportal.console.reviews import targets
 from devportal.console.reviews.conflicts import MEMBER, TOOK_PART, message_of, review_conflict
 from devportal.lib import clock
-from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
 from devportal.lib.stored_files import image_response, read_file
 from oidc.clients.lookup import find_client
 from oidc.models import Client
@@ -36,7 +36,7 @@ STATUS_COLOURS = {"In review": "primary", "Approved": "success", "Rejected": "da
 
 
 @admin.register(AppReview)
-class AppReviewAdmin(ReadOnlyModelAdmin[AppReview]):
+class AppReviewAdmin(EvidenceViews):
     """Reviews without drafts, which only their developers see."""
 
     list_display = ("app", "project", "kind", "age", "target", "assignee", "status_now")

@@ -12,11 +12,12 @@ from devportal.console.models import AppReview, ReviewRevision
 from devportal.console.reviews import desk_checklist, desk_differences, desk_history
 from devportal.console.reviews.consent_preview import consent_previews
 from devportal.console.reviews.desk_differences import PLACES, lines_of, reveal
+from devportal.console.reviews.evidence.presentation import evidence_context, leaving_link
 from devportal.console.reviews.points import titled_answers
 from devportal.console.reviews.second_key import first_key, needs_two_keys
 from devportal.console.reviews.snapshots import Snapshot
 
-_PAGES = ("home_page_url", "privacy_policy_url", "terms_url", "demo_url")
+_ADDRESSES = ("home_page_url", "privacy_policy_url", "terms_url", "demo_url", "redirect_urls", "sign_out_urls")
 _OF_SCOPES = ("scopes", PLACES)  # they have a section of their own
 # What a submission can be compared with: value of `against`, title, heading of the earlier side.
 APPROVED, REVISION = "approved", "revision"
@@ -45,7 +46,7 @@ def review_context(review: AppReview, account: Account, against: str = "", *, wi
         "client": client,
         "project": client.project,
         "name": reveal(str(sent.get("name", ""))),
-        "evidence": _evidence(reviews.collect_evidence(client)),
+        "evidence": evidence_context(review),
         "difference": _difference(review, sent, kept, against),
         "answers": _answers(kept.get(review.revision)),
         "scopes": _scopes(review, sent),
@@ -136,13 +137,11 @@ def _answers(sent: ReviewRevision | None) -> list[tuple[str, str]]:
 
 def _asked(review: AppReview, sent: Snapshot, field: str, label: str) -> dict[str, Any]:
     value = sent.get(field)
-    # The URLs were validated when they were saved; only http(s) URLs become links.
-    is_link = field in _PAGES and str(value).startswith(("https://", "http://"))
+    lines = [] if field == "logo" else lines_of(value)
     return {
         "label": label,
         "logo": _logo_url(review, ASKED) if field == "logo" and value else "",
-        "link": value if is_link else "",
-        "lines": [] if field == "logo" or is_link else [reveal(line) for line in lines_of(value)],
+        "lines": [leaving_link(review, line if field in _ADDRESSES else "", reveal(line)) for line in lines],
     }
 
 
@@ -180,18 +179,7 @@ def _checked(review: AppReview) -> dict[str, Any] | None:
     return {"texts": desk_checklist.texts_of(kept["codes"]), "by": by, "revision": kept["revision"]}
 
 
-# --- Evidence, reasons ---
-
-
-def _evidence(found: reviews.Evidence) -> dict[str, Any]:
-    return {
-        "people": f"{found.people} or more" if found.people_is_more else str(found.people),
-        "calls": found.calls,
-        "errors": found.errors,
-        "error_percent": f"{100 * (found.error_rate or 0):.1f}",
-        "foreign_hosts": found.foreign_hosts,
-        "similar": [(other.client, round(100 * other.likeness)) for other in found.similar],
-    }
+# --- Reasons ---
 
 
 def _reason_title(code: str) -> str:

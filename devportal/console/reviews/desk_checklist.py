@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from accounts.models import Account
 from devportal.console.models import AppReview
-from devportal.console.reviews.evidence import similar_apps
+from devportal.console.reviews.evidence import Verdict, collect_evidence
 from devportal.console.reviews.workflow import IncompleteSubmission, Status
 from devportal.lib import clock
-from oidc.clients.branding import foreign_hosts
 
 
 @dataclass(frozen=True)
@@ -37,11 +36,8 @@ def _was_sent_back(review: AppReview) -> bool:
 
 
 def _evidence_warns(review: AppReview) -> bool:
-    """Return whether the evidence holds something that the developer's own words don't explain."""
-    asked = review.snapshot
-    if foreign_hosts(asked.get("home_page_url", ""), asked.get("redirect_urls", [])):
-        return True
-    return bool(similar_apps(review.client, asked.get("name", "")))
+    """Return whether a fact of the evidence does not pass."""
+    return any(fact.verdict != Verdict.PASS for fact in collect_evidence(review).facts)
 
 
 # Codes are stored with each approval: change texts rather than codes.
@@ -65,13 +61,14 @@ def tick(review: AppReview, actor: Account, checked: Collection[str]) -> list[st
     """Write what was ticked into `review.checked`, which the caller saves, and return the codes in order.
 
     It holds `codes`, `by` (the account's key), `at` (ISO 8601, UTC) and `revision`. Raises IncompleteSubmission for an
-    item that is missing, and for one that this review doesn't have.
+    item that is missing, and for one that does not exist.
     """
     items = checklist_for(review)
     if missing := [item.text for item in items if item.code not in checked]:
         raise IncompleteSubmission(f"Not everything is ticked: {' '.join(missing)}")
-    if set(checked) - {item.code for item in items}:
-        raise IncompleteSubmission("Something is ticked that is not on this review's checklist.")
+    # An item that applied when the form was opened may not any more: a warning that was there has gone.
+    if set(checked) - {item.code for item in CHECKLIST}:
+        raise IncompleteSubmission("Something is ticked that is not on the checklist.")
     codes = [item.code for item in items]
     review.checked = {"codes": codes, "by": actor.pk, "at": clock.now().isoformat(), "revision": review.revision}
     return codes

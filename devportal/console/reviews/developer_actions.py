@@ -11,6 +11,7 @@ from django.db import transaction
 from accounts.models import Account
 from devportal.console.models import AppReview, ReviewEntry
 from devportal.console.reviews import logos
+from devportal.console.reviews.evidence.logo_hashes import hash_of_new_logo
 from devportal.console.reviews.for_reviewers import ForReviewers, write_for_reviewers
 from devportal.console.reviews.points import answers_to, points_of
 from devportal.console.reviews.requirements import missing_among, submission_requirements
@@ -129,8 +130,9 @@ def apply_snapshot(client: Client, snapshot: Snapshot) -> None:
     """Copy the values of a snapshot to the client, so that people see them."""
     for field in branding.FIELD_VALIDATORS:
         setattr(client, field, snapshot[field])
+    client.logo_hash = hash_of_new_logo(client, snapshot["logo"])
     client.logo.name = snapshot["logo"]
-    client.save(update_fields=[*branding.FIELD_VALIDATORS, "logo"])
+    client.save(update_fields=[*branding.FIELD_VALIDATORS, "logo", "logo_hash"])
 
 
 def _checked(scopes: Mapping[str, str]) -> dict[str, str]:

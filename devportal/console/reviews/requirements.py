@@ -1,4 +1,4 @@
-"""The checklist of a submission, and what marks say that is missing. It fetches no URL: reviewers open them."""
+"""The checklist of a submission, and what marks say that is missing. It fetches no URL: see reviews/evidence/."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

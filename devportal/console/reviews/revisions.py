@@ -1,22 +1,29 @@
-"""What was sent with each submission of a review, kept for comparison with the next one."""
+"""What was sent with each submission of a review: kept, so that the next one can be compared with it."""
 
 from collections.abc import Mapping
+from functools import partial
+
+from django.db import transaction
 
 from accounts.models import Account
 from devportal.console.models import AppReview, ReviewRevision
+from devportal.console.reviews.evidence.page_check_requests import request_check
 from devportal.lib import clock
 
 
 def note_revision(review: AppReview, actor: Account, answers: Mapping[str, str] | None = None) -> ReviewRevision:
-    """Keep what was just sent, in the transaction of the submission.
+    """Keep what a review was just sent with, and have its pages looked at once the transaction is committed.
 
-    `answers` are the developers' answers to what was asked the last time, by the code of the point.
+    Call it in the transaction of the submission, when `revision` and `snapshot` are what was sent. `answers` are the
+    developers' to what the reviewers asked the last time: code of the reason -> text.
     """
-    return ReviewRevision.objects.create(
+    row = ReviewRevision.objects.create(
         review=review,
         number=review.revision,
         snapshot=review.snapshot,
         answers=dict(answers or {}),
-        sent_at=clock.now(),
+        sent_at=review.submitted_at or clock.now(),
         sent_by=actor,
     )
+    transaction.on_commit(partial(request_check, row.pk), robust=True)
+    return row

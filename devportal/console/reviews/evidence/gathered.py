@@ -1,0 +1,114 @@
+"""What is gathered of an app before it is judged: plain values, so that each judge is a function of them alone."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from devportal.console.reviews.snapshots import Snapshot
+from oidc.models import Client, ProjectDomain
+
+
+@dataclass(frozen=True)
+class SimilarApp:
+    """Another app, and the similarity of the names: 1 is the same."""
+
+    client: Client
+    likeness: float
+
+
+@dataclass(frozen=True)
+class SimilarLogo:
+    """A reviewed app, and in how many of 64 bits its logo's hash differs."""
+
+    client: Client
+    distance: int
+
+
+@dataclass(frozen=True)
+class Person:
+    """Who submitted, or owns the project. `created_at` is None where the account is gone."""
+
+    email: str
+    created_at: datetime | None
+    part: str  # "submitted it" or "owner"
+
+
+@dataclass(frozen=True)
+class Setback:
+    """A rejection, a withdrawn approval or a suspension; `app` is "" where it was the whole project's."""
+
+    kind: str  # of ReviewEntry.Kind
+    at: datetime
+    app: str
+    project: str
+    client: int | None
+
+
+@dataclass(frozen=True)
+class OtherApps:
+    """Other apps of the project and of its owners' other projects, as far as they were read."""
+
+    apps: Sequence[Client] = ()
+    is_more: bool = False
+    suspended: Sequence[str] = ()  # names of projects that are suspended now
+    setbacks: Sequence[Setback] = ()  # in the owners' other projects
+
+
+@dataclass(frozen=True)
+class CaseSeen:
+    """A case of the desk about the app or its project."""
+
+    kind: str
+    label: str
+    opened_at: datetime
+    is_open: bool
+    had_effect: bool  # closed, and something was done
+
+
+@dataclass(frozen=True)
+class Usage:
+    """How the app is used. What is counted is counted up to a bound; `…_is_more` says that there are more."""
+
+    people: int = 0
+    people_is_more: bool = False
+    granted: Mapping[str, int] = field(default_factory=dict)  # scope that needs approval -> how many of these people
+    sign_ins: int = 0
+    cancelled: int = 0
+    refusals: Mapping[str, int] = field(default_factory=Counter)  # error -> how many
+    sign_ins_is_more: bool = False
+    calls: int = 0
+    errors: int = 0
+    calls_by_endpoint: Mapping[str, int] = field(default_factory=dict)  # successful ones, of the longer period
+
+    @property
+    def error_rate(self) -> float | None:
+        """The share of calls that were refused or failed, None without calls."""
+        return self.errors / self.calls if self.calls else None
+
+    @property
+    def refused(self) -> int:
+        """How many of the steps in the sign-in log were refused."""
+        return sum(self.refusals.values())
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Everything that the judges look at. `page_checks` is None while nobody has looked at the pages."""
+
+    client: Client
+    asked: Snapshot
+    now: datetime
+    domains: Sequence[ProjectDomain] = ()
+    elsewhere: Sequence[ProjectDomain] = ()  # the same domains, proven by other projects
+    page_checks: Sequence[Mapping[str, Any]] | None = None
+    names: Sequence[SimilarApp] = ()
+    logo_hash: str = ""
+    logos: Sequence[SimilarLogo] = ()
+    people: Sequence[Person] = ()
+    setbacks: Sequence[Setback] = ()
+    others: OtherApps = OtherApps()
+    usage: Usage = Usage()
+    cases: Sequence[CaseSeen] = ()
+    reports: Mapping[str, int] = field(default_factory=dict)  # label of the reason -> how many people, lately

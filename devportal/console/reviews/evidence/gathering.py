@@ -1,0 +1,48 @@
+"""Everything that the judges need to know about a submission, read in a fixed number of SQL statements."""
+
+from devportal.console.models import AppReview
+from devportal.console.reviews.evidence import history, lookalikes
+from devportal.console.reviews.evidence.gathered import Gathered
+from devportal.console.reviews.evidence.logo_hashes import hash_asked
+from devportal.console.reviews.evidence.page_checks import latest_revision
+from devportal.console.reviews.evidence.usage import gather_usage
+from devportal.lib import clock
+from oidc.domains.coverage import domains_of
+from oidc.models import Client, ProjectDomain
+
+MAX_ELSEWHERE = 20
+
+
+def gather(review: AppReview) -> Gathered:
+    """Return what is known of what a review asks for, and of those who ask."""
+    client = review.client
+    asked = {"sign_out_urls": [], "logo": "", **review.snapshot}
+    revision = latest_revision(review)
+    domains = domains_of(client.project)
+    owners = history.owners_of(client.project)
+    cases, reports = history.gather_cases(client)
+    logo_hash = hash_asked(client, asked["logo"])
+    return Gathered(
+        client=client,
+        asked=asked,
+        now=clock.now(),
+        domains=domains,
+        elsewhere=_proven_elsewhere(client, [domain.name for domain in domains]),
+        page_checks=revision.page_checks if revision else None,
+        names=lookalikes.similar_apps(client, asked["name"]),
+        logo_hash=logo_hash,
+        logos=lookalikes.similar_logos(client, logo_hash),
+        people=history.gather_people(review, owners),
+        setbacks=history.setbacks_in([client.project_id]),
+        others=history.gather_other_apps(client, owners),
+        usage=gather_usage(client),
+        cases=cases,
+        reports=reports,
+    )
+
+
+def _proven_elsewhere(client: Client, names: list[str]) -> list[ProjectDomain]:
+    """Return the proofs of these domains that other projects have."""
+    rows = ProjectDomain.objects.filter(name__in=names, proven_at__isnull=False, lost_at=None)
+    others = rows.exclude(project=client.project_id).select_related("project")
+    return list(others.order_by("name", "pk")[:MAX_ELSEWHERE])

@@ -1,0 +1,50 @@
+"""The evidence as the page of a review shows it."""
+
+from typing import Any
+
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from devportal.console.models import AppReview
+from devportal.console.reviews.evidence.addresses import is_web
+from devportal.console.reviews.evidence.collecting import collect_evidence
+from devportal.console.reviews.evidence.facts import Detail, Fact, Verdict
+
+# Marks that tell the verdicts apart without their colours, beside the word.
+_MARKS = {Verdict.FAIL: "✕", Verdict.WARN: "!", Verdict.PASS: "✓"}
+
+
+def evidence_context(review: AppReview) -> dict[str, Any]:
+    """Return what the template `admin/console/partials/evidence.html` shows as `evidence`."""
+    found = collect_evidence(review)
+    return {
+        "summary": found.summary,
+        "facts": [_fact(review, fact) for fact in found.by_gravity],
+        "look_again_url": reverse("admin:console_appreview_look_again", args=[review.pk]) if review.revision else "",
+    }
+
+
+def leaving_link(review: AppReview, address: str, text: str) -> dict[str, str]:
+    """Return a line, with the page that leads to a developer's address if it has one: no page links there itself."""
+    if not is_web(address):
+        return {"text": text, "url": ""}
+    page = reverse("admin:console_appreview_leave", args=[review.pk])
+    return {"text": text, "url": f"{page}?{urlencode({'to': address})}"}
+
+
+def _fact(review: AppReview, fact: Fact) -> dict[str, Any]:
+    return {
+        "code": fact.code,
+        "title": fact.title,
+        "verdict": fact.verdict.value,
+        "mark": _MARKS[fact.verdict],
+        "reason": fact.reason,
+        "lines": [_line(review, detail) for detail in fact.details],
+    }
+
+
+def _line(review: AppReview, detail: Detail) -> dict[str, str]:
+    if detail.client is None:
+        return leaving_link(review, detail.address, detail.text)
+    reviews = reverse("admin:console_appreview_changelist")
+    return {"text": detail.text, "url": f"{reviews}?{urlencode({'client__id__exact': detail.client})}"}

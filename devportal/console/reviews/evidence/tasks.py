@@ -1,0 +1,26 @@
+"""Tasks of the evidence: looking at pages, and computing hashes of logos."""
+
+from celery import shared_task
+
+from devportal.console.reviews.evidence import logo_hashes, page_checks
+
+# Each of three addresses takes `devportal.lib.outbound.SECONDS` at most, so a run ends long before these.
+_LOOKING = {"soft_time_limit": 60, "time_limit": 70}
+
+
+@shared_task(**_LOOKING)
+def check_pages(pk: int) -> bool:
+    """Look at the pages of one revision that has just been sent; return False if it is gone."""
+    return page_checks.check_revision(pk)
+
+
+@shared_task
+def check_waiting_pages() -> int:
+    """Look at the pages of submissions whose own task was lost; return how many were looked at."""
+    return page_checks.check_lost()
+
+
+@shared_task
+def fill_logo_hashes() -> int:
+    """Compute the hashes that the logos of verified apps lack; return how many were computed."""
+    return logo_hashes.fill_missing()
