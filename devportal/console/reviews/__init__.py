@@ -17,7 +17,7 @@ from devportal.console.reviews.developer_actions import (
 )
 from devportal.console.reviews.evidence import Evidence, SimilarApp, collect_evidence
 from devportal.console.reviews.for_reviewers import ForReviewers
-from devportal.console.reviews.points import Point, answered_points, points_of
+from devportal.console.reviews.points import answered_points, points_of
 from devportal.console.reviews.reasons import REASONS, SUSPENSION_REASONS, ReviewReason
 from devportal.console.reviews.requirements import Requirement, missing_among, submission_requirements
 from devportal.console.reviews.reviewer_actions import (
@@ -40,7 +40,7 @@ from devportal.console.reviews.snapshots import (
     working_snapshot,
     working_snapshot_of,
 )
-from devportal.console.reviews.test_accounts import Credentials, may_see_test_account
+from devportal.console.reviews.test_accounts import Credentials
 from devportal.console.reviews.timeline import timeline
 from devportal.console.reviews.workflow import (
     REVIEW_STEPS,
@@ -63,7 +63,6 @@ __all__ = [
     "ForReviewers",
     "IllegalReviewStep",
     "IncompleteSubmission",
-    "Point",
     "Requirement",
     "ReviewNotAllowed",
     "ReviewReason",
@@ -79,7 +78,6 @@ __all__ = [
     "lift_suspension",
     "may_decide",
     "may_review",
-    "may_see_test_account",
     "missing_among",
     "open_review",
     "points_of",
