@@ -34,7 +34,8 @@ def declared(live_service: Service) -> dict[str, str]:
     ]
     plan = {"id": "kestrel-plus", "display_name": "Plus", "entitlements": {"range": {"status": "granted"}}}
     client = {"name": NAME, "type": "web", "redirect_uris": ["https://kestrel.example/callback"]}
-    project = {"name": NAME, "owner": DEVELOPER, "clients": [client]}
+    domains = ["helix.example", "kestrel.example"]
+    project = {"name": NAME, "owner": DEVELOPER, "domains": domains, "clients": [client]}
     (made,) = live_service.provision(plans=[plan], people=people, projects=[project])["projects"]
     address = live_service.address
     return {

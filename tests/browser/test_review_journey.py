@@ -29,7 +29,8 @@ def tern(live_service: Service) -> Iterator[App]:
             {"email": email, "password": PASSWORD, "roles": ["reviewer"] if email == REVIEWER else []}
             for email in (DEVELOPER, REVIEWER, FIRST, SECOND)
         ]
-        projects = [{"name": "Tern", "owner": DEVELOPER, "clients": [app.declaration()]}]
+        tern = {"name": "Tern", "owner": DEVELOPER, "domains": ["tern.example"], "clients": [app.declaration()]}
+        projects = [tern]
         app.take_credentials(live_service.provision(people=people, projects=projects))
         yield app
 
@@ -113,6 +114,8 @@ def test_an_app_and_its_review(tern: App, browser: Chromium, tmp_path: Path) -> 
                 "privacy_policy_url": "https://tern.example/privacy",
                 "support_address": "help@tern.example",
                 "why_account_read": "We use it to show things on the page.",
+                "place_account_read": "The page called Plan.",
+                "demo_url": "https://video.example.net/tern",
             }.items():
                 maker.fill(f"[name={field}]", value)
             maker.check("[name=ask_account_read]")
@@ -134,6 +137,8 @@ def test_an_app_and_its_review(tern: App, browser: Chromium, tmp_path: Path) -> 
 
             # The developer says more, and a reviewer approves.
             maker.fill("[name=why_account_read]", "The page called Plan shows which plan you have.")
+            maker.fill("[name=answer_justification_vague]", "It names the page now.")
+            maker.fill("[name=answer_note]", "The name of the plan.")
             maker.get_by_role("button", name="Save and send for review again").click()
             expect(maker.get_by_role("status")).to_contain_text("Submitted for review")
             desk.open_from_the_queue()

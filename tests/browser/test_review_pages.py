@@ -22,6 +22,7 @@ ADDRESSES = {
     "home_page_url": "https://helix.example/",
     "privacy_policy_url": "https://helix.example/privacy",
     "support_address": "help@helix.example",
+    "demo_url": "https://video.example.net/helix",
 }
 
 
@@ -37,6 +38,7 @@ def address(live_service: Service) -> str:
             {
                 "name": "Helix",
                 "owner": DEVELOPER,
+                "domains": ["helix.example"],
                 "members": [{"email": VIEWER, "role": "viewer"}],
                 "clients": [{"name": "Helix", "type": "spa", "redirect_uris": ["https://app.helix.example/callback"]}],
             }
@@ -59,6 +61,7 @@ def write(page: Page, name: str, logo: Path) -> None:
     page.set_input_files("input[name=logo]", logo)
     page.check("input[name=ask_account_read]")
     page.fill("textarea[name=why_account_read]", WHY)
+    page.fill("textarea[name=place_account_read]", "The page called Plan, behind the gear.")
 
 
 def test_a_review_as_its_developer_sees_it(address: str, browser: Chromium, axe: str, tmp_path: Path) -> None:
@@ -88,7 +91,19 @@ def test_a_review_as_its_developer_sees_it(address: str, browser: Chromium, axe:
             expect(page.get_by_text("Use https")).to_be_visible()
             camera.take("review-mistakes")
 
+            # What is missing for sending is named on top, where the focus goes, and each line leads to its field.
+            page.reload()
+            page.get_by_role("button", name="Save and send").click()
+            expect(page.get_by_role("alert")).to_be_focused()
+            camera.take("review-refused")
+            page.get_by_role("alert").get_by_role("link", name="Support address").press("Enter")
+            expect(page.locator("input[name=support_address]")).to_be_focused()
+            checklist = page.get_by_role("complementary", name="Checklist")
+            page.mouse.wheel(0, 4000)
+            expect(checklist).to_be_in_viewport()
+
             write(page, "Helix & Sons", logo)
+            expect(checklist.get_by_role("listitem").filter(has_text="A support address: done")).to_be_visible()
             page.get_by_role("button", name="Save", exact=True).click()
             expect(page.get_by_role("status")).to_contain_text("Saved")
             expect(preview.locator("img")).to_have_count(1)

@@ -18,7 +18,7 @@ from devportal.console.reviews.developer_actions import (
 )
 from devportal.console.reviews.evidence import Evidence, SimilarApp, collect_evidence
 from devportal.console.reviews.for_reviewers import ForReviewers
-from devportal.console.reviews.points import Point, answered_points, points_of
+from devportal.console.reviews.points import answered_points, points_of
 from devportal.console.reviews.reasons import REASONS, SUSPENSION_REASONS, ReviewReason
 from devportal.console.reviews.requirements import Requirement, missing_among, submission_requirements
 from devportal.console.reviews.reviewer_actions import (
@@ -41,7 +41,7 @@ from devportal.console.reviews.snapshots import (
     working_snapshot,
     working_snapshot_of,
 )
-from devportal.console.reviews.test_accounts import Credentials, may_see_test_account
+from devportal.console.reviews.test_accounts import Credentials
 from devportal.console.reviews.timeline import timeline
 from devportal.console.reviews.workflow import (
     REVIEW_STEPS,
@@ -64,7 +64,6 @@ __all__ = [
     "ForReviewers",
     "IllegalReviewStep",
     "IncompleteSubmission",
-    "Point",
     "Requirement",
     "ReviewNotAllowed",
     "ReviewReason",
@@ -81,7 +80,6 @@ __all__ = [
     "may_decide",
     "may_read_notes",
     "may_review",
-    "may_see_test_account",
     "missing_among",
     "notes_on",
     "open_review",

@@ -115,9 +115,7 @@ class BrandingForm(forms.Form):
                 MAX_PLACE_LENGTH,
             )
         for point in points:
-            self.fields[f"answer_{point.code}"] = _long_text(
-                f"What you did about “{point.title}”", "Reviewers read it beside what they asked."
-            )
+            self.fields[f"answer_{point.code}"] = _long_text(f"What you did about “{point.title}”", "")
 
     def clean_logo(self) -> Any:
         upload = self.cleaned_data["logo"]
