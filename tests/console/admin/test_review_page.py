@@ -186,7 +186,7 @@ def test_logos_of_both_sides_are_shown_to_reviewers(as_reviewer: Browser, resubm
     base = f"{QUEUE}{resubmitted.pk}/logo"
     for which, side in (("previous", "old"), ("asked", "new")):
         assert f"{base}/{which}/" in row(text, "Logo")
-        assert b"".join(as_reviewer.get(f"{base}/{which}/")) == side.encode()  # type: ignore[arg-type]
+        assert b"".join(as_reviewer.get(f"{base}/{which}/")) == side.encode()
     for none in ("before", "current"):
         assert as_reviewer.get(f"{base}/{none}/").status_code == 404
 
