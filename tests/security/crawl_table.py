@@ -436,7 +436,24 @@ GROUPS = (
         /admin/console/appreview/{review}/do/withdraw-approval/   302 302 403 302 | 302 302 403 302
         /admin/console/appreview/{review}/do/suspend/             302 200 403 200 | 302 200 403 200
         /admin/console/appreview/{review}/do/lift/                302 302 403 302 | 302 302 403 302
+        /admin/console/appreview/{review}/do/note/                302 200 403 200 | 302 200 403 200
         """,
+    ),
+    Group(
+        "Canned replies, which the desk and operators write",
+        ADMIN,
+        "others reviewer operator superuser",
+        """
+        /admin/*/                           302 200 200 200 | 302 200 200 200
+        /admin/*/add/                       302 200 200 200 | 302 200 200 200
+        /admin/*/{row}/                     302 302 302 302 | 302 302 302 302
+        /admin/*/{row}/change/              302 200 200 200 | 302 200 200 200
+        /admin/*/{row}/delete/              302 200 200 200 | 302 200 200 200
+        /admin/*/{row}/history/             302 403 302 302 | 302 403 302 302
+        /admin/*/do/none/                   302 404 404 404 | 302 404 404 404
+        /admin/*/{row}/do/none/             302 404 404 404 | 302 404 404 404
+        """,
+        models="console/cannedreply",
     ),
     Group(
         "What the mails look like",

@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.html import format_html
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminRadioSelectWidget,
@@ -19,6 +20,7 @@ from devportal.console import reviews
 from devportal.console.admin.reply_forms import ReplyForm
 from devportal.console.reviews import IllegalReviewStep, IncompleteSubmission
 from devportal.console.reviews.desk_checklist import checklist_for
+from devportal.console.reviews.desk_differences import reveal
 from devportal.console.reviews.reasons import ReviewReason, validate_reasons
 from devportal.console.reviews.timeline import MAX_TEXT_LENGTH, clean_text
 from devportal.console.reviews.workflow import require_revision
@@ -137,7 +139,8 @@ class ApprovalForm(RevisionForm):
         for scope, justification in self.row.snapshot.get("scopes", {}).items():
             self.fields[f"scope_{scope}"] = forms.ChoiceField(
                 label=f"{scope}: {scope_title(scope)}",
-                help_text=f"“{justification}”" if justification else "",
+                # The theme takes help texts for HTML; this one is the developers'.
+                help_text=format_html("“{}”", reveal(justification)) if justification else "",
                 choices=[(APPROVE, "Approve"), (REFUSE, "Refuse")],
                 widget=UnfoldAdminRadioSelectWidget,
             )

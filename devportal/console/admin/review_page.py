@@ -118,7 +118,7 @@ def _difference(review: AppReview, sent: Snapshot, kept: Mapping[int, ReviewRevi
 def _row(
     review: AppReview, change: desk_differences.FieldChange, base: Snapshot, sent: Snapshot, which: str
 ) -> dict[str, Any]:
-    if change.field != "logo":
+    if change.name != "logo":
         return {"label": change.label, "change": change}
     urls = {
         "before": _logo_url(review, which) if _logo_of(base) else "",

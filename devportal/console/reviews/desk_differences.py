@@ -35,7 +35,7 @@ class Part:
 class FieldChange:
     """One field that differs: lines of both sides, or `words` for a text that is compared word by word."""
 
-    field: str
+    name: str
     label: str
     before: list[Part] = field(default_factory=list)
     after: list[Part] = field(default_factory=list)

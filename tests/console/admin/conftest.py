@@ -13,7 +13,7 @@ from accounts.plans import invitations, lifecycle, members
 from accounts.roles import set_roles
 from api.models import ApiKey, RequestLog
 from devportal.console import reviews
-from devportal.console.models import AuditEvent, SignInEvent
+from devportal.console.models import AuditEvent, CannedReply, SignInEvent
 from devportal.lib import clock
 from oidc.models import Client, Connection, Project, ProjectMember, RefreshToken
 from tests import remembered
@@ -103,6 +103,7 @@ def make_world(browser: Browser, person: Account) -> World:
         project=project, at=clock.now(), method="GET", path="/v1/me", status=200, milliseconds=3, request_id="r" * 20
     )
     SignInEvent.objects.create(client=web, at=clock.now(), endpoint="authorize", outcome="refused", request_id="s" * 20)
+    CannedReply.objects.create(title="Thanks", text="Thank you for {app}.")
     assert AuditEvent.objects.exists()
     assert Connection.objects.exists()
     assert RefreshToken.objects.exists()
