@@ -11,10 +11,11 @@ from django.urls import reverse
 
 from accounts.models import Account
 from api.models import ApiKey
-from devportal.console import idempotency
+from devportal.console import idempotency, reviews
 from devportal.console.models import AuditEvent
 from oidc.models import Client, ClientSecret, Project, ProjectInvitation, ProjectMember
 from oidc.projects import audit, invitations, lifecycle, members
+from tests.console.reviews.reviewing import decide, make_reviewer, sent
 from tests.console.test_who_may_what import ROUTES, things_of
 from tests.factories import REDIRECT_URI, make_account
 from tests.security.consoles import SENT
@@ -50,6 +51,14 @@ def _second_owner(things: dict[str, Any], project: Project, owner: Account) -> N
 
 def _deleted(things: dict[str, Any], project: Project, owner: Account) -> None:
     lifecycle.delete_project(project, owner)
+
+
+def _suspended(things: dict[str, Any], project: Project, owner: Account) -> None:
+    reviews.suspend_project(project, make_reviewer(), reasons=["harmful"])
+
+
+def _rejected(things: dict[str, Any], project: Project, owner: Account) -> None:
+    decide(sent(Client.objects.get(client_id=things["client_id"]), owner), make_reviewer(), "rejected")
 
 
 def _with_once(form: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,6 +100,8 @@ DEEDS: dict[str, Deed] = {
     #
     # Branding and review: its other steps are told too (test_reviews_machine.py)
     "review": Deed("review.edited", {"step": "save", "name": "Starling", "home_page_url": "https://app.example.com/"}),
+    "review_appeal": Deed("review.appealed", {"text": "The second page shows it."}, _rejected),
+    "project_appeal": Deed("review_case.opened", {"text": "It was somebody else."}, _suspended, ("review.appealed",)),
     #
     # Playground
     "playground_address": Deed("client.changed", {"wanted": "yes"}),

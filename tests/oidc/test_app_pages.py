@@ -113,6 +113,9 @@ def test_an_app_that_is_not_on_is_told_as_such(app: RelyingParty, suspended: boo
         assert says in text
         assert "it gets nothing from your account." in text
         assert (HOME in text) is not suspended, "no link to what was suspended"
+        assert ("Suspended <time" in text) is suspended, "since when"
+        assert "Nothing that you did is the reason" in text
+        assert ("once" in text and "/account/apps/" in text) or not suspended, "it can be removed"
     assert "Nothing that you did is the reason" in app.browser.get("/account/apps/").content.decode()
 
 

@@ -343,6 +343,7 @@ GROUPS = (
         /console/p/{project}/keys/new                 302 404 403 200 200 | 302 404 403 200 200
         /console/p/{project}/keys/{key}/revoke        302 404 403 403 200 | 302 404 403 403 302
         /console/p/{project}/clients                  302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/appeal                   302 404 403 302 302 | 302 404 403 302 302
         /console/p/{project}/clients/new              302 404 403 200 200 | 302 404 403 200 200
         """,
     ),
@@ -367,6 +368,7 @@ GROUPS = (
         /console/p/{project}/clients/{client}/playground/exchange   302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/playground/end        302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/review                302 404 200 200 200 | 302 404 403 302 302
+        /console/p/{project}/clients/{client}/review/appeal         302 404 403 302 302 | 302 404 403 302 302
         """,
     ),
     Group(
@@ -454,6 +456,30 @@ GROUPS = (
         /admin/*/{row}/do/none/             302 404 404 404 | 302 404 404 404
         """,
         models="console/cannedreply",
+    ),
+    Group(
+        "The desk's cases",
+        ADMIN,
+        "others reviewer operator superuser",
+        """
+        /admin/console/reviewcase/                                302 200 403 200 | 302 200 403 200
+        /admin/console/reviewcase/add/                            302 403 403 403 | 302 403 403 403
+        /admin/console/reviewcase/{case}/                         302 302 302 302 | 302 302 302 302
+        /admin/console/reviewcase/{case}/change/                  302 200 403 200 | 302 403 403 403
+        /admin/console/reviewcase/{case}/delete/                  302 403 403 403 | 302 403 403 403
+        /admin/console/reviewcase/{case}/history/                 302 403 404 302 | 302 403 404 302
+        /admin/console/reviewcase/do/none/                        302 404 404 404 | 302 404 404 404
+        /admin/console/reviewcase/{case}/do/none/                 302 404 404 404 | 302 404 404 404
+        /admin/console/reviewcase/{case}/do/take/                 302 200 403 200 | 302 302 403 302
+        /admin/console/reviewcase/{case}/do/assign/               302 200 403 200 | 302 302 403 302
+        /admin/console/reviewcase/{case}/do/note/                 302 200 403 200 | 302 200 403 200
+        /admin/console/reviewcase/{case}/do/ask/                  302 200 403 200 | 302 200 403 200
+        /admin/console/reviewcase/{case}/do/renew/                302 302 403 302 | 302 302 403 302
+        /admin/console/reviewcase/{case}/do/close/                302 200 403 200 | 302 200 403 200
+        /admin/console/reviewcase/{case}/do/withdraw-approval/    302 302 403 302 | 302 302 403 302
+        /admin/console/reviewcase/{case}/do/suspend/              302 200 403 200 | 302 200 403 200
+        /admin/console/reviewcase/{case}/do/lift/                 302 302 403 302 | 302 302 403 302
+        """,
     ),
     Group(
         "What the mails look like",

@@ -28,6 +28,7 @@ from accounts.roles import set_roles
 from api.models import ApiKey
 from devportal.console import reviews
 from devportal.console.models import AppReview
+from devportal.console.reviews import cases
 from oidc.clients import logos
 from oidc.models import Client, Connection, ProjectMember
 from oidc.projects import invitations
@@ -173,6 +174,7 @@ def things_of(world: World, people: dict[str, Account]) -> dict[str, Any]:
         "key": ApiKey.objects.get(project=world.project).public_id,
         "member": ProjectMember.objects.get(account=owner, project=world.project).pk,
         "review": review.pk,
+        "case": cases.open_case("report", world.project, client, text="Odd.").pk,
         "number": review.number,
         "domain": world.project.domains.earliest("pk").pk,
         "project_invitation": invitations.invite(world.project, "ines@example.com", "viewer", owner).pk,

@@ -86,7 +86,7 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
 
     @admin.display(description="state")
     def state(self, case: ReviewCase) -> str:
-        return "Open" if case.is_open else ReviewCase.Outcome(case.outcome).label
+        return "Open" if case.is_open else str(case.get_outcome_display()) or "Closed"
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         which = request.GET.get("which")

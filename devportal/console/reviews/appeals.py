@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 
 from accounts.models import Account
 from devportal.console.models import AppReview, ReviewCase, ReviewEntry
@@ -67,15 +69,19 @@ def appeal_end(review: AppReview) -> datetime | None:
     return review.decided_at + timedelta(days=settings.APPEAL_DAYS)
 
 
-def _why_no_appeal(review: AppReview) -> str:
+def _newer(client: Any, number: Any) -> "QuerySet[AppReview]":
+    """Return the later reviews of an app that stand in the way of an appeal: whatever was not withdrawn."""
+    return AppReview.objects.filter(client=client, number__gt=number).exclude(status=Status.WITHDRAWN)
+
+
+def _why_no_appeal(review: AppReview, has_newer: bool) -> str:
     """Return why a rejection can't be appealed against, "" if it can."""
     end = appeal_end(review)
     if review.appealed_at is not None:
         return "You have appealed once already; that answer stands. You can send a new version."
     if end is not None and clock.now() >= end:
         return f"An appeal is possible for {settings.APPEAL_DAYS} days. You can send a new version."
-    newer = AppReview.objects.filter(client=review.client_id, number__gt=review.number)
-    if newer.exclude(status=Status.WITHDRAWN).exists():
+    if has_newer:
         return "You have begun a new version since: finish that one instead."
     return ""
 
@@ -83,12 +89,15 @@ def _why_no_appeal(review: AppReview) -> str:
 def offer_for_client(client: Client) -> AppealOffer | None:
     """Return what may be appealed against about an app, or the appeal that is open; None if there is neither."""
     entries = ReviewEntry.objects.filter(project=client.project_id, client=client, kind__in=_DECISIONS)
-    entry = entries.select_related("review").order_by("-pk").first()
+    has_newer = Exists(_newer(OuterRef("client"), OuterRef("review__number")))
+    entry: Any = entries.select_related("review").annotate(has_newer=has_newer).order_by("-pk").first()
     if entry is None or entry.kind == Kind.APPROVED:
         return None
     if entry.kind == Kind.APPROVAL_WITHDRAWN:
         return AppealOffer(entry, case=cases.open_case_of(APPEAL, client.project, client))
-    if entry.review is None or entry.review.status != Status.REJECTED or _why_no_appeal(entry.review):
+    if entry.review is None or entry.review.status != Status.REJECTED:
+        return None
+    if _why_no_appeal(entry.review, entry.has_newer):
         return None
     return AppealOffer(entry, until=appeal_end(entry.review))
 
@@ -112,7 +121,7 @@ def appeal_rejection(review: AppReview, actor: Account, text: str) -> AppReview:
     """
     with transaction.atomic():
         review, side = begin_step(review, actor, "appeal")
-        if refusal := _why_no_appeal(review):
+        if refusal := _why_no_appeal(review, _newer(review.client_id, review.number).exists()):
             raise IllegalReviewStep(refusal)
         said = _reason(text)
         client, rejected_by = review.client, review.decided_by

@@ -56,6 +56,11 @@ def held(review: AppReview) -> Account | None:
     return found.by if found else None
 
 
+def _deactivate(account: Account) -> None:
+    account.is_active = False
+    account.save()
+
+
 @pytest.mark.django_db
 class TestKeys:
     def test_the_first_approval_changes_nothing_and_the_second_takes_effect(
@@ -120,10 +125,7 @@ class TestKeys:
             set_roles(first, []),
             set_roles(first, ["reviewer"]),
         ],
-        "a deactivation": lambda review, first, second, developer: [
-            setattr(first, "is_active", False),
-            first.save(),
-        ],
+        "a deactivation": lambda review, first, second, developer: _deactivate(first),
         "a deletion": lambda review, first, second, developer: first.delete(),
     }
 
