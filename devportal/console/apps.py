@@ -15,6 +15,7 @@ class ConsoleConfig(AppConfig):
             "audit",
             "reviews.logos",
             "reviews.timeline",
+            "app_pages.reports",
             "reviews.mail_samples",
             "operations.celery_signals",
         ):

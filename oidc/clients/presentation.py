@@ -3,6 +3,7 @@
 from typing import Any
 from urllib.parse import urlsplit
 
+from oidc.clients.app_pages import has_public_page
 from oidc.clients.logos import public_logo_path
 from oidc.models import Client
 
@@ -10,6 +11,9 @@ from oidc.models import Client
 def client_context(client: Client) -> dict[str, Any]:
     """Return the template context of an app's card: its logo only once it is verified (docs/review.md#logos)."""
     return {
+        "client_id": client.client_id,
+        # Where people read what the review says; "" where they can't now (docs/review.md#public-pages).
+        "page_slug": client.page_slug if has_public_page(client) else "",
         "name": client.name,
         "letter": client.letter,
         "logo_url": public_logo_path(client),

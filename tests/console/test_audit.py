@@ -13,6 +13,7 @@ from accounts.models import Account
 from api.models import ApiKey
 from devportal.console import idempotency
 from devportal.console.models import AuditEvent
+from devportal.lib import clock
 from oidc.models import Client, ClientSecret, Project, ProjectInvitation, ProjectMember
 from oidc.projects import audit, invitations, lifecycle, members
 from tests.console.test_who_may_what import ROUTES, things_of
@@ -46,6 +47,10 @@ def _other_member(things: dict[str, Any], project: Project, owner: Account) -> N
 
 def _second_owner(things: dict[str, Any], project: Project, owner: Account) -> None:
     ProjectMember.objects.filter(project=project, role=Role.VIEWER).update(role=Role.OWNER)
+
+
+def _verified(things: dict[str, Any], project: Project, owner: Account) -> None:
+    Client.objects.filter(project=project).update(verified_at=clock.now())
 
 
 def _deleted(things: dict[str, Any], project: Project, owner: Account) -> None:
@@ -87,6 +92,9 @@ DEEDS: dict[str, Deed] = {
     #
     # Branding and review: its other steps are told too (test_reviews_machine.py)
     "review": Deed("review.edited", {"step": "save", "name": "Starling", "home_page_url": "https://app.example.com/"}),
+    #
+    # The public page of a reviewed app
+    "app_page": Deed("client.page_published", {"step": "publish", "slug": "orbit-notes"}, _verified),
     #
     # Playground
     "playground_address": Deed("client.changed", {"wanted": "yes"}),
