@@ -181,11 +181,11 @@ GROUPS = (
     Group(
         "Reporting an app",
         PERSONAL,
-        "anonymous others",
+        "anonymous others owner",
         """
-        /apps/report/{shown}                302 200 | 302 200
-        /apps/report/{client}               302 404 | 302 404
-        /apps/report/{shown}/sent           302 302 | 302 405
+        /apps/report/{shown}                302 200 200 | 302 200 200
+        /apps/report/{client}               302 404 200 | 302 404 200
+        /apps/report/{shown}/sent           302 302 302 | 302 405 405
         """,
     ),
     Group(

@@ -6,9 +6,10 @@ import pytest
 
 from accounts.models import Account, AccountRecovery, AddressChange, DataExport, SecurityEvent
 from accounts.roles import set_roles
-from devportal.console.models import ReviewEntry
+from devportal.console.models import AppReport, ReviewEntry
+from devportal.console.reviews.cases import open_case
 from devportal.lib import clock
-from oidc.models import FormerMember, Project
+from oidc.models import Client, FormerMember, Project
 from tests.accounts.plans.factories import make_plan, subscribe
 from tests.exports import exported
 from tests.people_pages import make_world
@@ -102,6 +103,9 @@ def _fill_the_rest(owner: Account) -> None:
         account=owner, reason="lost", checked="called", started_at=now, due_at=now, ended_at=now
     )
     SecurityEvent.objects.create(account=owner, kind="signed_in", at=clock.now())
+    app = Client.objects.latest("pk")
+    case = open_case("report", app.project, app)
+    AppReport.objects.create(case=case, reporter=owner, reason="other", at=now)
     ReviewEntry.objects.filter(author=owner).update(text="Please look again.")
     FormerMember.objects.create(account=owner, project=Project.objects.latest("pk"), left_at=clock.now())
     subscribe(owner, make_plan("pro"), "Active")
