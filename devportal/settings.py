@@ -126,6 +126,9 @@ NEW_BROWSER_MAILS_PER_DAY: int = env.int("NEW_BROWSER_MAILS_PER_DAY", 20)
 FORMS_PER_ADDRESS_PER_MINUTE: int = env.int("FORMS_PER_ADDRESS_PER_MINUTE", 20)
 FORMS_PER_PERSON_PER_MINUTE: int = env.int("FORMS_PER_PERSON_PER_MINUTE", 60)
 MAILING_FORMS_PER_PERSON_PER_DAY: int = env.int("MAILING_FORMS_PER_PERSON_PER_DAY", 50)
+# Reports of apps to the reviewers: of one person, and of one address about one app.
+REPORTS_PER_PERSON_PER_DAY: int = env.int("REPORTS_PER_PERSON_PER_DAY", 20)
+REPORTS_PER_ADDRESS_AND_APP_PER_DAY: int = env.int("REPORTS_PER_ADDRESS_AND_APP_PER_DAY", 20)
 USAGE_DAYS: int = env.int("USAGE_DAYS", 90)
 # How long each call, and each step of a sign-in, can be looked up in the console (days).
 REQUEST_LOG_DAYS: int = env.int("REQUEST_LOG_DAYS", 30)
@@ -474,6 +477,8 @@ FORMS_BY_PERSON = frozenset(
         "account_plan_invite",
         "account_profile",
         "account_set_password",
+        "app_report",
+        "console:app_page",
         "console:check_addresses",
         "console:check_name",
         "console:client_new",

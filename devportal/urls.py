@@ -17,6 +17,7 @@ urlpatterns = [
     path("account/", include("allauth.account.urls")),
     path("account/2fa/", include("allauth.mfa.urls")),
     path("console/", include("devportal.console.urls")),
+    path("apps/", include("devportal.console.app_pages.urls")),
     path("docs/", include("devportal.console.docs.urls")),
     path("admin/", admin.site.urls),
     path(".well-known/security.txt", security_txt, name="security_txt"),

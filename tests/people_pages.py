@@ -31,6 +31,8 @@ _PAGES = """
     /account/choose                                      owner      2
     /account/apps/                                       owner      4
     /account/apps/{connection}/remove                    owner      3
+    /apps/{slug}/                                        anonymous  3
+    /apps/report/{shown}                                 owner      5
     /account/plan                                        owner     10
     /account/plan/family/members/{family_member}/remove  owner      3
     /account/plan/families/{family}/leave                viewer     3
@@ -89,6 +91,7 @@ NOTHING_SHOWN = frozenset(
         "/connect/logout/confirm",
         "/account/apps/{connection}/ask-again",
         "/account/export",
+        "/apps/report/{shown}/sent",
         "/account/export/file",
         "/account/goodbye",
         "/account/closed",

@@ -28,6 +28,7 @@ _TITLES: dict[str, tuple[str, str]] = {
     "keys": ("API keys", "Their names and dates. The keys themselves are known to nobody but you."),
     "written_in_reviews": ("What you wrote in reviews", ""),
     "written_at_the_desk": ("What you noted at the desk", "For other reviewers; developers never read it."),
+    "reported_apps": ("Apps that you reported", "Only the reviewers know that it was you."),
     "console_activity": (
         "Audit trail",
         "What you did in the console and with your account, as it is kept for safety's sake.",

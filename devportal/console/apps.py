@@ -18,6 +18,7 @@ class ConsoleConfig(AppConfig):
             "reviews.domain_cases",
             "reviews.logos",
             "reviews.timeline",
+            "app_pages.reports",
             "reviews.mail_samples",
             "reviews.case_mail_samples",
             "reviews.second_key",

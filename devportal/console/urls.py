@@ -5,6 +5,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from devportal.console import live_validation
 from devportal.console.activity import views
 from devportal.console.api_keys import views as api_key_views
+from devportal.console.app_pages import views as app_page_views
 from devportal.console.clients import secret_views, settings_views
 from devportal.console.clients import views as client_views
 from devportal.console.domains import views as domain_views
@@ -38,6 +39,7 @@ client_pages: list[URLPattern] = [
     path("playground/begin", playground_views.playground_begin, name="playground_begin"),
     path("playground/exchange", playground_views.playground_exchange, name="playground_exchange"),
     path("playground/end", playground_views.playground_end, name="playground_end"),
+    path("page", app_page_views.publish, name="app_page"),
     path("review", review_views.review, name="review"),
     path("review/appeal", appeal_views.review_appeal, name="review_appeal"),
     path("review/preview/<int:number>", review_views.review_preview, name="review_preview"),

@@ -3,6 +3,7 @@
 from typing import Any
 from urllib.parse import urlsplit
 
+from oidc.clients.app_pages import has_public_page
 from oidc.clients.logos import public_logo_path
 from oidc.clients.reviewed_hosts import outside_host
 from oidc.models import Client
@@ -17,6 +18,9 @@ def client_context(client: Client, redirect_uri: str = "") -> dict[str, Any]:
     """
     outside = outside_host(client, redirect_uri) if redirect_uri else ""
     return {
+        "client_id": client.client_id,
+        # Where people read what the review says; "" where they can't now (docs/review.md#public-pages).
+        "page_slug": client.page_slug if has_public_page(client) else "",
         "name": client.name,
         "letter": client.letter,
         "logo_url": None if outside else public_logo_path(client),

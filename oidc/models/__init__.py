@@ -1,3 +1,4 @@
+from oidc.models.app_slugs import AppSlug
 from oidc.models.clients import Client, ClientSecret
 from oidc.models.connections import Connection
 from oidc.models.domains import AppPage, ProjectDomain
@@ -8,6 +9,7 @@ from oidc.models.tokens import AccessToken, AuthorizationCode, IDToken, RefreshT
 __all__ = [
     "AccessToken",
     "AppPage",
+    "AppSlug",
     "AuthorizationCode",
     "Client",
     "ClientSecret",

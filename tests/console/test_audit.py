@@ -13,6 +13,7 @@ from accounts.models import Account
 from api.models import ApiKey
 from devportal.console import idempotency, reviews
 from devportal.console.models import AuditEvent
+from devportal.lib import clock
 from oidc.models import Client, ClientSecret, Project, ProjectInvitation, ProjectMember
 from oidc.projects import audit, invitations, lifecycle, members
 from tests.console.reviews.reviewing import decide, make_reviewer, sent
@@ -47,6 +48,10 @@ def _other_member(things: dict[str, Any], project: Project, owner: Account) -> N
 
 def _second_owner(things: dict[str, Any], project: Project, owner: Account) -> None:
     ProjectMember.objects.filter(project=project, role=Role.VIEWER).update(role=Role.OWNER)
+
+
+def _verified(things: dict[str, Any], project: Project, owner: Account) -> None:
+    Client.objects.filter(project=project).update(verified_at=clock.now())
 
 
 def _deleted(things: dict[str, Any], project: Project, owner: Account) -> None:
@@ -102,6 +107,9 @@ DEEDS: dict[str, Deed] = {
     "review": Deed("review.edited", {"step": "save", "name": "Starling", "home_page_url": "https://app.example.com/"}),
     "review_appeal": Deed("review.appealed", {"text": "The second page shows it."}, _rejected),
     "project_appeal": Deed("review_case.opened", {"text": "It was somebody else."}, _suspended, ("review.appealed",)),
+    #
+    # The public page of a reviewed app
+    "app_page": Deed("client.page_published", {"step": "publish", "slug": "orbit-notes"}, _verified),
     #
     # Playground
     "playground_address": Deed("client.changed", {"wanted": "yes"}),

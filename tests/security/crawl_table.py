@@ -170,6 +170,25 @@ GROUPS = (
         """,
     ),
     Group(
+        "The public page of a reviewed app; of others there is none",
+        OPEN_PAGE,
+        "everybody",
+        """
+        /apps/{slug}/                       200 | 405
+        /apps/none/                         404 | 405
+        """,
+    ),
+    Group(
+        "Reporting an app",
+        PERSONAL,
+        "anonymous others owner",
+        """
+        /apps/report/{shown}                302 200 200 | 302 200 200
+        /apps/report/{client}               302 404 200 | 302 404 200
+        /apps/report/{shown}/sent           302 302 302 | 302 405 405
+        """,
+    ),
+    Group(
         "A picture for the tab of the browser",
         Policy(cache="any"),
         "everybody",
@@ -367,6 +386,7 @@ GROUPS = (
         /console/p/{project}/clients/{client}/playground/begin      302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/playground/exchange   302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/playground/end        302 405 405 405 405 | 302 404 403 302 302
+        /console/p/{project}/clients/{client}/page                  302 404 200 200 200 | 302 404 403 200 200
         /console/p/{project}/clients/{client}/review                302 404 200 200 200 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/review/appeal         302 404 403 302 302 | 302 404 403 302 302
         """,

@@ -29,7 +29,7 @@ from api.models import ApiKey
 from devportal.console import reviews
 from devportal.console.models import AppReview
 from devportal.console.reviews import cases
-from oidc.clients import logos
+from oidc.clients import app_pages, logos
 from oidc.models import Client, Connection, ProjectMember
 from oidc.projects import invitations
 from oidc.scopes import SCOPES
@@ -212,9 +212,15 @@ def _reviewed(world: World, people: dict[str, Account]) -> tuple[Client, dict[st
     fill(app, people["owner"], name="Lantern")
     reviews.save_submission(app, people["owner"], {}, logo=logos.clean_logo(io.BytesIO(_pixels())))
     decide(reviews.submit(app, people["owner"]), people["reviewer"], AppReview.Status.APPROVED)
+    app_pages.publish_page(app, people["owner"], "lantern")
     app = fresh(app)
     version = str(logos.public_logo_path(app)).rpartition("/")[2].removesuffix(".webp")
-    return app, {"shown": app.client_id, "logo": version, "decided": AppReview.objects.get(client=app).pk}
+    return app, {
+        "shown": app.client_id,
+        "logo": version,
+        "slug": app.page_slug,
+        "decided": AppReview.objects.get(client=app).pk,
+    }
 
 
 def _session(owner: Account) -> dict[str, int]:

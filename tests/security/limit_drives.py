@@ -17,6 +17,7 @@ from accounts.models import Account, Family
 from accounts.plans import members
 from devportal.console.idempotency import new_token
 from devportal.lib import clock
+from oidc.authorization import consent
 from oidc.models import Client, Project
 from tests.console.playground.playing import Playground
 from tests.factories import PASSWORD, make_access_token, make_account, make_client, make_domain, make_key, make_project
@@ -27,7 +28,8 @@ from tests.urls import every_url
 Step = Callable[[int, dict[str, Any]], Any]
 # What forms say at a bound of the table.
 MESSAGES = re.compile(
-    r"Several mails went|many invitations|up to 2 |is the maximum|may have|at most|[0-9] [kK]B|[0-9] MB|larger than"
+    r"Several mails went|many invitations|Too many reports|up to 2 |is the maximum|may have|at most|[0-9] [kK]B"
+    r"|[0-9] MB|larger than"
 )
 SPELLINGS = ["ada@example.com", "ADA@example.com", " ada@Example.COM", "Ada@EXAMPLE.com "]
 TAGGED = ["victim@example.com", "Victim@example.com", "victim+1@example.com", "victim+other@EXAMPLE.com"]
@@ -224,7 +226,34 @@ def forms_of_people(world: World) -> Step:
     return lambda n, changes: world.browser.post(world.example, {"once": f"{n}"}, **changes)
 
 
+REPORT = {"reason": "harmful", "text": "It was on the page."}
+
+
+def _report_of(world: World) -> str:
+    return f"/apps/report/{world.client.client_id}"
+
+
 SIGN_UP = {"given_name": "N", "password1": "a quiet evening 42"}
+
+
+@drives("reports of apps")
+def reports_of_a_person(world: World) -> Step:
+    world.request.getfixturevalue("db")
+    consent.record_consent(world.person, world.client, ["openid"])
+    return lambda n, changes: world.browser.post(_report_of(world), REPORT, **changes)
+
+
+@drives("reports of one app")
+def reports_of_an_app(world: World) -> Step:
+    world.request.getfixturevalue("db")
+
+    def step(n: int, changes: dict[str, Any]) -> Any:
+        person, browser = make_account(), Browser()
+        consent.record_consent(person, world.client, ["openid"])
+        browser.force_login(person)
+        return browser.post(_report_of(world), REPORT, **changes)
+
+    return step
 
 
 @drives("wrong codes from a sign-up's mail", within=1)

@@ -17,6 +17,8 @@ from django.utils import timezone
 
 from accounts.models import Account
 from devportal.console import idempotency, reviews
+from devportal.lib import clock
+from oidc.clients import app_pages
 from oidc.models import Client, Project, ProjectInvitation, ProjectMember
 from oidc.projects import invitations, members
 from oidc.projects.lifecycle import create_project
@@ -66,6 +68,11 @@ def _sent(place: Place) -> None:
     reviews.submit(_app(place), place.owner)
 
 
+def _published(place: Place) -> None:
+    Client.objects.filter(project=place.project).update(verified_at=clock.now())
+    app_pages.publish_page(_app(place), place.owner, "orbit-notes")
+
+
 def _anothers_key(place: Place) -> None:
     dan = ProjectMember.objects.get(project=place.project, role=Role.DEVELOPER).account
     place.things["key_id"] = make_key(place.project, dan)[0].public_id
@@ -74,6 +81,7 @@ def _anothers_key(place: Place) -> None:
 FORMS = {name: _of_the_table(name) for name in DEEDS if name not in WITHOUT_A_ROLE} | {
     "domain_check": Sent("domain_check"),
     "key_revoke of another": Sent("key_revoke", {}, _anothers_key),
+    "app_page take_down": Sent("app_page", {"step": "take_down"}, _published),
     "review start_over": Sent("review", {"step": "start_over"}, _filled),
     "review withdraw": Sent("review", {"step": "withdraw"}, _sent),
     "review answer": Sent("review", {"step": "answer", "text": "Here it is."}, _sent),

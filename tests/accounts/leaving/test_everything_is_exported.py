@@ -6,9 +6,10 @@ import pytest
 
 from accounts.models import Account, AccountRecovery, AddressChange, DataExport, SecurityEvent
 from accounts.roles import set_roles
-from devportal.console.models import AppReview, DeskNote, ReviewEntry
+from devportal.console.models import AppReport, AppReview, DeskNote, ReviewEntry
+from devportal.console.reviews.cases import open_case
 from devportal.lib import clock
-from oidc.models import FormerMember, Project
+from oidc.models import Client, FormerMember, Project
 from tests.accounts.plans.factories import make_plan, subscribe
 from tests.exports import exported
 from tests.people_pages import make_world
@@ -28,6 +29,7 @@ SECTIONS = {
     "accounts.SecurityEvent.account": "security_activity",
     "accounts.Subscription.account": "plan.subscription",
     "api.ApiKey.owner": "keys",
+    "console.AppReport.reporter": "reported_apps",
     "console.AuditEvent.actor": "console_activity",
     "console.DeskNote.author": "written_at_the_desk",
     "console.ReviewEntry.author": "written_in_reviews",
@@ -51,10 +53,12 @@ REASONS = {
     "console.AppReview.assignee": "a reviewer's work on somebody else's app; their steps are in console_activity",
     "console.AppReview.decided_by": "as the assignee",
     "console.AppReview.submitted_by": "the app's, not theirs; that they submitted it is in console_activity",
+    "console.ReviewerSettings.account": "which mails a reviewer's work brings; they see it in the admin",
     "console.AuditEvent.person": "what others did; what came of it is in the other sections",
     "console.IdempotencyToken.account": "a random text, for a day, so that a form that is sent twice counts once",
     "oauth2_provider.DeviceGrant.user": "never filled: the service has no device flow",
     "oidc.AccessToken.user": "a credential, hashed; what it opens is in connected_apps",
+    "oidc.AppPage.published_by": "the app's, not theirs; that they published it is in console_activity",
     "oidc.AuthorizationCode.user": "a credential, hashed; what it opens is in connected_apps",
     "oidc.Client.user": "never filled: a project has the app",
     "oidc.ClientSecret.created_by": "a credential of a project; that they made it is in console_activity",
@@ -107,6 +111,9 @@ def _fill_the_rest(owner: Account) -> None:
         account=owner, reason="lost", checked="called", started_at=now, due_at=now, ended_at=now
     )
     SecurityEvent.objects.create(account=owner, kind="signed_in", at=clock.now())
+    app = Client.objects.latest("pk")
+    case = open_case("report", app.project, app)
+    AppReport.objects.create(case=case, reporter=owner, reason="other", at=now)
     ReviewEntry.objects.filter(author=owner).update(text="Please look again.")
     DeskNote.objects.create(review=AppReview.objects.latest("pk"), author=owner, at=now, text="Look at the logo.")
     FormerMember.objects.create(account=owner, project=Project.objects.latest("pk"), left_at=clock.now())

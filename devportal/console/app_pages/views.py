@@ -1,0 +1,80 @@
+"""The public page of an app, /apps/<slug>/, and the console's page that publishes it."""
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_safe
+
+from devportal.console.access import Membership, get_client
+from devportal.console.app_pages.content import page_context
+from devportal.console.shortcuts import console_page, redirect_to_client, render_page
+from oidc.clients import app_pages
+from oidc.models import Client
+from oidc.projects.roles import Role, lock_for_change
+
+
+@require_safe
+def public_page(request: HttpRequest, slug: str) -> HttpResponse:
+    """GET /apps/<slug>/: what reviewers looked at; 404 where there is no such page now, for whatever reason."""
+    client, is_its_address = app_pages.find_page(slug)
+    if client is None:
+        raise Http404
+    if not is_its_address:
+        return redirect("app_page", client.page_slug)
+    return render(request, "console/app_public_page.html", page_context(client))
+
+
+class SlugForm(forms.Form):
+    slug = forms.CharField(
+        label="Address",
+        max_length=app_pages.MAX_LENGTH,
+        help_text="Small letters from a to z, digits and single hyphens. Former addresses go on leading to the page.",
+        validators=[app_pages.validate_slug],
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+    )
+
+
+@console_page("GET", "HEAD", "POST")
+def publish(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
+    """…/page: publishing the public page of a reviewed app, moving it, taking it down."""
+    at_least = Role.DEVELOPER if request.method == "POST" else Role.VIEWER
+    membership, client = get_client(request, project_id, client_id, at_least)
+    if request.method != "POST":
+        return _page(request, membership, client)
+    if request.POST.get("step") == "take_down":
+        with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
+            app_pages.take_down_page(client, membership.account)
+        messages.success(request, "The public page is taken down. Its addresses stay this app’s own.")
+        return redirect_to_client(client, "app_page")
+    form = SlugForm(request.POST)
+    if form.is_valid() and _publish(membership, client, form):
+        messages.success(request, "Published. People find a link to it on the consent page and under Connected apps.")
+        return redirect_to_client(client, "app_page")
+    return _page(request, membership, client, form)
+
+
+def _publish(membership: Membership, client: Client, form: SlugForm) -> bool:
+    try:
+        with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
+            app_pages.publish_page(client, membership.account, form.cleaned_data["slug"])
+    except ValidationError as refused:
+        form.add_error("slug", refused)
+    except app_pages.NotReviewed:
+        form.add_error(None, "Only an app that is reviewed has a public page. Send it for review first.")
+    else:
+        return True
+    return False
+
+
+def _page(request: HttpRequest, membership: Membership, client: Client, form: SlugForm | None = None) -> HttpResponse:
+    suggested = client.page_slug or app_pages.suggest_slug(client.name)
+    return render_page(
+        request,
+        "console/app_page.html",
+        membership,
+        client,
+        form=form or SlugForm(initial={"slug": suggested}),
+        is_public=app_pages.has_public_page(client),
+    )
