@@ -14,6 +14,7 @@ from devportal.lib import clock
 from oidc.authorization import consent, user_cap
 from oidc.authorization.interactions import Shown
 from oidc.authorization.tester import check_request
+from oidc.clients.presentation import client_context
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.clients.registration import update_client
 from oidc.clients.reviewed_hosts import counts_as_reviewed, outside_host, outside_hosts, set_reviewed_hosts
@@ -450,6 +451,18 @@ def test_loopback_is_fine_for_installed_apps_alone(app: RelyingParty, kind: str,
     assert counts_as_reviewed(app.client, uri) is counts
     change(app, approved_hosts="127.0.0.1 localhost", reviewed_hosts="127.0.0.1 localhost")
     assert counts_as_reviewed(app.client, uri) is True
+
+
+@pytest.mark.parametrize("uri", ["", "https://", "not an address", "https://app.example.com:99999/"])
+def test_what_is_no_address_counts_for_no_type_of_app(app: RelyingParty, uri: str) -> None:
+    for kind in Client.Type.values:
+        change(app, type=kind, **as_reviewed())
+        assert not counts_as_reviewed(app.client, uri)
+
+
+def test_the_card_of_an_app_has_no_address_of_its_logo_there(reviewed: RelyingParty) -> None:
+    assert client_context(reviewed.client, REDIRECT_URI)["logo_url"]
+    assert client_context(reviewed.client, FOREIGN)["logo_url"] is None
 
 
 def test_the_playgrounds_address_counts(reviewed: RelyingParty) -> None:
