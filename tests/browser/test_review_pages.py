@@ -88,7 +88,7 @@ def test_a_review_as_its_developer_sees_it(address: str, browser: Chromium, axe:
             page.fill("input[name=home_page_url]", "http://helix.example/")
             page.fill("input[name=support_address]", "help")
             page.get_by_role("button", name="Save", exact=True).click()
-            expect(page.get_by_text("Use https")).to_be_visible()
+            expect(page.locator(".field__errors").get_by_text("Use https")).to_be_visible()
             camera.take("review-mistakes")
 
             # What is missing for sending is named on top, where the focus goes, and each line leads to its field.

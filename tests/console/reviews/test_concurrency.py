@@ -8,8 +8,8 @@ import pytest
 
 from accounts.models import Account
 from devportal.console import reviews
-from devportal.console.models import AppReview, ReviewEntry
-from devportal.console.reviews import IllegalReviewStep
+from devportal.console.models import AppReview, AuditEvent, ReviewEntry
+from devportal.console.reviews import IllegalReviewStep, test_accounts
 from oidc.authorization import consent
 from oidc.models import Client
 from tests.console.reviews.reviewing import REASON, SCOPE, Status, fill, fresh, make_reviewer, sent, ticks
@@ -61,6 +61,27 @@ def test_a_withdrawal_and_an_approval_at_once(app: Client, developer: Account, r
         assert Counter(results) == {"done": 1, "too late": 1}
         review.refresh_from_db()
         assert fresh(app).is_verified == (review.status == Status.APPROVED)
+
+
+def test_a_look_at_the_test_account_and_its_end_at_once(app: Client, developer: Account, reviewer: Account) -> None:
+    account = reviews.ForReviewers(test_account=reviews.Credentials("tester", "let me in"))
+    fill(app, developer)
+    reviews.save_submission(app, developer, {}, for_reviewers=account)
+    review = reviews.start(reviews.submit(app, developer), reviewer)
+    seen: list[Any] = []
+
+    def step(number: int) -> str:
+        if number:
+            seen.append(test_accounts.test_account_for(review, reviewer))
+            return "looked"
+        return attempt(lambda: reviews.reject(review, reviewer, revision=1, reasons=REASON))
+
+    assert Counter(at_once(4, step)) == {"done": 1, "looked": 3}
+    review.refresh_from_db()
+    assert (review.status, review.test_account_encrypted) == (Status.REJECTED, "")
+    shown = [account for account in seen if account]
+    assert AuditEvent.objects.filter(action="review.test_account_seen").count() == len(shown)
+    assert test_accounts.test_account_for(review, reviewer) is None
 
 
 def test_many_first_edits_make_one_draft(app: Client, developer: Account, owner: Account) -> None:
