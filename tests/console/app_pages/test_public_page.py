@@ -15,7 +15,7 @@ from devportal.lib import clock
 from oidc.authorization import consent
 from oidc.clients import app_pages
 from oidc.models import Client, ProjectDomain
-from tests.console.reviews.reviewing import JUSTIFICATION, SCOPE, approved, fill, fresh
+from tests.console.reviews.reviewing import JUSTIFICATION, SCOPE, approved, fill, fresh, ticks
 from tests.factories import make_account
 
 PAGE = "/apps/orbit-notes/"
@@ -95,7 +95,7 @@ def test_it_is_back_when_the_app_is_approved_again(published: Client, developer:
     _withdrawn(published)
     reviews.save_submission(published, developer, {"terms_url": "https://example.com/new-terms"})
     row = reviews.start(reviews.submit(published, developer), reviewer)
-    reviews.approve(row, reviewer, revision=1, scopes=dict.fromkeys(row.snapshot["scopes"], False))
+    reviews.approve(row, reviewer, revision=1, scopes=dict.fromkeys(row.snapshot["scopes"], False), checked=ticks(row))
     text = text_of()
     assert "Nothing that needs a review" in text
     assert JUSTIFICATION not in text
@@ -121,7 +121,7 @@ def test_what_developers_wrote_is_text(app: Client, developer: Account, reviewer
         app, developer, {}, scopes={SCOPE: '<script>alert(1)</script>"onmouseover="x {{ 7|add:7 }}'}
     )
     row = reviews.start(reviews.submit(app, developer), reviewer)
-    reviews.approve(row, reviewer, revision=1, scopes={SCOPE: True})
+    reviews.approve(row, reviewer, revision=1, scopes={SCOPE: True}, checked=ticks(row))
     app_pages.publish_page(app, developer, "orbit-notes")
     text = Browser().get(PAGE).content.decode()
     for raw in ("<b>Tom", "<script>alert", '"onmouseover'):

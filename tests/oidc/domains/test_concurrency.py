@@ -13,7 +13,7 @@ from oidc.domains import checking, claims
 from oidc.domains.proofs import Look, Seen
 from oidc.models import Client, Project, ProjectDomain
 from oidc.projects import lifecycle
-from tests.console.reviews.reviewing import SCOPE, make_reviewer, sent
+from tests.console.reviews.reviewing import SCOPE, make_reviewer, sent, ticks
 from tests.factories import make_account, make_client, make_domain
 from tests.oidc.domains.internet import Internet
 from tests.oidc.projects.test_concurrency import together
@@ -109,7 +109,8 @@ def test_a_loss_and_an_approval_do_not_miss_each_other(project: Project, owner: 
     review = reviews.start(sent(app, owner), reviewer)
 
     def approve() -> Any:
-        return reviews.approve(review, reviewer, revision=review.revision, scopes={SCOPE: True})
+        ticked = ticks(review)
+        return reviews.approve(review, reviewer, revision=review.revision, scopes={SCOPE: True}, checked=ticked)
 
     ended = together(lambda: checking.store_look(domain, NOTHING), approve)
     assert ended[0] == "done"
