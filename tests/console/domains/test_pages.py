@@ -72,12 +72,12 @@ def test_it_tells_each_state_in_words(as_viewer: Browser, project: Project) -> N
     assert "file on its web server, for this host alone" in cards["by-file.example"]
     assert "Proof missing" in cards["missing.example"]
     assert "There is no such TXT record." in cards["missing.example"]
-    assert "The domain counts until" in cards["missing.example"]
+    assert "the domain counts as proven" in cards["missing.example"]
     assert "Lost" in cards["lost.example"]
     assert "no logo and no badge" in cards["lost.example"]
     assert "Checking…" in cards["checking.example"]
     assert "Reload this page" in cards["checking.example"]
-    assert "Proven by the people who run" in cards["ours.example"]
+    assert "proven by the people who run" in cards["ours.example"]
     assert "What to publish" not in cards["ours.example"]
 
 
