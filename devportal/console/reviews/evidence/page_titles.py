@@ -7,10 +7,7 @@ from html.parser import HTMLParser
 
 MAX_TITLE_LENGTH = 200  # characters
 MAX_READ = 65_536  # bytes; a title stands near the beginning
-# Characters that are parsed at once, and that a tag or comment may have: the parser begins anew with one that has not
-# ended, and would take its length squared. Scripts and styles may be longer; of these it only looks for the end.
-_PIECE = 1024
-_MAX_UNPARSED = 4096
+_PIECE = 1024  # characters that are parsed at once: what comes after the title is not looked at
 _PRESCAN = 1024  # bytes in which a page may name its encoding (HTML Standard, "prescan a byte stream")
 _DECLARED = re.compile(rb"""<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}["']?([\w:.-]{1,40})""", re.IGNORECASE)
 _CHARSET = re.compile(r"""charset\s{0,9}=\s{0,9}["']?([\w:.-]{1,40})""", re.IGNORECASE)
@@ -67,12 +64,11 @@ def read_title(body: bytes, content_type: str) -> str:
     The encoding is that of a byte order mark, of `content_type`, or of a `meta` element, and UTF-8 otherwise.
     """
     text = _decoded(body[:MAX_READ], content_type)
+    # Never closed: with what has not ended the parser would begin anew at each letter, and take its length squared.
     parser = _TitleParser()
     try:
         for start in range(0, len(text), _PIECE):
             parser.feed(text[start : start + _PIECE])
-            if len(parser.rawdata) > _MAX_UNPARSED and parser.cdata_elem is None:
-                break
     except (_TitleFound, AssertionError, ValueError):
         pass  # what was found until here counts; the last two are the parser's own for some malformed declarations
     return clean_line("".join(parser.pieces))
