@@ -99,7 +99,7 @@ def test_a_review_as_its_developer_sees_it(address: str, browser: Chromium, axe:
             page.get_by_role("alert").get_by_role("link", name="Support address").press("Enter")
             expect(page.locator("input[name=support_address]")).to_be_focused()
             checklist = page.get_by_role("complementary", name="Checklist")
-            page.mouse.wheel(0, 4000)
+            page.locator("textarea[name=note]").scroll_into_view_if_needed()
             expect(checklist).to_be_in_viewport()
 
             write(page, "Helix & Sons", logo)
