@@ -39,6 +39,12 @@ class ReplyForm(ActionForm):
             return field.widget.value_from_datadict(self._typed, {}, field_name)
         return super().get_initial_for_field(field, field_name)
 
+    def clean(self) -> dict[str, Any]:
+        """Return the answers without the choice: by now the reply is in the note."""
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        cleaned.pop("begin_with", None)
+        return cleaned
+
 
 def _with_reply(data: Any, row: Any) -> Any:
     """Return what was sent, with the chosen reply in front of the note and chosen no more."""

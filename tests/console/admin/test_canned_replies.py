@@ -205,6 +205,24 @@ def test_titles_are_text(as_reviewer: Browser, review: AppReview) -> None:
     assert "<script>alert" not in as_reviewer.post(f"{DESK}{review.pk}/do/answer/", form).content.decode()
 
 
+@pytest.mark.parametrize(
+    ("step", "kind"), [("reject", "rejected"), ("request-changes", "changes_requested"), ("suspend", "suspended")]
+)
+def test_a_decision_with_a_reply_goes_through(
+    as_reviewer: Browser, review: AppReview, reply: CannedReply, step: str, kind: str
+) -> None:
+    press(as_reviewer, review, step, begin_with=reply.pk, reasons=["other"], text="This.")
+    assert ReviewEntry.objects.get(kind=kind).text.endswith("thank you for Orbit Notes.\n\nThis.")
+
+
+@pytest.mark.parametrize("step", ["reject", "request-changes", "suspend"])
+def test_a_decision_without_a_reply_goes_through(
+    as_reviewer: Browser, review: AppReview, reply: CannedReply, step: str
+) -> None:
+    press(as_reviewer, review, step, begin_with="", reasons="other", text="This.")
+    assert ReviewEntry.objects.order_by("-pk")[0].text == "This."
+
+
 def test_an_approval_with_a_reply_goes_through(as_reviewer: Browser, review: AppReview, reply: CannedReply) -> None:
     press(as_reviewer, review, "approve", begin_with=reply.pk, **{f"scope_{SCOPE}": "approve"}, **ticked(review))
     assert review.status == Status.APPROVED
