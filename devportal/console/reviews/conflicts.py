@@ -7,9 +7,10 @@ what another refuses (docs/review.md#conflicts-of-interest).
 
 from typing import Any
 
-from django.db.models import Case, CharField, Exists, OuterRef, Q, QuerySet, Value, When
+from django.db.models import Case, CharField, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models.lookups import IsNull
 
-from accounts.models import Account
+from accounts.models import Account, FamilyMember, OrganizationMember
 from devportal.console.models import AppReview, ReviewEntry, ReviewRevision
 from oidc.models import FormerMember, Project, ProjectMember
 
@@ -25,12 +26,6 @@ MESSAGES = {
 }
 # In a project as a whole it counts whenever it was.
 EVER = "You were once a member of this project, or sent or wrote something in one of its reviews: others decide on it."
-# Where people meet outside of the project, and by which relation from the one to the other.
-_SHARED = {
-    FAMILY: "family_memberships__family__members__account",
-    ORGANIZATION: "organization_memberships__organization__members__account",
-}
-
 # Rows that name somebody, and the column that does.
 _Parts = list[tuple["QuerySet[Any]", str]]
 
@@ -56,20 +51,37 @@ def _parts_in_project(project: str) -> _Parts:
     ]
 
 
-def _any(parts: _Parts, account: int, relation: str = "") -> Q:
+def _any(parts: _Parts, relation: str, value: Any) -> Q:
+    """Return the condition that one of these people is, or by `relation` is in, `value`.
+
+    Each is a scalar subquery, which PostgreSQL evaluates for the rows of a page alone: for EXISTS it would read the
+    whole tables into a hash, however few rows are shown.
+    """
     condition = Q()
     for rows, column in parts:
-        condition |= Q(Exists(rows.filter(**{f"{column}__{relation}" if relation else column: account})))
+        found = Subquery(rows.filter(**{f"{column}{relation}": value}).order_by().values("pk")[:1])
+        condition |= Q(IsNull(found, False))
     return condition
+
+
+def _groups_of(account: int) -> list[tuple[str, str, list[int]]]:
+    """Return the families and organizations of a person: the conflict that each makes, its relation, and their keys."""
+    families = FamilyMember.objects.filter(account=account).values_list("family", flat=True)
+    organizations = OrganizationMember.objects.filter(account=account).values_list("organization", flat=True)
+    return [
+        (FAMILY, "__family_memberships__family__in", list(families)),
+        (ORGANIZATION, "__organization_memberships__organization__in", list(organizations)),
+    ]
 
 
 def _conflict(account: int, members: "QuerySet[Any]", parts: _Parts, *more: When) -> Case:
     present: _Parts = [(members, "account")]
+    everybody = [*present, *parts]
     return Case(
-        When(_any(present, account), then=Value(MEMBER)),
-        When(_any(parts, account), then=Value(TOOK_PART)),
+        When(_any(present, "", account), then=Value(MEMBER)),
+        When(_any(parts, "", account), then=Value(TOOK_PART)),
         *more,
-        *(When(_any([*present, *parts], account, path), then=Value(code)) for code, path in _SHARED.items()),
+        *(When(_any(everybody, path, keys), then=Value(code)) for code, path, keys in _groups_of(account) if keys),
         default=Value(""),
         output_field=CharField(),
     )
@@ -99,7 +111,7 @@ def project_conflict(account: int, project: str = "pk") -> Case:
 def conflict_of(account: Account, project: Project, review: AppReview | None = None) -> str:
     """Return this person's conflict of interest in a review, or in a whole project: a key of MESSAGES, or "".
 
-    One statement. What can't be found any more is nobody's to decide, and counts as a conflict.
+    Three statements. What can't be found any more is nobody's to decide, and counts as a conflict.
     """
     rows: QuerySet[Any]
     if review is not None:
