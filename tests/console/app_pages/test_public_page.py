@@ -17,6 +17,7 @@ from oidc.clients import app_pages
 from oidc.models import Client, ProjectDomain
 from tests.console.reviews.reviewing import JUSTIFICATION, SCOPE, approved, fill, fresh, ticks
 from tests.factories import make_account
+from tests.relying_party import RelyingParty, sign_in
 
 PAGE = "/apps/orbit-notes/"
 
@@ -173,6 +174,15 @@ def test_connected_apps_links_to_it_while_it_is_there(published: Client) -> None
     assert f'href="{PAGE}"' in text_of("/account/apps/", browser)
     _off(published)
     assert f'href="{PAGE}"' not in text_of("/account/apps/", browser)
+
+
+def test_the_consent_page_links_to_it_in_a_new_tab(published: Client) -> None:
+    person, browser = make_account("pia@example.com"), Browser()
+    app = RelyingParty(published, sign_in(browser, person))
+    text = html.unescape(app.authorize(scope="openid").content.decode())
+    assert f'<a href="{PAGE}" target="_blank" rel="noopener">' in text
+    _down(published)
+    assert PAGE not in html.unescape(app.authorize(scope="openid").content.decode())
 
 
 def test_the_links_cost_no_statement(published: Client) -> None:
