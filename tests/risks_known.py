@@ -80,8 +80,15 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("devportal/console/members/views.py", "redirect to a value"): (1, "This page; its path begins with /console/."),
     ("devportal/console/projects/settings_views.py", "redirect to a value"): (2, "This page, under /console/."),
     ("examples/web_app.py", "redirect to a value"): (2, "Built on the provider's address from the environment."),
+    ("devportal/console/admin/reviewer_mails.py", "redirect to a value"): (1, "The queue, from reverse()."),
+    ("devportal/console/reviews/appeal_views.py", "redirect to a value"): (3, "Pages of the console, from reverse()."),
     #
     # Links: what their makers wrote
+    ("templates/console/app_public_page.html", "link {{ client.*_url }}"): (
+        3,
+        "oidc.clients.branding: https; the page is one of reviewed apps only",
+    ),
+    ("templates/console/appeal.html", "link {{ back }}"): (1, "A page of the console, from reverse()."),
     ("templates/oidc/partials/app_contact.html", "link {{ client.home_page_url }}"): (
         1,
         "oidc.clients.branding: https; a link for reviewed apps only",
@@ -151,10 +158,20 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/admin/index.html", "link {{ item.link }}"): (1, "The sidebar of devportal.lib.admin.theme: routes."),
     ("templates/admin/older_newer.html", "link {{ cl.*_url }}"): (3, "A query on this page, beginning with `?`."),
     ("templates/admin/accounts/subscription_change.html", "link {{ step_url }}"): (2, "A page of the admin."),
-    ("templates/admin/console/review.html", "link {{ preview_url }}"): (1, "A page of the console."),
-    ("templates/admin/console/review.html", "link {{ row.*o* }}"): (2, "Logos that wait for review: a route."),
-    ("templates/admin/console/review.html", "link {{ row.after }}"): (1, "The same."),
-    ("templates/admin/console/review.html", "link {{ step.path }}"): (1, "An act of the admin."),
+    ("templates/admin/console/partials/review_head.html", "link {{ preview_url }}"): (1, "A page of the console."),
+    ("templates/admin/console/partials/review_difference.html", "link {{ row.logos.* }}"): (
+        2,
+        "Logos of the review: a route.",
+    ),
+    ("templates/admin/console/partials/review_submission.html", "link {{ row.logo }}"): (1, "The same."),
+    ("templates/admin/console/partials/review_notes.html", "link {{ note.path }}"): (1, "An act of the admin."),
+    ("templates/admin/console/partials/review_steps.html", "link {{ step.path }}"): (1, "The same."),
+    ("templates/admin/console/case.html", "link {{ step.path }}"): (1, "The same."),
+    ("templates/admin/console/*_pages.html", "link {{ cl.*_url }}"): (
+        None,
+        "A query on this page, beginning with `?`.",
+    ),
+    ("templates/admin/console/lists.html", "link {{ *.url }}"): (3, "The same."),
     ("templates/api/try_it.html", "link {{ * }}"): (None, "drf-spectacular: bundled files, and the page's own script."),
     ("templates/console/partials/branding_*.html", "link {{ logo }}"): (None, "console.reviews.logos: a route."),
     ("templates/console/partials/checklist.html", "link {{ step.url }}"): (1, "console.checklist: routes."),

@@ -12,7 +12,7 @@ from django.test import Client as Browser
 
 from devportal.console.models import AppReview
 from tests.api.calls import ME, call
-from tests.console.reviews.reviewing import SCOPE, make_reviewer, review_in
+from tests.console.reviews.reviewing import SCOPE, make_reviewer, review_in, ticks
 from tests.factories import make_account, make_client, make_project
 from tests.relying_party import RelyingParty, sign_in
 
@@ -69,6 +69,7 @@ def test_where_an_approval_takes_effect() -> None:
     review = review_in(AppReview.Status.IN_REVIEW, client, developer, reviewer)
     browser = sign_in(Browser(), reviewer)
     form = {"revision": review.revision, "confirm": "1", f"scope_{SCOPE}": "approve"}
+    form |= {f"check_{code}": "on" for code in ticks(review)}
     modules = named("Where does a reviewer's approval take effect?")
     assert 5 < len(modules) <= 10
     way = passed(lambda: browser.post(f"/admin/console/appreview/{review.pk}/do/approve/", form))

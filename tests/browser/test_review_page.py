@@ -22,7 +22,7 @@ from accounts.models import Account
 from devportal.console import reviews
 from devportal.console.models import CannedReply, ReviewRevision
 from oidc.models import Client
-from tests.console.reviews.reviewing import SCOPE, approved, decide, fill
+from tests.console.reviews.reviewing import SCOPE, approved, decide, fill, resent
 owner, reviewer, colleague = (Account.objects.get(email=email) for email in {people!r})
 client = approved(Client.objects.get(name="Tern"), owner, colleague)
 fill(client, owner, name="Tern Notes", terms_url="https://example.com/terms-of-2026")
@@ -34,7 +34,7 @@ decide(review, colleague, "changes_requested")
 why = "The overview shows which plan you have, and how many notes it still includes."
 privacy = {{"privacy_policy_url": "https://example.com/privacy-tern"}}
 reviews.save_submission(client, owner, privacy, scopes={{SCOPE: why}})
-review = reviews.start(reviews.resubmit(client, owner, "It is on the second page now."), reviewer)
+review = reviews.start(resent(client, owner, "It is on the second page now."), reviewer)
 reviews.write_note(review, colleague, "I asked their support: the page is real.")
 CannedReply.objects.create(title="Thanks", text="Thank you for {{app}}.")
 print("review", review.pk)

@@ -15,7 +15,7 @@ from devportal.console.reviews.desk_differences import PLACES, lines_of, reveal
 from devportal.console.reviews.evidence.presentation import evidence_context, leaving_link
 from devportal.console.reviews.points import titled_answers
 from devportal.console.reviews.second_key import first_key, needs_two_keys
-from devportal.console.reviews.snapshots import Snapshot
+from devportal.console.reviews.snapshots import Snapshot, sent_snapshot
 
 _ADDRESSES = ("home_page_url", "privacy_policy_url", "terms_url", "demo_url", "redirect_urls", "sign_out_urls")
 _OF_SCOPES = ("scopes", PLACES)  # they have a section of their own
@@ -38,7 +38,7 @@ def review_context(review: AppReview, account: Account, against: str = "", *, wi
     """
     client = review.client
     kept = desk_differences.kept_revisions(review)
-    sent = desk_differences.sent_snapshot(review, kept)
+    sent = sent_snapshot(review, kept.get(review.revision))
     history = desk_history.history_of(review)
     return {
         "title": reveal(str(review)),
@@ -83,7 +83,7 @@ def logo_name(review: AppReview, which: str) -> str:
     if which == PREVIOUS:
         previous = kept.get(review.revision - 1)
         return _logo_of(previous.snapshot) if previous else ""
-    return _logo_of(desk_differences.sent_snapshot(review, kept))
+    return _logo_of(sent_snapshot(review, kept.get(review.revision)))
 
 
 def _logo_of(snapshot: Snapshot) -> str:

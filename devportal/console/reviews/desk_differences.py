@@ -1,7 +1,7 @@
 """Differences between two snapshots as the desk shows them: line by line, and long texts word by word."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any, Literal
@@ -51,12 +51,6 @@ def kept_revisions(review: AppReview) -> dict[int, ReviewRevision]:
     """Return the last two submissions of a review by number, as far as they are kept; in one statement."""
     rows = ReviewRevision.objects.filter(review=review, number__in=[review.revision, review.revision - 1])
     return {row.number: row for row in rows}
-
-
-def sent_snapshot(review: AppReview, kept: Mapping[int, ReviewRevision]) -> Snapshot:
-    """Return what was sent last. While changes are requested the review's own snapshot is its developers' draft."""
-    sent = kept.get(review.revision) if review.status == AppReview.Status.CHANGES_REQUESTED else None
-    return dict(sent.snapshot if sent else review.snapshot)
 
 
 def field_changes(before: Snapshot, after: Snapshot) -> list[FieldChange]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from devportal.console.models import AppReview
+from devportal.console.models import AppReview, ReviewRevision
 from oidc.clients.branding import FIELD_VALIDATORS
 from oidc.domains.coverage import hosts_of
 from oidc.models import Client
@@ -40,6 +40,20 @@ def open_review(client: Client) -> AppReview | None:
 def last_approved(client: Client) -> AppReview | None:
     """Return the latest approved review, None if there is none."""
     return AppReview.objects.filter(client=client, status=Status.APPROVED).order_by("-number").first()
+
+
+def latest_revision(review: AppReview) -> ReviewRevision | None:
+    """Return what was sent last, None for a review that was never sent, or before revisions were kept."""
+    return ReviewRevision.objects.filter(review=review).order_by("-number").first()
+
+
+def sent_snapshot(review: AppReview, revision: ReviewRevision | None) -> Snapshot:
+    """Return what was sent last. While changes are requested the review's own snapshot is its developers' draft.
+
+    `revision` is the latest one, if it is kept.
+    """
+    sent = revision if review.status == Status.CHANGES_REQUESTED else None
+    return dict(sent.snapshot if sent else review.snapshot)
 
 
 def client_values(client: Client) -> Snapshot:

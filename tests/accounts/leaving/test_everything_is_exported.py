@@ -46,7 +46,7 @@ REASONS = {
     "admin.LogEntry.user": "the admin writes none: its steps are in the audit trail",
     "console.AppReview.appealed_from": "as the assignee",
     "console.AppReview.first_key_by": "as the assignee",
-    "console.DeskNote.author": "a reviewer's work on somebody else's app; that they wrote it is in console_activity",
+    "console.ReviewRevision.sent_by": "as who submitted the review; what they wrote is in written_in_reviews",
     "console.ReviewCase.assignee": "as that of a review",
     "console.ReviewCase.closed_by": "as that of a review",
     "console.ReviewCase.opened_by": "what a developer wrote in an appeal is in written_in_reviews",

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import Account, Outbox
 from devportal.console import reviews
 from devportal.console.models import AppReview, AuditEvent, DeskNote, ReviewEntry, ReviewRevision
+from devportal.console.reviews.evidence import Verdict
 from devportal.lib import clock
 from oidc.models import Client, Project
 from oidc.projects import members
@@ -27,6 +29,7 @@ from tests.console.reviews.reviewing import (
     decide,
     fill,
     fresh,
+    resent,
     sent,
 )
 from tests.exports import exported
@@ -72,7 +75,7 @@ def resubmitted(app: Client, developer: Account, reviewer: Account) -> AppReview
     keep(first, 1, first.snapshot)
     decide(first, reviewer, Status.CHANGES_REQUESTED)
     reviews.save_submission(app, developer, {}, scopes={SCOPE: LONGER})
-    return reviews.start(reviews.resubmit(app, developer), reviewer)
+    return reviews.start(resent(app, developer), reviewer)
 
 
 # --- One difference ---
@@ -107,7 +110,7 @@ def test_a_first_review_that_was_sent_again_is_compared_with_its_last_revision(
     keep(review, 1, review.snapshot)
     decide(review, reviewer, Status.CHANGES_REQUESTED)
     reviews.save_submission(app, developer, {"support_address": "desk@example.com"})
-    again = reviews.resubmit(app, developer)
+    again = resent(app, developer)
     text = text_of(as_reviewer, page(again) + "?against=approved")
     assert "What changed since the last revision" in text
     assert "against=" not in text, "nothing was approved, so there is one comparison alone"
@@ -147,6 +150,7 @@ def test_lists_differ_line_by_line(as_reviewer: Browser, app: Client, developer:
 
 
 def test_places_stand_beside_their_scope(as_reviewer: Browser, review: AppReview) -> None:
+    AppReview.objects.update(snapshot={key: value for key, value in review.snapshot.items() if key != "places"})
     text = text_of(as_reviewer, page(review))
     assert "Where it is used" not in text
     AppReview.objects.update(snapshot=review.snapshot | {"places": {SCOPE: "Settings, then <Plan>"}})
@@ -274,6 +278,7 @@ def test_the_page_costs_the_same_however_long_the_history_is(
 ) -> None:
     reviews.write_note(resubmitted, reviewer, "One note.")
     make_client(project, name="One sibling")
+    make_client(make_project(owner, name="Another"), name="Another app")
     statements(as_reviewer, resubmitted)
     before = statements(as_reviewer, resubmitted)
     for number in range(30):
@@ -410,7 +415,7 @@ def test_an_approval_keeps_what_was_ticked(as_reviewer: Browser, reviewer: Accou
     reviews.start(review, reviewer)
     press(as_reviewer, review, "approve", **{f"scope_{SCOPE}": "approve"})
     assert review.status == Status.APPROVED
-    codes = ["signed_in", "home_page", "privacy_policy", "identity", "scopes"]
+    codes = ["signed_in", "home_page", "privacy_policy", "identity", "scopes", "warnings"]
     assert review.checked["codes"] == codes
     assert (review.checked["by"], review.checked["revision"]) == (reviewer.pk, 1)
     assert ReviewEntry.objects.get(kind="approved").details["checked"] == codes
@@ -441,19 +446,28 @@ def test_each_item_has_to_be_ticked(as_reviewer: Browser, reviewer: Account, rev
     assert not fresh(review.client).is_verified
 
 
+@pytest.fixture
+def warned(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
+    """The facts of the evidence, as far as the checklist looks at it: none, until a test adds one."""
+    facts: list[SimpleNamespace] = [SimpleNamespace(verdict=Verdict.PASS)]
+    evidence = SimpleNamespace(facts=facts)
+    monkeypatch.setattr("devportal.console.reviews.desk_checklist.collect_evidence", lambda review: evidence)
+    return facts
+
+
 def test_items_apply_where_they_make_sense(
-    app: Client, developer: Account, reviewer: Account, review: AppReview
+    app: Client, developer: Account, reviewer: Account, review: AppReview, warned: list[SimpleNamespace]
 ) -> None:
     first = set(ticked(review))
     assert not first & {"check_asked_before", "check_warnings"}
     decide(review, reviewer, Status.CHANGES_REQUESTED)
-    again = reviews.resubmit(app, developer)
+    again = resent(app, developer)
     assert set(ticked(again)) - first == {"check_asked_before"}
     decide(again, reviewer, Status.REJECTED)
     reviews.save_submission(app, developer, {}, scopes={})
     after = reviews.submit(app, developer)
     assert set(ticked(after)) == first - {"check_scopes"} | {"check_asked_before"}
-    make_client(make_project(make_account(), name="Others"), name="0rbit Notes")
+    warned.append(SimpleNamespace(verdict=Verdict.WARN))
     assert "check_warnings" in ticked(after)
     reviews.withdraw(after, developer)
     reviews.save_submission(app, developer, {}, scopes={})
@@ -461,11 +475,11 @@ def test_items_apply_where_they_make_sense(
 
 
 def test_a_warning_that_came_meanwhile_is_looked_at_first(
-    as_reviewer: Browser, reviewer: Account, review: AppReview
+    as_reviewer: Browser, reviewer: Account, review: AppReview, warned: list[SimpleNamespace]
 ) -> None:
     form = {"revision": 1, "confirm": "1", f"scope_{SCOPE}": "approve", "text": "Well done", **ticked(review)}
     reviews.start(review, reviewer)
-    make_client(make_project(make_account(), name="Others"), name="0rbit Notes")
+    warned.append(SimpleNamespace(verdict=Verdict.FAIL))
     text = as_reviewer.post(f"{QUEUE}{review.pk}/do/approve/", form).content.decode()
     assert "I looked at what the evidence warns of" in text
     assert "This field is required" in text
@@ -478,7 +492,7 @@ def test_what_was_typed_stays_when_a_new_version_came_in(
     as_reviewer: Browser, app: Client, developer: Account, reviewer: Account, review: AppReview
 ) -> None:
     decide(review, reviewer, Status.CHANGES_REQUESTED)
-    reviews.start(reviews.resubmit(app, developer), reviewer)
+    reviews.start(resent(app, developer), reviewer)
     form = {"revision": 1, "confirm": "1", "reasons": ["other"], "text": "A long explanation"}
     text = as_reviewer.post(f"{QUEUE}{review.pk}/do/reject/", form).content.decode()
     assert "The developer sent a new version after you opened this page" in text

@@ -17,7 +17,7 @@ from devportal.lib import clock
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import members
 from tests.console.admin.conftest import make_staff
-from tests.console.reviews.reviewing import SCOPE, fill, make_reviewer, sent
+from tests.console.reviews.reviewing import SCOPE, fill, make_reviewer, resent, sent
 from tests.factories import make_account, make_client, make_domain, make_project
 from tests.oidc.tokens.test_concurrency import at_once
 
@@ -75,7 +75,7 @@ def test_what_comes_back_is_news_again(
     reviews.start(submitted, reviewer)
     reviews.request_changes(submitted, reviewer, revision=1, reasons=["logo_unclear"])
     assert news() == []
-    reviews.resubmit(app, developer)
+    resent(app, developer)
     # The assignee has had a mail of their own, at once.
     assert news() == [rob.email]
 
@@ -203,7 +203,7 @@ def test_what_is_late_is_told_once_for_each_revision(
     reviews.start(submitted, reviewer)
     assert late() == []
     reviews.request_changes(submitted, reviewer, revision=1, reasons=["logo_unclear"])
-    reviews.resubmit(app, developer)
+    resent(app, developer)
     assert late() == []
     aged(submitted, 6)
     assert late() == [reviewer.email]

@@ -17,7 +17,7 @@ from devportal.console.reviews import appeals
 from devportal.console.reviews.conflicts import MESSAGES, conflict_of
 from oidc.models import Client, FormerMember, Project, ProjectMember
 from oidc.projects import members
-from tests.console.reviews.reviewing import Status, decide, fill, make_reviewer, sent
+from tests.console.reviews.reviewing import Status, decide, fill, make_reviewer, resent, sent
 from tests.factories import make_account, make_client, make_domain, make_project
 
 pytestmark = pytest.mark.django_db
@@ -41,7 +41,7 @@ class Scene:
         reviews.answer(self.review, self.writer, "Please.")
         self.desk = make_reviewer()
         decide(self.review, self.desk, Status.CHANGES_REQUESTED)
-        self.review = reviews.resubmit(app, self.developer)
+        self.review = resent(app, self.developer)
         for one in (self.first_sender, self.writer, self.viewer):
             later(60)
             members.leave_project(self.project, one)

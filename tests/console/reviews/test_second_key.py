@@ -28,6 +28,7 @@ from tests.console.reviews.reviewing import (
     fresh,
     mails,
     make_reviewer,
+    resent,
     sent,
     ticks,
 )
@@ -49,6 +50,11 @@ def review(app: Client, developer: Account, reviewer: Account) -> AppReview:
 
 def approve(review: AppReview, who: Account, scopes: dict[str, bool] = YES, text: str = "") -> AppReview:
     return reviews.approve(review, who, revision=review.revision, scopes=scopes, checked=ticks(review), text=text)
+
+
+def approval_form(review: AppReview) -> dict[str, Any]:
+    ticked = {f"check_{code}": "on" for code in ticks(review)}
+    return {"revision": review.revision, f"scope_{SCOPE}": "approve", "text": "", "confirm": "1"} | ticked
 
 
 def held(review: AppReview) -> Account | None:
@@ -139,7 +145,7 @@ class TestKeys:
         assert held(review) is None
         now = AppReview.objects.get(pk=review.pk)
         if now.status == Status.CHANGES_REQUESTED:
-            now = reviews.start(reviews.resubmit(app, developer), second)
+            now = reviews.start(resent(app, developer), second)
         elif now.status != Status.IN_REVIEW:
             fill(app, developer)
             now = reviews.start(reviews.submit(app, developer), second)
@@ -197,7 +203,7 @@ class TestKeys:
         assert f"{reviewer} has approved this" in text
         assert "It needs the plan." in text
         assert "First of two approvals" in text
-        form = {"revision": review.revision, f"scope_{SCOPE}": "approve", "text": "", "confirm": "1"}
+        form = approval_form(review)
         said = desk.post(f"/admin/console/appreview/{review.pk}/do/approve/", form, follow=True).content.decode()
         assert "The app is approved." in said
 
@@ -207,7 +213,7 @@ class TestKeys:
         desk = browser_of(reviewer)
         address = f"/admin/console/appreview/{review.pk}/do/approve/"
         assert "Yours is noted as the first" in desk.get(address).content.decode()
-        form = {"revision": review.revision, f"scope_{SCOPE}": "approve", "text": "", "confirm": "1"}
+        form = approval_form(review)
         assert "Your approval is noted." in desk.post(address, form, follow=True).content.decode()
         assert "You have approved this already" in desk.post(address, form, follow=True).content.decode()
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from devportal.console.models import AppReview
 from devportal.console.reviews.domain_rules import PAGE_FIELDS
+from devportal.console.reviews.snapshots import latest_revision, sent_snapshot
 from oidc.clients.uris import split_web_address
 from oidc.domains.coverage import domains_of, is_covered, is_loopback
 
@@ -32,7 +33,7 @@ class Destination:
 
 def addresses_of(review: AppReview) -> list[str]:
     """Return every web address of a submission that can be opened."""
-    asked = review.snapshot
+    asked = sent_snapshot(review, latest_revision(review))
     pages = [asked.get(field) or "" for field in (*PAGE_FIELDS, "demo_url")]
     lists = [address for name in _LISTS for address in asked.get(name, ())]
     return [address for address in (*pages, *lists) if is_web(address)]

@@ -4,8 +4,8 @@ from devportal.console.models import AppReview
 from devportal.console.reviews.evidence import history, lookalikes
 from devportal.console.reviews.evidence.gathered import Gathered
 from devportal.console.reviews.evidence.logo_hashes import hash_asked
-from devportal.console.reviews.evidence.page_checks import latest_revision
 from devportal.console.reviews.evidence.usage import gather_usage
+from devportal.console.reviews.snapshots import latest_revision, sent_snapshot
 from devportal.lib import clock
 from oidc.domains.coverage import domains_of
 from oidc.models import Client, ProjectDomain
@@ -16,8 +16,8 @@ MAX_ELSEWHERE = 20
 def gather(review: AppReview) -> Gathered:
     """Return what is known of what a review asks for, and of those who ask."""
     client = review.client
-    asked = {"sign_out_urls": [], "logo": "", **review.snapshot}
     revision = latest_revision(review)
+    asked = {"sign_out_urls": [], "logo": "", **sent_snapshot(review, revision)}
     domains = domains_of(client.project)
     owners = history.owners_of(client.project)
     cases, reports = history.gather_cases(client)

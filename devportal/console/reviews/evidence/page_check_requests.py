@@ -7,8 +7,9 @@ from django.conf import settings
 from django.db import connections
 
 from devportal.console.models import AppReview
-from devportal.console.reviews.evidence.page_checks import check_revision, latest_revision
+from devportal.console.reviews.evidence.page_checks import check_revision
 from devportal.console.reviews.evidence.tasks import check_pages
+from devportal.console.reviews.snapshots import latest_revision
 from devportal.lib.ratelimit.limits import check_rate
 from devportal.lib.task_queue import queue_task
 

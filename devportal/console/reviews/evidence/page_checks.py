@@ -45,11 +45,6 @@ def check_revision(pk: int) -> bool:
     return bool(ReviewRevision.objects.filter(pk=pk).update(page_checks=checks))
 
 
-def latest_revision(review: AppReview) -> ReviewRevision | None:
-    """Return what was sent last, None for a review that was never sent, or before revisions were kept."""
-    return ReviewRevision.objects.filter(review=review).order_by("-number").first()
-
-
 def check_lost() -> int:
     """Look at the pages of submissions whose own task was lost, 5 at most; return how many were looked at."""
     now = clock.now()

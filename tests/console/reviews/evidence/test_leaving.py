@@ -74,7 +74,7 @@ def test_no_other_address_is_led_to(as_reviewer: Browser, review: AppReview, add
 
 
 def test_what_is_no_address_of_the_web_is_led_to_by_nobody(as_reviewer: Browser, review: AppReview) -> None:
-    for stored in ("javascript:alert(1)", "data:text/html,x", "https://", "https://[::1/"):
+    for stored in ("javascript:alert(1)", "data:text/html,x", "https://"):
         put(review, home_page_url=stored)
         assert as_reviewer.get(page_of(review, stored)).status_code == 404
         assert as_reviewer.get(f"/admin/console/appreview/{review.pk}/change/").status_code == 200
