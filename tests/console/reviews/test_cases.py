@@ -290,7 +290,7 @@ class TestPages:
         self, case: ReviewCase, desk: Browser, reviewer: Account, app: Client
     ) -> None:
         assert "The case is yours." in press(desk, case, "take")
-        assert "The note is added." in press(desk, case, "note", text="Looked <b>twice</b>.")
+        assert "The note is added." in press(desk, case, "note", note="Looked <b>twice</b>.")
         assert "Looked &lt;b&gt;twice&lt;/b&gt;." in desk.get(page(case)).content.decode()
         assert "Write what was found and done." in press(desk, case, "close", outcome="acted", text="")
         assert "The case is closed." in press(desk, case, "close", outcome="acted", text="Proven again.")
