@@ -345,6 +345,22 @@ class TestPages:
         assert "(not yours to decide)" in mine.get(CASES).content.decode()
         assert "You share a family" in press(mine, case, "take")
 
+    def test_a_reviewer_with_a_conflict_reads_no_reports_and_no_notes(
+        self, app: Client, developer: Account, reviewer: Account, browser_of: Callable[[Account], Browser]
+    ) -> None:
+        case = cases.open_case("report", app.project, app)
+        neighbour = make_account("neighbour@example.com")
+        AppReport.objects.create(case=case, reporter=neighbour, reason="deceives", text="Money!", at=clock.now())
+        cases.add_note(case, reviewer, "Looks like fraud.")
+        inside = ("neighbour@example.com", "Money!", "Looks like fraud.", "Their whole doing.")
+        for _ in range(2):
+            text = browser_of(_relative(developer)).get(page(case)).content.decode()
+            assert not [words for words in inside if words in text]
+            assert "others decide on it" in text
+            if case.is_open:
+                case = cases.close_case(case, reviewer, "acted", "Their whole doing.")
+        assert "Their whole doing." in browser_of(make_reviewer()).get(page(case)).content.decode()
+
     def test_nobody_else_opens_the_pages(
         self, case: ReviewCase, developer: Account, browser_of: Callable[[Account], Browser]
     ) -> None:
