@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from accounts.authentication import account_of
 from devportal.console.admin import forms, review_actions
 from devportal.console.admin.action_handlers import report_refusals
-from devportal.console.admin.case_forms import CloseForm, DeskNoteForm
+from devportal.console.admin.case_forms import CloseForm
 from devportal.console.models import ReviewCase
 from devportal.console.reviews import cases
 from devportal.lib.admin.actions import RowAction
@@ -30,7 +30,7 @@ def _assign(request: HttpRequest, case: ReviewCase, form: Any) -> str:
 
 @report_refusals
 def _note(request: HttpRequest, case: ReviewCase, form: Any) -> str:
-    cases.add_note(case, account_of(request), form.cleaned_data["text"])
+    cases.add_note(case, account_of(request), form.cleaned_data["note"])
     return "The note is added."
 
 
@@ -79,7 +79,7 @@ ASSIGN = RowAction(
     is_open=_is_open,
     icon="assignment_ind",
 )
-NOTE = RowAction("note", "Add a note", "Only reviewers read it.", _note, form=DeskNoteForm, icon="sticky_note_2")
+NOTE = RowAction("note", "Add a note", "Only reviewers read it.", _note, form=forms.DeskNoteForm, icon="sticky_note_2")
 ASK = RowAction(
     "ask",
     "Write to the developers",

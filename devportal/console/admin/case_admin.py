@@ -16,6 +16,7 @@ from devportal.console.admin.case_list import LISTS, CaseChangeList, CasePaginat
 from devportal.console.models import AppReview, ReviewCase, ReviewEntry
 from devportal.console.reviews import cases
 from devportal.console.reviews.conflicts import project_conflict
+from devportal.console.reviews.notifications import DESK_ONLY
 from devportal.lib import clock
 from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
 from oidc.clients.lookup import find_client
@@ -106,7 +107,7 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
             raise PermissionDenied
         context = {
             **self.admin_site.each_context(request),
-            **case_context(case),
+            **case_context(case, with_inside=not case.conflict),
             "title": str(case),
             "opts": self.opts,
             "original": case,
@@ -117,11 +118,16 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
         return TemplateResponse(request, "admin/console/case.html", context)
 
 
-def case_context(case: ReviewCase) -> dict[str, Any]:
-    """Return what the page of a case shows beside the case itself, in a fixed number of SQL statements."""
+def case_context(case: ReviewCase, *, with_inside: bool) -> dict[str, Any]:
+    """Return what the page of a case shows beside the case itself, in a fixed number of SQL statements.
+
+    `with_inside`: with what is for the reviewers alone who may decide on the project. Whoever has a conflict of
+    interest would read who reported their app, and what colleagues think of it.
+    """
     client = case.client
-    reports = list(case.reports.select_related("reporter").order_by("-pk")[: MOST_REPORTS + 1])
+    reports = list(case.reports.select_related("reporter").order_by("-pk")[: MOST_REPORTS + 1]) if with_inside else []
     entries = ReviewEntry.objects.filter(project=case.project, client=client).select_related("author", "review")
+    entries = entries if with_inside else entries.exclude(kind__in=DESK_ONLY)
     others = ReviewCase.objects.filter(project=case.project, client=client).exclude(pk=case.pk)
     sent = AppReview.objects.filter(client=client).exclude(status=AppReview.Status.DRAFT) if client else None
     return {
@@ -131,7 +137,8 @@ def case_context(case: ReviewCase) -> dict[str, Any]:
         "age": age_in_words(case.opened_at),
         "reports": reports[:MOST_REPORTS],
         "has_more_reports": len(reports) > MOST_REPORTS,
-        "notes": list(case.notes.select_related("author").order_by("-pk")[:MOST_NOTES])[::-1],
+        "with_inside": with_inside,
+        "notes": list(case.notes.select_related("author").order_by("-pk")[:MOST_NOTES])[::-1] if with_inside else [],
         "entries": list(entries.order_by("-pk")[:MOST_ENTRIES])[::-1],
         "others": list(others.order_by("-pk")[:MOST_EARLIER]),
         "last_review": sent.order_by("-number").first() if sent is not None else None,

@@ -15,10 +15,6 @@ Outcome = ReviewCase.Outcome
 OF_APPEAL = [(Outcome.IN_ORDER, "The decision stands"), (Outcome.ACTED, "The decision was mended")]
 
 
-class DeskNoteForm(NoteForm):
-    """A note that only reviewers read."""
-
-
 class CloseForm(NoteForm):
     """How a case ended, and what was found or done."""
 

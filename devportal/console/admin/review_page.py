@@ -34,7 +34,8 @@ def review_context(review: AppReview, account: Account, against: str = "", *, wi
     """Return the context of the template `admin/console/review.html`, as `account` may read it.
 
     `against` is "approved" or "revision"; where that makes no sense, or for any other value, the choice is made here.
-    `with_notes`: whether this person may read what reviewers note for each other (`reviews.may_read_notes`).
+    `with_notes`: whether this person may read what reviewers note for each other, a first key among it
+    (`reviews.may_read_notes`).
     """
     client = review.client
     kept = desk_differences.kept_revisions(review)
@@ -55,12 +56,12 @@ def review_context(review: AppReview, account: Account, against: str = "", *, wi
             _asked(review, sent, field, label) for field, label in reviews.LABELS.items() if field not in _OF_SCOPES
         ],
         "checked": _checked(review),
-        "second_key": _second_key(review),
+        "second_key": _second_key(review) if with_notes else {},
         "history": history,
         "earlier": _titled(history.earlier),
         "measures": _titled(history.measures),
         "notes": reviews.notes_on(review) if with_notes else [],
-        "entries": [_with_answers(entry) for entry in _titled(reviews.timeline(client, for_desk=True))],
+        "entries": [_with_answers(entry) for entry in _titled(reviews.timeline(client, for_desk=with_notes))],
     }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from django.conf import settings
 
-from devportal.console.models import AppReview
+from devportal.console.models import AppReview, ReviewCase
 from devportal.console.reviews.timeline import clean_text
 from devportal.console.reviews.workflow import IncompleteSubmission
 from oidc.models import Project
@@ -35,12 +35,14 @@ def clean_reply(text: str) -> str:
     return kept
 
 
-def values_for(about: AppReview | Project) -> dict[str, str]:
-    """Return what the placeholders stand for in a note on a review, or on a whole project."""
-    if isinstance(about, Project):
-        app, project = "your apps", about.name
-    else:
+def values_for(about: AppReview | ReviewCase | Project) -> dict[str, str]:
+    """Return what the placeholders stand for in a note on a review, on a case, or on a whole project."""
+    if isinstance(about, AppReview):
         app, project = str(about.snapshot.get("name") or about.client.name), about.client.project.name
+    elif isinstance(about, ReviewCase):
+        app, project = about.client.name if about.client else "your apps", about.project.name
+    else:
+        app, project = "your apps", about.name
     return {"app": app, "project": project, "service": settings.SERVICE_NAME or "this service"}
 
 

@@ -13,7 +13,7 @@ from django.dispatch import receiver
 from django.urls import reverse
 
 from accounts import files
-from devportal.console.models import AppReview
+from devportal.console.models import AppReview, ReviewRevision
 from devportal.lib.stored_files import StoreUnavailable
 from oidc.clients.logos import logo_version
 from oidc.models import Client
@@ -50,7 +50,10 @@ def find_logo(client: Client, wanted: str) -> str | None:
 
 
 def delete_if_unused(client: Client, name: str) -> None:
-    """Once the transaction is committed, delete a logo that neither the app nor any of its reviews names."""
+    """Once the transaction is committed, delete a logo that neither the app nor any of its reviews names.
+
+    What was sent once is kept as long as its review: reviewers compare the next submission with it.
+    """
     _forget(client.pk, name)
 
 
@@ -64,6 +67,14 @@ def review_deleted(sender: Any, instance: AppReview, **kwargs: Any) -> None:
     _forget(instance.client_id, instance.snapshot.get("logo"))
 
 
+@receiver(post_delete, sender=ReviewRevision)
+def revision_deleted(sender: Any, instance: ReviewRevision, **kwargs: Any) -> None:
+    # Rows that refer to others go before these, so the review is still there.
+    client = AppReview.objects.filter(pk=instance.review_id).values_list("client", flat=True).first()
+    if client is not None:
+        _forget(client, instance.snapshot.get("logo"))
+
+
 @receiver(post_delete, sender=Client)
 def client_deleted(sender: Any, instance: Client, **kwargs: Any) -> None:
     _forget(instance.pk, instance.logo.name)
@@ -71,6 +82,11 @@ def client_deleted(sender: Any, instance: Client, **kwargs: Any) -> None:
 
 def _delete_if_unused(client_id: int, name: str) -> None:
     client = Client.objects.filter(pk=client_id).first()
-    if client is not None and (client.logo.name == name or client.reviews.filter(snapshot__logo=name).exists()):
+    if client is not None and _is_named(client, name):
         return
     files.delete_on_commit(name)
+
+
+def _is_named(client: Client, name: str) -> bool:
+    sent = ReviewRevision.objects.filter(review__client=client, snapshot__logo=name)
+    return client.logo.name == name or client.reviews.filter(snapshot__logo=name).exists() or sent.exists()

@@ -10,6 +10,7 @@ from django.test import Client as Browser
 from accounts.models import Account, Outbox
 from devportal.console import reviews
 from devportal.console.models import AppReview, AuditEvent, CannedReply, ReviewEntry
+from devportal.console.reviews import cases
 from devportal.console.reviews.canned_replies import clean_reply, filled_in, put_in_front, values_for
 from devportal.console.reviews.workflow import IncompleteSubmission
 from oidc.models import Client, Project
@@ -227,3 +228,26 @@ def test_an_approval_with_a_reply_goes_through(as_reviewer: Browser, review: App
     press(as_reviewer, review, "approve", begin_with=reply.pk, **{f"scope_{SCOPE}": "approve"}, **ticked(review))
     assert review.status == Status.APPROVED
     assert review.reason_text.endswith("thank you for Orbit Notes.")
+
+
+# --- In notes on cases ---
+
+
+@pytest.mark.parametrize("whole_project", [False, True])
+@pytest.mark.parametrize("action", ["ask", "close", "suspend"])
+def test_what_is_written_because_of_a_case_can_begin_with_one(
+    reply: CannedReply, app: Client, as_reviewer: Browser, action: str, whole_project: bool
+) -> None:
+    case = cases.open_case("report", app.project, None if whole_project else app)
+    form = {"begin_with": str(reply.pk), "edit": "reply", "text": "And more."}
+    response = as_reviewer.post(f"/admin/console/reviewcase/{case.pk}/do/{action}/", form)
+    name = "your apps" if whole_project else app.name
+    expected = f"Hello people of {app.project.name}, thank you for {name}.\n\nAnd more."
+    assert note_in(response.content.decode()) == expected
+
+
+def test_a_note_that_only_reviewers_read_begins_with_none(
+    reply: CannedReply, app: Client, as_reviewer: Browser
+) -> None:
+    case = cases.open_case("report", app.project, app)
+    assert "begin_with" not in text_of(as_reviewer, f"/admin/console/reviewcase/{case.pk}/do/note/")

@@ -290,7 +290,7 @@ class TestPages:
         self, case: ReviewCase, desk: Browser, reviewer: Account, app: Client
     ) -> None:
         assert "The case is yours." in press(desk, case, "take")
-        assert "The note is added." in press(desk, case, "note", text="Looked <b>twice</b>.")
+        assert "The note is added." in press(desk, case, "note", note="Looked <b>twice</b>.")
         assert "Looked &lt;b&gt;twice&lt;/b&gt;." in desk.get(page(case)).content.decode()
         assert "Write what was found and done." in press(desk, case, "close", outcome="acted", text="")
         assert "The case is closed." in press(desk, case, "close", outcome="acted", text="Proven again.")
@@ -344,6 +344,22 @@ class TestPages:
         assert "You share a family with somebody who takes part in this project" in text
         assert "(not yours to decide)" in mine.get(CASES).content.decode()
         assert "You share a family" in press(mine, case, "take")
+
+    def test_a_reviewer_with_a_conflict_reads_no_reports_and_no_notes(
+        self, app: Client, developer: Account, reviewer: Account, browser_of: Callable[[Account], Browser]
+    ) -> None:
+        case = cases.open_case("report", app.project, app)
+        neighbour = make_account("neighbour@example.com")
+        AppReport.objects.create(case=case, reporter=neighbour, reason="deceives", text="Money!", at=clock.now())
+        cases.add_note(case, reviewer, "Looks like fraud.")
+        inside = ("neighbour@example.com", "Money!", "Looks like fraud.", "Their whole doing.")
+        for _ in range(2):
+            text = browser_of(_relative(developer)).get(page(case)).content.decode()
+            assert not [words for words in inside if words in text]
+            assert "others decide on it" in text
+            if case.is_open:
+                case = cases.close_case(case, reviewer, "acted", "Their whole doing.")
+        assert "Their whole doing." in browser_of(make_reviewer()).get(page(case)).content.decode()
 
     def test_nobody_else_opens_the_pages(
         self, case: ReviewCase, developer: Account, browser_of: Callable[[Account], Browser]

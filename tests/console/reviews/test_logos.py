@@ -1,11 +1,13 @@
 """The files of logos: stored once, there as long as something names them, gone afterwards."""
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.files.base import ContentFile
+from django.test import Client as Browser
 from PIL import Image
 
 from accounts.models import Account
@@ -14,7 +16,7 @@ from devportal.console.models import AppReview
 from devportal.console.reviews import IllegalReviewStep
 from oidc.clients import logos
 from oidc.models import Client
-from tests.console.reviews.reviewing import BRANDING, Status, decide, fill, fresh
+from tests.console.reviews.reviewing import BRANDING, Status, decide, fill, fresh, resent
 
 pytestmark = pytest.mark.django_db
 
@@ -76,6 +78,27 @@ def test_what_is_approved_keeps_its_logo_while_another_is_reviewed(
     assert fresh(app).logo.name == new
     assert logos.public_logo_path(fresh(app)) != address
     assert files(media) == {old, new}, "the review that approved the old one still shows it"
+
+
+def test_what_was_sent_before_keeps_its_logo_for_the_comparison(
+    app: Client,
+    developer: Account,
+    reviewer: Account,
+    browser_of: Callable[[Account], Browser],
+    media: Path,
+    committed: Any,
+) -> None:
+    with committed():
+        fill(app, developer)
+        old = reviews.save_submission(app, developer, {}, logo=logo()).snapshot["logo"]
+        decide(reviews.submit(app, developer), reviewer, Status.CHANGES_REQUESTED)
+        new = reviews.save_submission(app, developer, {}, logo=logo()).snapshot["logo"]
+        review = resent(app, developer)
+    assert files(media) == {old, new}
+    assert browser_of(reviewer).get(f"/admin/console/appreview/{review.pk}/logo/previous/").status_code == 200
+    with committed():
+        Client.objects.get(pk=app.pk).delete()
+    assert files(media) == set()
 
 
 def test_starting_over_forgets_the_drafts_logo(

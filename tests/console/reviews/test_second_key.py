@@ -69,6 +69,17 @@ def _deactivate(account: Account) -> None:
 
 @pytest.mark.django_db
 class TestKeys:
+    def test_a_reviewer_who_is_a_developer_of_the_app_reads_nothing_of_the_first_one(
+        self, review: AppReview, reviewer: Account, developer: Account, browser_of: Callable[[Account], Browser]
+    ) -> None:
+        approve(review, reviewer, text="It needs the plan.")
+        address = f"/admin/console/appreview/{review.pk}/change/"
+        set_roles(developer, ["reviewer"])
+        text = browser_of(developer).get(address).content.decode()
+        assert "It needs the plan." not in text
+        assert 'id="second-key"' not in text
+        assert "It needs the plan." in browser_of(make_reviewer()).get(address).content.decode()
+
     def test_the_first_approval_changes_nothing_and_the_second_takes_effect(
         self, review: AppReview, app: Client, reviewer: Account
     ) -> None:
