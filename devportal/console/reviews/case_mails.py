@@ -5,10 +5,10 @@ from typing import Any
 from django.urls import reverse
 
 from accounts.mail import outbox
-from accounts.models import Account
-from accounts.roles import REVIEWER
-from devportal.console.models import AppReview, ReviewCase, ReviewerSettings
+from devportal.console.models import AppReview, ReviewCase
+from devportal.console.reviews.conflicts import conflict_of
 from devportal.console.reviews.notifications import console_url, developer_addresses, review_admin_url
+from devportal.console.reviews.recipients import who_wants
 from devportal.lib.split_hosts import address_of
 from oidc.models import Client, Project
 
@@ -42,12 +42,13 @@ def tell_that_review_is_due(client: Client) -> None:
 
 
 def tell_reviewers_of_appeal(case: AppReview | ReviewCase, text: str, without: int | None) -> None:
-    """Mail the reviewers that somebody appeals; `without` is the key of who decided before, and doesn't answer it."""
+    """Mail the reviewers who may answer it that somebody appeals; `without` is the key of who decided before."""
     is_review = isinstance(case, AppReview)
     project = case.client.project if isinstance(case, AppReview) else case.project
     link = review_admin_url(case) if isinstance(case, AppReview) else case_admin_url(case)
     context = _context(project, case.client, text) | {"link": link, "of_rejection": is_review}
-    silent = ReviewerSettings.objects.filter(mails_new=False).values("account")
-    people = Account.objects.filter(groups__name=REVIEWER, is_active=True, is_staff=True, email_verified=True)
-    for address in people.exclude(pk__in=silent).exclude(pk=without or 0).order_by("pk")[:MOST_REVIEWERS]:
-        outbox.queue_mail(address.email, "desk_appealed", context)
+    review = case if isinstance(case, AppReview) else None
+    others = who_wants("mails_new").exclude(pk=without or 0)
+    for reviewer in others[:MOST_REVIEWERS]:
+        if not conflict_of(reviewer, project, review):
+            outbox.queue_mail(reviewer.email, "desk_appealed", context)

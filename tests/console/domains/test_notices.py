@@ -7,7 +7,8 @@ from django.conf import settings
 from django.test import Client as Browser
 
 from accounts.models import Account, Outbox
-from devportal.console.models import ReviewCase
+from devportal.console.models import AuditEvent, ReviewCase
+from devportal.console.reviews.cases import MAX_CASE_TEXT
 from devportal.lib import clock
 from oidc.domains import claims
 from oidc.domains.tasks import check_domains
@@ -182,3 +183,14 @@ def test_the_activity_tells_it_in_sentences(
     text = " ".join(as_viewer.get(address).content.decode().replace("</strong>", "").replace("<strong>", "").split())
     for words in ("added", "removed", "found the proof of", "did not find the proof of", "stopped to count"):
         assert f"{words} the domain" in text
+
+
+def test_a_case_that_was_opened_or_added_to_is_in_the_trail_and_does_not_grow_without_end(
+    internet: Internet, domain: ProjectDomain, owner: Account, later: Callable[[float], None]
+) -> None:
+    reviewed(domain.project)
+    lose(domain, internet, later)
+    ReviewCase.objects.update(text="x" * MAX_CASE_TEXT)
+    claims.remove_domain(domain, owner)
+    assert len(ReviewCase.objects.get().text) == MAX_CASE_TEXT
+    assert AuditEvent.objects.filter(action="review_case.opened").count() == 1

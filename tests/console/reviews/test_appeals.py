@@ -7,6 +7,7 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account
+from accounts.plans.members import add_member, get_or_create_family
 from devportal.console import reviews
 from devportal.console.models import AppReview, AuditEvent, ReviewCase, ReviewEntry, ReviewerSettings
 from devportal.console.reviews import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed, appeals, cases
@@ -108,6 +109,19 @@ def test_who_rejected_goes_with_their_account_and_the_appeal_stays(
     assert again.appealed_from is None
     decide(again, make_reviewer(), Status.APPROVED)
     assert fresh(app).is_verified
+
+
+def test_an_appeal_is_mailed_to_nobody_who_may_not_answer_it(
+    rejected: AppReview, app: Client, developer: Account
+) -> None:
+    relative, stranger = make_reviewer(), make_reviewer()
+    add_member(get_or_create_family(developer), relative)
+    before = len(mails())
+    appeals.appeal_rejection(rejected, developer, WHY)
+    reviews.suspend_project(app.project, stranger, reasons=["harmful"])
+    appeals.appeal_suspension(app.project, developer, WHY)
+    assert relative.email not in {to for to, _, _ in mails()[before:]}
+    assert stranger.email in {to for to, _, _ in mails()[before:]}
 
 
 def test_an_appeal_is_mailed_both_ways(rejected: AppReview, developer: Account, owner: Account) -> None:
