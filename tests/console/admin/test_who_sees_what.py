@@ -10,9 +10,9 @@ from tests.console.admin.conftest import World
 from tests.console.admin.crawling import unlinked
 
 # What reviewers see; their desk.
-REVIEWING = {"console.appreview", "console.cannedreply"}
+REVIEWING = {"console.appreview", "console.cannedreply", "console.reviewcase"}
 # Of these, what operators don't see.
-REVIEWERS_ALONE = {"console.appreview"}
+REVIEWERS_ALONE = {"console.appreview", "console.reviewcase"}
 
 
 def models_seen(browser: Browser) -> set[str]:

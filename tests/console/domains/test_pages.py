@@ -125,7 +125,7 @@ def test_the_page_is_in_the_projects_menu_and_the_checklist_leads_there(
     link = f'href="{at(project)}"'
     assert f"{link} aria-current=" in text_of(as_developer.get(at(project)))
     review = text_of(as_developer.get(f"/console/p/{project.public_id}/clients/{app.client_id}/review"))
-    assert review.count(link) == 2
+    assert review.count(link) == 3  # the menu, and the checklist beside the form and above it
 
 
 # --- Adding ---

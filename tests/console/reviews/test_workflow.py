@@ -137,7 +137,9 @@ def _leave(review: AppReview, actor: Account) -> None:
 
 
 def _sent_before(review: AppReview, actor: Account) -> None:
-    ReviewRevision.objects.create(review=review, number=99, snapshot={}, sent_at=review.created_at, sent_by=actor)
+    ReviewRevision.objects.create(
+        review=review, number=99, snapshot=review.snapshot, sent_at=review.created_at, sent_by=actor
+    )
 
 
 def _in_a_family(review: AppReview, actor: Account, role: str = Role.DEVELOPER) -> None:
