@@ -7,6 +7,8 @@ from accounts.roles import set_roles
 from devportal.console import reviews
 from devportal.console.models import AppReview
 from devportal.console.reviews.desk_checklist import checklist_for
+from devportal.console.reviews.domain_rules import addresses_to_prove
+from oidc.domains.coverage import unproven_hosts
 from oidc.models import Client
 from tests.factories import make_account, make_domain
 
@@ -41,7 +43,8 @@ def make_operator() -> Account:
 
 def fill(client: Client, actor: Account, **values: str) -> AppReview:
     """Write down everything that a submission needs, and prove the domain that it is on."""
-    if not client.project.domains.filter(name="example.com").exists():
+    if unproven_hosts(client.project, addresses_to_prove(BRANDING | {"redirect_urls": client.redirect_uris.split()})):
+        client.project.domains.filter(name="example.com").delete()
         make_domain(client.project)
     told = reviews.ForReviewers(places={SCOPE: PLACE}, demo_url=DEMO)
     return reviews.save_submission(client, actor, BRANDING | values, scopes={SCOPE: JUSTIFICATION}, for_reviewers=told)
