@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from devportal.console.models import AppReview
+from devportal.console.reviews.desk_differences import kept_revisions, sent_snapshot
 from devportal.console.reviews.domain_rules import PAGE_FIELDS
 from oidc.clients.uris import split_web_address
 from oidc.domains.coverage import domains_of, is_covered, is_loopback
@@ -31,8 +32,8 @@ class Destination:
 
 
 def addresses_of(review: AppReview) -> list[str]:
-    """Return every web address of a submission that can be opened."""
-    asked = review.snapshot
+    """Return every web address of what was sent last that can be opened."""
+    asked = sent_snapshot(review, kept_revisions(review))
     pages = [asked.get(field) or "" for field in (*PAGE_FIELDS, "demo_url")]
     lists = [address for name in _LISTS for address in asked.get(name, ())]
     return [address for address in (*pages, *lists) if is_web(address)]

@@ -1,6 +1,7 @@
 """Everything that the judges need to know about a submission, read in a fixed number of SQL statements."""
 
 from devportal.console.models import AppReview
+from devportal.console.reviews.desk_differences import sent_snapshot
 from devportal.console.reviews.evidence import history, lookalikes
 from devportal.console.reviews.evidence.gathered import Gathered
 from devportal.console.reviews.evidence.logo_hashes import hash_asked
@@ -16,8 +17,8 @@ MAX_ELSEWHERE = 20
 def gather(review: AppReview) -> Gathered:
     """Return what is known of what a review asks for, and of those who ask."""
     client = review.client
-    asked = {"sign_out_urls": [], "logo": "", **review.snapshot}
     revision = latest_revision(review)
+    asked = {"sign_out_urls": [], "logo": "", **sent_snapshot(review, {revision.number: revision} if revision else {})}
     domains = domains_of(client.project)
     owners = history.owners_of(client.project)
     cases, reports = history.gather_cases(client)
