@@ -60,7 +60,7 @@ PAGE_URL_RULES: tuple[Rule, ...] = (
 
 
 def validate_page_url(url: str) -> None:
-    """Raise ValidationError unless `url` may be a public https page. It is never fetched."""
+    """Raise ValidationError unless `url` may be a public https page. Nothing is fetched here."""
     apply_rules(PAGE_URL_RULES, url)
 
 

@@ -34,8 +34,8 @@ def review_context(review: AppReview, account: Account, against: str = "", *, wi
     """Return the context of the template `admin/console/review.html`, as `account` may read it.
 
     `against` is "approved" or "revision"; where that makes no sense, or for any other value, the choice is made here.
-    `with_notes`: whether this person may read what reviewers note for each other, a first key among it
-    (`reviews.may_read_notes`).
+    `with_notes`: whether this person may read what reviewers note for each other, a first key and people's reports
+    among it (`reviews.may_read_notes`).
     """
     client = review.client
     kept = desk_differences.kept_revisions(review)
@@ -47,7 +47,7 @@ def review_context(review: AppReview, account: Account, against: str = "", *, wi
         "client": client,
         "project": client.project,
         "name": reveal(str(sent.get("name", ""))),
-        "evidence": evidence_context(review),
+        "evidence": evidence_context(review, may_decide=with_notes),
         "difference": _difference(review, sent, kept, against),
         "answers": _answers(kept.get(review.revision)),
         "scopes": _scopes(review, sent),

@@ -23,13 +23,15 @@ class Asked:
 
 
 def page_context(client: Client) -> dict[str, Any]:
-    """Return the template context of an app's public page; the app is one that has one now."""
+    """Return the template context of an app's public page; the app is one that has one now.
+
+    The project's name is not among it: its owners change that at any time, and nobody looks at it.
+    """
     justifications: dict[str, str] = approved_snapshot(client)["scopes"]
     since, looked_at = client.verified_at, client.last_reviewed_at
     return {
         "client": client_context(client),
         "client_id": client.client_id,
-        "project": client.project.name,
         "domains": proven_domains(client),
         "asked": [Asked(SCOPES[scope].title, why) for scope, why in justifications.items()],
         "unreviewed": UNREVIEWED,

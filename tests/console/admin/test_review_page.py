@@ -17,7 +17,7 @@ from devportal.console import reviews
 from devportal.console.models import AppReview, AuditEvent, DeskNote, ReviewEntry, ReviewRevision
 from devportal.console.reviews.evidence import Verdict
 from devportal.lib import clock
-from oidc.models import Client, Project
+from oidc.models import Client, Project, ProjectMember
 from oidc.projects import members
 from tests.console.admin.conftest import make_staff
 from tests.console.admin.test_review_admin import page, press, steps_on, text_of, ticked
@@ -179,6 +179,19 @@ def test_what_developers_draft_after_a_request_for_changes_is_theirs(
     assert JUSTIFICATION in text
     assert "unsent@example.com" not in re.sub(
         r'<section class="sheet" aria-labelledby="consent">.*?</section>', "", text
+    )
+
+
+def test_links_lead_to_what_was_sent_while_developers_draft_something_else(
+    as_reviewer: Browser, app: Client, developer: Account, reviewer: Account, review: AppReview
+) -> None:
+    decide(review, reviewer, Status.CHANGES_REQUESTED)
+    reviews.save_submission(app, developer, {"home_page_url": "https://example.com/unsent"})
+    leave = f"{QUEUE}{review.pk}/leave/?to="
+    assert as_reviewer.get(f"{leave}https://example.com/").status_code == 200
+    assert as_reviewer.get(f"{leave}https://example.com/unsent").status_code == 404
+    assert "https://example.com/unsent" not in re.sub(
+        r'<section class="sheet" aria-labelledby="consent">.*?</section>', "", text_of(as_reviewer, page(review))
     )
 
 
@@ -505,3 +518,11 @@ def test_who_sees_the_page_without_rights_sees_no_step(as_reviewer: Browser, rev
     text = text_of(as_reviewer, page(review))
     assert steps_on(text) == set()
     assert '<form method="post"' not in text
+
+
+def test_a_reviewer_with_a_conflict_reads_nothing_of_reports(
+    as_reviewer: Browser, reviewer: Account, review: AppReview
+) -> None:
+    assert "Reports and open cases" in text_of(as_reviewer, page(review))
+    ProjectMember.objects.create(project=review.client.project, account=reviewer, role=ProjectMember.Role.VIEWER)
+    assert "Reports and open cases" not in text_of(as_reviewer, page(review))

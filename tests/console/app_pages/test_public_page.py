@@ -38,13 +38,19 @@ def text_of(url: str = PAGE, browser: Browser | None = None) -> str:
 def test_anybody_reads_what_was_approved_and_why(published: Client) -> None:
     text = text_of()
     for shown in (
-        "Orbit Notes", "Reviewed by", published.project.name, "example.com", JUSTIFICATION,
+        "Orbit Notes", "Reviewed by", "example.com", JUSTIFICATION,
         "See your e-mail address, your name and photo, and your plan", "https://example.com/privacy",
         "https://example.com/terms", "help@example.com", f"/apps/report/{published.client_id}",
     ):  # fmt: skip
         assert shown in text, shown
     for address in Account.objects.values_list("email", flat=True):
         assert address not in text
+
+
+def test_what_nobody_reviewed_is_not_on_it(published: Client) -> None:
+    published.project.name = "Famous Bank"
+    published.project.save()
+    assert "Famous Bank" not in text_of()
 
 
 def test_it_sets_no_cookie_and_is_kept_by_no_cache_for_whom_it_is_not(published: Client) -> None:

@@ -32,7 +32,7 @@ class Destination:
 
 
 def addresses_of(review: AppReview) -> list[str]:
-    """Return every web address of a submission that can be opened."""
+    """Return every web address of what was sent last that can be opened."""
     asked = sent_snapshot(review, latest_revision(review))
     pages = [asked.get(field) or "" for field in (*PAGE_FIELDS, "demo_url")]
     lists = [address for name in _LISTS for address in asked.get(name, ())]

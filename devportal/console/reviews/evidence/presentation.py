@@ -1,5 +1,6 @@
 """The evidence as the page of a review shows it."""
 
+from dataclasses import replace
 from typing import Any
 
 from django.urls import reverse
@@ -14,13 +15,20 @@ from devportal.console.reviews.evidence.facts import Detail, Fact, Verdict
 _MARKS = {Verdict.FAIL: "✕", Verdict.WARN: "!", Verdict.PASS: "✓"}
 
 
-def evidence_context(review: AppReview) -> dict[str, Any]:
-    """Return what the template `admin/console/partials/evidence.html` shows as `evidence`."""
+def evidence_context(review: AppReview, *, may_decide: bool) -> dict[str, Any]:
+    """Return what the template `admin/console/partials/evidence.html` shows as `evidence`.
+
+    `may_decide`: whether this person may decide on the app. Whose own it may be reads nothing of reports, and can't
+    have its pages looked at.
+    """
     found = collect_evidence(review)
+    if not may_decide:
+        found = replace(found, facts=tuple(fact for fact in found.facts if fact.code != "reports"))
+    again = reverse("admin:console_appreview_look_again", args=[review.pk])
     return {
         "summary": found.summary,
         "facts": [_fact(review, fact) for fact in found.by_gravity],
-        "look_again_url": reverse("admin:console_appreview_look_again", args=[review.pk]) if review.revision else "",
+        "look_again_url": again if review.revision and may_decide else "",
     }
 
 
