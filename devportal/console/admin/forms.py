@@ -15,13 +15,13 @@ from unfold.widgets import (
 )
 
 from accounts.models import Account
-from accounts.roles import REVIEWER
 from devportal.console import reviews
 from devportal.console.admin.reply_forms import ReplyForm
 from devportal.console.reviews import IllegalReviewStep, IncompleteSubmission
 from devportal.console.reviews.desk_checklist import checklist_for
 from devportal.console.reviews.desk_differences import reveal
 from devportal.console.reviews.reasons import ReviewReason, validate_reasons
+from devportal.console.reviews.recipients import reviewers
 from devportal.console.reviews.timeline import MAX_TEXT_LENGTH, clean_text
 from devportal.console.reviews.workflow import require_revision
 from devportal.lib.admin.actions import ActionForm
@@ -172,8 +172,7 @@ class AssigneeForm(ActionForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        staff = Account.objects.filter(groups__name=REVIEWER, is_active=True, is_staff=True).order_by("email")
-        self.fields["assignee"].queryset = staff  # type: ignore[attr-defined]
+        self.fields["assignee"].queryset = reviewers()  # type: ignore[attr-defined]
         self.initial["assignee"] = self.row.assignee_id
 
 

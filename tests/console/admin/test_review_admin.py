@@ -408,3 +408,11 @@ def test_nothing_is_written_to_a_review_by_hand(as_reviewer: Browser, as_superus
 def test_reviews_that_are_not_there(as_reviewer: Browser, key: str) -> None:
     for end in ("change/", "do/take/", "history/"):
         assert as_reviewer.get(f"{QUEUE}{key}/{end}").status_code == 404
+
+
+def test_a_review_can_be_given_to_a_superuser(as_reviewer: Browser, app: Client, developer: Account) -> None:
+    review = sent(app, developer)
+    boss = make_account("boss@example.com", is_superuser=True, is_staff=True)
+    as_reviewer.post(f"/admin/console/appreview/{review.pk}/do/assign/", {"assignee": boss.pk})
+    review.refresh_from_db()
+    assert review.assignee == boss

@@ -14,9 +14,11 @@ from accounts.roles import set_roles
 from devportal.console import reviews
 from devportal.console.activity import feed
 from devportal.console.models import AppReview, AuditEvent, ReviewEntry
-from devportal.console.reviews import IllegalReviewStep, ReviewNotAllowed
+from devportal.console.reviews import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed
 from devportal.console.reviews.second_key import first_key, has_many_people
+from devportal.lib import clock
 from oidc.authorization import consent
+from oidc.clients.reviewed_hosts import counts_as_reviewed
 from oidc.models import Client, ProjectMember
 from oidc.projects import members
 from tests.console.reviews.reviewing import (
@@ -69,6 +71,28 @@ def _deactivate(account: Account) -> None:
 
 @pytest.mark.django_db
 class TestKeys:
+    def test_a_domain_that_was_lost_between_the_two_keys_stops_the_second(
+        self, review: AppReview, app: Client, reviewer: Account
+    ) -> None:
+        approve(review, reviewer)
+        app.project.domains.update(lost_at=clock.now())
+        with pytest.raises(IncompleteSubmission, match="has not proven"):
+            approve(review, make_reviewer())
+        assert not fresh(app).is_verified
+        app.project.domains.update(lost_at=None)
+        assert approve(review, make_reviewer()).status == Status.APPROVED
+
+    def test_an_address_that_nobody_sent_is_approved_by_no_key(
+        self, review: AppReview, app: Client, reviewer: Account
+    ) -> None:
+        approve(review, reviewer)
+        Client.objects.filter(pk=app.pk).update(redirect_uris=f"{app.redirect_uris} https://evil.example/callback")
+        approve(review, make_reviewer())
+        after = fresh(app)
+        assert after.is_verified
+        assert "evil.example" not in after.approved_hosts + after.reviewed_hosts
+        assert not counts_as_reviewed(after, "https://evil.example/callback")
+
     def test_a_reviewer_who_is_a_developer_of_the_app_reads_nothing_of_the_first_one(
         self, review: AppReview, reviewer: Account, developer: Account, browser_of: Callable[[Account], Browser]
     ) -> None:
