@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.desk import Desk
 from tests.browser.steps import ALLOW, sign_in
 from tests.clients.app import App, listening
 from tests.clients.person import PASSWORD
@@ -33,38 +34,6 @@ def tern(live_service: Service) -> Iterator[App]:
         projects = [tern]
         app.take_credentials(live_service.provision(people=people, projects=projects))
         yield app
-
-
-class Desk:
-    """The reviewer's browser."""
-
-    def __init__(self, page: Page, service: Service) -> None:
-        self.page = page
-        self.queue = f"{service.address}/admin/console/appreview/"
-        page.goto(self.queue)
-        sign_in(page, REVIEWER)
-
-    def open_from_the_queue(self) -> None:
-        self.page.goto(self.queue)
-        self.page.get_by_role("link", name="Tern", exact=True).click()
-        expect(self.page.get_by_role("heading", name="Evidence")).to_be_visible()
-
-    def take_step(self, title: str, reasons: tuple[str, ...] = (), note: str = "") -> str:
-        """Press a button of the open review, say what it asks for, and return the mail that is shown first."""
-        self.page.get_by_role("link", name=title, exact=True).click()
-        expect(self.page.get_by_role("heading", name=title, exact=True)).to_be_visible()
-        for reason in reasons:
-            self.page.get_by_label(reason, exact=True).check()
-        if note:
-            self.page.fill("textarea[name=text]", note)
-        for choice in self.page.locator("input[type=radio][value=approve]").all():
-            choice.check()
-        first = self.page.get_by_role("button", name="See the mail first")
-        if first.count():
-            first.click()
-        mail = self.page.locator("pre.mail").first.inner_text()
-        self.page.get_by_role("button", name=title, exact=True).click()
-        return mail
 
 
 def arrive_at_review(page: Page, app: App) -> None:
@@ -125,7 +94,7 @@ def test_an_app_and_its_review(tern: App, browser: Chromium, tmp_path: Path) -> 
             review = maker.url
 
             # A reviewer asks for changes; the mail is the one that was shown first.
-            desk = Desk(reviewers.new_page(), tern.service)
+            desk = Desk(reviewers.new_page(), tern.service, REVIEWER, "Tern")
             desk.open_from_the_queue()
             expect(desk.page.get_by_text("We use it to show things").first).to_be_visible()
             desk.take_step("Start the review")

@@ -5,10 +5,11 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from accounts.authentication import account_of
 from accounts.mail.rendering import Mail
 from devportal.console.admin.action_handlers import project_of
 from devportal.console.models import AppReview, ReviewEntry
-from devportal.console.reviews import notifications
+from devportal.console.reviews import notifications, second_key
 from devportal.lib.admin.actions import Preview
 from oidc.models import Project
 
@@ -32,6 +33,16 @@ def decision_preview(kind: str) -> Previews:
         return _to(review.client.project, mail)
 
     return preview
+
+
+def approval_preview(request: HttpRequest, review: AppReview, form: Any) -> list[Preview]:
+    """Preview the mail of an approval; a first key of two sends none (docs/review.md#two-keys)."""
+    if second_key.needs_two_keys(review):
+        first = second_key.completed_key(review, account_of(request), form.scopes)
+        if first is None:
+            return []
+        form.cleaned_data["text"] = form.cleaned_data["text"] or first.text
+    return decision_preview(Kind.APPROVED)(request, review, form)
 
 
 def withdrawal_preview(request: HttpRequest, review: AppReview, form: Any) -> list[Preview]:

@@ -94,7 +94,7 @@ APPROVE = RowAction(
     action_handlers.approve,
     form=forms.ApprovalForm,
     is_open=_from("approve"),
-    preview=mail_previews.decision_preview(Kind.APPROVED),
+    preview=mail_previews.approval_preview,
     icon="verified",
 )
 REJECT = RowAction(

@@ -64,6 +64,14 @@ def first_key(review: AppReview) -> FirstKey | None:
     return FirstKey(by, review.first_key_at, given["scopes"], given["text"])
 
 
+def completed_key(review: AppReview, actor: Account, scopes: Mapping[str, bool]) -> FirstKey | None:
+    """Return the first key that an approval by `actor` would complete: another reviewer's, with the same decisions."""
+    held = first_key(review)
+    if held is None or held.by.pk == actor.pk:
+        return None
+    return held if held.scopes == {scope: bool(yes) for scope, yes in scopes.items()} else None
+
+
 def turn_key(
     review: AppReview, actor: Account, scopes: Mapping[str, bool], ticked: Sequence[str], text: str
 ) -> FirstKey | None:
@@ -73,14 +81,14 @@ def turn_key(
     that of the first key takes its place. `ticked` are the codes of the checklist, for the
     timeline. Raises ReviewNotAllowed for the person who gave the first one.
     """
-    decided = {scope: bool(yes) for scope, yes in scopes.items()}
     held = first_key(review)
     if held is not None and held.by.pk == actor.pk:
         raise ReviewNotAllowed(
             "You have approved this already. It takes effect once a second reviewer decides the same."
         )
-    if held is not None and held.scopes == decided:
-        return held
+    if completed := completed_key(review, actor, scopes):
+        return completed
+    decided = {scope: bool(yes) for scope, yes in scopes.items()}
     review.first_key_by, review.first_key_at = actor, clock.now()
     review.first_key = {"revision": review.revision, "scopes": decided, "text": text}
     review.save(update_fields=list(NO_KEY))

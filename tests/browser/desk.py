@@ -1,0 +1,57 @@
+"""What a reviewer does at the desk, in a browser of their own."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.steps import sign_in
+from tests.services.service import Service
+
+SEE_FIRST = "See the mail first"
+
+
+class Desk:
+    """A reviewer's browser, for one app."""
+
+    def __init__(self, page: Page, service: Service, reviewer: str, app: str) -> None:
+        self.page = page
+        self.app = app
+        self.queue = f"{service.address}/admin/console/appreview/"
+        page.goto(self.queue)
+        sign_in(page, reviewer)
+
+    def open_from_the_queue(self) -> None:
+        self.page.goto(self.queue)
+        self.page.get_by_role("link", name=self.app, exact=True).click()
+        expect(self.page.get_by_role("heading", name="Evidence")).to_be_visible()
+
+    def begin_step(self, title: str) -> None:
+        """Press a button of the open review."""
+        self.page.get_by_role("link", name=title, exact=True).click()
+        expect(self.page.get_by_role("heading", name=title, exact=True)).to_be_visible()
+
+    def take_step(self, title: str, reasons: tuple[str, ...] = (), note: str = "") -> str:
+        """Press a button of the open review, say what it asks for, and return the mails that are shown first."""
+        self.begin_step(title)
+        for reason in reasons:
+            self.page.get_by_label(reason, exact=True).check()
+        if note:
+            self.page.fill("textarea[name=text]", note)
+        if title == "Approve":
+            self.agree()
+        first = self.page.get_by_role("button", name=SEE_FIRST)
+        if first.count():
+            first.click()
+        button = self.page.get_by_role("button", name=title, exact=True)
+        expect(button).to_be_visible()
+        mails = "\n".join(self.page.locator("pre.mail").all_inner_texts())
+        button.click()
+        expect(self.page).to_have_url(re.compile("/change/$"))
+        return mails
+
+    def agree(self) -> None:
+        """Approve each scope of the form, and tick its checklist."""
+        for choice in self.page.locator("input[type=radio][value=approve]").all():
+            choice.check()
+        for box in self.page.locator("input[type=checkbox][name^=check_]").all():
+            box.check()
