@@ -331,7 +331,7 @@ def test_what_was_approved_is_what_is_used(world: World, browser: Chromium, axe:
             person.goto(app.authorization_url(scope=WITH_PLAN))
             expect(person.get_by_text(REVIEWED, exact=True)).to_be_visible()
             assert person.locator(".tile img").evaluate("image => image.naturalWidth") > 0
-            expect(person.get_by_text("See your plan")).to_be_visible()
+            expect(person.locator(".access", has_text="plan").first).to_be_visible()
             persons.take("trust-consent")
             allow(person)
             arrive(person, app)
