@@ -279,7 +279,7 @@ def publishes_a_page(page: Page, camera: Camera, world: World) -> str:
     return f"{world.service.address}/apps/grove/"
 
 
-def reports(page: Page, camera: Camera, world: World, public: str) -> None:
+def reports(page: Page, camera: Camera, world: World) -> None:
     """A person comes to the public page from Connected apps, and reports the app."""
     camera.visit(f"{world.service.address}/account/apps/", "trust-connected-apps")
     expect(page.get_by_role("link", name="What its review says")).to_have_attribute("href", re.compile("/apps/grove/$"))
@@ -361,7 +361,7 @@ def test_what_was_approved_is_what_is_used(world: World, browser: Chromium, axe:
             for said in (REVIEWED, BY_RECORD, WHY):
                 expect(stranger.get_by_text(said).first).to_be_visible()
             assert stranger.context.cookies() == []
-            reports(person, persons, world, public)
+            reports(person, persons, world)
             first.goto(f"{world.service.address}/admin/console/reviewcase/")
             firsts.take("trust-cases")
             first.get_by_role("link", name=NAME).click()
