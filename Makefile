@@ -27,7 +27,7 @@ OR_NONE := || [ $$? -eq 5 ]
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run app test test-all check format lock sbom bench clean
+.PHONY: help run app test test-all guides check format lock sbom bench clean
 
 help: ## Lists these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,7 +36,7 @@ help: ## Lists these targets
 run: .venv/.runtime ## Serves the demo on port 8000; PORT=8001 DATA_DIR=.data2 run a second one beside it
 	@exec $(PY) manage.py serve --demo deploy/demo.toml
 
-app: .venv/.runtime ## Runs a sample app on port 3000 that signs in with the demo of `make run`
+app: .venv/.runtime ## Runs a sample app on port 3000 (or APP_PORT) that signs in with the demo of `make run` (in DATA_DIR)
 	@exec $(PY) examples/web_app.py
 
 test: .venv/.dev ## Runs the tests on SQLite, and those of concurrency on PostgreSQL; ARGS="-k word" picks some
@@ -50,6 +50,9 @@ test-all: test ## Runs these and all others: on PostgreSQL, with Redis, Node, a 
 		$(call again,postgres,$(SERVERS)) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=postgres $(PY) -m pytest -m quiet $(ARGS) $(call again,postgres,quiet) $(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=sqlite $(PYTEST) -m slow $(ARGS) tests/machine $(OR_NONE)
+
+guides: .venv/.dev ## Runs the guides of the docs, and writes down which versions were run, and when
+	WRITE_GUIDE_RUNS=1 TEST_ENGINE=sqlite $(PY) -m pytest -n 0 tests/guides $(ARGS)
 
 check: .venv/.dev ## Checks style, types, import floors, known risks, migrations and the production settings
 	$(PY) -m ruff check
@@ -76,7 +79,8 @@ bench: .venv/.dev ## Measures the service beside others (benchmarks/README.md); 
 	$(PY) benchmarks/run.py $(if $(PYTHON),--python "$(PYTHON)") $(ARGS)
 
 clean: ## Removes what was installed and cached, but not the service's data in .data
-	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis staticfiles tests/clients/node_modules
+	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis staticfiles tests/clients/node_modules \
+		tests/guides/*/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- Set-up -----------------------------------------------------------------------------------------
