@@ -16,23 +16,24 @@
   }
 
   document.querySelectorAll("[data-copy], [data-copy-from]").forEach(function (button) {
-    const label = button.textContent;
+    const says = button.querySelector("[data-copy-says]") || button;
+    const label = says.textContent;
     const name = button.getAttribute("aria-label");
     button.setAttribute("aria-live", "polite");
     button.hidden = false;
     button.addEventListener("click", function () {
       navigator.clipboard.writeText(textOf(button)).then(
         function () {
-          button.textContent = "Copied";
+          says.textContent = "Copied";
         },
         function () {
-          button.textContent = "Could not copy";
+          says.textContent = "Could not copy";
         }
       ).finally(function () {
         // While it says what happened, that is its name too.
         button.removeAttribute("aria-label");
         window.setTimeout(function () {
-          button.textContent = label;
+          says.textContent = label;
           if (name) {
             button.setAttribute("aria-label", name);
           }

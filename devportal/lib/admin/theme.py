@@ -1,6 +1,6 @@
 """Settings of the admin theme, django-unfold: colours and sidebar.
 
-Colours are those of static/css/site.css, as ramps. Read by the settings, so nothing here imports a model.
+Colours are those of static/css/tokens.css, as ramps. Read by the settings, so nothing here imports a model.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,11 +12,11 @@ from django.urls import reverse_lazy
 
 Lists = Sequence[tuple[str, Sequence[tuple[str, str, str]]]]
 
-_NEUTRAL = {
+NEUTRAL = {
     "50": "#f6f6f3", "100": "#f1f2ee", "200": "#dfe0da", "300": "#c5c8c6", "400": "#a9b0b8", "500": "#666c75",
     "600": "#555b64", "700": "#3c4249", "800": "#2c3137", "900": "#1b1e22", "950": "#131518",
 }  # fmt: skip
-_ACCENT = {
+ACCENT = {
     "50": "#f0f7f9", "100": "#e2eff2", "200": "#c4dfe5", "300": "#a8dbe7", "400": "#86cbdb", "500": "#5fb0c2",
     "600": "#12586a", "700": "#0c4150", "800": "#0a3540", "900": "#1c353c", "950": "#08242c",
 }  # fmt: skip
@@ -47,6 +47,10 @@ def _navigation(lists_by_group: Lists) -> list[dict[str, Any]]:
     ]
 
 
+def _sheet(name: str) -> Callable[[HttpRequest], str]:
+    return lambda request: static(f"css/admin/{name}.css")
+
+
 def unfold_settings(service_name: str, lists: Lists) -> dict[str, Any]:
     """Return the setting UNFOLD; `lists` are the sidebar: by group, title, model as in admin URLs, icon."""
     return {
@@ -58,8 +62,8 @@ def unfold_settings(service_name: str, lists: Lists) -> dict[str, Any]:
         "SHOW_HISTORY": False,
         "SHOW_VIEW_ON_SITE": False,
         "BORDER_RADIUS": "6px",
-        "COLORS": {"base": _NEUTRAL, "primary": _ACCENT},
-        "STYLES": [lambda request: static("css/admin.css")],
+        "COLORS": {"base": NEUTRAL, "primary": ACCENT},
+        "STYLES": [_sheet(name) for name in ("tokens", "base", "overview", "review")],
         "SCRIPTS": [lambda request: static("js/admin.js")],
         "SIDEBAR": {"navigation": _navigation(lists)},
     }

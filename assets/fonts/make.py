@@ -1,0 +1,128 @@
+"""Makes static/fonts/, static/css/fonts.css and templates/partials/font.html of the npm package in package.json.
+
+    npm ci --ignore-scripts --prefix assets/fonts && .venv/bin/python assets/fonts/make.py
+
+A test makes them again and compares (tests/lib/test_font.py). What the pages need beyond the glyphs kept here, such as
+names in other scripts, comes from fonts of the system.
+"""
+
+import argparse
+import hashlib
+import io
+from pathlib import Path
+
+from fontTools import subset
+from fontTools.ttLib import TTFont
+from fontTools.varLib import instancer
+
+HERE = Path(__file__).resolve().parent
+PROJECT = HERE.parent.parent
+FAMILY = "Inter"
+WEIGHTS = (400, 700)
+FEATURES = ["calt", "case", "ccmp", "kern", "locl", "mark", "mkmk", "tnum"]
+# Latin, and the punctuation, arrows and signs of the pages, as far as the package has them.
+RANGES = [
+    (0x20, 0x7E), (0xA0, 0xFF), (0x131, 0x131), (0x152, 0x153), (0x2010, 0x2015), (0x2018, 0x201E), (0x2020, 0x2022),
+    (0x2026, 0x2026), (0x2039, 0x203A), (0x20AC, 0x20AC), (0x2122, 0x2122), (0x2190, 0x2193), (0x2212, 0x2212),
+]  # fmt: skip
+# Advance widths of Arial, and of what has its metrics, in thousandths of an em.
+ARIAL = dict(
+    zip(
+        "abcdefghijklmnopqrstuvwxyz ",
+        (556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500,
+         722, 500, 500, 500, 278),
+        strict=True,
+    )
+)  # fmt: skip
+# Text as pages have it, to compare widths by.
+SAMPLE = (
+    "an app gets what you allow and each access is spelled out with its actual value first the project has a "
+    "key that is shown once and a secret that expires when you rotate it every sign in has an entry in the log"
+)
+
+SHEET = """/* Made by assets/fonts/make.py: the font of the pages, and a stand-in of its size, so that no line jumps. */
+
+@layer tokens {{
+  @font-face {{
+    font-family: "{family}";
+    font-style: normal;
+    font-weight: {lightest} {boldest};
+    font-display: swap;
+    src: url("../fonts/{name}") format("woff2");
+    unicode-range: {ranges};
+  }}
+
+  @font-face {{
+    font-family: "{family} stand-in";
+    src: local("Arial"), local("ArialMT"), local("Liberation Sans"), local("Arimo"), local("Helvetica");
+    size-adjust: {size:.2%};
+    ascent-override: {ascent:.2%};
+    descent-override: {descent:.2%};
+    line-gap-override: {gap:.2%};
+  }}
+}}
+"""
+PARTIAL = """{{% load static %}}{{% comment %}} Made by assets/fonts/make.py. {{% endcomment %}}
+<link rel="preload" href="{{% static 'fonts/{name}' %}}" as="font" type="font/woff2" crossorigin>
+<link rel="stylesheet" href="{{% static 'css/fonts.css' %}}">
+"""
+
+
+def _reduced(source: Path) -> TTFont:
+    font = TTFont(source, recalcTimestamp=False)
+    options = subset.Options()
+    options.layout_features = FEATURES
+    options.hinting = False
+    options.notdef_outline = True
+    options.name_IDs = [0, 1, 2, 3, 4, 5, 6, 13, 14]  # licence and copyright stay in the file
+    reducer = subset.Subsetter(options)
+    reducer.populate(unicodes=[point for first, last in RANGES for point in range(first, last + 1)])
+    reducer.subset(font)
+    instancer.instantiateVariableFont(font, {"wght": WEIGHTS}, inplace=True)
+    return font
+
+
+def _ranges() -> str:
+    return ", ".join(f"U+{first:X}" if first == last else f"U+{first:X}-{last:X}" for first, last in RANGES)
+
+
+def _overrides(font: TTFont) -> dict[str, float]:
+    """Return how the stand-in is scaled, so that its lines are as long and as high."""
+    em, hhea, glyphs = font["head"].unitsPerEm, font["hhea"], font.getBestCmap()
+    width = sum(font["hmtx"][glyphs[ord(letter)]][0] for letter in SAMPLE) / em
+    size = width / (sum(ARIAL[letter] for letter in SAMPLE) / 1000)
+    return {
+        "size": size,
+        "ascent": hhea.ascent / em / size,
+        "descent": -hhea.descent / em / size,
+        "gap": hhea.lineGap / em / size,
+    }
+
+
+def make(package: Path, into: Path) -> None:
+    """Write all files of the font below `into`, a folder like the project's."""
+    font = _reduced(package / "files" / "inter-latin-wght-normal.woff2")
+    overrides = _overrides(font)
+    font.flavor = "woff2"
+    written = io.BytesIO()
+    font.save(written)
+    name = f"{FAMILY.lower()}-{hashlib.sha256(written.getvalue()).hexdigest()[:12]}.woff2"
+    files = {
+        f"static/fonts/{name}": written.getvalue(),
+        "static/fonts/LICENSE.txt": (package / "LICENSE").read_bytes(),
+        "static/css/fonts.css": SHEET.format(
+            family=FAMILY, lightest=WEIGHTS[0], boldest=WEIGHTS[1], name=name, ranges=_ranges(), **overrides
+        ).encode(),
+        "templates/partials/font.html": PARTIAL.format(name=name).encode(),
+    }
+    for old in (into / "static/fonts").glob("*.woff2"):
+        old.unlink()
+    for path, content in files.items():
+        (into / path).parent.mkdir(parents=True, exist_ok=True)
+        (into / path).write_bytes(content)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--into", type=Path, default=PROJECT)
+    make(HERE / "node_modules/@fontsource-variable/inter", parser.parse_args().into)

@@ -1,0 +1,142 @@
+// The jump box: ⌘K, Ctrl+K or / opens it, results come while somebody types, arrow keys choose among them.
+// Without this script the link leads to a page that does the same.
+(function () {
+  "use strict";
+
+  const PAUSE = 120; // milliseconds without a key before the server is asked
+  const link = document.querySelector("[data-jump]");
+  const dialog = document.getElementById("jump");
+  if (!link || !dialog || !dialog.showModal) {
+    return;
+  }
+  const form = dialog.querySelector("form");
+  const input = form.elements.q;
+  const results = document.getElementById("jump-results");
+  const says = dialog.querySelector("[data-jump-says]");
+  const keys = link.querySelector("[data-jump-keys]");
+  const isMac = /Mac|iP(hone|ad|od)/.test(navigator.platform);
+  let timer = 0;
+  let asked = null; // the request under way
+  let pending = false; // what is shown answers an older query than the one in the field
+
+  keys.textContent = isMac ? "⌘K" : "Ctrl K";
+  keys.hidden = false;
+  link.setAttribute("aria-haspopup", "dialog");
+
+  function options() {
+    return Array.from(results.querySelectorAll("[role=option]"));
+  }
+
+  function chosen() {
+    return results.querySelector("[aria-selected=true]");
+  }
+
+  function choose(option) {
+    options().forEach(function (one) {
+      one.setAttribute("aria-selected", String(one === option));
+    });
+    if (option) {
+      input.setAttribute("aria-activedescendant", option.id);
+      option.scrollIntoView({ block: "nearest" });
+    } else {
+      input.removeAttribute("aria-activedescendant");
+    }
+  }
+
+  function show(html) {
+    // From this service, and escaped there.
+    results.innerHTML = html;
+    pending = false;
+    const found = options();
+    input.setAttribute("aria-expanded", String(found.length > 0));
+    choose(found[0] || null);
+    says.textContent = found.length === 1 ? "1 result" : found.length + " results";
+  }
+
+  function ask() {
+    if (asked) {
+      asked.abort();
+    }
+    asked = new AbortController();
+    const address = form.action + "?" + new URLSearchParams({ q: input.value, list: "" });
+    fetch(address, { signal: asked.signal, redirect: "error" })
+      .then(function (answer) {
+        if (!answer.ok) {
+          throw new Error(String(answer.status));
+        }
+        return answer.text();
+      })
+      .then(show)
+      // A failure is not shown: Enter then opens the page that does the same.
+      .catch(function () {});
+  }
+
+  function open() {
+    if (dialog.open) {
+      return;
+    }
+    dialog.showModal();
+    input.select();
+    ask();
+  }
+
+  function move(step) {
+    const found = options();
+    const place = found.indexOf(chosen());
+    if (found.length) {
+      choose(found[(place + step + found.length) % found.length]);
+    }
+  }
+
+  link.addEventListener("click", function (event) {
+    if (!event.ctrlKey && !event.metaKey && !event.shiftKey) {
+      event.preventDefault();
+      open();
+    }
+  });
+
+  document.addEventListener("keydown", function (event) {
+    const typing = event.target.closest("input, textarea, select, [contenteditable]");
+    const isShortcut = (isMac ? event.metaKey : event.ctrlKey) && !event.altKey && event.key.toLowerCase() === "k";
+    const isSlash = event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey;
+    if ((isShortcut || isSlash) && !document.querySelector("dialog[open]")) {
+      event.preventDefault();
+      open();
+    }
+  });
+
+  input.addEventListener("input", function () {
+    pending = true;
+    window.clearTimeout(timer);
+    timer = window.setTimeout(ask, PAUSE);
+  });
+
+  input.addEventListener("keydown", function (event) {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      move(event.key === "ArrowDown" ? 1 : -1);
+    } else if (event.key === "Escape") {
+      // A search field would take the first one to empty itself.
+      event.preventDefault();
+      dialog.close();
+    }
+  });
+
+  form.addEventListener("submit", function (event) {
+    const option = chosen();
+    if (option && !pending) {
+      event.preventDefault();
+      option.click();
+    }
+  });
+
+  dialog.querySelector("[data-jump-close]").addEventListener("click", function () {
+    dialog.close();
+  });
+
+  dialog.addEventListener("click", function (event) {
+    if (event.target === dialog) {
+      dialog.close();
+    }
+  });
+})();
