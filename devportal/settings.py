@@ -133,6 +133,9 @@ USAGE_DAYS: int = env.int("USAGE_DAYS", 90)
 # How long each call, and each step of a sign-in, can be looked up in the console (days).
 REQUEST_LOG_DAYS: int = env.int("REQUEST_LOG_DAYS", 30)
 SIGN_IN_LOG_DAYS: int = env.int("SIGN_IN_LOG_DAYS", 30)
+# How long the counts of sign-ins are kept, by hour and by day (days).
+SIGN_IN_HOUR_DAYS: int = env.int("SIGN_IN_HOUR_DAYS", 35)
+SIGN_IN_COUNT_DAYS: int = env.int("SIGN_IN_COUNT_DAYS", 400)
 # At most so many entries a minute go into one client's sign-in log: a flood of refusals must not fill the disk.
 SIGN_IN_LOG_PER_MINUTE: int = env.int("SIGN_IN_LOG_PER_MINUTE", 120)
 # How long the audit trail, and the ids of billing reports that were applied, are kept (days; 0: for ever).
@@ -202,7 +205,6 @@ INSTALLED_APPS = [
     "oauth2_provider",
     "rest_framework",
     "drf_spectacular",
-    "drf_spectacular_sidecar",
 ]
 
 # Endpoints that programs call: their requests skip the middleware for pages (devportal/lib/direct_dispatch.py).
@@ -228,6 +230,8 @@ SERVER_REFUSALS = {
 }
 # The developer API, whose errors have an envelope.
 API_PATH = "/v1"
+# The docs' page of errors, to which answers link.
+ERRORS_PATH = "/docs/errors"
 # Where AUTH_URL, BASE_URL and ADMIN_URL have hosts of their own (devportal/lib/split_hosts.py): what belongs on those
 # of the latter two, by whole path and by prefix; all else belongs on AUTH_URL's.
 API_PATHS = frozenset({"/v1", "/.well-known/oauth-protected-resource", "/hooks/billing"})
@@ -257,7 +261,7 @@ ADMIN_SIGN_IN = frozenset(
     }
 )
 # Besides static files and health checks.
-EVERY_HOST_PATHS = frozenset({"/favicon.ico", "/.well-known/security.txt"})
+EVERY_HOST_PATHS = frozenset({"/favicon.ico", "/robots.txt", "/.well-known/security.txt"})
 # The one address of the service itself that a client may register as redirect URI.
 PLAYGROUND_PATH = "/console/playground/callback"
 
@@ -269,7 +273,8 @@ MIDDLEWARE = [
     "oidc.cors.CorsMiddleware",
     "devportal.lib.direct_dispatch.DirectDispatchMiddleware",
     "devportal.lib.headers.PageHeadersMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "devportal.lib.static_files.StaticFilesMiddleware",
+    "devportal.lib.compression.PageCompressionMiddleware",
     "devportal.lib.caching.PersonalPagesMiddleware",
     "devportal.lib.malformed_input.MalformedInputMiddleware",
     "devportal.lib.sessions.SessionMiddleware",
@@ -283,6 +288,7 @@ MIDDLEWARE = [
     "devportal.lib.ratelimit.middleware.RateLimitMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "accounts.session_list.LastSeenMiddleware",
+    "devportal.lib.wrong_method.WrongMethodMiddleware",
 ]
 
 ROOT_URLCONF = "devportal.urls"
@@ -300,7 +306,7 @@ TEMPLATES: list[dict[str, Any]] = [
         "DIRS": [PROJECT_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
-            "builtins": ["devportal.lib.url_tag"],
+            "builtins": ["devportal.lib.url_tag", "devportal.lib.icons"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
@@ -352,6 +358,7 @@ REPLICA_MODELS = frozenset(
 )
 REPLICA_PAGES = frozenset(
     {"console:activity", "console:requests", "console:sign_ins", "console:usage"}
+    | {"console:request_detail", "console:sign_in_detail"}
     | {f"admin:{name}_changelist" for name in ("api_requestlog", "console_auditevent", "console_signinevent")}
 )
 if REPLICA_DATABASE_URL:
@@ -431,6 +438,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-usage": _every(3600, "api.tasks.clear_usage"),
     "clear-request-log": _every(3600, "api.tasks.clear_request_log"),
     "clear-sign-in-log": _every(3600, "devportal.console.tasks.clear_sign_in_log"),
+    "clear-sign-in-counts": _every(3600, "devportal.console.tasks.clear_sign_in_counts"),
     "heal-approved-hosts": _every(600, "devportal.console.tasks.heal_approved_hosts"),
     "open-re-reviews": _every(3600, "devportal.console.tasks.open_re_reviews"),
     "check-waiting-pages": _every(600, "devportal.console.reviews.evidence.tasks.check_waiting_pages"),
@@ -461,6 +469,7 @@ FORMS_BY_ADDRESS = frozenset(
         "account_reset_password",
         "account_signup",
         "account_signup_by_passkey",
+        "api_try_it",
         "mfa_login_webauthn",
         "mfa_signup_webauthn",
     }
@@ -482,12 +491,16 @@ FORMS_BY_PERSON = frozenset(
         "console:check_addresses",
         "console:check_name",
         "console:client_new",
+        "console:client_secret_expiry",
         "console:client_secret_new",
+        "console:client_secret_rotate",
         "console:client_settings",
         "console:client_tester",
         "console:domains",
         "console:invitation_renew",
+        "console:key_expiry",
         "console:key_new",
+        "console:key_rotate",
         "console:members",
         "console:playground_begin",
         "console:playground_exchange",
@@ -527,7 +540,7 @@ STATIC_URL = "/static/"
 STATIC_ROOT = None if EMBEDDED else PROJECT_DIR / ".static"
 STATICFILES_DIRS = [PROJECT_DIR / "static"]
 WHITENOISE_USE_FINDERS = EMBEDDED
-WHITENOISE_MAX_AGE = 0 if EMBEDDED else 3600
+WHITENOISE_MAX_AGE = 0 if EMBEDDED else 3600  # of names without a hash
 MEDIA_ROOT = DATA_DIR / "media"
 # An object store for several machines, with its key (docs/operations.md#static-and-uploaded-files); none: MEDIA_ROOT.
 _MEDIA_STORAGE_URL: str = env.str("MEDIA_STORAGE_URL", "")
@@ -540,7 +553,7 @@ STORAGES: dict[str, dict[str, Any]] = {
         "OPTIONS": {"file_permissions_mode": FILE_MODE, "directory_permissions_mode": FOLDER_MODE},
     },
     "staticfiles": {
-        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        "BACKEND": "devportal.lib.static_files.HashedNamesStorage"
         if EMBEDDED
         else "whitenoise.storage.CompressedManifestStaticFilesStorage"
     },
@@ -702,9 +715,9 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SCHEMA_PATH_PREFIX": "/v1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PUBLIC": True,
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }
+# The page that describes the API, in its metadata (RFC 9728).
+API_DOCUMENTATION_PATH = "/docs/api/"
 
 # Where profiles and plans live, if not here (docs/sources.md, docs/plans.md).
 PROFILE_SOURCE_URL: str = env.str("PROFILE_SOURCE_URL", "")
@@ -713,6 +726,8 @@ SOURCE_TOKEN: str = env.str("SOURCE_TOKEN", "")
 
 # Whom to tell of a vulnerability, in /.well-known/security.txt (RFC 9116): addresses and URLs; none: 404.
 SECURITY_CONTACT: list[str] = env.list("SECURITY_CONTACT", default=[])
+# An https:// URL: how reports of vulnerabilities are handled; none: the file has no Policy.
+SECURITY_POLICY: str = env.str("SECURITY_POLICY", "")
 
 # With this secret a billing system signs what it reports to /hooks/billing (docs/plans.md); none: nobody reports.
 BILLING_SECRET: str = env.str("BILLING_SECRET", "")
@@ -724,6 +739,7 @@ WORKER_STARTS = [
     "api.usage.recording.send_when_idle",
     "devportal.lib.connection_health.look_after_slots",
     "oidc.signing_keys.keyring.preload_keyring",  # parsing a private key takes longer than answering a request
+    "devportal.console.search.sections.preload",  # rendering every page takes longer than anybody waits
     "devportal.lib.garbage.freeze_loaded_objects",
 ]
 

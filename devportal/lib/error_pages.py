@@ -1,4 +1,4 @@
-"""Error pages: handlers for 400, 403, 404, 429, 500, 503 and CSRF failures."""
+"""Error pages: handlers for 400, 403, 404, 405, 429, 500, 503 and CSRF failures."""
 
 import sys
 
@@ -12,6 +12,7 @@ from django.utils.cache import add_never_cache_headers
 from devportal.lib import clock, request_id
 from devportal.lib.cors import allow_any_origin
 from devportal.lib.direct_dispatch import is_direct
+from devportal.lib.error_envelope import envelope
 
 RETRY_SECONDS = 5
 LONGEST_RETRY_AFTER = 60
@@ -40,7 +41,7 @@ def unknown_host(request: HttpRequest) -> HttpResponse:
         return _page(request, 400, "400_host.html", auth_url=settings.AUTH_URL)
     message = "This service does not answer under the host that the request names."
     if request.path_info.startswith(settings.API_PATH):
-        response = JsonResponse({"error": {"code": "invalid_host", "message": message}}, status=400)
+        response = JsonResponse(envelope("invalid_host", message), status=400)
     else:
         response = JsonResponse({"error": "invalid_request", "error_description": message}, status=400)
     add_never_cache_headers(response)
@@ -51,7 +52,7 @@ def not_on_this_host(request: HttpRequest, is_api: bool) -> HttpResponse:
     """404: the path belongs to another host of the service; in the envelope of the API where programs call."""
     if not is_api:
         return _page(request, 404)
-    response = JsonResponse({"error": {"code": "not_found", "message": "There is no such endpoint."}}, status=404)
+    response = JsonResponse(envelope("not_found", "There is no such endpoint."), status=404)
     response["Cache-Control"] = "no-store"
     allow_any_origin(response, (request_id.HEADER,))
     return response
@@ -65,6 +66,11 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """404: no such page, or not for this person."""
     return _page(request, 404)
+
+
+def method_not_allowed(request: HttpRequest, back: str) -> HttpResponse:
+    """405: the address takes another method; `back` is the path of the page to go to, with the form if it takes one."""
+    return _page(request, 405, back=back, was_opened=request.method in ("GET", "HEAD"))
 
 
 def too_many_requests(request: HttpRequest, wait: int = LONGEST_RETRY_AFTER) -> HttpResponse:

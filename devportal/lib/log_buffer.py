@@ -38,6 +38,13 @@ def append(name: str, values: dict[str, Any]) -> None:
     counters().logged(_encode([name, values]))
 
 
+def read_entries(name: str, waiting: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the waiting entries of one log, in the order of their time."""
+    opening = _encode([name])[:-1]
+    found = (_read(text) for text in waiting if text.startswith(opening))
+    return sorted((values for of, values in found if of == name), key=lambda entry: entry["at"])
+
+
 def write_entries(waiting: Iterable[str]) -> None:
     """Have each log store its entries, in the order of their time. Call it inside a transaction."""
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)

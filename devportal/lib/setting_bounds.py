@@ -38,6 +38,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "PROJECT_RESTORE_DAYS": (1, 3650),
     "REQUEST_LOG_DAYS": (1, 3650),
     "SIGN_IN_LOG_DAYS": (1, 3650),
+    "SIGN_IN_HOUR_DAYS": (8, 3650),
+    "SIGN_IN_COUNT_DAYS": (90, 3650),
     "USAGE_DAYS": (1, 3650),
     # Sizes, in bytes.
     "LOGO_MAX_BYTES": (1024, 100 * MB),

@@ -31,11 +31,18 @@ def plain_paths(patterns: list[Any], before: str = "") -> list[str]:
     return found
 
 
-OF_A_PERSON = [
-    each
-    for each in plain_paths(get_resolver().url_patterns)
-    if not each.startswith(("/v1", "/.well-known", "/health", "/connect/token", "/connect/userinfo", "/connect/revoke"))
-]
+# For programs, or the same for everybody.
+OTHERS = (
+    "/v1",
+    "/.well-known",
+    "/health",
+    "/connect/token",
+    "/connect/userinfo",
+    "/connect/revoke",
+    "/robots",
+    "/llms",
+)
+OF_A_PERSON = [each for each in plain_paths(get_resolver().url_patterns) if not each.startswith(OTHERS)]
 
 
 def test_there_are_such_pages() -> None:

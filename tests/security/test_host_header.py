@@ -7,7 +7,7 @@ from django.test import Client as Browser
 
 from devportal.lib import host_header
 
-PAGES = ("/", "/account/login/", "/admin/", "/connect/authorize", "/static/css/site.css", "/nothing", "/health/nothing")
+PAGES = ("/", "/account/login/", "/admin/", "/connect/authorize", "/static/css/base.css", "/nothing", "/health/nothing")
 FOR_APPS = ("/v1/me", "/v1", "/connect/token", "/.well-known/jwks", "/.well-known/openid-configuration")
 OWN = ("localhost:8000", "LocalHost:8000", "localhost.:8000", "localhost", "127.0.0.1:8000", "127.0.0.1", "testserver")
 FOREIGN = (
@@ -68,7 +68,8 @@ def test_others_get_a_calm_400(host: str) -> None:
 
 def test_the_answer_of_the_developer_api_has_its_shape() -> None:
     answer = Browser().get("/v1/me", headers={"Host": "evil.example.com"}).json()
-    assert set(answer["error"]) == {"code", "message"}
+    assert set(answer["error"]) == {"code", "message", "request_id", "docs_url"}
+    assert "evil" not in str(answer)
 
 
 @pytest.mark.django_db

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.robotparser import RobotFileParser
 
 import pytest
 from django.contrib.auth.models import AbstractBaseUser
@@ -19,7 +20,10 @@ from tests.factories import PASSWORD, make_account, make_project
 from tests.urls import every_url
 
 AUTH, API, ADMIN, INSIDE = "auth.example.com", "api.example.com", "admin.example.com", "inside.example.net"
-EVERY_HOST = ("/health/live", "/health/ready", "/static/css/site.css", "/favicon.ico", "/.well-known/security.txt")
+EVERY_HOST = (
+    *("/health/live", "/health/ready", "/static/css/base.css"),
+    *("/favicon.ico", "/robots.txt", "/.well-known/security.txt"),
+)
 HOSTS = (AUTH, API, ADMIN, INSIDE)
 EVERYWHERE = "everywhere"
 # Where each name of the resolver belongs; what is not listed is for people. "+" is a part besides.
@@ -31,7 +35,7 @@ BELONGS = {
         "mfa_reauthenticate", "mfa_reauthenticate_webauthn", "mfa_view_recovery_codes", "signed_out",
         "staff_second_factor", "account_choose", "account_choose_photo",
     },
-    EVERYWHERE: {"health_live", "health_ready", "security_txt", "None"},
+    EVERYWHERE: {"health_live", "health_ready", "robots_txt", "security_txt", "None"},
 }  # fmt: skip
 # The parts of the table that regular expressions leave open, and what is no address at all.
 BY_HAND = {
@@ -53,7 +57,7 @@ BY_HAND = {
     "/nothing": AUTH,
     "//admin/": AUTH,
     "/%61dmin/": ADMIN,
-    "/static/css/site.css": EVERYWHERE,
+    "/static/css/base.css": EVERYWHERE,
     "/favicon.ico": EVERYWHERE,
 }
 
@@ -154,10 +158,44 @@ def test_some_things_are_everywhere(path: str, settings: Any) -> None:
         assert ask(host, path).status_code in (200, 302), host
 
 
+def test_crawlers_may_read_the_docs_and_nothing_on_other_hosts() -> None:
+    def rules(host: str) -> RobotFileParser:
+        parser = RobotFileParser()
+        parser.parse(ask(host, "/robots.txt").content.decode().splitlines())
+        return parser
+
+    for path in ("/", "/docs/", "/docs/errors.md", "/llms.txt", "/apps/shop/"):
+        assert rules(AUTH).can_fetch("bot", path), path
+    for path in (
+        "/console/",
+        "/account/login/",
+        "/connect/authorize",
+        "/admin/",
+        "/apps/report/shop",
+        "/docs/search?q=a",
+    ):
+        assert not rules(AUTH).can_fetch("bot", path), path
+    for host in (API, ADMIN, INSIDE):
+        assert not rules(host).can_fetch("bot", "/docs/"), host
+
+
+def test_security_txt_is_canonical_where_it_is_read_and_names_no_other_host(settings: Any) -> None:
+    settings.SECURITY_CONTACT = ["security@example.com"]
+    path = "/.well-known/security.txt"
+    for host, names in {AUTH: [AUTH], API: [AUTH, API], ADMIN: [AUTH, ADMIN], INSIDE: [AUTH]}.items():
+        lines = ask(host, path).content.decode().splitlines()
+        canonical = [line.removeprefix("Canonical: ") for line in lines if line.startswith("Canonical: ")]
+        assert canonical == [f"https://{name}{path}" for name in names]
+
+
 def test_the_api_host_answers_in_the_envelope_of_the_api() -> None:
     refused = ask(API, "/account/login/")
     own = ask(API, "/v1/nothing")
-    assert refused.json() == own.json() == {"error": {"code": "not_found", "message": "There is no such endpoint."}}
+    for answer in (refused, own):
+        error = answer.json()["error"]
+        assert (error["code"], error["message"]) == ("not_found", "There is no such endpoint.")
+        assert error["request_id"] == answer["X-Request-ID"]
+    assert refused.json()["error"]["docs_url"] == own.json()["error"]["docs_url"]
     assert refused["Access-Control-Allow-Origin"] == "*"
     assert "no-store" in refused["Cache-Control"]
     assert refused["X-Request-ID"]
@@ -256,11 +294,11 @@ def test_the_challenge_of_the_api_leads_to_its_own_host() -> None:
 
 
 @pytest.mark.django_db
-def test_the_page_to_try_the_api_may_call_its_host(settings: Any) -> None:
+def test_the_page_to_try_the_api_names_its_host(settings: Any) -> None:
     page = ask(AUTH, "/docs/api/")
-    directives = dict(part.split(" ", 1) for part in page["Content-Security-Policy"].split("; "))
-    assert directives["connect-src"] == f"'self' https://{API}"
-    assert f"https://{API}/v1/openapi.json" in ask(AUTH, "/docs/api/?script=").content.decode()
+    assert API not in page["Content-Security-Policy"], "the service calls it, not the page"
+    assert f"https://{API}/v1/me" in page.content.decode()
+    assert f"https://{API}/v1/openapi.json" in page.content.decode()
     document = ask(API, "/v1/openapi.json", headers={"Origin": f"https://{AUTH}"})
     assert document["Access-Control-Allow-Origin"] == "*"
     preflight = ask(API, "/v1/me", "OPTIONS", headers={"Access-Control-Request-Method": "GET"})

@@ -64,7 +64,9 @@ def test_tokens_refusals_and_the_end_of_a_family_are_counted(app: RelyingParty, 
     reuse = {"endpoint": "token", "error": "invalid_grant", "reason": "refresh_token_superseded"}
     assert value("refusals_total", **reuse) == 1
     assert value("family_revocations_total", why="refresh_token_reused") == 1
-    assert value("app_sign_ins_total", endpoint="authorize", outcome="signed_in") == 1
+    assert value("app_sign_ins_total", endpoint="authorize", outcome="issued") == 1
+    assert value("app_sign_ins_total", endpoint="token", outcome="signed_in") == 1
+    assert value("app_sign_ins_total", endpoint="token", outcome="refreshed") == 1
     assert value("refusals_total", endpoint="token", error="invalid_grant", reason="code_unknown") == 1
 
 

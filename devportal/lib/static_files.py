@@ -1,0 +1,100 @@
+"""Static files whose names contain a hash of their content, without `collectstatic`.
+
+For the embedded environment (docs/operations.md#static-and-uploaded-files): `{% static %}` names a file by what is in
+it at that moment, and the middleware finds the file behind such a name. Production collects the files once, with
+WhiteNoise's own storage.
+"""
+
+import hashlib
+import re
+from pathlib import Path
+from posixpath import splitext
+from typing import NamedTuple, cast
+
+from django.contrib.staticfiles import finders
+from django.contrib.staticfiles.storage import StaticFilesStorage
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from whitenoise.middleware import WhiteNoiseMiddleware
+from whitenoise.responders import StaticFile
+
+_HASH_LENGTH = 12
+# css/base.0123456789ab.css, and fonts/inter-0123456789ab.woff2: a file that has its hash in its own name, so that a
+# style sheet can refer to it.
+_HASHED = re.compile(rf"(?P<root>.+)[.-](?P<hash>[0-9a-f]{{{_HASH_LENGTH}}})(?P<suffix>\.[^./]+)")
+
+
+class _Seen(NamedTuple):
+    modified: int  # nanoseconds
+    size: int
+    hash: str
+
+
+_seen: dict[str, _Seen] = {}
+
+
+def _content_hash(path: str) -> str:
+    """Return the hash of a file; it is read again when its time or size has changed."""
+    stat = Path(path).stat()
+    seen = _seen.get(path)
+    if seen is None or (seen.modified, seen.size) != (stat.st_mtime_ns, stat.st_size):
+        digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:_HASH_LENGTH]
+        seen = _seen[path] = _Seen(stat.st_mtime_ns, stat.st_size, digest)
+    return seen.hash
+
+
+def _says_its_content(name: str, path: str) -> bool:
+    parts = _HASHED.fullmatch(name)
+    return parts is not None and parts["hash"] == _content_hash(path)
+
+
+def _found(name: str) -> str | None:
+    path = finders.find(name)
+    return path if isinstance(path, str) and Path(path).is_file() else None
+
+
+class HashedNamesStorage(StaticFilesStorage):
+    """Names each file as ManifestStaticFilesStorage would: css/base.css is css/base.0123456789ab.css."""
+
+    def url(self, name: str | None) -> str:
+        """Return its address; what no finder finds, and what has its hash in its name already, keeps its name."""
+        path = _found(name) if name else None
+        if name is None or path is None or _says_its_content(name, path):
+            return super().url(name)
+        root, suffix = splitext(name)
+        return super().url(f"{root}.{_content_hash(path)}{suffix}")
+
+
+class StaticFilesMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]
+    """WhiteNoise, which also serves files by the names of HashedNamesStorage where files are not collected.
+
+    A name with the hash of what the file holds now may be kept for ever. A name with another hash, of a page from
+    before the file changed, gets the file as it is, to be asked for again.
+    """
+
+    def add_files_from_finders(self) -> None:
+        """List nothing when the process starts: files are found when they are asked for, as they are then."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Serve the file, or pass the request on."""
+        if self.use_finders and request.path_info.startswith(self.static_prefix):
+            static_file = self._current(request.path_info)
+            if static_file is not None:
+                return cast("HttpResponseBase", self.serve(static_file, request))
+            return cast("HttpResponseBase", self.get_response(request))
+        return cast("HttpResponseBase", super().__call__(request))
+
+    def _current(self, url: str) -> StaticFile | None:
+        if url.endswith("/") or not self.url_is_canonical(url):
+            return None
+        name = url.removeprefix(self.static_prefix)
+        path = _found(name)
+        if path is None and (parts := _HASHED.fullmatch(name)):
+            path = _found(parts["root"] + parts["suffix"])
+        return None if path is None else self.get_static_file(path, url)
+
+    def immutable_file_test(self, path: str, url: str) -> bool:
+        """Return whether this address will never hold anything else."""
+        if not self.use_finders:
+            return bool(super().immutable_file_test(path, url))
+        return _says_its_content(url.removeprefix(self.static_prefix), path)
