@@ -1,5 +1,8 @@
 """Authentication of `/v1`: a bearer credential becomes a Caller, in one SQL statement, or a documented error."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from django.db import DatabaseError
@@ -38,7 +41,23 @@ def _keys(public_id: str) -> "QuerySet[Any, Any]":
 
 
 _READ_KEY = PreparedQuery(["public_id"], _keys)
+# The public id of the key in whose name this process calls itself; no request from outside can set it.
+_KEY_OF_CALL: ContextVar[str] = ContextVar("key_of_call", default="")
 _SUSPENDED = "The project is suspended. Its owner can ask the service why."
+
+
+@contextmanager
+def call_as_key(public_id: str) -> Iterator[None]:
+    """Answer the calls that are made within the block, in this process, as if they had shown this key.
+
+    The key's secret is not stored, so that nobody could show it. Its state is checked as ever. The caller makes sure
+    that whoever asks for the call may act as the key's owner.
+    """
+    before = _KEY_OF_CALL.set(public_id)
+    try:
+        yield
+    finally:
+        _KEY_OF_CALL.reset(before)
 
 
 class Caller(NamedTuple):
@@ -80,7 +99,10 @@ class BearerAuthentication(BaseAuthentication):
         if raw is None:
             return None
         try:
-            caller = _by_key(raw) if keys.looks_like_key(raw) else _by_token(raw)
+            if public_id := _KEY_OF_CALL.get():
+                caller = _as_key(public_id)
+            else:
+                caller = _by_key(raw) if keys.looks_like_key(raw) else _by_token(raw)
         except DatabaseError as failure:
             raise unforeseen(failure) from failure
         return caller.account, caller
@@ -92,10 +114,30 @@ class BearerAuthentication(BaseAuthentication):
 
 def _by_key(raw: str) -> Caller:
     public_id = keys.parse_public_id(raw)
-    rows = _READ_KEY.rows(public_id) if public_id else []
-    row = _KEY.build(rows[0])[""] if rows else None
+    row = _read_key(public_id) if public_id else None
     if row is None or not matches(raw, row.digest):
-        raise ApiError("invalid_api_key", "This API key is unknown.")
+        raise _unknown_key()
+    return _caller_of(row)
+
+
+def _as_key(public_id: str) -> Caller:
+    row = _read_key(public_id)
+    if row is None:
+        raise _unknown_key()
+    return _caller_of(row)
+
+
+def _read_key(public_id: str) -> ApiKey | None:
+    rows = _READ_KEY.rows(public_id)
+    row: ApiKey | None = _KEY.build(rows[0])[""] if rows else None
+    return row
+
+
+def _unknown_key() -> ApiError:
+    return ApiError("invalid_api_key", "This API key is unknown.")
+
+
+def _caller_of(row: ApiKey) -> Caller:
     expired = row.expires_at is not None and row.expires_at <= clock.now()
     if row.revoked_at is not None or expired or not row.owner.is_active or row.project.is_deleted:
         text = "This API key is revoked or expired."

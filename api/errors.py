@@ -10,8 +10,9 @@ from django.http import Http404, JsonResponse
 from rest_framework import exceptions
 
 from accounts.sources import SourceFailed
-from devportal.lib import well_known
+from devportal.lib import request_id, well_known
 from devportal.lib.cors import allow_any_origin
+from devportal.lib.error_envelope import envelope
 from devportal.lib.telemetry import metrics
 
 log = logging.getLogger(__name__)
@@ -20,6 +21,8 @@ log = logging.getLogger(__name__)
 REALM = "api"
 METADATA = "oauth-protected-resource"
 METHODS = ("GET", "HEAD")  # of every endpoint; the server omits the body of an answer to HEAD
+# The codes of a key or token that is known but not accepted: such a call is no use of it.
+DEAD_CREDENTIAL = frozenset({"invalid_api_key", "invalid_token", "project_suspended"})
 EXPOSED_HEADERS = (
     "WWW-Authenticate",
     "Retry-After",
@@ -80,7 +83,7 @@ class ErrorResponse(JsonResponse):
     """The envelope of an error, with the headers that belong to it."""
 
     def __init__(self, error: ApiError) -> None:
-        super().__init__({"error": {"code": error.code, "message": error.detail}}, status=error.status_code)
+        super().__init__(envelope(error.code, str(error.detail)), status=error.status_code)
         self.code = error.code
         metrics.api_refused(error.code)
         if error.challenge:
@@ -127,7 +130,9 @@ def _known(error: Exception) -> ApiError | None:
 def refused_by_server(status: int, message: str) -> JsonResponse:
     """Return the envelope of what the server in front of Django refuses: too much to do (503), or a body."""
     code = "upstream_unavailable" if status == 503 else "invalid_request"
-    response = JsonResponse({"error": {"code": code, "message": message}}, status=status)
+    request_id.set_current(request_id.choose({}))  # nothing has chosen one before this
+    response = JsonResponse(envelope(code, message), status=status)
+    response[request_id.HEADER] = request_id.current()
     allow_any_origin(response, EXPOSED_HEADERS)
     return response
 

@@ -1,10 +1,14 @@
 """The request log: one row per call, queued and stored with the usage counts (api/usage/recording.py)."""
 
+import contextlib
 import functools
+import ipaddress
 import re
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from api import errors
 from api.models import RequestLog
 from devportal.lib import clock, log_buffer, partitions
 from oidc.models import Project
@@ -29,9 +33,20 @@ def redact_path(path: str) -> str:
 
 
 def record_request(**values: Any) -> None:
-    """Queue the entry of one finished call; `values` are the fields of RequestLog except `at`."""
+    """Queue the entry of one finished call: the fields of RequestLog except `at`, and of a key's the `address`."""
     cut = {name: log_buffer.storable_text(values[name], longest) for name, longest in _LONGEST.items()}
     log_buffer.append(LOG, values | cut | {"at": clock.now().timestamp()})
+
+
+def addresses_of_keys(entries: Iterable[str]) -> dict[str, str]:
+    """Return the address that each key was last accepted from, by its public id, out of queued entries."""
+    found: dict[str, str] = {}
+    for values in log_buffer.read_entries(LOG, entries):
+        key, address = values.get("credential"), values.get("address")
+        if isinstance(key, str) and isinstance(address, str) and values.get("code") not in errors.DEAD_CREDENTIAL:
+            with contextlib.suppress(ValueError):
+                found[key] = str(ipaddress.ip_address(address))
+    return found
 
 
 def _write(entries: list[dict[str, Any]]) -> None:

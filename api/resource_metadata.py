@@ -2,7 +2,6 @@
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.urls import reverse
 
 from api import errors
 from devportal.lib import well_known
@@ -28,7 +27,7 @@ def metadata(request: HttpRequest, rest: str | None = None) -> HttpResponse:
         "scopes_supported": [name for name in SCOPES if name != OFFLINE_ACCESS],
         "bearer_methods_supported": ["header"],
         "resource_name": f"{settings.SERVICE_NAME} developer API",
-        "resource_documentation": address_of(reverse("api_try_it")),
+        "resource_documentation": address_of(settings.API_DOCUMENTATION_PATH),
     }
     response = JsonResponse(document)
     allow_any_origin(response, errors.EXPOSED_HEADERS)

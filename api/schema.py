@@ -12,6 +12,7 @@ from rest_framework import serializers
 
 from api.authentication import BearerAuthentication
 from api.errors import ERRORS
+from devportal.lib.error_envelope import docs_url
 
 _STATES = ["Trial", "Active", "PastDue", "CancelledPeriodActive", "Cancelled", "Expired", "free"]
 
@@ -29,6 +30,8 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
 class ErrorDetailSerializer(serializers.Serializer):  # type: ignore[type-arg]
     code = serializers.ChoiceField(choices=sorted(ERRORS))
     message = serializers.CharField(help_text="For people; may change.")
+    request_id = serializers.CharField(help_text="That of `X-Request-ID`; finds the call in the request log.")
+    docs_url = serializers.URLField(help_text="Cause and fix of this code.")
 
 
 class ErrorSerializer(serializers.Serializer):  # type: ignore[type-arg]
@@ -73,6 +76,12 @@ class PlanSerializer(serializers.Serializer):  # type: ignore[type-arg]
     entitlements = serializers.DictField(child=EntitlementSerializer())
 
 
+def error_example(code: str) -> dict[str, Any]:
+    """Return the body of an error as the document and the docs show it."""
+    link = {"request_id": "Vb3kT9pXw2LmZr7sQd5h", "docs_url": docs_url(f"api-{code}")}
+    return {"error": {"code": code, "message": ERRORS[code][1]} | link}
+
+
 def _errors(*codes: str) -> dict[int, OpenApiResponse]:
     """Return a response for each status of `codes`, with an example for each code."""
     by_status: dict[int, list[str]] = {}
@@ -82,9 +91,7 @@ def _errors(*codes: str) -> dict[int, OpenApiResponse]:
         status: OpenApiResponse(
             ErrorSerializer,
             description=" ".join(f"`{code}`: {ERRORS[code][1]}" for code in found),
-            examples=[
-                OpenApiExample(code, value={"error": {"code": code, "message": ERRORS[code][1]}}) for code in found
-            ],
+            examples=[OpenApiExample(code, value=error_example(code)) for code in found],
         )
         for status, found in by_status.items()
     }

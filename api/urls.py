@@ -8,7 +8,6 @@ urlpatterns = [
     path("v1/me", views.MeView.as_view(), name="v1_me"),
     path("v1/me/plan", views.PlanView.as_view(), name="v1_me_plan"),
     path("v1/openapi.json", schema_views.SchemaView.as_view(), name="openapi"),
-    path("docs/api/", schema_views.try_it, name="api_try_it"),
     re_path(
         r"^\.well-known/oauth-protected-resource(?P<rest>/.*)?$", resource_metadata.metadata, name="protected_resource"
     ),

@@ -31,7 +31,7 @@ from api.errors import ApiError
 from api.permissions import HasScope
 from api.profile import ACCOUNT_READ, profile_for
 from api.usage import recording
-from devportal.lib import request_id
+from devportal.lib import client_ip, request_id
 from devportal.lib.answers import FixedHeaders, json_response
 from devportal.lib.cors import allow_any_origin, is_preflight, preflight_answer
 
@@ -192,6 +192,8 @@ class Endpoint(APIView):
             client=owner.client,
             subject=request_log.mask_subject(owner.sub),
             request_id=request_id.current(),
+            # For "last used" of a key alone: the log has no column for it.
+            **({"address": client_ip.current()} if owner.key else {}),
         )
         recording.record_call(
             recording.CallLabels(owner.project, owner.key, owner.client, self.name, status, code), seconds

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from oidc.models import Client
+from oidc.token_errors import TOKEN_ERRORS
 
 # Every error that the authorization endpoint may send to an app, with its public description.
 ERROR_DESCRIPTIONS = {
@@ -38,47 +39,64 @@ class AuthorizationError(Exception):
     client: Client | None = None
     cancelled: bool = False  # by the person
     redirect_uri: str = ""  # of the request, once it is known to be a registered one
+    page: str = "request"  # where no app may be told: the anchor of the page's documentation, below `page-`
 
     @property
     def public_description(self) -> str:
-        return self.description or ERROR_DESCRIPTIONS[self.code]
+        return self.description or ERROR_DESCRIPTIONS.get(self.code, "The request is refused.")
 
 
 @dataclass(eq=False)
 class TokenRefusal(Exception):
     """A request to the token or revocation endpoint that is refused (RFC 6749 §5.2).
 
-    The app gets `error` and `description`, with the HTTP status; `reason` is for its developer, who reads it in the
-    sign-in log of the client `client_id` ("" where none is known). `authenticated` tells that the client is what it
-    claims, as far as its type can, `proven` that it showed a secret.
+    `kind` names a row of TOKEN_ERRORS: the app gets its `error`, `description` and `status`. `reason` is for
+    the app's developer, who reads it in the sign-in log of the client `client_id` ("" where none is known); without
+    one the description stands there. `authenticated` tells that the client is what it claims, as far as its type can,
+    `proven` that it showed a secret. `family` is the key of the token family of the code or refresh token, where it is
+    one of the client's.
     """
 
-    error: str
+    kind: str
     reason: str = ""
     client_id: str = ""
-    description: str = ""
-    status: int = 400
     authenticated: bool = False
     proven: bool = False
+    family: int | None = None
+
+    @property
+    def error(self) -> str:
+        return TOKEN_ERRORS[self.kind].error
+
+    @property
+    def description(self) -> str:
+        return TOKEN_ERRORS[self.kind].description
+
+    @property
+    def status(self) -> int:
+        return TOKEN_ERRORS[self.kind].status
 
 
 class InvalidClient(TokenRefusal):
     """Client authentication failed (RFC 6749 §5.2); `client_id` is what the request claims, if one has that id."""
 
-    def __init__(self, reason: str, client_id: str = "") -> None:
-        super().__init__("invalid_client", reason, client_id, status=401)
+    def __init__(self, reason: str, client_id: str = "", kind: str = "client_failed") -> None:
+        super().__init__(kind, reason, client_id)
 
 
 class MultipleAuthenticationMethods(TokenRefusal):
     """A request authenticates its client in two ways (RFC 6749 §2.3)."""
 
     def __init__(self) -> None:
-        text = "The client authenticates in two ways."
-        super().__init__("invalid_request", text, description=text)
+        super().__init__("two_ways")
 
 
 class InvalidToken(Exception):
-    """An invalid token; the argument is the reason, for the log."""
+    """An invalid token; `reason` is for the log, `kind` the row of TOKEN_ERRORS that userinfo answers with."""
+
+    def __init__(self, reason: str = "", kind: str = "access_token_invalid") -> None:
+        super().__init__(reason)
+        self.kind = kind
 
 
 class UserCapExceeded(Exception):

@@ -19,6 +19,7 @@ from oauthlib.openid import Server as OpenIDServer
 from oidc.errors import TokenRefusal
 from oidc.parameters import read_form
 from oidc.scopes import OPENID
+from oidc.token_errors import row_of_library
 
 # RFC 7636 §4.1, §4.2: a verifier has 43 to 128 unreserved characters, an S256 challenge 43 of base64url.
 CODE_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
@@ -92,12 +93,16 @@ class RefusingGrant:
             _add_client(request, refusal)
             raise
         if status >= 400:
-            refused = json.loads(body)
-            description = refused.get("error_description", "")
-            refused_by_library = TokenRefusal(refused["error"], description=description, status=status)
+            refused_by_library = refusal_of_library(body)
             _add_client(request, refused_by_library)
             raise refused_by_library
         return headers, body, status
+
+
+def refusal_of_library(body: str) -> TokenRefusal:
+    """Return what oauthlib refused, as JSON, in the words of TOKEN_ERRORS."""
+    refused = json.loads(body)
+    return TokenRefusal(row_of_library(refused["error"], refused.get("error_description", "")))
 
 
 def _add_client(request: Any, refusal: TokenRefusal) -> None:
@@ -105,6 +110,7 @@ def _add_client(request: Any, refusal: TokenRefusal) -> None:
     if request.client is not None:
         refusal.client_id, refusal.authenticated = request.client.client_id, True
         refusal.proven = request.presented.proven
+        refusal.family = getattr(request.presented.credential, "family_id", None)
 
 
 class Server(OpenIDServer):  # type: ignore[misc]
@@ -145,10 +151,9 @@ def verify_code_challenge(verifier: str, challenge: str) -> bool:
     Raises TokenRefusal.
     """
     if not CODE_VERIFIER.fullmatch(verifier):
-        reason = "The code_verifier must have 43 to 128 characters, of A-Z, a-z, 0-9 and -._~ only."
-        raise TokenRefusal("invalid_grant", reason)
+        raise TokenRefusal("verifier_malformed")
     if not code_challenge_method_s256(verifier, challenge):
-        raise TokenRefusal("invalid_grant", "The code_verifier does not fit the code_challenge.")
+        raise TokenRefusal("verifier_wrong")
     return True
 
 

@@ -1,9 +1,10 @@
 """The request validator of oauthlib (OAUTH2_VALIDATOR_CLASS): adapts its methods to the modules of this package.
 
 Knows oauthlib's request object. Beside oauthlib's own attributes (`client`, `user`, `scopes`, `access_token`) that has
-three of ours: `presented`, the PresentedCredentials that authenticate_client has read, at the token and the revocation
-endpoint; `granted`, the scopes of the code or refresh token; `authorization`, the IssueCode that
-oidc/views/authorize.py passes as a credential when a code is issued. What is refused is raised, as a TokenRefusal.
+four of ours: `presented`, the PresentedCredentials that authenticate_client has read, at the token and the revocation
+endpoint; `granted`, the scopes of the code or refresh token; `authorization` and `issued`, the IssueCode and the
+IssuedCode that oidc/views/authorize.py passes as credentials when a code is issued. What is refused is
+raised, as a TokenRefusal.
 """
 
 import json
@@ -14,9 +15,9 @@ from django.db import transaction
 from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauthlib.oauth2.rfc6749 import errors
 
-from devportal.lib import clock
+from devportal.lib import client_ip, clock
 from devportal.lib.telemetry import metrics
-from oidc import limits, scopes
+from oidc import limits, scopes, sign_in_counts, sign_in_log
 from oidc.authorization import consent
 from oidc.authorization.outcomes import IssueCode
 from oidc.claims import claims_for
@@ -24,6 +25,7 @@ from oidc.clients import authentication, lookup
 from oidc.errors import InvalidToken, TokenRefusal
 from oidc.models import AuthorizationCode, Client, RefreshToken
 from oidc.server import REVOKE_PATH
+from oidc.sign_in_counts import Step
 from oidc.tokens import access_tokens, codes, families, jwt, refresh_tokens, store
 
 
@@ -50,6 +52,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
             refresh_token=request.refresh_token if request.code is None else None,
             # A refresh token and its client id suffice to revoke it (docs/sign-in.md#revocation).
             secret_optional=request.uri == REVOKE_PATH,
+            address=client_ip.current(),
         )
         request.presented, request.client = presented, presented.client
         request.client_id = request.client.client_id
@@ -71,7 +74,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
                 )
             else:
                 connection = consent.require_consent(request.user, request.client, request.scopes, request.redirect_uri)
-            return codes.create_code(
+            row = codes.create_code(
                 code["code"],
                 connection,
                 scopes=request.scopes,
@@ -82,6 +85,8 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
                 request_key=authorization.request_key,
                 told=authorization.told,
             )
+        request.issued.row = row
+        return row
 
     # --- Code exchange ---
 
@@ -106,7 +111,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
     ) -> bool:
         if redirect_uri != request.presented.credential.redirect_uri:
             # RFC 6749 §5.2; the library says invalid_request.
-            raise TokenRefusal("invalid_grant", "redirect_uri is not the one of the authorization request.")
+            raise TokenRefusal("redirect_uri_differs")
         return True
 
     def get_authorization_code_nonce(self, client_id: str, code: str, redirect_uri: str, request: Any) -> str | None:
@@ -154,8 +159,16 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         if not store.consume_and_store(
             request.presented.credential, token["access_token"], token.get("refresh_token"), token["scope"]
         ):
-            raise TokenRefusal("invalid_grant", "Another request with the same code or refresh token came first.")
+            raise TokenRefusal("lost_race")
         metrics.token_issued(request.grant_type)
+        self._report_tokens(request)
+
+    def _report_tokens(self, request: Any) -> None:
+        is_first = request.grant_type == "authorization_code"
+        outcome = sign_in_log.SIGNED_IN if is_first else sign_in_log.REFRESHED
+        client = request.client
+        sign_in_log.record(outcome, client, sign_in_log.TOKEN, family=request.presented.credential.family_id)
+        sign_in_counts.count(Step.EXCHANGED if is_first else Step.REFRESHED, client.client_id)
 
     def finalize_id_token(self, id_token: dict[str, Any], token: Any, token_handler: Any, request: Any) -> str:
         family = request.presented.family
@@ -177,8 +190,8 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
     def validate_bearer_token(self, token: str, scopes: list[str], request: Any) -> bool:
         try:
             row = access_tokens.find_access_token(token or "")
-        except InvalidToken:
-            return False
+        except InvalidToken as error:
+            raise TokenRefusal(error.kind) from error
         limits.count_client(row.family.connection.client)
         request.access_token = row
         request.client, request.user = row.family.connection.client, row.family.connection.account
@@ -200,4 +213,6 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         family = families.find_family_by_token(token, request.client.pk, access_tokens_too=proven)
         if family is not None:
             limits.count_client(request.client)
-            families.revoke_family(family, "revoked by the app")
+            if families.revoke_family(family, "revoked by the app"):
+                sign_in_log.record(sign_in_log.REVOKED, request.client, sign_in_log.REVOKE, family=family.pk)
+                sign_in_counts.count(Step.REVOKED, request.client.client_id)

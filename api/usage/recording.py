@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from django.db import DatabaseError, connections, transaction
 
+from api import errors, request_log
 from api.models import LATENCY_EDGES_MS, ApiKey, UsageBatch
 from api.usage import store
 from api.usage.store import UsageCount, series
-from devportal.lib import clock, log_buffer
+from devportal.lib import clock, count_buffer, log_buffer
 from devportal.lib.ratelimit.counters import Finished, LocalCounters, RedisCounters, counters
 
 __all__ = ["CallLabels", "CallOwner", "flush_at_exit", "flush_usage", "record_call", "send_when_idle", "series"]
@@ -93,9 +94,10 @@ def _write_batches(batches: Iterable[tuple[LocalCounters | RedisCounters, str, F
 
 def _write(finished: Finished) -> int:
     """Write counts and log entries; return how many calls there were."""
-    counts = [_count(field, calls) for field, calls in finished.counts.items()]
+    of_calls = count_buffer.write_counts(finished.counts)
+    counts = [_count(field, calls) for field, calls in of_calls.items()]
     readable = [count for count in counts if count is not None]
-    _note_keys_used(store.add_counts(readable))
+    _note_keys_used(store.add_counts(readable), request_log.addresses_of_keys(finished.entries))
     log_buffer.write_entries(finished.entries)
     return sum(count.calls for count in readable)
 
@@ -110,17 +112,17 @@ def _count(field: str, calls: int) -> UsageCount | None:
     return UsageCount(int(project), credential, client, endpoint, int(status), code, int(minute), int(latency), calls)
 
 
-def _note_keys_used(counts: Iterable[UsageCount]) -> None:
-    """Set `last_used` of the keys that were used, at most once an hour each."""
+def _note_keys_used(counts: Iterable[UsageCount], addresses: dict[str, str]) -> None:
+    """Set when and from which address the keys that were accepted were last used, at most once an hour each."""
     latest: dict[str, int] = {}
     for count in counts:
-        if count.credential:
+        if count.credential and count.code not in errors.DEAD_CREDENTIAL:
             latest[count.credential] = max(latest.get(count.credential, 0), count.minute)
     for public_id, last_minute in sorted(latest.items()):
         moment = datetime.fromtimestamp(last_minute * 60, UTC)
         keys = ApiKey.objects.filter(public_id=public_id)
         (keys.filter(last_used_at=None) | keys.filter(last_used_at__lt=moment - LAST_USED_INTERVAL)).update(
-            last_used_at=moment
+            last_used_at=moment, last_used_address=addresses.get(public_id)
         )
 
 

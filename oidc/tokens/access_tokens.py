@@ -50,8 +50,8 @@ def find_access_token(raw: str) -> AccessToken:
     if row is None:
         raise InvalidToken("unknown")
     if row.expires <= clock.now():
-        raise InvalidToken("expired")
+        raise InvalidToken("expired", "access_token_expired")
     if not is_active(row.family):
-        raise InvalidToken("ended")
+        raise InvalidToken("ended", "access_token_ended")
     lost_answers.note_use(row)
     return row

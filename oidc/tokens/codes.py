@@ -12,7 +12,7 @@ from devportal.lib.credentials import digest
 from oidc import scopes as scope_rules
 from oidc.errors import TokenRefusal
 from oidc.models import AuthorizationCode, Connection, TokenFamily
-from oidc.tokens.families import inactive_reason, is_active, revoke_family
+from oidc.tokens.families import inactive_refusal, is_active, revoke_family
 
 
 def create_code(
@@ -71,12 +71,12 @@ def check_code(row: Any) -> AuthorizationCode:
     The replay of a used code revokes its family (RFC 6749 §4.1.2).
     """
     if not isinstance(row, AuthorizationCode):
-        raise TokenRefusal("invalid_grant", "The code is unknown, or was given to another client.")
+        raise TokenRefusal("code_unknown")
     if row.consumed_at is not None:
         revoke_family(row.family, "code replayed")
-        raise TokenRefusal("invalid_grant", "The code was used before. Everything that it gave has ended.")
+        raise TokenRefusal("code_used")
     if row.expires <= clock.now():
-        raise TokenRefusal("invalid_grant", f"The code is older than {settings.AUTHORIZATION_CODE_SECONDS} seconds.")
+        raise TokenRefusal("code_expired", f"The code is older than {settings.AUTHORIZATION_CODE_SECONDS} seconds.")
     if not is_active(row.family):
-        raise TokenRefusal("invalid_grant", inactive_reason(row.family))
+        raise inactive_refusal(row.family)
     return row

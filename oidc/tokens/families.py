@@ -6,17 +6,24 @@ from devportal.lib import clock
 from devportal.lib.credentials import digest
 from oidc import scopes as scope_rules
 from oidc.clients.audit import report_client_event
-from oidc.models import AccessToken, RefreshToken, TokenFamily
+from oidc.errors import TokenRefusal
+from oidc.models import AccessToken, Client, RefreshToken, TokenFamily
+
+_OFF = {
+    Client.State.DELETED: "project_deleted",
+    Client.State.SUSPENDED: "project_suspended",
+    Client.State.OFF: "client_off",
+}
 
 
-def inactive_reason(family: TokenFamily) -> str:
-    """Return the reason, for the client's developer, why the family is not valid."""
+def inactive_refusal(family: TokenFamily) -> TokenRefusal:
+    """Return why the family is not valid. What became of the person or their consent only the log says."""
     client = family.connection.client
     if not client.is_on:
-        return "The client is turned off, or its project is suspended."
+        return TokenRefusal(_OFF[client.state], client.unavailable_reason)
     if family.revoked_at is not None:
-        return f"The authorization has ended: {family.revoked_why}."
-    return "The person removed the app's access, or their account is closed."
+        return TokenRefusal("authorization_ended", f"The authorization has ended: {family.revoked_why}.")
+    return TokenRefusal("authorization_ended", "The person removed the app's access, or their account is closed.")
 
 
 def is_granted(family: TokenFamily) -> bool:
@@ -36,11 +43,12 @@ def is_active(family: TokenFamily) -> bool:
     return is_granted(family) and family.connection.client.is_on
 
 
-def revoke_family(family: TokenFamily, why: str) -> None:
-    """Revoke a family: its code and all its tokens. The consent stays."""
+def revoke_family(family: TokenFamily, why: str) -> bool:
+    """Revoke a family: its code and all its tokens. The consent stays. Return whether it was live."""
     ended = TokenFamily.objects.filter(pk=family.pk, revoked_at=None).update(revoked_at=clock.now(), revoked_why=why)
     if ended:
         report_client_event("family.ended", family.connection.client, None, details={"why": why})
+    return bool(ended)
 
 
 def effective_scopes(family: TokenFamily) -> list[str]:

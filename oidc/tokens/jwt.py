@@ -127,7 +127,7 @@ def verify_access_token(token: str) -> str:
     if known.audience != settings.BASE_URL:
         raise InvalidToken("for another audience")
     if not isinstance(known.expires, int) or isinstance(known.expires, bool) or known.expires <= clock.timestamp():
-        raise InvalidToken("expired")
+        raise InvalidToken("expired", "access_token_expired")
     return checksum
 
 

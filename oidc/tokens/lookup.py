@@ -1,6 +1,6 @@
 """Look-up of what was presented, with everything that its checks need, in one SQL statement each.
 
-At the token and the revocation endpoint that is the client with its live secrets, and the code or refresh token with
+At the token and the revocation endpoint that is the client with its secrets, and the code or refresh token with
 its family, consent, person and subject; of an access token, its family with the same and its client. A statement for
 each would cost more than the rest of the request.
 """
@@ -42,7 +42,7 @@ _CLIENT_FIELDS = (
     "optional_scopes",
     "name",
 )
-_SECRET_FIELDS = ("digest", "last_used_at")
+_SECRET_FIELDS = ("digest", "last_used_at", "expires_at")
 _FAMILY_FIELDS = ("connection_id", "scope", "nonce", "auth_time", "told_authentication", "revoked_at")
 _CONNECTION_FIELDS = ("account_id", "client_id", "subject_id", "scopes", "removed_at")
 _CODE_FIELDS = ("family_id", "user_id", "application_id", "redirect_uri", "code_challenge", "code_challenge_method")
@@ -59,7 +59,7 @@ _REFRESH_FIELDS = (
 _CLIENT_PARTS: dict[str, Any] = {
     "": (Client, _CLIENT_FIELDS),
     "project": (Project, PROJECT_FIELDS),
-    "live_secret": (ClientSecret, _SECRET_FIELDS),
+    "unrevoked_secret": (ClientSecret, _SECRET_FIELDS),
 }
 
 
@@ -96,8 +96,8 @@ _WITH_REFRESH_TOKEN = RowMapper(
 
 
 def _clients(**shown: FilteredRelation) -> "QuerySet[Any, Any]":
-    live = FilteredRelation("secrets", condition=Q(secrets__ended_at=None))
-    clients: QuerySet[Any, Any] = Client.objects.annotate(live_secret=live, **shown)
+    unrevoked = FilteredRelation("secrets", condition=Q(secrets__ended_at=None))
+    clients: QuerySet[Any, Any] = Client.objects.annotate(unrevoked_secret=unrevoked, **shown)
     return clients
 
 
@@ -133,7 +133,9 @@ _READ_BY_REFRESH_TOKEN = PreparedQuery(["digest"], _client_of_refresh_token)
 
 @dataclass(frozen=True)
 class PresentedCredentials:
-    """A client as a request names it (None: unknown), its live secrets, and its code or refresh token.
+    """A client as a request names it (None: unknown), its secrets, and its code or refresh token.
+
+    The secrets are those that nobody has revoked: one may have expired, and then says so.
 
     `proven` is true if the request held one of the secrets.
     """
@@ -186,5 +188,5 @@ def _presented(mapper: RowMapper, rows: Sequence[Sequence[Any]]) -> PresentedCre
     credential = first.get("shown")
     if credential is not None:
         credential.family.connection.client = first[""]
-    secrets = [row["live_secret"] for row in found if row["live_secret"] is not None]
+    secrets = [row["unrevoked_secret"] for row in found if row["unrevoked_secret"] is not None]
     return PresentedCredentials(first[""], secrets, credential)

@@ -11,7 +11,7 @@ from devportal.lib.credentials import random_text
 from oidc.errors import TokenRefusal
 from oidc.models import RefreshToken
 from oidc.tokens import lost_answers
-from oidc.tokens.families import inactive_reason, is_granted, revoke_family
+from oidc.tokens.families import inactive_refusal, is_granted, revoke_family
 
 log = logging.getLogger(__name__)
 
@@ -31,16 +31,16 @@ def check_refresh_token(row: Any) -> RefreshToken:
     it: that one got lost (docs/sign-in.md#lost-answers).
     """
     if not isinstance(row, RefreshToken):
-        raise TokenRefusal("invalid_grant", "The refresh token is unknown, or was given to another client.")
+        raise TokenRefusal("refresh_token_unknown")
     if row.expires <= clock.now():
-        raise TokenRefusal("invalid_grant", "The refresh token has expired.")
+        raise TokenRefusal("refresh_token_expired")
     family = row.family
     if not is_granted(family):
-        raise TokenRefusal("invalid_grant", inactive_reason(family))
+        raise inactive_refusal(family)
     if row.revoked is not None:
         _check_reuse(row, row.revoked)
     if not family.connection.client.is_on:
-        raise TokenRefusal("invalid_grant", inactive_reason(family))
+        raise inactive_refusal(family)
     return row
 
 
@@ -52,4 +52,4 @@ def _check_reuse(row: RefreshToken, superseded_at: datetime) -> None:
         # Counted where it lasts: by the families whose `revoked_why` says so.
         log.warning("A superseded refresh token of family %s came back; the family ends.", row.family_id)
         revoke_family(row.family, "refresh token reused")
-    raise TokenRefusal("invalid_grant", "The refresh token was superseded. Store the newest one of each answer.")
+    raise TokenRefusal("refresh_token_superseded")

@@ -21,12 +21,13 @@ from accounts.models import Account
 from devportal.lib import clock
 from devportal.lib.error_pages import too_many_requests
 from devportal.lib.ratelimit.limits import Throttled
-from oidc import limits, sign_in_log
+from oidc import limits, sign_in_counts, sign_in_log
 from oidc.authorization import acr, checks, interactions
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import (
     ClientUnavailable,
     IssueCode,
+    IssuedCode,
     Outcome,
     PromptChoice,
     PromptConsent,
@@ -73,9 +74,11 @@ class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
                 return self.issue(request, auth_request, outcome)
             case UserCapReached(client):
                 interaction = interactions.save_interaction(request.session, auth_request.interaction.query)
+                sign_in_counts.app_is_full(request.session, auth_request)
                 return pages.user_cap_page(request, client, interaction)
             case PromptConsent():
                 interaction = interactions.save_interaction(request.session, auth_request.interaction.query)
+                sign_in_counts.consent_shown(request.session, auth_request)
                 return pages.consent_page(request, auth_request, outcome, interaction)
             case PromptStepUp():
                 interaction = interactions.save_interaction(request.session, auth_request.interaction.query)
@@ -101,6 +104,7 @@ class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
             "code_challenge_method": given.get("code_challenge_method"),
             "authorization": outcome,
             "page": request,
+            "issued": (issued := IssuedCode()),
         }
         try:
             scope = " ".join(outcome.scopes)
@@ -117,14 +121,21 @@ class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
             refused = AuthorizationError("server_error", client=auth_request.client)
             return self.answer(request, auth_request, RedirectError(refused))
         interactions.mark_answered(request.session, auth_request.interaction.key)
-        details = {"redirect_uri": auth_request.redirect_uri}
+        self.report_code(auth_request, outcome, issued)
+        return authorization_response(request, auth_request, {"code": code})
+
+    def report_code(self, auth_request: AuthorizationRequest, outcome: IssueCode, issued: IssuedCode) -> None:
+        """Have the client's sign-in log and its counts tell that the app gets a code."""
+        details: dict[str, Any] = {"redirect_uri": auth_request.redirect_uri}
         reasons = [] if outcome.told is None else [acr.in_words(auth_request.acr, outcome.told)]
         if outside := auth_request.outside_host:
             reasons.append(f"{outside} was not in the app's review: shown as not reviewed.")
         if reasons:
             details["reason"] = " ".join(reasons)
-        sign_in_log.record("signed_in", auth_request.client, sign_in_log.AUTHORIZE, **details)
-        return authorization_response(request, auth_request, {"code": code})
+        if issued.row is not None:
+            details["family"] = issued.row.family_id
+            sign_in_counts.code_issued(auth_request, issued.row.family.connection)
+        sign_in_log.record(sign_in_log.ISSUED, auth_request.client, sign_in_log.AUTHORIZE, **details)
 
     def decide_again(self, request: HttpRequest, auth_request: AuthorizationRequest) -> HttpResponse:
         """Answer by what is granted now: some of it was taken back a moment ago, in another tab."""
@@ -141,7 +152,7 @@ def log_outcome(auth_request: AuthorizationRequest, outcome: Outcome) -> None:
     match outcome:
         case RedirectError(error):
             cancelled = error.cancelled or error.code == "access_denied"
-            log_refusal(auth_request, error, "cancelled" if cancelled else "refused")
+            log_refusal(auth_request, error, sign_in_log.CANCELLED if cancelled else sign_in_log.REFUSED)
         case ClientUnavailable(client):
             log_refusal(auth_request, AuthorizationError("unavailable", client.unavailable_reason, client=client))
         case UserCapReached(client):
@@ -151,9 +162,14 @@ def log_outcome(auth_request: AuthorizationRequest, outcome: Outcome) -> None:
             log_refusal(auth_request, AuthorizationError("app_full", reason, client=client))
 
 
-def log_refusal(auth_request: AuthorizationRequest, error: AuthorizationError, outcome: str = "refused") -> None:
+def log_refusal(
+    auth_request: AuthorizationRequest, error: AuthorizationError, outcome: str = sign_in_log.REFUSED
+) -> None:
     """Have the log of the client, if the request names one, say why it was refused."""
     if error.client is not None:
+        if error.code != "app_full":  # counted with its page, once for a request
+            cancelled = outcome == sign_in_log.CANCELLED
+            sign_in_counts.request_ended(auth_request, error.client, error.code, cancelled=cancelled)
         sign_in_log.record(
             outcome,
             error.client,
@@ -198,6 +214,7 @@ class AuthorizeView(AuthorizationResponseMixin, View):
             )
             auth_request = build_auth_request(request, interaction, parameters)
             outcome = checks.decide(auth_request)
+            sign_in_counts.request_arrived(auth_request)
         except UnreadableParameters as error:
             return self.turn_away(request, AuthorizationError("invalid_request", str(error), may_redirect=False))
         except AuthorizationError as error:

@@ -7,6 +7,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from django.views.generic import View
 
+from oidc import sign_in_counts
 from oidc.authorization import checks, interactions
 from oidc.authorization.outcomes import ClientUnavailable, IssueCode, RedirectError
 from oidc.errors import AuthorizationError
@@ -45,6 +46,8 @@ class ConsentView(AuthorizationResponseMixin, View):
             # What may be left out, or whether the app counts as reviewed, was changed after the page was opened: show
             # the question as it is now.
             return HttpResponseRedirect(interaction.url)
+        if allowed and isinstance(outcome, IssueCode):
+            sign_in_counts.consent_allowed(auth_request)
         if not allowed and not isinstance(outcome, ClientUnavailable):
             outcome = RedirectError(AuthorizationError("access_denied", client=auth_request.client))
         return self.answer(request, auth_request, outcome)

@@ -66,7 +66,7 @@ def jwks(request: HttpRequest) -> HttpResponse:
     """GET /.well-known/jwks: all published keys, next, active and retired (RFC 7517 §5)."""
     ring = published_keys()
     if ring is None:
-        return retry_later_response("The keys are not there yet.", 503, RETRY_SECONDS)
+        return retry_later_response("unavailable", RETRY_SECONDS)
     response = JsonResponse({"keys": [key.public_jwk for key in ring.published.values()]})
     response["Cache-Control"] = f"public, max-age={JWKS_MAX_AGE}"
     return response

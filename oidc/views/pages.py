@@ -8,6 +8,7 @@ from django.shortcuts import render
 
 from accounts.models import Account
 from devportal.lib import request_id
+from devportal.lib.error_envelope import docs_url
 from oidc import scopes
 from oidc.accesses import accesses_of
 from oidc.authorization import interactions
@@ -18,6 +19,7 @@ from oidc.clients.presentation import client_context
 from oidc.clients.redirect_uris import origin_of
 from oidc.errors import AuthorizationError
 from oidc.models import Client
+from oidc.stopped import Stop, developers_view
 
 
 def error_page(request: HttpRequest, problem: AuthorizationError, status: int = 400) -> HttpResponse:
@@ -27,13 +29,21 @@ def error_page(request: HttpRequest, problem: AuthorizationError, status: int = 
         "error_code": problem.code,
         "description": problem.public_description,
         "request_id": request_id.current(),
-    }
+    } | _for_developers(request, problem.page, problem.client)
     return render(request, "oidc/error.html", context, status=status)
+
+
+def _for_developers(request: HttpRequest, kind: str, client: Client | None, redirect_uri: str = "") -> dict[str, Any]:
+    """Return the context of oidc/partials/for_developers.html."""
+    sent_id, sent_uri = request.GET.get("client_id", ""), request.GET.get("redirect_uri", "")
+    view = developers_view(request, Stop(kind, client, sent_id, redirect_uri or sent_uri))
+    return {"developer": view, "docs_url": docs_url(f"page-{kind}")}
 
 
 def unavailable_page(request: HttpRequest, client: Client, redirect_uri: str) -> HttpResponse:
     """The app is unavailable (docs/sign-in.md#apps-that-are-turned-off-or-suspended)."""
     context = {"client": client_context(client, redirect_uri), "request_id": request_id.current()}
+    context |= _for_developers(request, "unavailable", client, redirect_uri)
     return render(request, "oidc/unavailable.html", context, status=403)
 
 
@@ -45,7 +55,7 @@ def user_cap_page(request: HttpRequest, client: Client, interaction: Interaction
         "client": client_context(client, redirect_uri),
         "reference": interactions.sign_reference(request, interaction),
         "request_id": request_id.current(),
-    }
+    } | _for_developers(request, "full", client, redirect_uri)
     return render(request, "oidc/app_full.html", context, status=403)
 
 

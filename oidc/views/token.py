@@ -1,6 +1,5 @@
 """Token, revocation and userinfo endpoints. Errors are JSON (RFC 6749 §5.2, RFC 6750 §3.1)."""
 
-import json
 import logging
 from collections.abc import Callable
 from functools import partial
@@ -14,21 +13,27 @@ from oauth2_provider.views import RevokeTokenView, TokenView, UserInfoView
 
 from devportal.lib.cors import allow_any_origin
 from devportal.lib.ratelimit.limits import Throttled
-from oidc import limits, sign_in_log
+from oidc import limits, sign_in_counts, sign_in_log
 from oidc.cors import EXPOSED
 from oidc.errors import TokenRefusal
 from oidc.parameters import UnreadableParameters, printable_name, read_form
+from oidc.server import refusal_of_library
 from oidc.signing_keys.keyring import NoSigningKey
+from oidc.token_errors import TOKEN_ERRORS
 
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 5
 
 
-def error_response(code: str, description: str = "", status: int = 400) -> HttpResponse:
-    """Return an error response of the token endpoint (RFC 6749 §5.2)."""
-    body = {"error": code} | ({"error_description": description} if description else {})
-    return add_response_headers(JsonResponse(body, status=status))
+def error_response(kind: str, description: str = "", status: int | None = None) -> HttpResponse:
+    """Return an error response of the token endpoint (RFC 6749 §5.2): a row of TOKEN_ERRORS.
+
+    `description` and `status` may say more exactly what the row says.
+    """
+    row = TOKEN_ERRORS[kind]
+    body = {"error": row.error, "error_description": description or row.description}
+    return add_response_headers(JsonResponse(body, status=status or row.status))
 
 
 def add_response_headers(response: HttpResponse) -> HttpResponse:
@@ -40,16 +45,16 @@ def add_response_headers(response: HttpResponse) -> HttpResponse:
     return response
 
 
-def retry_later_response(description: str, status: int, seconds: int) -> HttpResponse:
+def retry_later_response(kind: str, seconds: int) -> HttpResponse:
     """Return a `temporarily_unavailable` error with Retry-After."""
-    response = error_response("temporarily_unavailable", description, status)
+    response = error_response(kind)
     response["Retry-After"] = str(seconds)
     return response
 
 
 def refused_by_server(status: int, message: str) -> HttpResponse:
     """Return the error of what the server in front of Django refuses: too much to do (503), or a body."""
-    response = error_response("temporarily_unavailable" if status == 503 else "invalid_request", message, status)
+    response = error_response("unavailable" if status == 503 else "malformed", message, status)
     allow_any_origin(response, EXPOSED)
     return response
 
@@ -66,10 +71,10 @@ def answer_within_limits(request: HttpRequest, answer: Callable[[], HttpResponse
             if response.status_code in (400, 401, 403):
                 limits.count_failure(request)
     except Throttled as error:
-        return retry_later_response("Too many requests.", 429, error.retry_after)
+        return retry_later_response("too_many_requests", error.retry_after)
     except (DatabaseError, NoSigningKey):
         log.exception("An endpoint for apps could not answer.")
-        return retry_later_response("Try again shortly.", 503, RETRY_SECONDS)
+        return retry_later_response("unavailable", RETRY_SECONDS)
     return response
 
 
@@ -78,16 +83,22 @@ def refuse(request: HttpRequest, endpoint: str, refusal: TokenRefusal) -> HttpRe
 
     Unknown clients take the same path, so that timing does not tell them apart; their entries are dropped later.
     """
-    sent = read_form(request).get("redirect_uri") if endpoint == sign_in_log.TOKEN else None
+    form = read_form(request)
+    sent = form.get("redirect_uri") if endpoint == sign_in_log.TOKEN else None
+    if endpoint == sign_in_log.TOKEN:
+        sign_in_counts.token_refused(refusal, form.get("grant_type"))
+    else:
+        sign_in_counts.revocation_refused(refusal)
     sign_in_log.record_for_client_id(
         refusal.client_id,
-        "refused",
+        sign_in_log.REFUSED,
         endpoint,
         error=refusal.error,
         reason=refusal.reason or refusal.description,
         redirect_uri=sent or "",
+        family=refusal.family,
     )
-    return error_response(refusal.error, refusal.description, refusal.status)
+    return error_response(refusal.kind)
 
 
 class FormEndpoint:
@@ -104,7 +115,7 @@ class FormEndpoint:
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.method != "POST":
-            response = error_response("invalid_request", "Use POST.", 405)
+            response = error_response("post_only")
             response["Allow"] = "POST"
             return response
         return answer_within_limits(
@@ -113,13 +124,14 @@ class FormEndpoint:
 
     def refuse_malformed(self, request: HttpRequest) -> HttpResponse | None:
         if request.META.get("QUERY_STRING"):
-            return error_response("invalid_request", "Parameters belong in the body.")
+            return error_response("query_sent")
         try:
             form = read_form(request)
         except UnreadableParameters as error:
-            return error_response("invalid_request", str(error))
+            return error_response("malformed", str(error))
         for name in sorted(form.repeated | form.malformed):
-            return error_response("invalid_request", f"The parameter {printable_name(name)} is repeated or unreadable.")
+            unclear = TOKEN_ERRORS["parameter_unclear"].description.format(name=printable_name(name))
+            return error_response("parameter_unclear", unclear)
         return None
 
 
@@ -130,7 +142,7 @@ class TokenEndpoint(FormEndpoint, TokenView):  # type: ignore[misc]
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not read_form(request).get("grant_type"):
-            return error_response("invalid_request", "grant_type is missing.")
+            return error_response("grant_type_missing")
         # The library's own `post` reads the new token back from the database, for a signal that nobody hears.
         _, _, body, status = self.create_token_response(request)
         # As bytes: text has Django look for a charset.
@@ -144,6 +156,8 @@ class RevokeEndpoint(FormEndpoint, RevokeTokenView):  # type: ignore[misc]
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         _, _, body, status = self.create_revocation_response(request)
+        if status >= 400:
+            raise refusal_of_library(body)
         return HttpResponse(body or "{}", status=status, content_type="application/json")
 
 
@@ -158,7 +172,7 @@ class UserInfoEndpoint(UserInfoView):  # type: ignore[misc]
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.method not in ("GET", "HEAD", "POST"):
-            response = error_response("invalid_request", "Use GET or POST.", 405)
+            response = error_response("get_or_post_only")
             response["Allow"] = "GET, HEAD, POST"
             return response
         if parse_bearer_token(request.META.get("HTTP_AUTHORIZATION")) is None:
@@ -169,13 +183,16 @@ class UserInfoEndpoint(UserInfoView):  # type: ignore[misc]
         return answer_within_limits(request, answer)
 
     def _create_userinfo_response(self, request: HttpRequest) -> HttpResponse:
-        _, _, body, status = self.create_userinfo_response(request)
-        if status == 200:
-            response = HttpResponse(body.encode(), content_type="application/json")
-            response["Cache-Control"] = "no-store"
-            return response
-        code = json.loads(body).get("error", "invalid_token")
-        return self._challenge(error_response(code, status=status), f', error="{code}"')
+        try:
+            _, _, body, status = self.create_userinfo_response(request)
+            if status != 200:
+                raise refusal_of_library(body)
+        except TokenRefusal as refusal:
+            error = f', error="{refusal.error}", error_description="{refusal.description}"'
+            return self._challenge(error_response(refusal.kind), error)
+        response = HttpResponse(body.encode(), content_type="application/json")
+        response["Cache-Control"] = "no-store"
+        return response
 
     def _challenge(self, response: HttpResponse, error: str = "") -> HttpResponse:
         add_response_headers(response)["WWW-Authenticate"] = (

@@ -23,6 +23,7 @@ from api.authentication import Caller
 from api.models import UsageBucket
 from api.usage import recording
 from api.views import MeView
+from devportal.lib.request_id import RequestIdMiddleware
 from tests.api.calls import ME, refusal
 from tests.api.conftest import Key, Mover
 
@@ -61,7 +62,8 @@ def ask(credential: str | None, get: Any = None, *, method: str = "GET", accept:
     """Return the answer of a view like /v1/me that declares something else besides."""
     view = type("Declared", (MeView,), declared | ({"get": get} if get else {})).as_view()  # type: ignore[attr-defined]
     headers = {"Accept": accept} | ({"Authorization": f"Bearer {credential}"} if credential else {})
-    response = view(RequestFactory().generic(method, ME, headers=headers))
+    # An error names the request, which has its id from the middleware that is before everything.
+    response: Any = RequestIdMiddleware(view)(RequestFactory().generic(method, ME, headers=headers))
     if isinstance(response, Response):
         response.render()
     # As the tests' browser has it.

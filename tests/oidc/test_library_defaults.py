@@ -261,7 +261,8 @@ def test_stock_bearer_check_does_not_ask_for_an_active_person(app: RelyingParty,
     Account.objects.filter(pk=person.pk).update(is_active=False)
     stock_request, our_request = SimpleNamespace(), SimpleNamespace()
     assert OAuth2Validator().validate_bearer_token(raw, ["openid"], stock_request)
-    assert not Validator().validate_bearer_token(raw, ["openid"], our_request)
+    with pytest.raises(TokenRefusal):
+        Validator().validate_bearer_token(raw, ["openid"], our_request)
     assert AccessToken.objects.count() == 1
 
 

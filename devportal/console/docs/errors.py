@@ -91,7 +91,8 @@ TOKEN_HELP = {
     "invalid_client": (
         401,
         ErrorHelp(
-            "The client id is unknown; the secret is wrong, missing or ended; or it came from a client that has none.",
+            "The client id is unknown; the secret is wrong, missing, expired or revoked; or it came from a client that "
+            "has none.",
             "Compare client id and secret with the console. Browser and installed apps send client_id and no secret.",
         ),
     ),
@@ -163,6 +164,21 @@ API_HELP = {
     ),
 }
 
+# What is told before a call reaches an endpoint: code -> status, cause and fix.
+BEFORE_THE_API = {
+    "invalid_request": (
+        400,
+        ErrorHelp(
+            "The call has a body that can't be read, comes too late (408) or is too large (413).",
+            "Send no body: no endpoint takes one.",
+        ),
+    ),
+    "invalid_host": (
+        400,
+        ErrorHelp("The Host header is not one of this service.", "Call the address that the docs show."),
+    ),
+}
+
 
 def authorization_errors() -> list[ErrorRow]:
     """Return every error that the authorization endpoint may send to an app."""
@@ -176,4 +192,5 @@ def token_errors() -> list[ErrorRow]:
 
 def api_errors() -> list[ErrorRow]:
     """Return every error of the developer API."""
-    return [ErrorRow(code, status, API_HELP[code]) for code, (status, _) in ERRORS.items()]
+    known = [ErrorRow(code, status, API_HELP[code]) for code, (status, _) in ERRORS.items()]
+    return known + [ErrorRow(code, status, help_) for code, (status, help_) in BEFORE_THE_API.items()]

@@ -92,7 +92,7 @@ def test_a_crash_between_writing_and_settling(held: Holder, monkeypatch: pytest.
 def test_a_failure_in_the_middle_writes_nothing_and_loses_nothing(
     error: type[Exception], held: Holder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(rows: Any) -> None:
+    def fail(rows: Any, addresses: Any) -> None:
         raise error("in the middle")
 
     with monkeypatch.context() as patch:

@@ -87,8 +87,11 @@ def test_a_worthless_token_is_invalid_token(spa: Any, client: Browser, token: st
 
 def test_an_invalid_token_is_named_as_such(client: Browser, db: None) -> None:
     response = client.get(PATH, headers={"Authorization": "Bearer nonsense"})
-    assert response["WWW-Authenticate"] == 'Bearer realm="userinfo", error="invalid_token"'
-    assert response.json()["error"] == "invalid_token"
+    text = "The token is not a live access token of this service."
+    assert response["WWW-Authenticate"] == (
+        f'Bearer realm="userinfo", error="invalid_token", error_description="{text}"'
+    )
+    assert response.json() == {"error": "invalid_token", "error_description": text}
 
 
 def test_the_scheme_is_case_insensitive(app: RelyingParty) -> None:
@@ -116,7 +119,10 @@ def test_a_token_without_openid_has_an_insufficient_scope(app: RelyingParty) -> 
     AccessToken.objects.update(scope="email")
     response = app.call(PATH, token)
     assert response.status_code == 403
-    assert response["WWW-Authenticate"] == 'Bearer realm="userinfo", error="insufficient_scope"'
+    assert response["WWW-Authenticate"] == (
+        'Bearer realm="userinfo", error="insufficient_scope", '
+        'error_description="The access token lacks the scope openid."'
+    )
 
 
 def test_a_deactivated_person_is_no_longer_known(app: RelyingParty, person: Account) -> None:

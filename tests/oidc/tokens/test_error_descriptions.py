@@ -1,0 +1,179 @@
+"""Every error of the token, revocation and userinfo endpoints says what is wrong, and no secret of others."""
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+import oidc
+from accounts.models import Account
+from devportal.console.docs.token_errors import HELP
+from devportal.lib.server.errors import _REASONS, HTTPError
+from oidc.authorization import consent
+from oidc.models import AccessToken, Client, Connection, Project
+from oidc.token_errors import OF_LIBRARY, OF_LIBRARY_BY_CODE, TOKEN_ERRORS
+from tests.factories import make_client
+from tests.relying_party import RelyingParty
+
+SAFE = re.compile(r"[\x20-\x21\x23-\x5b\x5d-\x7e]+")  # RFC 6749 §5.2
+TOKEN, REVOKE, USERINFO = "/connect/token", "/connect/revoke", "/connect/userinfo"
+
+
+def told(response: Any, kind: str) -> None:
+    """Check that an answer is the row `kind`, with status and description."""
+    row = TOKEN_ERRORS[kind]
+    assert response.status_code == row.status, response.content
+    assert response.json() == {"error": row.error, "error_description": row.description}
+
+
+def calls(name: str) -> Iterator[tuple[str, ast.Call]]:
+    """Return every call of `name` in the source of the sign-in service, with where it is."""
+    for path in Path(oidc.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == name:
+                yield f"{path.name}:{node.lineno}", node
+
+
+# --- The table ---
+
+
+def test_each_description_is_safe_and_distinct() -> None:
+    texts = [row.description for row in TOKEN_ERRORS.values()]
+    assert all(SAFE.fullmatch(text) for text in [*texts, *_REASONS.values()])
+    assert len(set(texts)) == len(texts)
+
+
+def test_each_row_is_documented() -> None:
+    assert set(HELP) == set(TOKEN_ERRORS)
+    assert all(cause and fix for cause, fix in HELP.values())
+    page = Browser().get("/docs/errors").content.decode()
+    assert all(f'id="token-{name}"' in page for name in TOKEN_ERRORS)
+
+
+def test_each_refusal_in_the_source_is_a_row() -> None:
+    kinds = [(where, call.args[0]) for where, call in calls("TokenRefusal") if call.args]
+    named = {where: node.value for where, node in kinds if isinstance(node, ast.Constant)}
+    assert len(named) > 8
+    assert {where: kind for where, kind in named.items() if kind not in TOKEN_ERRORS} == {}
+    answered = [node.args[0] for _, node in calls("error_response")]
+    assert {node.value for node in answered if isinstance(node, ast.Constant)} <= set(TOKEN_ERRORS)
+    assert set(OF_LIBRARY.values()) | set(OF_LIBRARY_BY_CODE.values()) <= set(TOKEN_ERRORS)
+
+
+def test_each_form_that_can_not_be_read_is_a_row() -> None:
+    texts = {row.description for row in TOKEN_ERRORS.values()}
+    raised = [call.args[0] for _, call in calls("UnreadableParameters")]
+    assert {node.value for node in raised if isinstance(node, ast.Constant)} <= texts
+
+
+# --- Each of them, over HTTP ---
+
+
+def test_codes(app: RelyingParty, later: Callable[[float], None]) -> None:
+    told(app.exchange("nobodys"), "code_unknown")
+    told(app.exchange(app.code(), code_verifier=""), "verifier_missing")
+    told(app.exchange(app.code(), code_verifier="x"), "verifier_malformed")
+    told(app.exchange(app.code(), code_verifier="x" * 43), "verifier_wrong")
+    told(app.exchange(app.code(), redirect_uri="https://app.example.com/other"), "redirect_uri_differs")
+    told(app.exchange(app.code(), redirect_uri=""), "redirect_uri_missing")
+    used = app.code()
+    refresh = app.exchange(used).json()["refresh_token"]
+    told(app.exchange(used), "code_used")
+    told(app.refresh(refresh), "authorization_ended")
+    old = app.code()
+    later(61)
+    told(app.exchange(old), "code_expired")
+
+
+def test_refresh_tokens(app: RelyingParty, later: Callable[[float], None]) -> None:
+    told(app.refresh("nobodys"), "refresh_token_unknown")
+    first = app.tokens()["refresh_token"]
+    told(app.refresh(first, scope="openid account.read"), "scope_not_granted")
+    told(app.refresh(first, scope="openid  email"), "scope_spaces")
+    newest = app.refresh(first).json()["refresh_token"]
+    told(app.refresh(first), "refresh_token_superseded")
+    later(31 * 24 * 3600)
+    told(app.refresh(newest), "refresh_token_expired")
+
+
+@pytest.mark.parametrize(
+    ("end", "kind"),
+    [
+        (lambda: Client.objects.update(enabled=False), "client_off"),
+        (lambda: Project.objects.update(suspended_at="2026-01-01T00:00Z"), "project_suspended"),
+        (lambda: consent.remove_consent(Connection.objects.get()), "authorization_ended"),
+        (lambda: Account.objects.update(is_active=False), "authorization_ended"),
+    ],
+)
+def test_what_a_token_hangs_on(end: Callable[[], Any], kind: str, app: RelyingParty) -> None:
+    tokens = app.tokens()
+    end()
+    told(app.refresh(tokens["refresh_token"]), kind)
+    told(app.call(USERINFO, tokens["access_token"]), "access_token_ended")
+
+
+def test_the_request(app: RelyingParty) -> None:
+    told(app.post(TOKEN, {"client_id": "x"}), "grant_type_missing")
+    told(app.exchange("x", grant_type="password"), "grant_type_unsupported")
+    told(app.post(TOKEN, {"grant_type": "authorization_code"}), "code_missing")
+    told(app.post(TOKEN, {"grant_type": "refresh_token"}), "refresh_token_missing")
+    told(app.post(REVOKE, {"client_id": app.client.client_id}), "token_missing")
+    told(Browser().get(TOKEN), "post_only")
+    told(Browser().put(USERINFO), "get_or_post_only")
+    told(Browser().post(f"{TOKEN}?a=b"), "query_sent")
+    told(Browser().post(TOKEN, {}, content_type="application/json"), "body_type")
+    form = "application/x-www-form-urlencoded"
+    told(Browser().post(TOKEN, "a=é", content_type=form), "body_not_encoded")
+    told(Browser().post(TOKEN, "a=1&" * 101, content_type=form), "too_many_parameters")
+    repeated = Browser().post(TOKEN, "a=1&a=2", content_type=form).json()
+    assert repeated["error_description"] == "The parameter a is repeated or unreadable."
+
+
+def test_access_tokens(app: RelyingParty, later: Callable[[float], None]) -> None:
+    tokens = app.tokens()
+    for none in ("nonsense", tokens["id_token"], tokens["refresh_token"]):
+        told(app.call(USERINFO, none), "access_token_invalid")
+    AccessToken.objects.update(scope="email")
+    told(app.call(USERINFO, tokens["access_token"]), "openid_missing")
+    later(901)
+    answer = app.call(USERINFO, tokens["access_token"])
+    told(answer, "access_token_expired")
+    assert 'error_description="The access token has expired."' in answer["WWW-Authenticate"]
+
+
+@pytest.mark.parametrize("path", [TOKEN, REVOKE, USERINFO])
+@pytest.mark.parametrize("status", [400, 408, 413, 503])
+def test_the_server_in_front(path: str, status: int) -> None:
+    assert b'"error_description": "' in HTTPError(status).answer(path)[2]
+
+
+# --- What descriptions do not tell ---
+
+
+def test_an_unknown_client_reads_like_a_wrong_secret(app: RelyingParty) -> None:
+    web = make_client(type=Client.Type.WEB)
+    answers = [
+        app.exchange("x", client_id=client_id, **secret)
+        for client_id in (web.client_id, "op_client_" + "x" * 22)
+        for secret in ({}, {"client_secret": "wrong"})
+    ]
+    for answer in answers:
+        told(answer, "client_failed")
+
+
+def test_a_refresh_token_alone_is_not_told_from_none(app: RelyingParty) -> None:
+    raw = app.tokens()["refresh_token"]
+    Client.objects.update(type=Client.Type.WEB)
+    for token in (raw, "nobodys"):
+        told(app.post(TOKEN, {"grant_type": "refresh_token", "refresh_token": token}), "client_unnamed")
+
+
+def test_another_clients_code_reads_like_an_unknown_one(app: RelyingParty) -> None:
+    code, other = app.code(), make_client(type=Client.Type.SPA)
+    for sent in (code, "nobodys"):
+        told(app.exchange(sent, client_id=other.client_id), "code_unknown")
+    assert app.exchange(code).status_code == 200
