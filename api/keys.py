@@ -1,9 +1,9 @@
-"""API keys: creating, parsing and revoking them."""
+"""API keys: creating, parsing, rotating and revoking them."""
 
 import binascii
 import re
 import string
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -31,10 +31,16 @@ PERMISSIONS = (READS_PROFILE,)
 PUBLIC_ID_LENGTH = 12
 SECRET_LENGTH = 43  # 256 random bits
 CHECKSUM_LENGTH = 6
+# How long a key may stay in use beside the one that replaces it.
+MAX_OVERLAP = timedelta(days=30)
 _DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _BODY = re.compile(
     rf"([A-Za-z0-9]{{{PUBLIC_ID_LENGTH}}})_[A-Za-z0-9]{{{SECRET_LENGTH}}}[A-Za-z0-9]{{{CHECKSUM_LENGTH}}}"
 )
+
+
+class KeyEnded(Exception):
+    """The key is revoked or expired, so there is nothing to rotate and no expiry to change."""
 
 
 def checksum(text: str) -> str:
@@ -51,22 +57,29 @@ def create_key(
     project: Project, owner: Account, name: str, permissions: list[str], expires_at: datetime | None = None
 ) -> tuple[ApiKey, str]:
     """Create an API key; return its row and the raw key, which is shown once."""
+    with transaction.atomic():
+        row, raw = _insert(project, owner, name, permissions, expires_at)
+        _report("api_key.created", row, owner, after=_shown(row))
+    return row, raw
+
+
+def _insert(
+    project: Project, owner: Account, name: str, permissions: list[str], expires_at: datetime | None
+) -> tuple[ApiKey, str]:
     public_id = random_text(PUBLIC_ID_LENGTH)
     unchecked = f"{settings.API_KEY_PREFIX}{public_id}_{random_text(SECRET_LENGTH)}"
     raw = unchecked + checksum(unchecked)
-    with transaction.atomic():
-        row = ApiKey.objects.create(
-            project=project,
-            owner=owner,
-            subject=subject_for(owner, project.public_id, reads_profile=READS_PROFILE in permissions),
-            public_id=public_id,
-            digest=digest(raw),
-            last_four=raw[-4:],
-            name=name,
-            permissions=" ".join(permissions),
-            expires_at=expires_at,
-        )
-        _report("api_key.created", row, owner, after=_shown(row))
+    row = ApiKey.objects.create(
+        project=project,
+        owner=owner,
+        subject=subject_for(owner, project.public_id, reads_profile=READS_PROFILE in permissions),
+        public_id=public_id,
+        digest=digest(raw),
+        last_four=raw[-4:],
+        name=name,
+        permissions=" ".join(permissions),
+        expires_at=expires_at,
+    )
     return row, raw
 
 
@@ -82,11 +95,68 @@ def create_key_for_member(
         lock_project(project.pk)
         if not ProjectMember.objects.filter(project=project, account=owner).exists():
             raise Gone
-        live = ApiKey.objects.filter(project=project, revoked_at=None).exclude(expires_at__lte=clock.now())
-        if live.count() >= settings.KEYS_PER_PROJECT:
-            most = settings.KEYS_PER_PROJECT
-            raise QuotaExceeded(f"This project has {most} live keys, which is the maximum. Revoke one first.")
+        _check_quota(project)
         return create_key(project, owner, name, permissions, expires_at)
+
+
+def _check_quota(project: Project) -> None:
+    if live_keys(project).count() >= settings.KEYS_PER_PROJECT:
+        most = settings.KEYS_PER_PROJECT
+        raise QuotaExceeded(f"This project has {most} live keys, which is the maximum. Revoke one first.")
+
+
+def live_keys(project: Project) -> "QuerySet[ApiKey]":
+    """Return the keys of a project that are neither revoked nor expired."""
+    return ApiKey.objects.filter(project=project, revoked_at=None).exclude(expires_at__lte=clock.now())
+
+
+def replacement_expires_at(key: ApiKey) -> datetime | None:
+    """Return when a key that replaces `key` expires: it is given as long a life again, or none that ends."""
+    return clock.now() + (key.expires_at - key.created_at) if key.expires_at else None
+
+
+def rotate_key(key: ApiKey, expires_at: datetime) -> tuple[ApiKey, str]:
+    """Create a key with the name, permissions and owner of `key`, which works until `expires_at`; return row and raw.
+
+    A moment that is not ahead revokes the old one at once; an expiry that comes sooner stays. Raises KeyEnded,
+    QuotaExceeded if more keys than KEYS_PER_PROJECT would be live, ValueError beyond MAX_OVERLAP, Gone.
+    """
+    with transaction.atomic():
+        project = lock_project(key.project_id)
+        old = _lock_live(key)
+        if expires_at > clock.now() + MAX_OVERLAP:
+            raise ValueError("the end is too far ahead")
+        lasts_until = replacement_expires_at(old)
+        sooner = min(expires_at, old.expires_at) if old.expires_at else expires_at
+        if sooner <= clock.now():
+            ApiKey.objects.filter(pk=old.pk).update(revoked_at=clock.now())
+        else:
+            ApiKey.objects.filter(pk=old.pk).update(expires_at=sooner)
+        _check_quota(project)
+        row, raw = _insert(project, old.owner, old.name, old.permissions.split(), lasts_until)
+        after = _shown(row) | {"replaced_by": row.public_id, "old_expires_at": sooner.isoformat()}
+        _report("api_key.rotated", old, old.owner, before=_shown(old), after=after)
+    return row, raw
+
+
+def set_key_expiry(key: ApiKey, expires_at: datetime | None, actor: Account | None = None) -> None:
+    """Set when a live key expires, or that it does not (None). Raises KeyEnded, Gone."""
+    with transaction.atomic():
+        lock_project(key.project_id)
+        old = _lock_live(key)
+        if old.expires_at == expires_at:
+            return
+        before, old.expires_at = _shown(old), expires_at
+        old.save(update_fields=["expires_at"])
+        _report("api_key.expiry_changed", old, actor, before=before, after=_shown(old))
+
+
+def _lock_live(key: ApiKey) -> ApiKey:
+    rows = ApiKey.objects.select_for_update(of=("self",)).select_related("owner", "project")
+    row = rows.filter(pk=key.pk, revoked_at=None).exclude(expires_at__lte=clock.now()).first()
+    if row is None:
+        raise KeyEnded
+    return row
 
 
 def _shown(key: ApiKey) -> dict[str, Any]:
@@ -170,4 +240,5 @@ def _exported(key: ApiKey) -> dict[str, Any]:
         "expires_at": moment(key.expires_at),
         "revoked_at": moment(key.revoked_at),
         "last_used_at": moment(key.last_used_at),
+        "last_used_address": key.last_used_address,
     }

@@ -25,6 +25,8 @@ class ApiKey(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
+    # Of the use that `last_used_at` is of: the address of the owner's program.
+    last_used_address = models.GenericIPAddressField(null=True, blank=True)
 
     def __str__(self) -> str:
         return f"{self.name} (…{self.last_four})"

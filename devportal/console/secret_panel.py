@@ -31,11 +31,13 @@ def show_client_secret(
     request: HttpRequest, membership: Membership, client: Client, raw: str, title: str
 ) -> HttpResponse:
     """Answer with a client's new secret."""
+    # The names that the sample app, the quick starts and the guides read.
     lines = {
-        "ISSUER": f"{settings.AUTH_URL}/",
+        "OIDC_ISSUER": settings.ISSUER,
         "CLIENT_ID": client.client_id,
         "CLIENT_SECRET": raw,
         "REDIRECT_URI": next((uri for uri in client.registered_redirect_uris if uri != playground_redirect_uri()), ""),
+        "API_URL": settings.BASE_URL,
     }
     done = reverse("console:quick_start", args=[membership.project.public_id, client.client_id])
     panel = SecretPanel(title, "client secret", raw, _env(lines), "client.env", done)

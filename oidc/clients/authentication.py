@@ -22,16 +22,16 @@ def parse_basic_header(header: str) -> tuple[str, str]:
     """Return client id and secret of a Basic header, form-decoded (RFC 6749 §2.3.1). Raises InvalidClient."""
     scheme, _, encoded = header.strip().partition(" ")
     if scheme.lower() != "basic":
-        raise InvalidClient("not Basic")
+        raise InvalidClient("not Basic", kind="header_unreadable")
     try:
         client_id, colon, secret = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
         if not colon:
-            raise InvalidClient("Basic without a colon")
+            raise InvalidClient("Basic without a colon", kind="header_unreadable")
         pair = unquote_plus(client_id, errors="strict"), unquote_plus(secret, errors="strict")
     except (binascii.Error, ValueError) as error:
-        raise InvalidClient("Basic that can't be decoded") from error
+        raise InvalidClient("Basic that can't be decoded", kind="header_unreadable") from error
     if any("\x00" in text for text in pair):
-        raise InvalidClient("Basic with a NUL")
+        raise InvalidClient("Basic with a NUL", kind="header_unreadable")
     return pair
 
 
@@ -43,29 +43,35 @@ def authenticate_client(
     code: str | None = None,
     refresh_token: str | None = None,
     secret_optional: bool = False,
+    address: str = "",
 ) -> PresentedCredentials:
     """Authenticate the client of a token or revocation request; return it with its code or refresh token.
 
     `header` is the Authorization header, the rest are form fields. One method a request (RFC 6749 §2.3): raises
     MultipleAuthenticationMethods for two, InvalidClient for none, a wrong one, or a secret of a client without. With
     `secret_optional` a web client may leave its secret out, but not send a wrong one. A refresh token that comes alone
-    names its client (RFC 6749 §6 asks no id of one without a secret).
+    names its client (RFC 6749 §6 asks no id of one without a secret). `address` is the caller's, for "last used".
     """
     if header is not None:
         basic_id, basic_secret = parse_basic_header(header)
         if secret:
             raise MultipleAuthenticationMethods
         if client_id and client_id != basic_id:
-            raise InvalidClient("two client ids")
+            raise InvalidClient("two client ids", kind="two_client_ids")
         client_id, secret = basic_id, basic_secret
     if refresh_token is not None and header is None and not client_id and not secret:
         presented = look_up_by_refresh_token(refresh_token)
     else:
         presented = look_up_credentials(client_id, code=code, refresh_token=refresh_token)
-    return replace(presented, proven=_check_secret(presented, secret, secret_optional))
+    try:
+        return replace(presented, proven=_check_secret(presented, secret, secret_optional, address))
+    except InvalidClient as refusal:
+        if not client_id:  # by what was sent alone, so that nothing is told of a refresh token that came with it
+            refusal.kind = "client_unnamed"
+        raise
 
 
-def _check_secret(presented: PresentedCredentials, secret: str | None, secret_optional: bool) -> bool:
+def _check_secret(presented: PresentedCredentials, secret: str | None, secret_optional: bool, address: str) -> bool:
     """Verify a client's secret; return whether a valid one was sent. Raises InvalidClient.
 
     Known and unknown clients do the same work: one statement, and at least one comparison.
@@ -76,17 +82,21 @@ def _check_secret(presented: PresentedCredentials, secret: str | None, secret_op
     if presented.client is None:
         raise InvalidClient("unknown client")
     claimed = presented.client.client_id
-    if presented.client.has_secret and not matching and (secret or not secret_optional):
+    # The end is compared here, in each process and for each request: it holds from its second on.
+    usable = [row for row in matching if not row.is_expired]
+    if presented.client.has_secret and matching and not usable:
+        raise InvalidClient(f"This secret expired: …{matching[0].last_four}.", claimed)
+    if presented.client.has_secret and not usable and (secret or not secret_optional):
         raise InvalidClient("The client secret is wrong." if secret else "The client secret is missing.", claimed)
     if not presented.client.has_secret and secret:
         raise InvalidClient("A secret was sent, and clients of this type have none.", claimed)
-    for row in matching:
-        _note_use(row)
-    return bool(matching)
+    for row in usable:
+        _note_use(row, address)
+    return bool(usable)
 
 
-def _note_use(row: ClientSecret) -> None:
+def _note_use(row: ClientSecret, address: str) -> None:
     # `last_used` is written at most once an hour: a write per request would cost more than the rest of it.
     moment = clock.now()
     if row.last_used_at is None or row.last_used_at < moment - LAST_USED_INTERVAL:
-        ClientSecret.objects.filter(pk=row.pk).update(last_used_at=moment)
+        ClientSecret.objects.filter(pk=row.pk).update(last_used_at=moment, last_used_address=address or None)

@@ -108,11 +108,17 @@ def explain_mismatch(sent: str, registered: Sequence[str]) -> str:
         return ""
     if not registered:
         return "No redirect URL is registered yet."
-    nearest = max(registered, key=lambda uri: _shared_start(uri, sent))
+    nearest = nearest_registered(sent, registered)
+    assert nearest is not None
     return f"Differs from {nearest}: {_what_differs(sent, nearest)}"
 
 
-def _shared_start(one: str, other: str) -> int:
+def nearest_registered(sent: str, registered: Sequence[str]) -> str | None:
+    """Return the registered URL that shares the longest start with `sent`, None if none is registered."""
+    return max(registered, key=lambda uri: shared_start(uri, sent), default=None)
+
+
+def shared_start(one: str, other: str) -> int:
     """Return how many characters two texts share from their start."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
@@ -124,7 +130,7 @@ def _what_differs(sent: str, registered: str) -> str:
     for what, got, expected in zip(_PARTS, _cut(sent), _cut(registered), strict=True):
         if got != expected:
             return f"{what} is {_shown(got)}, registered is {_shown(expected)}."
-    return f"at character {_shared_start(sent, registered) + 1}."
+    return f"at character {shared_start(sent, registered) + 1}."
 
 
 def _cut(uri: str) -> tuple[str, ...]:

@@ -1,7 +1,10 @@
-"""Client secrets: creating and ending them, and changing the type of client that has them."""
+"""Client secrets: creating, rotating and ending them, and changing the type of client that has them."""
+
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import F
 
 from accounts.models import Account
 from devportal.lib import clock
@@ -12,10 +15,16 @@ from oidc.models import Client, ClientSecret, TokenFamily
 
 MAX_LIVE_SECRETS = 2
 SECRET_LENGTH = 43  # 256 random bits
+# How long a secret may stay in use beside the one that replaces it.
+MAX_OVERLAP = timedelta(days=30)
 
 
 class TooManySecrets(Exception):
     """The client has two live secrets already; end one first."""
+
+
+class SecretEnded(Exception):
+    """The secret is revoked or expired, so there is nothing to rotate and no end to change."""
 
 
 def create_secret(client: Client, created_by: Account | None = None) -> tuple[ClientSecret, str]:
@@ -23,15 +32,76 @@ def create_secret(client: Client, created_by: Account | None = None) -> tuple[Cl
 
     Raises TooManySecrets beyond two live ones, ValueError for a public client, Gone.
     """
-    raw = f"{settings.CLIENT_SECRET_PREFIX}{random_text(SECRET_LENGTH)}"
     with transaction.atomic():
-        if not lock_client(client.pk).has_secret:
-            raise ValueError("only web apps have secrets")
-        if client.secrets.filter(ended_at=None).count() >= MAX_LIVE_SECRETS:
-            raise TooManySecrets
-        row = ClientSecret.objects.create(client=client, digest=digest(raw), last_four=raw[-4:], created_by=created_by)
+        row, raw = _insert(lock_client(client.pk), created_by)
         report_client_event("client_secret.created", client, created_by, after={"last_four": row.last_four})
     return row, raw
+
+
+def _insert(client: Client, created_by: Account | None) -> tuple[ClientSecret, str]:
+    """Create a secret of a client that is locked, and close those that have expired: requests read them no more."""
+    if not client.has_secret:
+        raise ValueError("only web apps have secrets")
+    client.secrets.filter(ended_at=None, expires_at__lte=clock.now()).update(ended_at=F("expires_at"))
+    if client.secrets.filter(ended_at=None).count() >= MAX_LIVE_SECRETS:
+        raise TooManySecrets
+    raw = f"{settings.CLIENT_SECRET_PREFIX}{random_text(SECRET_LENGTH)}"
+    row = ClientSecret.objects.create(client=client, digest=digest(raw), last_four=raw[-4:], created_by=created_by)
+    return row, raw
+
+
+def rotate_secret(secret: ClientSecret, expires_at: datetime, actor: Account | None = None) -> tuple[ClientSecret, str]:
+    """Create a secret that replaces `secret`, which is accepted until `expires_at`; return the new row and raw secret.
+
+    A moment that is not ahead ends the old one at once; an end that was set before and comes sooner stays. Raises
+    SecretEnded, TooManySecrets if three would be live, ValueError beyond MAX_OVERLAP, Gone.
+    """
+    with transaction.atomic():
+        client = lock_client(secret.client_id)
+        old = _live(client, secret)
+        _check_overlap(expires_at)
+        sooner = min(expires_at, old.expires_at) if old.expires_at else expires_at
+        if sooner <= clock.now():
+            client.secrets.filter(pk=old.pk).update(ended_at=clock.now())
+        else:
+            client.secrets.filter(pk=old.pk).update(expires_at=sooner)
+        row, raw = _insert(client, actor)
+        before = {"last_four": old.last_four}
+        after = {"last_four": row.last_four, "old_expires_at": sooner.isoformat()}
+        report_client_event("client_secret.rotated", client, actor, before=before, after=after)
+    return row, raw
+
+
+def set_secret_expiry(secret: ClientSecret, expires_at: datetime | None, actor: Account | None = None) -> None:
+    """Set when a live secret expires, or that it does not (None).
+
+    Raises SecretEnded, ValueError beyond MAX_OVERLAP, Gone.
+    """
+    with transaction.atomic():
+        client = lock_client(secret.client_id)
+        old = _live(client, secret)
+        if expires_at is not None:
+            _check_overlap(expires_at)
+        if old.expires_at == expires_at:
+            return
+        client.secrets.filter(pk=old.pk).update(expires_at=expires_at)
+        before, after = (
+            {"last_four": old.last_four, "expires_at": moment.isoformat() if moment else None}
+            for moment in (old.expires_at, expires_at)
+        )
+        report_client_event("client_secret.expiry_changed", client, actor, before=before, after=after)
+
+
+def _live(client: Client, secret: ClientSecret) -> ClientSecret:
+    row: ClientSecret | None = client.secrets.live().filter(pk=secret.pk).first()
+    if row is None:
+        raise SecretEnded
+    return row
+
+
+def _check_overlap(expires_at: datetime) -> None:
+    if expires_at > clock.now() + MAX_OVERLAP:
+        raise ValueError("the end is too far ahead")
 
 
 def end_secret(secret: ClientSecret, actor: Account | None = None) -> None:

@@ -9,6 +9,7 @@ from django.utils.functional import cached_property
 from oauth2_provider.models import AbstractApplication, ApplicationManager
 from oauthlib.oauth2.rfc6749.errors import MissingRedirectURIError
 
+from devportal.lib import clock
 from devportal.lib.credentials import random_text
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models.projects import Project
@@ -179,8 +180,19 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
         return ["https", "http"]
 
 
+class ClientSecretQuerySet(models.QuerySet["ClientSecret"]):
+    """Secrets, by whether they are accepted."""
+
+    def live(self) -> "ClientSecretQuerySet":
+        """Return those that are neither revoked nor expired."""
+        return self.filter(ended_at=None).exclude(expires_at__lte=clock.now())
+
+
 class ClientSecret(models.Model):
-    """A secret of a web client. Two may be live at a time, for rotation without downtime."""
+    """A secret of a web client. Two may be live at a time, for rotation without downtime.
+
+    `ended_at` is when it was revoked; from `expires_at` on it is refused, whether or not `ended_at` says so yet.
+    """
 
     client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="secrets")
     digest = models.CharField(max_length=64)
@@ -188,10 +200,20 @@ class ClientSecret(models.Model):
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
+    # Of the use that `last_used_at` is of: the address of the developer's server.
+    last_used_address = models.GenericIPAddressField(null=True, blank=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ClientSecretQuerySet.as_manager()
 
     class Meta:
         indexes = [models.Index(fields=["client"], condition=models.Q(ended_at=None), name="live_secrets_of_a_client")]
 
     def __str__(self) -> str:
         return f"…{self.last_four} of {self.client}"
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether its end has come; a revoked one may be so too."""
+        return self.expires_at is not None and self.expires_at <= clock.now()

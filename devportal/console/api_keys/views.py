@@ -1,5 +1,7 @@
 """A project's API keys: the list, creating one, revoking one."""
 
+from typing import Any
+
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -21,8 +23,18 @@ def keys(request: HttpRequest, project_id: str) -> HttpResponse:
     """GET …/keys: all keys, revoked and expired ones included, never their values."""
     membership = get_membership(request, project_id)
     page = paginate(ApiKey.objects.filter(project=membership.project).select_related("owner"), request)
-    rows = [{"key": key, "may_revoke": key.state != "revoked" and _may_revoke(membership, key)} for key in page.rows]
-    return render_page(request, "console/keys.html", membership, page=page, rows=rows)
+    rows = [
+        {
+            "key": key,
+            "may_revoke": key.state != "revoked" and _may_revoke(membership, key),
+            "may_rotate": key.state == "live" and membership.may_edit and key.owner_id == membership.account.pk,
+        }
+        for key in page.rows
+    ]
+    # Where there is none yet, the first one is created here, without a page in between.
+    is_empty = not rows and not page.newer and membership.may_edit
+    first: dict[str, Any] = {"form": NewKeyForm(), "once": idempotency.new_token()} if is_empty else {}
+    return render_page(request, "console/keys.html", membership, page=page, rows=rows, **first)
 
 
 @console_page("GET", "HEAD", "POST")

@@ -1,19 +1,15 @@
 """A web client's secrets: list, adding one, revoking one."""
 
-from datetime import timedelta
-
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 
 from devportal.console import idempotency, secret_panel
 from devportal.console.access import get_client
+from devportal.console.clients.secret_use import was_used_lately
 from devportal.console.shortcuts import console_page, redirect_to_client, render_page
-from devportal.lib import clock
 from oidc.clients.secrets import MAX_LIVE_SECRETS, TooManySecrets, create_secret, end_secret
-from oidc.models import ClientSecret
 from oidc.projects.roles import Role, lock_for_change
 
-RECENTLY = timedelta(hours=24)
 MOST_ENDED = 20  # revoked secrets on the page
 
 
@@ -22,14 +18,17 @@ def client_secrets(request: HttpRequest, project_id: str, client_id: str) -> Htt
     """GET …/secrets: live and recently revoked ones, never their values; for public clients why there are none."""
     membership, client = get_client(request, project_id, client_id)
     rows = client.secrets.select_related("created_by").order_by("-pk")
-    live = list(rows.filter(ended_at=None)[:MAX_LIVE_SECRETS])
+    live = list(rows.live()[:MAX_LIVE_SECRETS])
+    # What has expired is closed when another one is created; until then only its expiry says so.
+    over = rows.exclude(pk__in=[secret.pk for secret in live])
     return render_page(
         request,
         "console/client_secrets.html",
         membership,
         client,
         live=live,
-        ended=rows.exclude(ended_at=None)[:MOST_ENDED],
+        ended=over[:MOST_ENDED],
+        ending_in_use=[secret for secret in live if secret.expires_at and was_used_lately(secret)],
         may_add=membership.may_edit and client.has_secret and len(live) < MAX_LIVE_SECRETS,
         once=idempotency.new_token(),
     )
@@ -65,12 +64,12 @@ def client_secret_new(request: HttpRequest, project_id: str, client_id: str) -> 
 def client_secret_end(request: HttpRequest, project_id: str, client_id: str, secret_id: int) -> HttpResponse:
     """…/secrets/<id>/end: confirmation, then revocation; a recently used one needs a checkbox as well."""
     membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
-    live = list(client.secrets.filter(ended_at=None))
+    live = list(client.secrets.live())
     secret = next((row for row in live if row.pk == secret_id), None)
     if secret is None:
         raise Http404
     secret.client = client
-    used_lately = _was_used_lately(secret)
+    used_lately = was_used_lately(secret)
     must_tick = used_lately or len(live) == 1
     is_unticked = False
     if request.method == "POST":
@@ -91,7 +90,3 @@ def client_secret_end(request: HttpRequest, project_id: str, client_id: str, sec
         must_tick=must_tick,
         is_unticked=is_unticked,
     )
-
-
-def _was_used_lately(secret: ClientSecret) -> bool:
-    return secret.last_used_at is not None and secret.last_used_at > clock.now() - RECENTLY

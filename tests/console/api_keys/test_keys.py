@@ -55,13 +55,22 @@ def test_the_list_has_this_projects_keys_and_never_what_they_are(
     assert outsider.email not in page
     assert is_nowhere(raw[20:], page)
     assert is_nowhere(row.digest, page)
-    assert "New key" not in page
+    assert ">Create an API key</a>" not in page
     assert "Revoke" not in page.partition("<main")[2]
 
 
-def test_an_empty_list_says_what_to_do(as_developer: Browser, as_viewer: Browser, project: Project) -> None:
-    assert "Create the first key" in as_developer.get(at("keys", project)).content.decode()
-    assert "Create the first key" not in as_viewer.get(at("keys", project)).content.decode()
+def test_where_there_is_no_key_the_first_is_created_on_the_list(
+    as_developer: Browser, as_viewer: Browser, project: Project
+) -> None:
+    url = at("keys", project)
+    form = f'action="{at("key_new", project)}"'
+    assert form not in as_viewer.get(url).content.decode()
+    assert form in as_developer.get(url).content.decode()
+    made = send(
+        as_developer, at("key_new", project), {"name": "A script", "permissions": ["account.read"]}, form_on=url
+    )
+    assert made.context["panel"].raw
+    assert form not in as_developer.get(url).content.decode()
 
 
 def test_states_are_told(as_owner: Browser, project: Project, owner: Account) -> None:

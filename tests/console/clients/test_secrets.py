@@ -67,7 +67,7 @@ def test_the_other_types_are_told_why_there_is_none(
     client = make_client(project, type=kind)
     page = as_developer.get(at("client_secrets", project, client)).content.decode()
     assert why in page
-    assert "Add a secret" not in page
+    assert "Create a secret" not in page
     assert not SECRET.search(add(as_developer, client).content.decode())
     assert not ClientSecret.objects.exists()
 
@@ -94,7 +94,7 @@ def test_a_second_secret_is_shown_once(as_developer: Browser, developer: Account
 def test_a_third_is_refused(as_developer: Browser, web: Client) -> None:
     add(as_developer, web)
     page = as_developer.get(at("client_secrets", web.project, web)).content.decode()
-    assert "Add a second secret" not in page
+    assert "Create a second secret" not in page
     response = add(as_developer, web)
     assert not SECRET.search(response.content.decode())
     assert "Two secrets are live" in as_developer.get(response["Location"]).content.decode()

@@ -1,0 +1,13 @@
+"""Whether something that proves who calls is still in use."""
+
+from datetime import timedelta
+
+from devportal.lib import clock
+from oidc.models import ClientSecret
+
+RECENTLY = timedelta(hours=24)
+
+
+def was_used_lately(secret: ClientSecret) -> bool:
+    """Return whether the secret was used in the last 24 hours."""
+    return secret.last_used_at is not None and secret.last_used_at > clock.now() - RECENTLY
