@@ -113,7 +113,7 @@ class ClientAdmin(ReadOnlyModelAdmin[Client]):
 
     @admin.display(description="live secrets")
     def secrets(self, client: Client) -> str:
-        rows = client.secrets.filter(ended_at=None).order_by("pk")
+        rows = client.secrets.live().order_by("pk")
         lines = ((row.last_four, _day(row.created_at), _day(row.last_used_at)) for row in rows)
         return format_html_join("", "<div>…{}, made {}, last used {}</div>", lines) or "none"
 

@@ -61,15 +61,20 @@ def check_production(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 # RFC 9116 §2.5.3: a URI, of the web by https; a bare address of a mailbox becomes one.
 _CONTACT = re.compile(r"(mailto:|tel:|https://)[\x21-\x7e]+|[^\s:@]+@[^\s:@]+", re.ASCII)
+_POLICY = re.compile(r"https://[\x21-\x7e]+")
 
 
 @register(Tags.security)
 def check_security_contact(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """`devportal.E041`: what /.well-known/security.txt would name is no address."""
-    if all(map(_CONTACT.fullmatch, settings.SECURITY_CONTACT)):
-        return []
-    message = "SECURITY_CONTACT holds something else than e-mail addresses and mailto:, tel: or https:// URLs."
-    return [Error(message, hint="Set SECURITY_CONTACT, comma-separated.", id="devportal.E041")]
+    found: list[CheckMessage] = []
+    if not all(map(_CONTACT.fullmatch, settings.SECURITY_CONTACT)):
+        message = "SECURITY_CONTACT holds something else than e-mail addresses and mailto:, tel: or https:// URLs."
+        found.append(Error(message, hint="Set SECURITY_CONTACT, comma-separated.", id="devportal.E041"))
+    if settings.SECURITY_POLICY and not _POLICY.fullmatch(settings.SECURITY_POLICY):
+        message = "SECURITY_POLICY is no https:// URL."
+        found.append(Error(message, hint="Set SECURITY_POLICY.", id="devportal.E041"))
+    return found
 
 
 @register(Tags.files)

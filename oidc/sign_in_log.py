@@ -9,10 +9,15 @@ from devportal.lib.audit import Event, report
 from oidc.models import Client
 
 AUTHORIZE, TOKEN, REVOKE = "authorize", "token", "revoke"
+# A code was sent to the app; its tokens were fetched; they were renewed; the app ended them; the person went back;
+# refused.
+ISSUED, SIGNED_IN, REFRESHED, REVOKED = "issued", "signed_in", "refreshed", "revoked"
+CANCELLED, REFUSED = "cancelled", "refused"
+OUTCOMES = (ISSUED, SIGNED_IN, REFRESHED, REVOKED, CANCELLED, REFUSED)
 
 
 def record(outcome: str, client: Client, endpoint: str, **details: Any) -> None:
-    """Report one step: `outcome` is signed_in, cancelled or refused; `details` are error, reason, redirect_uri."""
+    """Report one step: `outcome` is one of OUTCOMES; `details` are error, reason, redirect_uri, family (its key)."""
     record_for_client_id(client.client_id, outcome, endpoint, project=client.project.public_id, **details)
 
 

@@ -9,3 +9,7 @@ project_ended = Signal()
 # Sent with `project`, `domain` and `change` (oidc/domains/verdicts.py) when the proof of a domain was gained, or is
 # missing or lost, or the domain was removed; in the transaction that has the project locked.
 domain_changed = Signal()
+
+# Sent with `request`, `account` and `stop` (oidc/stopped.py) when a signed-in person sees a page that ends a sign-in to
+# an app. A receiver returns a DevelopersView if the person is one of the app's developers, otherwise None.
+sign_in_stopped = Signal()

@@ -78,7 +78,9 @@ def check_client(auth_request: AuthorizationRequest) -> None:
         raise AuthorizationError("invalid_request", "client_id is repeated or unreadable.", may_redirect=False)
     client = find_client(parameters.get("client_id"))
     if client is None:
-        raise AuthorizationError("invalid_request", "No app with this client_id is registered.", may_redirect=False)
+        raise AuthorizationError(
+            "invalid_request", "No app with this client_id is registered.", may_redirect=False, page="client"
+        )
     auth_request.found_client = client
     if len(auth_request.interaction.query) > MAX_QUERY:
         raise AuthorizationError("invalid_request", TOO_LONG, may_redirect=False)
@@ -88,12 +90,15 @@ def check_redirect_uri(auth_request: AuthorizationRequest) -> None:
     uri = auth_request.parameters.get("redirect_uri")
     if not uri or not auth_request.parameters.is_clear("redirect_uri"):
         raise AuthorizationError(
-            "invalid_request", "redirect_uri is missing, repeated or unreadable.", may_redirect=False
+            "invalid_request",
+            "redirect_uri is missing, repeated or unreadable.",
+            may_redirect=False,
+            page="redirect-url",
         )
     if not auth_request.client.redirect_uri_allowed(uri):
         text = "The redirect_uri is not, character for character, a registered one."
         reason = explain_mismatch(uri, auth_request.client.registered_redirect_uris)
-        raise AuthorizationError("invalid_request", text, may_redirect=False, reason=reason)
+        raise AuthorizationError("invalid_request", text, may_redirect=False, reason=reason, page="redirect-url")
     auth_request.redirect_uri = uri
 
 
@@ -151,12 +156,16 @@ def check_scope(auth_request: AuthorizationRequest) -> None:
     if scopes.OPENID not in asked:
         raise AuthorizationError("invalid_scope", "scope must include openid.")
     if refused := sorted(set(asked) - auth_request.allowed_scopes):
-        raise AuthorizationError(
-            "invalid_scope",
-            "A scope is unknown, or not approved for this client.",
-            reason=_why_refused(auth_request, refused),
-        )
+        raise AuthorizationError("invalid_scope", _which_refused(refused), reason=_why_refused(auth_request, refused))
     auth_request.scopes = scopes.parse_scope(scopes.format_scope(asked))
+
+
+def _which_refused(refused: list[str]) -> str:
+    """Return the public description of refused scopes: the first that is wrong, and how."""
+    unknown = [scope for scope in refused if scope not in scopes.SCOPES]
+    if unknown:
+        return f"There is no scope {printable_name(unknown[0])}."
+    return f"The scope {refused[0]} is not approved for this client, or not with this redirect_uri."
 
 
 def _why_refused(auth_request: AuthorizationRequest, refused: list[str]) -> str:

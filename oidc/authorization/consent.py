@@ -138,7 +138,7 @@ def _change(
     connection.left_out = scope_rules.format_scope((left_out_scopes(connection) | set(left_out)) - granted)
     connection.scopes_outside_review = at_hosts or None
     connection.removed_at = None
-    connection.last_authorized_at = clock.now()
+    connection.authorized_before, connection.last_authorized_at = connection.last_authorized_at, clock.now()
     connection.save(update_fields=["scopes", "left_out", "scopes_outside_review", "removed_at", "last_authorized_at"])
     return connection, had
 
@@ -157,7 +157,7 @@ def require_consent(account: Account, client: Client, scopes: list[str], redirec
     outside = outside_host(client, redirect_uri) if redirect_uri else ""
     if connection is None or not set(scopes) <= granted_scopes(connection, outside):
         raise ConsentMissing
-    connection.last_authorized_at = clock.now()
+    connection.authorized_before, connection.last_authorized_at = connection.last_authorized_at, clock.now()
     connection.save(update_fields=["last_authorized_at"])
     return connection
 

@@ -34,6 +34,7 @@ class Interaction:
 
     `chosen`: the person of its session was chosen for it (account chooser).
     `goes_on_without`: the person does not want to show more than they have, where the app leaves that to them.
+    `is_kept`: it is in the session, pending or answered. `steps` are those that were counted (oidc/sign_in_counts.py).
     """
 
     key: str
@@ -41,6 +42,9 @@ class Interaction:
     at: float
     chosen: bool = False
     goes_on_without: bool = False
+    is_kept: bool = False
+    is_answered: bool = False
+    steps: tuple[str, ...] = ()
 
     @property
     def parameters(self) -> Parameters:
@@ -63,7 +67,14 @@ def interaction_key(query: str) -> str:
 
 def _interaction(key: str, entry: dict[str, Any]) -> Interaction:
     return Interaction(
-        key, entry["query"], entry["at"], entry.get("chosen", False), entry.get("goes_on_without", False)
+        key,
+        entry["query"],
+        entry["at"],
+        entry.get("chosen", False),
+        entry.get("goes_on_without", False),
+        is_kept=True,
+        is_answered=entry.get("answered", False),
+        steps=tuple(entry.get("steps", ())),
     )
 
 
@@ -111,6 +122,17 @@ def mark_answered(session: SessionBase, key: str) -> None:
         session[SESSION_KEY] = stored
 
 
+def note_step(session: SessionBase, key: str, step: str) -> bool:
+    """Note with a pending request that a step of it was counted; return whether it was not before."""
+    stored = _stored(session)
+    steps = stored.get(key, {}).get("steps", [])
+    if key not in stored or step in steps:
+        return False
+    stored[key]["steps"] = [*steps, str(step)]
+    session[SESSION_KEY] = stored
+    return True
+
+
 def mark_chosen(session: SessionBase, key: str) -> None:
     """Note that the session's person was chosen for a request."""
     stored = _stored(session)
@@ -126,7 +148,8 @@ def take_pending(session: SessionBase) -> dict[str, dict[str, Any]]:
     if pending:
         session[SESSION_KEY] = {key: entry for key, entry in stored.items() if key not in pending}
     # Whoever was chosen for one was chosen in that session.
-    return {key: {"query": entry["query"], "at": entry["at"]} for key, entry in pending.items()}
+    kept = ("query", "at", "steps")
+    return {key: {name: entry[name] for name in kept if name in entry} for key, entry in pending.items()}
 
 
 def add_pending(session: SessionBase, pending: dict[str, dict[str, Any]]) -> None:

@@ -1,16 +1,17 @@
 """The console's tester: a dry run of an authorization request, check by check.
 
-It runs the checks of the authorization endpoint, in order, up to the one for a signed-in person. Nothing is
-fetched, kept or reported.
+It runs the checks of the authorization endpoint, in order, up to the one for a signed-in person. The endpoint stops at
+the first that fails; here each runs whose earlier results are there. Nothing is fetched, kept or reported.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.conf import settings
 from django.urls import reverse
 
 from accounts.authentication import Authentication
+from oidc import scopes
 from oidc.authorization import checks, person_checks
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import ClientUnavailable
@@ -24,11 +25,13 @@ MAX_LENGTH = 16_000  # characters; few browsers send more
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One check: whether it passed (None: it was not reached), and the exact reason if it did not.
+    """One check: whether it passed (None: it could not run), and the exact reason if it did not.
 
-    `error` is the code that the app would be sent; "" where the person would see a page and the app nothing. Neither
-    happens (`is_answered` is False) when what was pasted would not reach sign-in as a request of this client. `note` is
-    what else a check that passed has found.
+    `name` is the check's, by which its mend is found. `error` is the code that the app would be sent; "" where the
+    person would see a page and the app nothing. Neither happens (`is_answered` is False) when what was pasted would not
+    reach sign-in as a request of this client. `note` is what else a check that passed has found. `needs` is the title
+    of the check without which this one can't run. `value` is what a failed check of redirect_uri was sent, and of one
+    of the scope "unapproved" if every scope that was sent exists.
     """
 
     title: str
@@ -37,6 +40,9 @@ class CheckResult:
     error: str = ""
     is_answered: bool = False
     note: str = ""
+    name: str = ""
+    needs: str = ""
+    value: str = ""
 
 
 class _NotARequest(Exception):
@@ -45,33 +51,57 @@ class _NotARequest(Exception):
 
 @dataclass
 class RequestUnderTest:
-    """A dry run: the pasted text, the client, and the results of the checks so far."""
+    """A dry run: the pasted text, the client, and the request so far."""
 
     text: str
     client: Client
     auth_request: AuthorizationRequest
 
 
+@dataclass(frozen=True)
+class _Check:
+    """A check of the dry run; `after` are the names of those that have to pass before it can run."""
+
+    name: str
+    title: str
+    run: Callable[[RequestUnderTest], object]
+    after: tuple[str, ...] = field(default=())
+
+
 def check_request(client: Client, text: str) -> list[CheckResult]:
     """Return the result of each check for `text`: an authorization URL of this service, or its query string."""
     nobody = AuthorizationRequest(Parameters(), Interaction("", "", 0.0), None, Authentication(0.0, ()))
     trial = RequestUnderTest(text, client, nobody)
-    steps: list[CheckResult] = []
-    for title, check in CHECKS:
-        if steps and not steps[-1].passed:
-            steps.append(CheckResult(title, None))
-            continue
-        try:
-            check(trial)
-        except _NotARequest as refusal:
-            steps.append(CheckResult(title, False, str(refusal)))
-        except AuthorizationError as error:
-            sent = error.code if error.may_redirect else ""
-            steps.append(CheckResult(title, False, error.reason or error.public_description, sent, is_answered=True))
+    results: dict[str, CheckResult] = {}
+    for check in CHECKS:
+        missing = next((results[name].title for name in check.after if not results[name].passed), "")
+        if missing:
+            results[check.name] = CheckResult(check.title, None, name=check.name, needs=missing)
         else:
-            note = _note_of_host(trial) if title == TITLES[checks.check_redirect_uri] else ""
-            steps.append(CheckResult(title, True, note=note))
-    return steps
+            results[check.name] = _result(check, trial)
+    return list(results.values())
+
+
+def _result(check: _Check, trial: RequestUnderTest) -> CheckResult:
+    try:
+        check.run(trial)
+    except _NotARequest as refusal:
+        return CheckResult(check.title, False, str(refusal), name=check.name)
+    except AuthorizationError as error:
+        sent = error.code if error.may_redirect else ""
+        reason = error.reason or error.public_description
+        value = _value(check.name, trial.auth_request)
+        return CheckResult(check.title, False, reason, sent, is_answered=True, name=check.name, value=value)
+    note = _note_of_host(trial) if check.name == "check_redirect_uri" else ""
+    return CheckResult(check.title, True, note=note, name=check.name)
+
+
+def _value(name: str, auth_request: AuthorizationRequest) -> str:
+    if name == "check_redirect_uri":
+        return auth_request.parameters.get("redirect_uri") or ""
+    asked = scopes.parse_scope(auth_request.parameters.get("scope"))
+    exist = name == "check_scope" and scopes.OPENID in asked and set(asked) <= set(scopes.SCOPES)
+    return "unapproved" if exist else ""
 
 
 # --- Checks of the pasted text ---
@@ -87,8 +117,11 @@ def _at_the_right_address(trial: RequestUnderTest) -> None:
 
 
 def _readable(trial: RequestUnderTest) -> None:
+    query = _cut(trial.text)[1]
+    if not query:
+        raise _NotARequest("There are no parameters to read.")
     try:
-        trial.auth_request.parameters = parse(within_bounds(_cut(trial.text)[1]))
+        trial.auth_request.parameters = parse(within_bounds(query))
     except UnreadableParameters as error:
         raise _NotARequest(str(error)) from error
 
@@ -120,9 +153,11 @@ def _note_of_host(trial: RequestUnderTest) -> str:
 
 
 def _as_endpoint(check: checks.Check) -> Callable[[RequestUnderTest], None]:
-    """Wrap a check of the authorization endpoint as a check of the dry run."""
+    """Wrap a check of the authorization endpoint as a check of the dry run, of this client whatever id was sent."""
 
     def run(trial: RequestUnderTest) -> None:
+        if check is not checks.check_client and trial.auth_request.found_client is None:
+            trial.auth_request.found_client = trial.client
         if isinstance(check(trial.auth_request), ClientUnavailable):
             reason = trial.auth_request.client.unavailable_reason
             raise AuthorizationError("invalid_request", reason, may_redirect=False)
@@ -140,14 +175,31 @@ TITLES: dict[checks.Check, str] = {
     checks.check_acr: "claims, if sent, can be read, and asks for no level that is never given",
     checks.check_scope: "scope includes openid, and nothing that this client may not ask for",
 }
+_READABLE = ("readable",)
 
-CHECKS: tuple[tuple[str, Callable[[RequestUnderTest], object]], ...] = (
-    ("It goes to the sign-in address of this service", _at_the_right_address),
-    ("Its parameters can be read", _readable),
-    ("client_id is that of this client", _of_this_client),
-    *((TITLES[check], _as_endpoint(check)) for check in checks.CHECKS if check in TITLES),
-    (
+CHECKS: tuple[_Check, ...] = (
+    _Check("address", "It goes to the sign-in address of this service", _at_the_right_address),
+    _Check("readable", "Its parameters can be read", _readable),
+    _Check("this_client", "client_id is that of this client", _of_this_client, _READABLE),
+    *(
+        # The client of the page is looked at whatever the text is; a foreign id is not looked up.
+        _Check(
+            check.__name__,
+            TITLES[check],
+            _as_endpoint(check),
+            ()
+            if check is checks.check_client_enabled
+            else (*_READABLE, "this_client")
+            if check is checks.check_client
+            else _READABLE,
+        )
+        for check in checks.CHECKS
+        if check in TITLES
+    ),
+    _Check(
+        "id_token_hint",
         "id_token_hint, if sent, is an ID token of this service",
         lambda trial: person_checks.id_token_hint_subject(trial.auth_request),
+        _READABLE,
     ),
 )

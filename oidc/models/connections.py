@@ -1,5 +1,7 @@
 """Consents (Connection), and the token families issued under them (Family)."""
 
+from datetime import datetime
+
 from django.conf import settings
 from django.db import models
 
@@ -30,6 +32,8 @@ class Connection(models.Model):
 
     # Whether the row was made in this transaction, so that nothing can hang on it yet.
     is_first_consent = False
+    # `last_authorized_at` as it was before this transaction changed it; None in one that did not.
+    authorized_before: datetime | None = None
 
     class Meta:
         constraints = [

@@ -22,7 +22,7 @@ from devportal.console.models import SignInEvent
 from devportal.lib import clock, log_buffer
 from devportal.lib.ratelimit.counters import counters
 from oidc.authorization import consent
-from oidc.models import Client, Connection
+from oidc.models import Client, Connection, TokenFamily
 from tests.factories import REDIRECT_URI, make_account
 from tests.relying_party import RelyingParty, basic
 
@@ -42,6 +42,7 @@ class Entry:
     reason: str
     redirect_uri: str
     request_id: str
+    family: int | None
 
 
 def entries(client: Client) -> list[Entry]:
@@ -69,9 +70,35 @@ def forget(app: RelyingParty) -> None:
 
 def test_a_success(app: RelyingParty) -> None:
     app.tokens()
+    issued, fetched = entries(app.client)
+    assert (issued.endpoint, issued.outcome, issued.error, issued.reason) == ("authorize", "issued", "", "")
+    assert issued.redirect_uri == REDIRECT_URI
+    assert (fetched.endpoint, fetched.outcome, fetched.error, fetched.reason) == ("token", "signed_in", "", "")
+    assert issued.family == fetched.family == TokenFamily.objects.get().pk
+
+
+def test_a_code_that_nobody_fetches_tokens_for_is_no_sign_in(app: RelyingParty) -> None:
+    code = app.code()
+    assert the_entry(app).outcome == "issued"
+    app.exchange(code, code_verifier="x" * 43)
     entry = the_entry(app)
-    assert (entry.endpoint, entry.outcome, entry.error, entry.reason) == ("authorize", "signed_in", "", "")
-    assert entry.redirect_uri == REDIRECT_URI
+    assert (entry.outcome, entry.family) == ("refused", TokenFamily.objects.get().pk)
+
+
+def test_what_follows_a_sign_in(app: RelyingParty, later: Mover) -> None:
+    first = app.tokens()["refresh_token"]
+    forget(app)
+    family = TokenFamily.objects.get().pk
+    second = app.refresh(first).json()["refresh_token"]
+    entry = the_entry(app)
+    assert (entry.endpoint, entry.outcome, entry.reason, entry.family) == ("token", "refreshed", "", family)
+    for _ in range(2):  # ending what has ended is no step
+        assert app.post("/connect/revoke", {"token": second, **app.credentials()}).status_code == 200
+    entry = the_entry(app)
+    assert (entry.endpoint, entry.outcome, entry.error, entry.family) == ("revoke", "revoked", "", family)
+    app.refresh(second)
+    entry = the_entry(app)
+    assert (entry.outcome, entry.error, entry.family) == ("refused", "invalid_grant", family)
 
 
 def test_a_cancelled_sign_in(app: RelyingParty) -> None:
@@ -84,9 +111,9 @@ MUST = '{"id_token":{"acr":{"essential":true,"values":["%s"]}}}'
 
 
 def test_a_level_that_was_asked_for(app: RelyingParty) -> None:
-    app.tokens(acr_values="gold phr")
+    app.code(acr_values="gold phr")
     entry = the_entry(app)
-    assert (entry.outcome, entry.error) == ("signed_in", "")
+    assert (entry.outcome, entry.error) == ("issued", "")
     assert entry.reason == "Asked for phr; told acr (none), amr pwd."
 
 
@@ -369,7 +396,7 @@ def test_a_client_that_was_turned_off(app: RelyingParty) -> None:
     token, code = app.tokens()["refresh_token"], app.code()
     forget(app)
     Client.objects.update(enabled=False)
-    why = "The client is turned off, or its project is suspended."
+    why = "The client is turned off."
     refused(app, app.refresh(token), "invalid_grant", why)
     refused(app, app.exchange(code), "invalid_grant", why)
 
@@ -533,7 +560,7 @@ def test_a_flood_stays_bounded_and_does_not_crowd_out_successes(app: RelyingPart
         sign_in_writer.entry_budget = sign_in_writer.EntryBudget()
         recording.flush_usage()
     app.tokens()
-    assert sorted(entry.outcome for entry in entries(app.client)) == ["refused"] * 5 + ["signed_in"]
+    assert sorted(entry.outcome for entry in entries(app.client)) == ["issued", *["refused"] * 5, "signed_in"]
 
 
 def test_a_flood_is_not_even_sent_on(app: RelyingParty, settings: Any, later: Mover) -> None:

@@ -1,3 +1,4 @@
+from devportal.console.models.analytics import SignInDay, SignInHour
 from devportal.console.models.audit import AuditEvent
 from devportal.console.models.desk import AppReport, CannedReply, DeskNote, ReviewCase, ReviewerSettings
 from devportal.console.models.idempotency import IdempotencyToken
@@ -16,6 +17,8 @@ __all__ = [
     "ReviewEntry",
     "ReviewRevision",
     "ReviewerSettings",
+    "SignInDay",
     "SignInEvent",
+    "SignInHour",
     "TaskRun",
 ]

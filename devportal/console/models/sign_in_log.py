@@ -8,7 +8,10 @@ class SignInEvent(models.Model):
     """One step of a sign-in to a client, without credentials and personal data."""
 
     class Outcome(models.TextChoices):
+        CODE_ISSUED = "issued", "Code issued"
         SIGNED_IN = "signed_in", "Signed in"
+        REFRESHED = "refreshed", "Refreshed"
+        REVOKED = "revoked", "Revoked"
         CANCELLED = "cancelled", "Cancelled"
         REFUSED = "refused", "Refused"
 
@@ -20,6 +23,9 @@ class SignInEvent(models.Model):
     reason = models.TextField(blank=True)
     redirect_uri = models.TextField(blank=True)  # as received, without what looks like a secret
     request_id = models.CharField(max_length=64)
+    # Of the family (oidc.models.TokenFamily) that the step belongs to, so that the steps of one sign-in are found
+    # beside each other; None for a step that has none, as a refused request.
+    family = models.BigIntegerField(null=True)
 
     class Meta:
         indexes = [

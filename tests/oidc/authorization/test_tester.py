@@ -18,17 +18,19 @@ HERE = "http://localhost:8000/connect/authorize"
 
 
 def failure(steps: list[CheckResult]) -> CheckResult:
-    """Return the one step that failed; those before it passed, those after it were not reached."""
+    """Return the first step that failed; each that did not run says which failed one it needs."""
     place = [step.passed for step in steps].index(False)
     assert all(step.passed for step in steps[:place])
-    assert all(step.passed is None for step in steps[place + 1 :])
+    stuck = {step.title for step in steps if not step.passed}
+    assert all((step.passed is None) == bool(step.needs) for step in steps)
+    assert {step.needs for step in steps if step.needs} <= stuck
     return steps[place]
 
 
 def test_every_check_before_sign_in_is_tried_in_its_order() -> None:
     before = checks.CHECKS[: checks.CHECKS.index(person_checks.check_signed_in)]
     assert set(before) == set(TITLES)
-    titles = [title for title, _ in CHECKS]
+    titles = [check.title for check in CHECKS]
     assert [title for title in titles if title in TITLES.values()] == [TITLES[check] for check in before]
 
 
@@ -119,6 +121,43 @@ def test_another_projects_client_is_not_tried(app: RelyingParty) -> None:
     other = RelyingParty(make_client(), app.browser)
     failed = failure(check_request(app.client, urlencode(other.parameters())))
     assert failed.title == "client_id is that of this client"
+
+
+def test_each_check_runs_that_can(app: RelyingParty) -> None:
+    wrong = {
+        "redirect_uri": "https://app.example.com/other",
+        "state": None,
+        "code_challenge_method": "plain",
+        "prompt": "none login",
+        "scope": "email",
+    }
+    Client.objects.update(enabled=False)
+    app.client.refresh_from_db()
+    results = check_request(app.client, urlencode(app.parameters(**wrong)))
+    failed = [result.name for result in results if result.passed is False]
+    assert failed == [
+        "check_redirect_uri",
+        "check_client_enabled",
+        "check_parameters",
+        "check_code_challenge",
+        "check_prompt",
+        "check_scope",
+    ]
+    assert not [result for result in results if result.passed is None]
+
+
+def test_what_can_not_run_says_what_it_needs(app: RelyingParty) -> None:
+    results = check_request(app.client, "&".join(f"a{number}=1" for number in range(200)))
+    assert [result.name for result in results if result.passed] == ["address", "check_client_enabled"]
+    assert {result.needs for result in results if result.passed is None} == {"Its parameters can be read"}
+
+
+def test_a_foreign_client_id_leaves_the_rest_to_this_client(app: RelyingParty) -> None:
+    query = urlencode(app.parameters(client_id=make_client().client_id))
+    results = {result.name: result for result in check_request(app.client, query)}
+    assert results["this_client"].passed is False
+    assert results["check_client"].needs == "client_id is that of this client"
+    assert results["check_redirect_uri"].passed
 
 
 def test_nothing_is_written(app: RelyingParty) -> None:
