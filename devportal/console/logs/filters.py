@@ -2,13 +2,24 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django.db.models import Q
 from django.http import HttpRequest
 
+from devportal.lib import clock
+
 MAX_LENGTH = 255  # characters
+RANGE = "range"
+# The spans that a log can be narrowed to with one click, counted back from now.
+RANGES = {
+    "15m": ("15 min", timedelta(minutes=15)),
+    "1h": ("1 h", timedelta(hours=1)),
+    "24h": ("24 h", timedelta(hours=24)),
+    "7d": ("7 d", timedelta(days=7)),
+}
 
 
 @dataclass
@@ -24,12 +35,28 @@ class LogFilters:
         """Whether any filter is set."""
         return any(self.given.values())
 
+    @property
+    def applied(self) -> dict[str, str]:
+        """The filters that narrow the log: those that are given and could be read."""
+        return {name: text for name, text in self.given.items() if text and name not in self.errors}
+
+    def query(self, **changes: str) -> str:
+        """Return the applied filters as a query string with its `?`, "" for none. A change to "" leaves one out."""
+        changed = self.applied | changes
+        kept = {name: text for name, text in changed.items() if text}
+        return f"?{urlencode(kept)}" if kept else ""
+
 
 def parse_filters(request: HttpRequest, conditions: Mapping[str, Callable[[str], Q]]) -> LogFilters:
-    """Parse the filters. A condition raises ValueError, with a message, for an invalid value."""
+    """Parse the filters. A condition raises ValueError, with a message, for an invalid value.
+
+    `from` and `to` name a span of their own: beside them, `range` is not looked at.
+    """
     found = LogFilters()
     for name, condition in conditions.items():
         text = request.GET.get(name, "").strip()
+        if name == RANGE and (found.given.get("from") or found.given.get("to")):
+            text = ""
         found.given[name] = text[:MAX_LENGTH]
         if not text:
             continue
@@ -67,11 +94,19 @@ def time_filter(lookup: str) -> Callable[[str], Q]:
     return condition
 
 
+def _since(text: str) -> Q:
+    """Return the condition of one of RANGES. Raises ValueError for another."""
+    if text not in RANGES:
+        raise ValueError(f"The spans are {', '.join(RANGES)}.")
+    return Q(at__gte=clock.now() - RANGES[text][1])
+
+
 # What every log can be narrowed by.
 ENTRY_FILTERS: dict[str, Callable[[str], Q]] = {
     "request_id": exact_filter("request_id"),
     "from": time_filter("at__gte"),
     "to": time_filter("at__lt"),
+    RANGE: _since,
 }
 
 

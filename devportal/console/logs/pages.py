@@ -1,21 +1,21 @@
-"""The frame that the pages of the logs share: filters, rows newest first, pages."""
+"""The frame that the pages of the logs share: the list of a log with its toolbar, and the page of one entry."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 
 from devportal.console.access import Membership
-from devportal.console.logs.filters import LogFilters, select_options
+from devportal.console.logs.filters import LogFilters
+from devportal.console.logs.toolbar import Selects, build_toolbar
+from devportal.console.mends import Mend
 from devportal.console.pagination import paginate
 from devportal.console.shortcuts import render_page
+from devportal.lib.storable import is_key
 from oidc.models import Client
 
 Row = TypeVar("Row", bound=Model)
-
-# Filters with a few choices: name, label, choices with their labels.
-Selects = Sequence[tuple[str, str, Mapping[str, str]]]
 
 
 def render_log(
@@ -28,6 +28,7 @@ def render_log(
     filters: LogFilters,
     selects: Selects,
     entries: "Callable[[Sequence[Row]], Sequence[Any]]",
+    log_days: int,
     **context: Any,
 ) -> HttpResponse:
     """Render a page of those `rows` that match the filters; `entries` makes of them what the template shows."""
@@ -40,6 +41,38 @@ def render_log(
         page=page,
         lines=entries(page.rows),
         filters=filters,
-        selects=[(name, label, select_options(choices, filters.given[name])) for name, label, choices in selects],
+        query=filters.query(),
+        toolbar=build_toolbar(filters, selects, log_days),
+        log_days=log_days,
         **context,
+    )
+
+
+def find_entry(rows: "QuerySet[Row]", entry_id: str) -> Row | None:
+    """Return the entry of `rows` with the id of an address, None if there is none. Raises Http404 for what is no id."""
+    if not is_key(entry_id):
+        raise Http404
+    return rows.filter(pk=int(entry_id)).first()
+
+
+def render_entry(
+    request: HttpRequest,
+    template: str,
+    membership: Membership,
+    client: Client | None = None,
+    *,
+    mend: Mend | None,
+    **context: Any,
+) -> HttpResponse:
+    """Render the page of an entry, with its mend: who may not do it is told who may."""
+    may_mend = mend is not None and membership.is_at_least(mend.at_least)
+    return render_page(request, template, membership, client, mend=mend, may_mend=may_mend, **context)
+
+
+def render_missing(
+    request: HttpRequest, membership: Membership, client: Client | None, *, log_url: str, log_days: int
+) -> HttpResponse:
+    """Render the page of an entry that the log does not hold, or no longer."""
+    return render_page(
+        request, "console/log_missing.html", membership, client, status=404, log_url=log_url, log_days=log_days
     )

@@ -30,12 +30,14 @@ SELECTS = (("status", "Status", STATUSES), ("code", "Error", CODES), ("path", "E
 
 @dataclass(frozen=True)
 class RequestLogEntry:
-    """One request and its caller; `page` is the client id if the client still exists."""
+    """One request and its caller, the client or the key if it still exists; `page` is the id of such a client."""
 
     row: RequestLog
     name: str
     id: str
     page: str = ""
+    client: Client | None = None
+    key: ApiKey | None = None
 
     @property
     def badge(self) -> str:
@@ -61,18 +63,18 @@ def read_filters(request: HttpRequest) -> LogFilters:
 
 
 def request_log_entries(project: Project, rows: Sequence[RequestLog]) -> list[RequestLogEntry]:
-    """Return the rows with the names of their callers."""
+    """Return the rows with their callers."""
     clients = Client.objects.filter(project=project, client_id__in={row.client for row in rows if row.client})
-    names = dict(clients.values_list("client_id", "name"))
     keys = ApiKey.objects.filter(project=project, public_id__in={row.credential for row in rows if row.credential})
-    by_id = {key.public_id: key for key in keys}
-    return [_line(row, names, by_id) for row in rows]
+    by_client_id = {client.client_id: client for client in clients}
+    by_public_id = {key.public_id: key for key in keys}
+    return [_line(row, by_client_id, by_public_id) for row in rows]
 
 
-def _line(row: RequestLog, names: dict[str, str], keys: dict[str, ApiKey]) -> RequestLogEntry:
+def _line(row: RequestLog, clients: dict[str, Client], keys: dict[str, ApiKey]) -> RequestLogEntry:
     if row.client:
-        known = row.client in names
-        name = names.get(row.client, "A client that was deleted")
-        return RequestLogEntry(row, name, row.client, page=row.client if known else "")
+        client = clients.get(row.client)
+        name = client.name if client else "A client that was deleted"
+        return RequestLogEntry(row, name, row.client, page=row.client if client else "", client=client)
     key = keys.get(row.credential)
-    return RequestLogEntry(row, key.name if key else "A key that was deleted", row.credential)
+    return RequestLogEntry(row, key.name if key else "A key that was deleted", row.credential, key=key)

@@ -3,17 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.core.exceptions import ValidationError
 from django.db.models import Q
 from django.http import HttpRequest
 
 from devportal.console.logs.filters import ENTRY_FILTERS, LogFilters, choice_filter, parse_filters
-from devportal.console.logs.redaction import MARKS
 from devportal.console.models import SignInEvent
 from oidc import sign_in_log
-from oidc.clients import redirect_uris
 from oidc.errors import ERROR_DESCRIPTIONS
-from oidc.models import Client
+from oidc.token_errors import TOKEN_ERRORS
 
 Outcome = SignInEvent.Outcome
 OUTCOMES: dict[str, str] = {outcome.value: str(outcome.label) for outcome in Outcome}
@@ -23,19 +20,33 @@ ENDPOINTS = {
     sign_in_log.TOKEN: "Token",
     sign_in_log.REVOKE: "Revocation",
 }
-_OF_THE_TOKEN_ENDPOINT = ("invalid_client", "invalid_grant", "unsupported_grant_type", "unauthorized_client")
-ERRORS = {error: error for error in sorted({*ERROR_DESCRIPTIONS, *_OF_THE_TOKEN_ENDPOINT, "unavailable", "app_full"})}
+_OF_USERINFO = {"invalid_token", "insufficient_scope"}  # which has no log
+_FOR_PROGRAMS = {row.error for row in TOKEN_ERRORS.values()} - _OF_USERINFO
+ERRORS = {error: error for error in sorted({*ERROR_DESCRIPTIONS, *_FOR_PROGRAMS, "unavailable", "app_full"})}
 SELECTS = (("outcome", "Outcome", OUTCOMES), ("endpoint", "Endpoint", ENDPOINTS), ("error", "Error", ERRORS))
-_BADGES = {Outcome.SIGNED_IN.value: "good", Outcome.REFUSED.value: "bad"}
+_BADGES = {
+    Outcome.CODE_ISSUED.value: "accent",
+    Outcome.SIGNED_IN.value: "good",
+    Outcome.REFRESHED.value: "good",
+    Outcome.CANCELLED.value: "warn",
+    Outcome.REFUSED.value: "bad",
+}
+# What each outcome means, for the page of an entry.
+MEANINGS = {
+    Outcome.CODE_ISSUED.value: "The app was sent a code. It signs the person in once the app has exchanged it.",
+    Outcome.SIGNED_IN.value: "The app exchanged its code, and got tokens.",
+    Outcome.REFRESHED.value: "The app got new tokens for its refresh token.",
+    Outcome.REVOKED.value: "The app revoked a token. All that came from the same sign-in has ended.",
+    Outcome.CANCELLED.value: "The person did not go on, and the app was told so.",
+    Outcome.REFUSED.value: "The request was refused.",
+}
 
 
 @dataclass(frozen=True)
 class SignInLogEntry:
-    """One step of a sign-in. `can_add`: the received redirect URL could be registered as it is."""
+    """One step of a sign-in."""
 
     row: SignInEvent
-    can_add: bool = False
-    why_not: str = ""
 
     @property
     def badge(self) -> str:
@@ -45,6 +56,10 @@ class SignInLogEntry:
     @property
     def endpoint(self) -> str:
         return ENDPOINTS.get(self.row.endpoint, self.row.endpoint)
+
+    @property
+    def meaning(self) -> str:
+        return MEANINGS.get(self.row.outcome, "")
 
 
 def read_filters(request: HttpRequest) -> LogFilters:
@@ -57,21 +72,6 @@ def read_filters(request: HttpRequest) -> LogFilters:
     return parse_filters(request, conditions | ENTRY_FILTERS)
 
 
-def sign_in_log_entries(client: Client, rows: Sequence[SignInEvent]) -> list[SignInLogEntry]:
-    """Return the rows, and for each unregistered redirect URL whether it could be registered."""
-    return [_line(client, row) for row in rows]
-
-
-def _line(client: Client, row: SignInEvent) -> SignInLogEntry:
-    is_mismatch = row.outcome == Outcome.REFUSED and row.endpoint == sign_in_log.AUTHORIZE and row.redirect_uri
-    if not is_mismatch or row.redirect_uri in client.registered_redirect_uris:
-        return SignInLogEntry(row)
-    if any(mark in row.redirect_uri for mark in MARKS):
-        return SignInLogEntry(
-            row, why_not="What looks like a secret or a person was left out, so there is nothing to add."
-        )
-    try:
-        redirect_uris.validate_redirect_uri(row.redirect_uri)
-    except ValidationError as error:
-        return SignInLogEntry(row, why_not=error.messages[0])
-    return SignInLogEntry(row, can_add=True)
+def sign_in_log_entries(rows: Sequence[SignInEvent]) -> list[SignInLogEntry]:
+    """Return the rows as their page shows them."""
+    return [SignInLogEntry(row) for row in rows]

@@ -49,7 +49,9 @@ def record_sign_in(event: Event) -> None:
     """
     details = event.details
     outcome = event.action.removeprefix(PREFIX)
-    values = {
+    if not entry_budget.is_left(event.target, outcome):
+        return
+    values: dict[str, Any] = {
         "client": event.target,
         "at": clock.now().timestamp(),
         "endpoint": details["endpoint"],
@@ -59,8 +61,9 @@ def record_sign_in(event: Event) -> None:
         **{name: _text(details.get(name, "")) for name in ("reason", "redirect_uri")},
         "request_id": request_id.current(),
     }
-    if entry_budget.is_left(event.target, outcome):
-        log_buffer.append(LOG, values)
+    if details.get("family") is not None:
+        values["family"] = details["family"]
+    log_buffer.append(LOG, values)
 
 
 def _text(text: str) -> str:

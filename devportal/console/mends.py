@@ -1,0 +1,49 @@
+"""What to do about something that failed, and where: pages of the console and anchors of the docs."""
+
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from oidc.models import Client, Project
+from oidc.projects.roles import Role
+
+
+@dataclass(frozen=True)
+class Mend:
+    """What to do about what failed: a sentence, and the label and address of the place where it is done.
+
+    `at_least` is the role that may do it there; reading the docs is for everybody.
+    """
+
+    text: str
+    label: str = ""
+    url: str = ""
+    at_least: str = Role.VIEWER
+
+
+def docs(page: str, anchor: str = "") -> str:
+    """Return the address of a page of the docs, by its name (devportal/console/docs/pages.py)."""
+    return reverse(f"docs_{page}") + (f"#{anchor}" if anchor else "")
+
+
+def client_page(client: Client, name: str, anchor: str = "") -> str:
+    """Return the address of one of a client's pages, by the name of its route."""
+    path = reverse(f"console:{name}", args=[client.project.public_id, client.client_id])
+    return path + (f"#{anchor}" if anchor else "")
+
+
+def project_page(project: Project, name: str, anchor: str = "") -> str:
+    """Return the address of one of a project's pages, by the name of its route."""
+    return reverse(f"console:{name}", args=[project.public_id]) + (f"#{anchor}" if anchor else "")
+
+
+def switched_off(client: Client) -> Mend:
+    """Return the mend for a client that is off now, or was when the entry was written."""
+    if client.project.is_suspended:
+        text = "The project is suspended. Its page says why, and how to appeal."
+        return Mend(text, "Read why", project_page(client.project, "project", "appeal"))
+    if not client.enabled:
+        text = "Turn the client on: sign-in works again at once."
+        return Mend(text, "Turn on", client_page(client, "client_settings", "switch"), Role.DEVELOPER)
+    text = "The client is on again. Start a new sign-in."
+    return Mend(text, "Settings", client_page(client, "client_settings", "switch"))
