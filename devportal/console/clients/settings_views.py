@@ -10,8 +10,10 @@ from django.urls import reverse
 
 from devportal.console import reviews
 from devportal.console.access import Membership, get_client
+from devportal.console.clients.endpoints import endpoints
 from devportal.console.clients.forms import MORE, ChangeTypeForm, ClientSettingsForm, TesterForm
 from devportal.console.clients.host_messages import tell_of_new_hosts
+from devportal.console.clients.tester_mends import with_mends
 from devportal.console.confirmation import confirm_by_name
 from devportal.console.shortcuts import console_page, redirect_to_client, render_page
 from oidc.authorization.tester import check_request
@@ -68,7 +70,7 @@ def _settings(request: HttpRequest, membership: Membership, client: Client, form
         membership,
         client,
         form=form,
-        tester=TesterForm(),
+        endpoints=endpoints(),
         optional_scopes=client.optional_scopes.split(),
         people_before_review=settings.UNVERIFIED_APP_PEOPLE,
     )
@@ -79,9 +81,17 @@ def client_tester(request: HttpRequest, project_id: str, client_id: str) -> Http
     """…/tester: a dry run of a pasted authorization request, check by check."""
     membership, client = get_client(request, project_id, client_id)
     form = TesterForm(request.POST) if request.method == "POST" else TesterForm()
-    steps = check_request(client, form.cleaned_data["url"]) if form.is_valid() else []
-    failed = next((step for step in steps if step.passed is False), None)
-    return render_page(request, "console/client_tester.html", membership, client, form=form, steps=steps, failed=failed)
+    results = check_request(client, form.cleaned_data["url"]) if form.is_valid() else []
+    return render_page(
+        request,
+        "console/client_tester.html",
+        membership,
+        client,
+        form=form,
+        steps=with_mends(membership, client, results),
+        failed=next((result for result in results if result.passed is False), None),
+        failures=sum(result.passed is False for result in results),
+    )
 
 
 @console_page("POST")
@@ -105,7 +115,7 @@ def client_type(request: HttpRequest, project_id: str, client_id: str) -> HttpRe
         with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
             change_type(client, form.cleaned_data["type"], membership.account)
         text = f"{client.name} is another type now, and what it had as the old one has ended."
-        messages.success(request, text + " Add a secret for it here." if client.has_secret else text)
+        messages.success(request, text + " Create a secret for it here." if client.has_secret else text)
         return redirect_to_client(client, "client_secrets" if client.has_secret else "client_settings")
     authorizations = TokenFamily.objects.filter(connection__client=client, revoked_at=None)
     return render_page(
@@ -114,7 +124,7 @@ def client_type(request: HttpRequest, project_id: str, client_id: str) -> HttpRe
         membership,
         client,
         form=form,
-        secrets=client.secrets.filter(ended_at=None).count(),
+        secrets=client.secrets.live().count(),
         has_authorizations=authorizations.exists(),
     )
 

@@ -11,8 +11,8 @@ from oidc.clients import redirect_uris
 from oidc.clients.host_standings import HostStanding
 from oidc.clients.redirect_uris import RedirectURIEntry
 
-EMPTY_ROWS = 2  # shown below the filled ones
-MORE_ROWS = 5
+EMPTY_ROWS = 1  # shown below the filled ones
+MORE_ROWS = 1
 _MOST_CHARACTERS = 10_000  # in a row that is drawn again; what is longer was no address
 
 

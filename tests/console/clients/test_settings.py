@@ -163,7 +163,7 @@ def test_what_no_form_may_set_is_ignored(as_developer: Browser, outsider: Accoun
 
 def test_more_rows_save_nothing(as_developer: Browser, client_of: Client) -> None:
     response = save(as_developer, client_of, redirect_uris=[f"{URI}2"], more="redirect_uris")
-    assert len(response.context["form"]["redirect_uris"].rows) == 1 + 2 + 5
+    assert len(response.context["form"]["redirect_uris"].rows) == 1 + 1 + 1
     assert "Not saved yet" in response.content.decode()
     assert settings_of(client_of)[1] == URI
 
@@ -229,6 +229,46 @@ def test_any_member_tries_a_request(as_viewer: Browser, client_of: Client) -> No
     assert "your app would hear nothing" in page
     page = try_it(as_viewer, client_of, query.replace("S256", "plain")).content.decode()
     assert "<code>invalid_request</code>" in page
+
+
+@pytest.mark.parametrize(
+    ("changes", "link"),
+    [
+        ({"redirect_uri": "https://app.example.com/new"}, "?add=https%3A%2F%2Fapp.example.com%2Fnew"),
+        ({"code_challenge": None}, "/quick-start"),
+        ({"scope": "openid account.read"}, "/review"),
+        ({"scope": "openid emial"}, "/docs/"),
+        ({"state": None}, "/docs/"),
+    ],
+)
+def test_each_failure_has_its_mend(
+    as_developer: Browser, client_of: Client, changes: dict[str, Any], link: str
+) -> None:
+    query = urlencode(RelyingParty(client_of, as_developer).parameters(**changes))
+    (failed,) = [step for step in try_it(as_developer, client_of, query).context["steps"] if step.mend]
+    assert link in failed.mend.url
+    assert failed.mend.text
+
+
+def test_a_client_that_is_off_is_turned_on_from_the_tester(as_developer: Browser, client_of: Client) -> None:
+    Client.objects.update(enabled=False)
+    query = urlencode(RelyingParty(client_of, as_developer).parameters())
+    assert "#switch" in try_it(as_developer, client_of, query).content.decode()
+
+
+def test_a_viewer_is_sent_to_no_change(as_viewer: Browser, client_of: Client) -> None:
+    query = RelyingParty(client_of, as_viewer).parameters(redirect_uri="https://app.example.com/new")
+    page = try_it(as_viewer, client_of, urlencode(query)).content.decode()
+    assert "?add=" not in page
+    assert "A developer or owner of the project can do it" in page
+
+
+def test_the_settings_tell_issuer_and_endpoints(as_viewer: Browser, client_of: Client) -> None:
+    page = as_viewer.get(at("client_settings", client_of.project, client_of)).content.decode()
+    told = Browser().get("/.well-known/openid-configuration").json()
+    for name in ("issuer", "authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri"):
+        assert f">{told[name]}</code>" in page
+    assert f">{told['end_session_endpoint']}</code>" in page
 
 
 @pytest.mark.parametrize("text", ["", " ", "x" * 16_001, "?a=\x00"])
@@ -311,7 +351,7 @@ def test_another_type_names_what_ends_and_wants_a_tick(
 def test_a_client_that_becomes_a_web_app_is_led_to_its_secrets(as_developer: Browser, client_of: Client) -> None:
     response = as_developer.post(at("client_type", client_of.project, client_of), {"type": "web", "understood": "on"})
     assert response["Location"] == at("client_secrets", client_of.project, client_of)
-    assert "Add a secret" in as_developer.get(response["Location"]).content.decode()
+    assert "Create a secret" in as_developer.get(response["Location"]).content.decode()
 
 
 # --- Deletion ---

@@ -1,0 +1,93 @@
+"""The mend of each check of the tester that fails: what to do, and where."""
+
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.core.exceptions import ValidationError
+
+from devportal.console.access import Membership
+from devportal.console.mends import Mend, client_page, docs, switched_off
+from oidc.authorization.tester import CheckResult
+from oidc.clients.redirect_uris import validate_redirect_uri
+from oidc.models import Client
+from oidc.projects.roles import Role
+
+
+@dataclass(frozen=True)
+class TestedCheck:
+    """A check with its mend, None for one that did not fail, and whether this member may do it."""
+
+    result: CheckResult
+    mend: Mend | None
+    may_mend: bool
+
+
+# Name of a check -> text, label of the link, page of the client.
+_OF_CLIENT = {
+    "this_client": (
+        "Send the id of this client, or try the URL at the other one.",
+        "Copy the client id",
+        "client_settings",
+    ),
+    "check_client": ("Send the client id as the settings show it.", "Copy the client id", "client_settings"),
+    "check_code_challenge": (
+        "Turn PKCE on in your library, with S256; or make verifier and challenge as the quick start does.",
+        "Lines of the quick start",
+        "quick_start",
+    ),
+    "address": ("Take the address from the discovery document.", "Endpoints of this client", "client_settings"),
+}
+# The rest is in the docs of the authorization endpoint.
+_OF_PARAMETERS = {
+    "readable": "Percent-encode each value, and leave out what the docs do not list.",
+    "check_parameters": "Send each parameter once, with a random state and response_type=code.",
+    "check_prompt": "Leave the parameter out, or send a supported value.",
+    "check_acr": "Leave claims out, or ask for a level that is given here.",
+    "id_token_hint": "Leave it out, or send an ID token that this service gave your app.",
+}
+
+
+def with_mends(membership: Membership, client: Client, results: list[CheckResult]) -> list[TestedCheck]:
+    """Return the checks, each that failed with its mend."""
+    return [_tested(membership, client, result) for result in results]
+
+
+def _tested(membership: Membership, client: Client, result: CheckResult) -> TestedCheck:
+    mend = _mend(client, result) if result.passed is False else None
+    return TestedCheck(result, mend, mend is not None and membership.is_at_least(mend.at_least))
+
+
+def _mend(client: Client, result: CheckResult) -> Mend:
+    match result.name:
+        case "check_redirect_uri":
+            return _redirect_uri(client, result.value)
+        case "check_client_enabled":
+            return switched_off(client)
+        case "check_scope":
+            return _scope(client, result.value)
+    if result.name in _OF_CLIENT:
+        text, label, page = _OF_CLIENT[result.name]
+        return Mend(text, label, client_page(client, page))
+    return Mend(_OF_PARAMETERS[result.name], "The parameters, in the docs", docs("authorization"))
+
+
+def _redirect_uri(client: Client, sent: str) -> Mend:
+    settings_page = client_page(client, "client_settings")
+    if not sent:
+        return Mend("Send one of the registered redirect URLs.", "The registered ones", settings_page)
+    try:
+        validate_redirect_uri(sent)
+    except ValidationError as error:
+        text = f"It can’t be registered: {error.messages[0]} Send a registered one."
+        return Mend(text, "The registered ones", settings_page)
+    added = f"{settings_page}?{urlencode({'add': sent})}"
+    return Mend("Send a registered one, or add this one.", "Add this address", added, Role.DEVELOPER)
+
+
+def _scope(client: Client, sent: str) -> Mend:
+    if sent == "unapproved":
+        return Mend(
+            "Leave the scope out, or ask for it in a review.", "Ask for a review", client_page(client, "review")
+        )
+    text = "Write scopes as the docs list them, with one space between, and openid among them."
+    return Mend(text, "Scopes, in the docs", docs("authorization"))
