@@ -1,19 +1,20 @@
 """Stacked bar charts as SVG, drawn on the server, with all values in a table below.
 
 Each chart is drawn for three widths, of which the stylesheet shows the one that fits, so that its text keeps its size.
-Colours are classes (static/css/console.css); every kind has a pattern of its own, so that no colour is needed to tell
-one from another. Templates include console/partials/chart.html.
+Colours are classes (static/css/components/charts.css); every kind has a pattern of its own, so that no colour is needed
+to tell one from another. Templates include console/partials/chart.html.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from xml.etree.ElementTree import Element, SubElement, tostring
+from xml.etree.ElementTree import Element
 
 from django.utils.safestring import SafeString
 
 from devportal.console.charts.scales import nice_scale, short_number, time_ticks
+from devportal.console.charts.svg import element, format_number, markup
 
 # Kinds of bands: each has a colour in the stylesheet, and a pattern.
 KINDS = ("good", "client-error", "limited", "server-error", "plain")
@@ -152,7 +153,7 @@ def _draw(chart: BarChart, size: Size) -> SafeString:
     top, distance = nice_scale(max(chart.peak, chart.limit.value if chart.limit else 0))
     frame = _Frame(size, max(len(chart.starts), 1), top)
     key = f"{chart.key}-{size.name}"
-    svg = _element(
+    svg = element(
         None,
         "svg",
         xmlns="http://www.w3.org/2000/svg",
@@ -162,27 +163,27 @@ def _draw(chart: BarChart, size: Size) -> SafeString:
         aria_labelledby=f"{key}-title {key}-text",
         focusable="false",
     )
-    _element(svg, "title", chart.title, id=f"{key}-title")
-    _element(svg, "desc", chart.summary, id=f"{key}-text")
-    definitions = _element(svg, "defs")
+    element(svg, "title", chart.title, id=f"{key}-title")
+    element(svg, "desc", chart.summary, id=f"{key}-text")
+    definitions = element(svg, "defs")
     for band in chart.bands:
-        _pattern(definitions, f"{key}-{band.kind}", band.kind)
+        add_pattern(definitions, f"{key}-{band.kind}", band.kind)
     _value_axis(svg, frame, distance)
     _time_axis(svg, frame, chart)
     for band, path in zip(chart.bands, _layers(chart, frame), strict=True):
-        _element(svg, "path", d=path, class_=f"chart__band chart__band--{band.kind}", fill=f"url(#{key}-{band.kind})")
+        element(svg, "path", d=path, class_=f"chart__band chart__band--{band.kind}", fill=f"url(#{key}-{band.kind})")
     if chart.limit:
         _limit_line(svg, frame, chart.limit)
     _hover(svg, frame, chart)
-    return _markup(svg)
+    return markup(svg)
 
 
 def _value_axis(svg: Element, frame: _Frame, distance: int) -> None:
     for value in range(0, frame.top + 1, distance):
-        height = _number(frame.floor - frame.height_of(value))
-        _element(svg, "line", class_="chart__grid", x1=_LEFT, x2=frame.end, y1=height, y2=height)
+        height = format_number(frame.floor - frame.height_of(value))
+        element(svg, "line", class_="chart__grid", x1=_LEFT, x2=frame.end, y1=height, y2=height)
         place = {"x": _LEFT - 6, "y": height, "dy": "0.32em", "text_anchor": "end"}
-        _element(svg, "text", short_number(value), class_="chart__label", **place)
+        element(svg, "text", short_number(value), class_="chart__label", **place)
 
 
 def _time_axis(svg: Element, frame: _Frame, chart: BarChart) -> None:
@@ -190,11 +191,11 @@ def _time_axis(svg: Element, frame: _Frame, chart: BarChart) -> None:
     form = "%-d %b" if distance >= timedelta(days=1) else "%H:%M"
     for place in places:
         middle = frame.left_of(place) + frame.column / 2
-        x = _number(middle)
-        _element(svg, "line", class_="chart__tick", x1=x, x2=x, y1=frame.floor, y2=frame.floor + 4)
+        x = format_number(middle)
+        element(svg, "line", class_="chart__tick", x1=x, x2=x, y1=frame.floor, y2=frame.floor + 4)
         # A label may not stand out over the drawing's end.
         look = {"class_": "chart__label", "text_anchor": "end" if middle > frame.end - 14 else "middle"}
-        _element(svg, "text", format(chart.starts[place].astimezone(UTC), form), x=x, y=frame.floor + 17, **look)
+        element(svg, "text", format(chart.starts[place].astimezone(UTC), form), x=x, y=frame.floor + 17, **look)
 
 
 def _layers(chart: BarChart, frame: _Frame) -> Iterator[str]:
@@ -207,8 +208,8 @@ def _layers(chart: BarChart, frame: _Frame) -> Iterator[str]:
             if value:
                 left, low = frame.left_of(place) + gap / 2, frame.floor - frame.height_of(below[place])
                 parts.append(
-                    f"M{_number(left)} {_number(low)}v{_number(-frame.height_of(value))}"
-                    f"h{_number(frame.column - gap)}v{_number(frame.height_of(value))}z"
+                    f"M{format_number(left)} {format_number(low)}v{format_number(-frame.height_of(value))}"
+                    f"h{format_number(frame.column - gap)}v{format_number(frame.height_of(value))}z"
                 )
                 below[place] += value
         yield "".join(parts)
@@ -216,9 +217,15 @@ def _layers(chart: BarChart, frame: _Frame) -> Iterator[str]:
 
 def _limit_line(svg: Element, frame: _Frame, limit: LimitLine) -> None:
     height = frame.floor - frame.height_of(limit.value)
-    _element(svg, "line", class_="chart__limit", x1=_LEFT, x2=frame.end, y1=_number(height), y2=_number(height))
-    place = {"x": frame.end, "y": _number(height - 5 if height > _TOP + 12 else height + 14), "text_anchor": "end"}
-    _element(svg, "text", limit.name, class_="chart__label chart__label--limit", **place)
+    element(
+        svg, "line", class_="chart__limit", x1=_LEFT, x2=frame.end, y1=format_number(height), y2=format_number(height)
+    )
+    place = {
+        "x": frame.end,
+        "y": format_number(height - 5 if height > _TOP + 12 else height + 14),
+        "text_anchor": "end",
+    }
+    element(svg, "text", limit.name, class_="chart__label chart__label--limit", **place)
 
 
 def _hover(svg: Element, frame: _Frame, chart: BarChart) -> None:
@@ -226,55 +233,36 @@ def _hover(svg: Element, frame: _Frame, chart: BarChart) -> None:
     for place, bar in enumerate(chart.bars):
         if not bar.total:
             continue
-        area: dict[str, Any] = {"x": _number(frame.left_of(place)), "y": _TOP, "width": _number(frame.column)}
-        column = _element(svg, "rect", class_="chart__column", height=frame.floor - _TOP, **area)
+        area: dict[str, Any] = {
+            "x": format_number(frame.left_of(place)),
+            "y": _TOP,
+            "width": format_number(frame.column),
+        }
+        column = element(svg, "rect", class_="chart__column", height=frame.floor - _TOP, **area)
         values = [f"{band.name} {value:,}" for band, value in zip(chart.bands, bar.values, strict=True) if value]
-        _element(column, "title", f"{chart.label(place)}: {', '.join(values)}")
+        element(column, "title", f"{chart.label(place)}: {', '.join(values)}")
 
 
-def _pattern(parent: Element, key: str, kind: str) -> None:
+def add_pattern(parent: Element, key: str, kind: str) -> None:
     """Add the fill pattern of a kind, coloured by its CSS classes."""
-    pattern = _element(parent, "pattern", id=key, width=8, height=8, patternUnits="userSpaceOnUse")
-    _element(pattern, "rect", width=8, height=8, class_=f"chart__ground chart__ground--{kind}")
+    pattern = element(parent, "pattern", id=key, width=8, height=8, patternUnits="userSpaceOnUse")
+    element(pattern, "rect", width=8, height=8, class_=f"chart__ground chart__ground--{kind}")
     marks = {
         "client-error": "M-2 10L10 -2M-2 2L2 -2M6 10L10 6",
         "limited": "M0 2H8M0 6H8",
         "server-error": "M-2 10L10 -2M-2 -2L10 10",
     }
     if kind in marks:
-        _element(pattern, "path", d=marks[kind], class_=f"chart__marks chart__marks--{kind}")
+        element(pattern, "path", d=marks[kind], class_=f"chart__marks chart__marks--{kind}")
 
 
 def _sample(key: str, band: Series) -> SafeString:
     """Return a small square with a band's look, for the legend."""
-    svg = _element(
+    svg = element(
         None, "svg", xmlns="http://www.w3.org/2000/svg", viewBox="0 0 16 16", class_="chart__sample", aria_hidden="true"
     )
     name = f"{key}-sample-{band.kind}"
-    _pattern(_element(svg, "defs"), name, band.kind)
+    add_pattern(element(svg, "defs"), name, band.kind)
     look = {"class_": f"chart__band chart__band--{band.kind}", "fill": f"url(#{name})"}
-    _element(svg, "rect", x=0.5, y=0.5, width=15, height=15, **look)
-    return _markup(svg)
-
-
-def _element(parent: Element | None, tag: str, text: str = "", **attributes: Any) -> Element:
-    """Return a new element; `class_` and underscores stand for what Python's names can't say."""
-    named = {_attribute(name): str(value) for name, value in attributes.items()}
-    made = Element(tag, named) if parent is None else SubElement(parent, tag, named)
-    made.text = text or None
-    return made
-
-
-def _attribute(name: str) -> str:
-    # SVG has names of both kinds: viewBox, patternUnits as they are, text-anchor and aria-labelledby with a hyphen.
-    return name.rstrip("_").replace("_", "-")
-
-
-def _number(value: float) -> str:
-    """Return a measure with as many digits as can be seen."""
-    return f"{value:.2f}".rstrip("0").rstrip(".")
-
-
-def _markup(svg: Element) -> SafeString:
-    """Return an element as HTML: escaped by the serializer, whatever its texts hold."""
-    return SafeString(tostring(svg, encoding="unicode"))
+    element(svg, "rect", x=0.5, y=0.5, width=15, height=15, **look)
+    return markup(svg)

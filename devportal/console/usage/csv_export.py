@@ -25,7 +25,7 @@ def iso_time(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-class _Echo:
+class Echo:
     """A file-like object whose `write` returns the text, for csv.writer."""
 
     def write(self, text: str) -> str:
@@ -37,7 +37,7 @@ def csv_lines(project: Project, query: UsageQuery) -> Iterator[str]:
     since, until = query.bounds()
     clients = dict(Client.objects.filter(project=project).values_list("client_id", "name"))
     keys = dict(ApiKey.objects.filter(project=project).values_list("public_id", "name"))
-    writer: Any = csv.writer(_Echo())
+    writer: Any = csv.writer(Echo())
     yield writer.writerow([f"{query.span.unit}_utc", *_HEADER, *LATENCY_FIELDS])
     for start, row in store.iterate_rows(project, since, until, query.span.unit, **query.only):
         who = (row.client, clients.get(row.client, ""), row.credential, keys.get(row.credential, ""))

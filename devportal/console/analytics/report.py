@@ -1,0 +1,143 @@
+"""The report of the pages of sign-ins: figures, funnel, charts and tables, of a client or of a whole project."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from devportal.console.analytics import store
+from devportal.console.analytics.funnel import Loss, Stage, build_funnel, losses_of, total
+from devportal.console.analytics.query import AnalyticsQuery
+from devportal.console.charts.bars import BarChart, Series
+from devportal.console.charts.funnel import FunnelChart, FunnelRow
+from devportal.console.usage.report import format_percent
+from oidc.models import Client
+from oidc.sign_in_counts import Step
+
+MAX_ROWS = 25
+CountsByTime = Mapping[tuple[datetime, str, str], int]  # by hour or day, step and error
+
+_DAY = timedelta(days=1)
+_PEOPLE = (Step.NEW_PERSON, Step.RETURNING)
+# Layers of the time series, from the bottom of a bar to its top: label, look, steps.
+_ENDS = (
+    ("Signed in", "good", store.FIGURES["signed_in"]),
+    ("Cancelled", "limited", store.FIGURES["cancelled"]),
+    ("Refused", "client-error", store.FIGURES["refused"]),
+)
+_ENDING = {step.value: place for place, (_, _, steps) in enumerate(_ENDS) for step in steps}
+
+
+@dataclass(frozen=True)
+class ClientRow:
+    """The figures of one client of a project."""
+
+    client: Client
+    started: int
+    signed_in: int
+    cancelled: int
+    refused: int
+    new_people: int
+
+    @property
+    def share(self) -> str:
+        return format_percent(self.signed_in, self.started)
+
+
+@dataclass(frozen=True)
+class SignInReport:
+    """All that a page shows."""
+
+    query: AnalyticsQuery
+    stages: list[Stage]
+    funnel: FunnelChart
+    ends: BarChart
+    people: BarChart
+    turned_away: list[Loss]
+    refreshed: int
+    revoked: int
+    refused_later: list[Loss]
+    clients: list[ClientRow]
+    new_people: int
+    returning: int
+    is_empty: bool
+
+    @property
+    def started(self) -> Stage:
+        return self.stages[0]
+
+    @property
+    def signed_in(self) -> Stage:
+        return self.stages[-1]
+
+
+def sign_in_report(query: AnalyticsQuery, clients: Sequence[int]) -> SignInReport:
+    """Return the report of these clients, given by primary key.
+
+    Takes a statement for the days and one for the hours, if those are shown; one more if there are several clients.
+    """
+    since, until = query.bounds
+    days, span = query.days, query.span
+    by_day = store.sums("day", clients, days[0], days[-1] + _DAY, () if query.is_whole_days else _PEOPLE)
+    by_bar = by_day
+    if span.unit == "hour":
+        by_bar = store.sums("hour", clients, since, until, _ENDING if query.is_whole_days else ())
+    counts = Counter[tuple[str, str]]()
+    for (_, step, error), times in (by_day if query.is_whole_days else by_bar).items():
+        counts[step, error] += times
+    stages = build_funnel(counts)
+    rows = [FunnelRow(stage.name, stage.count, stage.share) for stage in stages]
+    people = _people(query, by_day)
+    new, returning = _people_within(query, people)
+    unit = "day" if query.is_whole_days else "hour"
+    return SignInReport(
+        query,
+        stages,
+        FunnelChart("funnel", f"From request to tokens, last {span.words}", rows),
+        _ends(query, by_bar),
+        people,
+        losses_of(counts, "refused", Step.TURNED_AWAY),
+        total(counts, Step.REFRESHED),
+        total(counts, Step.REVOKED),
+        losses_of(counts, "refreshes refused", Step.NOT_REFRESHED)
+        + losses_of(counts, "revocations refused", Step.NOT_REVOKED),
+        _by_client(store.busiest(unit, clients, since, until, MAX_ROWS)) if len(clients) > 1 else [],
+        new,
+        returning,
+        is_empty=not counts,
+    )
+
+
+def _ends(query: AnalyticsQuery, counts: CountsByTime) -> BarChart:
+    span, starts = query.span, query.starts
+    since, _ = query.bounds
+    values = [[0] * len(starts) for _ in _ENDS]
+    for (start, step, _), times in counts.items():
+        place = (start - since) // span.step
+        if step in _ENDING and place < len(starts):
+            values[_ENDING[step]][place] += times
+    bands = [Series(name, kind, numbers) for (name, kind, _), numbers in zip(_ENDS, values, strict=True)]
+    return BarChart("ends", f"How sign-ins ended, last {span.words}", starts, span.step, bands)
+
+
+def _people(query: AnalyticsQuery, counts: CountsByTime) -> BarChart:
+    days = query.days
+    returning, new = ([counts.get((day, step, ""), 0) for day in days] for step in (Step.RETURNING, Step.NEW_PERSON))
+    bands = [Series("Returning", "good", returning), Series("New", "limited", new)]
+    return BarChart("people", f"People a day, last {len(days)} days", days, _DAY, bands)
+
+
+def _people_within(query: AnalyticsQuery, people: BarChart) -> tuple[int, int]:
+    """Return how many new and returning people the days of the chart have; for 24 hours those of its last day."""
+    returning, new = (band.values if query.is_whole_days else band.values[-1:] for band in people.bands)
+    return sum(new), sum(returning)
+
+
+def _by_client(figures: Sequence[dict[str, int]]) -> list[ClientRow]:
+    clients = Client.objects.only("client_id", "name").in_bulk([row["client_id"] for row in figures])
+    # A client may be deleted meanwhile.
+    return [
+        ClientRow(clients[row["client_id"]], **{name: row[name] for name in store.FIGURES})
+        for row in figures
+        if row["client_id"] in clients
+    ]

@@ -1,0 +1,111 @@
+"""The pages of sign-ins, of a client and of a project, and their CSV files."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from devportal.console.access import get_client, get_membership
+from devportal.console.analytics import csv_export
+from devportal.console.analytics.funnel import IN_THE_LOG, Loss
+from devportal.console.analytics.query import AnalyticsQuery
+from devportal.console.analytics.report import MAX_ROWS, sign_in_report
+from devportal.console.shortcuts import console_page, render_page
+from oidc.models import Client, Project
+from oidc.sign_in_counts import Step
+
+
+@console_page()
+def client_analytics(request: HttpRequest, project_id: str, client_id: str) -> HttpResponseBase:
+    """GET …/analytics?range=…: funnel, charts and tables of one client."""
+    membership, client = get_client(request, project_id, client_id)
+    query = AnalyticsQuery.of(request)
+    report = sign_in_report(query, [client.pk])
+    return render_page(
+        request,
+        "console/client_analytics.html",
+        membership,
+        client,
+        **_context(query, report=report),
+        stages=[(stage, _linked(client, query, stage.losses)) for stage in report.stages],
+        turned_away=_linked(client, query, report.turned_away),
+        refused_later=_linked(client, query, report.refused_later),
+    )
+
+
+@console_page()
+def project_analytics(request: HttpRequest, project_id: str) -> HttpResponseBase:
+    """GET …/sign-ins?range=…: the same of all clients of a project, added up, and by client."""
+    membership = get_membership(request, project_id)
+    query = AnalyticsQuery.of(request)
+    clients = Client.objects.filter(project=membership.project).order_by("name", "pk")
+    report = sign_in_report(query, list(clients.values_list("pk", flat=True)))
+    return render_page(
+        request,
+        "console/project_analytics.html",
+        membership,
+        **_context(query, report=report),
+        first_client=clients.first() if report.is_empty else None,
+        stages=[(stage, _unlinked(stage.losses)) for stage in report.stages],
+        turned_away=_unlinked(report.turned_away),
+        refused_later=_unlinked(report.refused_later),
+        most_rows=MAX_ROWS,
+    )
+
+
+@console_page()
+def client_analytics_csv(request: HttpRequest, project_id: str, client_id: str) -> HttpResponseBase:
+    """GET …/analytics.csv with the same range."""
+    _, client = get_client(request, project_id, client_id)
+    return _file(AnalyticsQuery.of(request), [client], client.client_id)
+
+
+@console_page()
+def project_analytics_csv(request: HttpRequest, project_id: str) -> HttpResponseBase:
+    """GET …/sign-ins.csv with the same range."""
+    project = get_membership(request, project_id).project
+    return _file(AnalyticsQuery.of(request), _clients(project), project.public_id)
+
+
+def _context(query: AnalyticsQuery, **more: Any) -> dict[str, Any]:
+    return {
+        "query": query,
+        "ranges": query.choices(),
+        "hour_days": settings.SIGN_IN_HOUR_DAYS,
+        "count_days": settings.SIGN_IN_COUNT_DAYS,
+        **more,
+    }
+
+
+def _clients(project: Project) -> list[Client]:
+    return list(Client.objects.filter(project=project).order_by("name", "pk").only("client_id", "name", "project"))
+
+
+def _linked(client: Client, query: AnalyticsQuery, losses: Sequence[Loss]) -> list[tuple[Loss, str]]:
+    """Return losses with the address of their entries in the client's sign-in log, "" for those that have none."""
+    since, until = query.bounds
+    log = reverse("console:sign_ins", args=[client.project.public_id, client.client_id])
+    found = []
+    for loss in losses:
+        address = ""
+        if loss.step:
+            endpoint, outcome = IN_THE_LOG[Step(loss.step)]
+            filters = {"outcome": outcome, "endpoint": endpoint, "error": loss.error}
+            times = {"from": f"{since:%Y-%m-%dT%H:%M}", "to": f"{until:%Y-%m-%dT%H:%M}"}
+            address = f"{log}?{urlencode(filters | times)}"
+        found.append((loss, address))
+    return found
+
+
+def _unlinked(losses: Sequence[Loss]) -> list[tuple[Loss, str]]:
+    return [(loss, "") for loss in losses]
+
+
+def _file(query: AnalyticsQuery, clients: Sequence[Client], name: str) -> HttpResponseBase:
+    response = StreamingHttpResponse(csv_export.csv_lines(query, clients), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{csv_export.file_name(name, query)}"'
+    return response
