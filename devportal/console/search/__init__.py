@@ -1,0 +1,1 @@
+"""Search: of the docs, and the console's jump box."""

@@ -1,0 +1,224 @@
+"""The console's jump box: what somebody means by a few words, among their own projects and clients and the docs."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Case, ExpressionWrapper, F, IntegerField, Q, Value, When
+from django.db.models.expressions import Combinable, OrderBy
+from django.urls import reverse
+
+from accounts.models import Account
+from api.models import RequestLog
+from devportal.console.models import SignInEvent
+from devportal.console.search.words import query_words, words_of
+from oidc.models import Client, Project, ProjectMember
+from oidc.projects.roles import Role, is_at_least
+
+# Of each at most so many are looked at: those whose names hold a word of the query, then the newest.
+MOST_PROJECTS = 50
+MOST_CLIENTS = 100
+MOST_RESULTS = 12
+MOST_ENTRIES = 3  # of each log, for one request id
+# Of so few projects and clients all pages are listed, though the query names none.
+FEW = 2
+# What ids look like, request ids that a proxy chose included.
+_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
+
+
+@dataclass(frozen=True)
+class Destination:
+    """A page of every project or client: `words` is what else it is called, `role` the lowest one that may open it."""
+
+    title: str
+    route: str
+    words: str = ""
+    role: str = Role.VIEWER
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where the jump box leads: a page, and whose it is."""
+
+    title: str
+    of: str
+    address: str
+
+
+OF_PROJECTS = (
+    Destination("Overview", "project", "project home"),
+    Destination("Clients", "clients", "apps"),
+    Destination("Create a client", "client_new", "new add app", Role.DEVELOPER),
+    Destination("API keys", "keys", "credentials tokens"),
+    Destination("Create an API key", "key_new", "new add", Role.DEVELOPER),
+    Destination("Usage", "usage", "calls statistics charts errors"),
+    Destination("Sign-ins", "project_analytics", "signins analytics funnel statistics charts"),
+    Destination("Request log", "requests", "logs api calls errors"),
+    Destination("People", "people", "users consents"),
+    Destination("Domains", "domains", "dns proof verify"),
+    Destination("Members", "members", "team invite roles owners"),
+    Destination("Activity", "activity", "audit trail history"),
+    Destination("Project settings", "project_settings", "name"),
+    Destination("Transfer project", "project_transfer", "owner hand over", Role.OWNER),
+    Destination("Delete project", "project_delete", "remove", Role.OWNER),
+)
+OF_CLIENTS = (
+    Destination("Settings", "client_settings", "client redirect uri url scopes app turn off"),
+    Destination("Secrets", "client_secrets", "client secret rotate", Role.DEVELOPER),
+    Destination("Quick start", "quick_start", "code example snippets"),
+    Destination("Sign-in log", "sign_ins", "logs signins login errors"),
+    Destination("Analytics", "client_analytics", "signins funnel statistics charts"),
+    Destination("Playground", "playground", "try test sign-in", Role.DEVELOPER),
+    Destination("Branding and review", "review", "logo verify verification"),
+    Destination("Tester", "client_tester", "authorization request check"),
+    Destination("Delete client", "client_delete", "remove", Role.DEVELOPER),
+)
+
+
+@dataclass(frozen=True)
+class _Thing:
+    """A project or client of the person's: its pages, the main one first, and the person's role there."""
+
+    name: str
+    of: str
+    other_names: str
+    pages: tuple[Destination, ...]
+    arguments: tuple[str, ...]
+    role: str
+
+    def score(self, word: str) -> float:
+        """Return how well a word fits its own names, or half as much its project's."""
+        return max(_score(word, f"{self.name} {self.other_names}"), _score(word, self.of) / 2)
+
+
+def targets(account: Account, query: str) -> list[Target]:
+    """Return pages of the person's projects and clients that hold every word of a query, best first.
+
+    Takes two statements, however many projects there are. Without a query: the newest projects and clients.
+    """
+    words = query_words(query)
+    things = [*_projects(account, words), *_clients(account, words)]
+    if not words:
+        return [_target(thing, thing.pages[0]) for thing in things][:MOST_RESULTS]
+    named = sum(all(map(thing.score, words)) for thing in things)
+    scored = [
+        (score, _target(thing, page))
+        for thing in things
+        for score, page in _fitting(words, thing, with_all=named <= FEW)
+        if is_at_least(thing.role, page.role)
+    ]
+    scored.sort(key=lambda one: -one[0])  # stable: what is newer stays first
+    return [target for _, target in scored[:MOST_RESULTS]]
+
+
+def _projects(account: Account, words: Sequence[str]) -> list[_Thing]:
+    live = ProjectMember.objects.filter(account=account, project__deleted_at=None).select_related("project")
+    found = live.order_by(_named_first(words, "project__name"), "-pk")[:MOST_PROJECTS]
+    return [
+        _Thing(row.project.name, "", row.project.public_id, OF_PROJECTS, (row.project.public_id,), row.role)
+        for row in found
+    ]
+
+
+def _clients(account: Account, words: Sequence[str]) -> list[_Thing]:
+    own = (
+        Client.objects.filter(project__members__account=account, project__deleted_at=None)
+        .annotate(role=F("project__members__role"))
+        .select_related("project")
+    )
+    found = own.order_by(_named_first(words, "name", "client_id", "project__name"), "-pk")[:MOST_CLIENTS]
+    return [
+        _Thing(
+            row.name,
+            row.project.name,
+            row.client_id,
+            OF_CLIENTS,
+            (row.project.public_id, row.client_id),
+            row.role,
+        )
+        for row in found
+    ]
+
+
+def _named_first(words: Sequence[str], *columns: str) -> OrderBy:
+    """Return an order in which rows come first that hold most words in these columns."""
+    held: Combinable = Value(0)
+    for word in words:
+        holds = Q(*((f"{column}__icontains", word) for column in columns), _connector=Q.OR)
+        held = held + Case(When(holds, then=Value(1)), default=Value(0), output_field=IntegerField())
+    return OrderBy(ExpressionWrapper(held, output_field=IntegerField()), descending=True)
+
+
+def _fitting(words: Sequence[str], thing: _Thing, *, with_all: bool) -> Iterator[tuple[float, Destination]]:
+    """Yield the pages that the words fit, with their scores: each word is one of the page's or of its owner's."""
+    of_thing = [2 * thing.score(word) for word in words]
+    for place, page in enumerate(thing.pages):
+        of_page = [max(2 * _score(word, page.title), _score(word, page.words)) for word in words]
+        best = [max(pair) for pair in zip(of_thing, of_page, strict=True)]
+        is_meant = any(of_page) or place == 0 or (with_all and all(of_thing))
+        if all(best) and is_meant:
+            yield sum(best) + sum(of_thing) / 10 + (0.5 if place == 0 else 0) - place / 100, page
+
+
+def _score(word: str, text: str) -> float:
+    """Return how well a word fits a text: as a whole word of it, as a beginning, anywhere, or not at all (0)."""
+    forms = words_of(text)
+    if word in forms:
+        return 3
+    if any(form.startswith(word) for form in forms):
+        return 2
+    return 1 if len(word) > 2 and word in text.casefold() else 0
+
+
+def _target(thing: _Thing, page: Destination) -> Target:
+    title = thing.name if page == thing.pages[0] else f"{thing.name}: {page.title}"
+    return Target(
+        title,
+        f"Client in {thing.of}" if thing.of else "Project",
+        reverse(f"console:{page.route}", args=thing.arguments),
+    )
+
+
+# --- Ids that somebody pastes ---
+
+
+def entries(account: Account, query: str) -> list[Target]:
+    """Return what an id leads to, in the person's own projects alone: a client, a project, or entries of their logs.
+
+    Takes four statements at most. Logs are looked through for a request id, by their index.
+    """
+    if not _ID.fullmatch(query):
+        return []
+    mine = Q(project__members__account=account, project__deleted_at=None)
+    client = Client.objects.filter(mine, client_id=query).select_related("project").first()
+    if client:
+        return [_entry(client.name, client.project.name, "client_settings", client.project.public_id, query)]
+    project = Project.objects.filter(members__account=account, deleted_at=None, public_id=query).first()
+    if project:
+        return [_entry(project.name, "Project", "project", project.public_id)]
+    return [*_sign_ins(account, query), *_requests(account, query)]
+
+
+def _sign_ins(account: Account, request_id: str) -> list[Target]:
+    rows = SignInEvent.objects.filter(
+        request_id=request_id, client__project__members__account=account, client__project__deleted_at=None
+    )
+    columns = ("client__name", "client__project__name", "client__project__public_id", "client__client_id")
+    return [
+        _entry(f"{name}: sign-in {request_id}", of, "sign_ins", *ids, request_id=request_id)
+        for name, of, *ids in rows.order_by().values_list(*columns).distinct()[:MOST_ENTRIES]
+    ]
+
+
+def _requests(account: Account, request_id: str) -> list[Target]:
+    rows = RequestLog.objects.filter(request_id=request_id, project__members__account=account, project__deleted_at=None)
+    return [
+        _entry(f"Call {request_id}", name, "requests", public_id, request_id=request_id)
+        for name, public_id in rows.order_by()
+        .values_list("project__name", "project__public_id")
+        .distinct()[:MOST_ENTRIES]
+    ]
+
+
+def _entry(title: str, of: str, route: str, *arguments: str, **query: str) -> Target:
+    return Target(title, of, reverse(f"console:{route}", args=arguments, query=query or None))
