@@ -1,0 +1,26 @@
+"""One running service for all guides, and the person who reads them."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.guides.reading import OpenGuide, open_guide
+from tests.services.service import Service, live_service
+
+__all__ = ["live_service"]  # a fixture, found here by name
+
+
+@pytest.fixture
+def guide(live_service: Service, tmp_path: Path) -> Iterator[Callable[..., OpenGuide]]:
+    """Opens a guide by its name, for a client that is registered for it (tests/guides/reading.py)."""
+    opened: list[OpenGuide] = []
+
+    def open_by_name(name: str, **keys: Any) -> OpenGuide:
+        opened.append(open_guide(live_service, name, tmp_path, **keys))
+        return opened[-1]
+
+    yield open_by_name
+    for one in opened:
+        one.close()

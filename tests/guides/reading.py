@@ -1,0 +1,182 @@
+"""Reading a guide as its reader does: with a client of their own picked, its files saved, its commands run."""
+
+import contextlib
+import itertools
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+import pytest
+
+from devportal.console.docs.guides.registry import GUIDES, Guide
+from tests.clients.person import PASSWORD, Forms, Person
+from tests.clients.terminal import Code, Shown
+from tests.services import keeper
+from tests.services.service import Service
+
+READY_SECONDS = 90
+FINISH_SECONDS = 300  # a first build compiles and downloads
+ADA = {"password": PASSWORD, "given_name": "Ada", "family_name": "Lovelace"}
+
+
+@dataclass
+class OpenGuide:
+    """A guide's page, filled in for a client of this reader, and what its reader made of it."""
+
+    guide: Guide
+    service: Service
+    folder: Path
+    client: dict[str, Any]
+    person: Person
+    blocks: list[Shown]
+    commands: list[str] = field(default_factory=list)
+    _running: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
+
+    @property
+    def origin(self) -> str:
+        parts = urlsplit(self.client["redirect_uris"][0])
+        return f"{parts.scheme}://{parts.netloc}"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "app.log"
+
+    def declare(self, name: str, **keys: Any) -> dict[str, Any]:
+        """Declare another client of the reader's project, with the addresses of the guide's."""
+        addresses = {key: self.client[key] for key in ("redirect_uris", "post_logout_redirect_uris")}
+        project = {"name": f"{self.guide.title} project", "owner": f"{self.guide.name}@example.com"}
+        declared = self.service.provision(
+            projects=[project | {"clients": [{"name": name, "type": self.guide.app_type} | addresses | keys]}]
+        )
+        client: dict[str, Any] = declared["projects"][0]["clients"][0]
+        return client
+
+    def save(self) -> None:
+        """Save the files that the page shows, and take down what it has pasted into a terminal."""
+        for block in self.blocks:
+            if block.file:
+                path = self.folder / block.file
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(f"{block.code}\n", encoding="utf-8")
+            else:
+                self.commands.append(block.code)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the reader's shell has: the developer's own, and the client secret."""
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        return os.environ | {"PATH": path, "CLIENT_SECRET": self.client["client_secret"] or ""}
+
+    def finish(self, command: str, **settings: str) -> str:
+        """Run a command to its end, and return what it printed. Fails where it does."""
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=self.folder,
+            env=self.environment | settings,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=FINISH_SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        return done.stdout
+
+    def run(self, command: str, **settings: str) -> None:
+        """Run a command of the page as a shell does, with the secret in the environment; wait until the app answers."""
+        port = urlsplit(self.origin).port or 80
+        with self.log.open("ab") as log:
+            process = subprocess.Popen(
+                ["bash", "-c", command],
+                cwd=self.folder,
+                env=self.environment | settings,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._running.append(process)
+        deadline = time.monotonic() + READY_SECONDS
+        while not accepts(port):
+            said = self.log.read_text(errors="replace")[-3000:]
+            assert process.poll() is None, said
+            assert time.monotonic() < deadline, said
+            time.sleep(0.1)
+
+    def close(self) -> None:
+        """End what was started."""
+        while self._running:
+            process = self._running.pop()
+            with contextlib.suppress(ProcessLookupError):  # it ended by itself
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def needs(*commands: str) -> pytest.MarkDecorator:
+    """Skip a test by the name of the first command that this machine lacks."""
+    missing = next((command for command in commands if shutil.which(command) is None), None)
+    return pytest.mark.skipif(missing is not None, reason=f"no {missing} on the PATH")
+
+
+_readings = itertools.count(1)
+
+
+def open_guide(
+    service: Service, name: str, folder: Path, host: str = "localhost", port: int = 0, **keys: Any
+) -> OpenGuide:
+    """Register a client as the guide says, at a free port (or `port`), and read the guide's page as its developer.
+
+    `keys` are what else a provisioning file says of the client. What the guide registers has the port of its page
+    replaced by a free one, so that guides run side by side.
+    """
+    guide = GUIDES[name]
+    port = port or keeper.free_port()
+    owner, ada = f"{name}@example.com", f"ada.{name}@example.com"
+    declaration = {
+        # Each reading has a client of its own: the secret of one that is there already is not told again.
+        "name": f"{guide.title} app {next(_readings)}",
+        "type": guide.app_type,
+        "redirect_uris": [_at(guide.redirect_uri, host, port)],
+        "post_logout_redirect_uris": [_at(guide.signed_out_uri, host, port)],
+    }
+    declared = service.provision(
+        people=[{"email": owner, "password": PASSWORD, "given_name": "Grace"}, ADA | {"email": ada}],
+        projects=[{"name": f"{guide.title} project", "owner": owner, "clients": [declaration | keys]}],
+    )
+    client = declared["projects"][0]["clients"][0]
+    with signed_in(service, owner) as browser:
+        page = browser.get(f"/docs/guides/{name}", params={"client": client["client_id"]})
+    assert page.status_code == 200
+    return OpenGuide(guide, service, folder, client, Person(service, ada), Code(page.text).blocks)
+
+
+def accepts(port: int) -> bool:
+    """Tell whether something listens at a port of this machine."""
+    with socket.socket() as caller:
+        return caller.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _at(address: str, host: str, port: int) -> str:
+    parts = urlsplit(address)
+    return parts._replace(netloc=f"{host}:{port}").geturl()
+
+
+@contextlib.contextmanager
+def signed_in(service: Service, email: str) -> Iterator[httpx.Client]:
+    """Yield the browser of somebody who has signed in."""
+    with httpx.Client(base_url=service.address, follow_redirects=True, timeout=20) as browser:
+        page = browser.get("/account/login/")
+        form = next(form for form in Forms(page.text).found if "password" in form.fields)
+        filled = form.fields | {"login": email, "password": PASSWORD}
+        browser.post(urljoin(str(page.url), form.action), data={name: value for name, value in filled.items() if name})
+        yield browser

@@ -1,0 +1,28 @@
+"""Writing down what was run: `make guides` keeps it in the file that the index of the guides shows."""
+
+import fcntl
+import importlib.metadata
+import json
+import os
+
+from devportal.console.docs.guides.runs import FILE
+from devportal.lib import clock
+
+
+def record_run(guide: str, versions: dict[str, str]) -> None:
+    """Write a guide's run down, if WRITE_GUIDE_RUNS is set; otherwise check that these versions are written down."""
+    if not os.environ.get("WRITE_GUIDE_RUNS"):
+        written = json.loads(FILE.read_text(encoding="utf-8")).get(guide, {}).get("versions")
+        assert written == versions, f"`make guides` writes the versions of {guide} down: {versions}"
+        return
+    with FILE.open("r+", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # guides run side by side
+        runs = json.load(file) | {guide: {"day": clock.now().date().isoformat(), "versions": versions}}
+        file.seek(0)
+        file.truncate()
+        file.write(json.dumps(dict(sorted(runs.items())), indent=2) + "\n")
+
+
+def installed(*packages: str) -> dict[str, str]:
+    """Return the installed versions of Python packages, by their names."""
+    return {package: importlib.metadata.version(package) for package in packages}
