@@ -5,7 +5,8 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from devportal.console.home_page import home, security_txt
+from devportal.console.docs.markdown_views import llms_txt
+from devportal.console.home_page import home, robots_txt, security_txt
 
 admin.autodiscover()
 
@@ -21,6 +22,8 @@ urlpatterns = [
     path("docs/", include("devportal.console.docs.urls")),
     path("admin/", admin.site.urls),
     path(".well-known/security.txt", security_txt, name="security_txt"),
+    path("robots.txt", robots_txt, name="robots_txt"),
+    path("llms.txt", llms_txt, name="llms_txt"),
     path("favicon.ico", RedirectView.as_view(url=f"{settings.STATIC_URL}img/mark.svg")),
 ]
 

@@ -7,10 +7,10 @@ from urllib.parse import quote, urlencode
 
 from django.conf import settings
 
-from api.errors import ERRORS
-from api.schema import ME_OPERATION, PLAN_OPERATION
+from api.schema import ME_OPERATION, PLAN_OPERATION, error_example
 from devportal.console.quick_start.snippets import SUGGESTED_REDIRECT_URI, shell_example
 from oidc.models.clients import PHISHING_RESISTANT
+from oidc.token_errors import TOKEN_ERRORS
 
 CLIENT_ID = "YOUR_CLIENT_ID"
 # The pair of RFC 7636 appendix B, so that a reader can check their own arithmetic with it.
@@ -86,10 +86,10 @@ def _logout() -> dict[str, str]:
 
 
 def _errors() -> dict[str, str]:
-    code = "insufficient_scope"
+    late = TOKEN_ERRORS["code_expired"]
     return {
-        "api_error_example": _json({"error": {"code": code, "message": ERRORS[code][1]}}),
-        "token_error_example": _json({"error": "invalid_grant", "error_description": "…"}),
+        "api_error_example": _json(error_example("insufficient_scope")),
+        "token_error_example": _json({"error": late.error, "error_description": late.description}),
     }
 
 

@@ -7,22 +7,25 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from devportal.console.docs import context as doc_context
-from devportal.console.docs import errors, examples
-from devportal.console.docs.pages import SECTIONS, DocsPage
+from devportal.console.docs import errors, examples, token_errors
+from devportal.console.docs.guides import runs
+from devportal.console.docs.guides.readers import reader_of
+from devportal.console.docs.guides.registry import groups
+from devportal.console.docs.pages import DocsPage
 from devportal.console.quick_start import snippets
 
 
 @require_safe
 def docs_page(request: HttpRequest, page: DocsPage) -> HttpResponse:
     """GET /docs/…: one page."""
-    template = "quick_start" if page.app_type else page.name
+    template = "quick_start" if page.app_type else f"guides/{page.guide.name}" if page.guide else page.name
     context = (
         doc_context.service_context()
         | doc_context.page_context(page.name)
         | examples.examples(page.name)
         | extra_context(request, page)
     )
-    return render(request, f"docs/{template}.html", context | {"page": page, "sections": SECTIONS})
+    return render(request, f"docs/{template}.html", context | {"page": page})
 
 
 def extra_context(request: HttpRequest, page: DocsPage) -> dict[str, Any]:
@@ -37,6 +40,10 @@ def extra_context(request: HttpRequest, page: DocsPage) -> dict[str, Any]:
             "redirect_uri": app.redirect_uri,
             "placeholder": app.client_id,
         }
+    if page.guide:
+        return {"guide": page.guide, "reader": reader_of(request, page.guide)}
+    if page.name == "guides":
+        return {"groups": groups(), "runs": runs.read_runs()}
     if page.name == "api_key":
         return {"blocks": snippets.api_key_blocks()}
     if page.name == "errors":
@@ -44,5 +51,6 @@ def extra_context(request: HttpRequest, page: DocsPage) -> dict[str, Any]:
             "api_errors": errors.api_errors(),
             "authorization_errors": errors.authorization_errors(),
             "token_errors": errors.token_errors(),
+            "token_descriptions": token_errors.token_descriptions(),
         }
     return {}

@@ -70,28 +70,33 @@ def test_a_page_is_there_for_everybody_and_asks_no_database(
 ) -> None:
     with django_assert_num_queries(0):
         response = client.get(path_of(name))
-    page = response.content.decode()
+    page = re.sub(r"(?s)<pre.*?</pre>", "", response.content.decode())  # what a block of code shows is text
     assert response.status_code == 200
     assert page.count("<h1") == 1
     assert not re.search(r"<style|\sstyle=|\son\w+=|javascript:|<script[^>]*>[^<]", page, re.IGNORECASE)
 
 
+@pytest.fixture(scope="module")
+def known_ids() -> dict[str, list[str]]:
+    """The ids on each page that was asked for: every page leads to nearly every other."""
+    return {}
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_every_link_leads_somewhere(name: str, signed_in: Browser) -> None:
+def test_every_link_leads_somewhere(name: str, signed_in: Browser, known_ids: dict[str, list[str]]) -> None:
     page = signed_in.get(path_of(name)).content.decode()
     found = Links(page)
     assert len(found.ids) == len(set(found.ids))
     for href in found.hrefs:
         path, _, anchor = href.partition("#")
-        if not path or path.startswith("?"):
-            target = found
-        elif path == "/console/":
+        if path == "/console/":
             continue  # its own tests see to it
-        else:
+        if path and not path.startswith("?") and path not in known_ids:
             answer = signed_in.get(path, follow=True)
             assert answer.status_code == 200, href
-            target = Links(answer.content.decode()) if anchor else found
-        assert not anchor or anchor in target.ids, href
+            known_ids[path] = Links(answer.content.decode()).ids
+        ids = known_ids.get(path, found.ids)
+        assert not anchor or anchor in ids, href
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -223,7 +228,7 @@ def test_every_claim_of_a_token_is_explained(party: RelyingParty, more: dict[str
 def test_every_scope_prompt_and_level_is_listed(client: Browser) -> None:
     page = text_of("authorization", client)
     for name in (*SCOPES, *PROMPTS, PHISHING_RESISTANT):
-        assert f"<code>{name}</code>" in page
+        assert re.search(rf"<code[^>]*>{re.escape(name)}</code>", page)
     assert f">{MULTI_FACTOR}</code>" in page
     assert all(row["opens"] for row in context.scope_rows())
 

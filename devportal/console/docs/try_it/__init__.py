@@ -1,0 +1,1 @@
+"""The page of the docs on which the developer API is tried."""
