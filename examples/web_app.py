@@ -5,6 +5,8 @@
 
 It signs in as the first web client of the demo, whose credentials `make run` keeps in DATA_DIR/demo.json. With
 OIDC_ISSUER, CLIENT_ID and CLIENT_SECRET (and REDIRECT_URI, API_URL) in the environment it uses those instead.
+DATA_DIR=.data2 takes the demo of a second service, APP_PORT=3001 listens on another port: its addresses have to be
+registered for the client, and the app says which.
 
 What a real app would do otherwise: keep its sessions in a database, set cookies `Secure`, and use its framework's
 OpenID Connect library. Each step that such a library takes stands here in plain sight.
@@ -17,14 +19,14 @@ import json
 import os
 import secrets
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from http.cookies import SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
 import httpx
 from jwcrypto.common import JWException
@@ -55,19 +57,22 @@ class Settings:
     def read(cls) -> "Settings":
         """Read the environment or, without CLIENT_ID in it, the credentials that `make run` keeps."""
         if "CLIENT_ID" in os.environ:
-            issuer = os.environ["OIDC_ISSUER"]
+            issuer = required("OIDC_ISSUER")
             redirect_uri = os.environ.get("REDIRECT_URI", "http://localhost:3000/callback")
             return cls(
                 issuer=issuer,
                 api=os.environ.get("API_URL", issuer.rstrip("/")),
                 client_id=os.environ["CLIENT_ID"],
-                client_secret=os.environ["CLIENT_SECRET"],
+                client_secret=required("CLIENT_SECRET"),
                 redirect_uri=redirect_uri,
-                signed_out_uri=redirect_uri.removesuffix("callback"),
+                signed_out_uri=urljoin(redirect_uri, "/"),
             )
         file = Path(os.environ.get("DATA_DIR", ".data")) / "demo.json"
         if not file.exists():
-            sys.exit(f"{file} is not there: start the service with `make run` first, or set CLIENT_ID.")
+            sys.exit(
+                f"{file} is not there: start the service with `make run` first, name its folder in DATA_DIR, "
+                "or set OIDC_ISSUER, CLIENT_ID and CLIENT_SECRET."
+            )
         demo = json.loads(file.read_text(encoding="utf-8"))
         clients = [client for project in demo["projects"] for client in project["clients"]]
         client = next(client for client in clients if client["type"] == "web")
@@ -79,6 +84,28 @@ class Settings:
             redirect_uri=client["redirect_uris"][0],
             signed_out_uri=client["post_logout_redirect_uris"][0],
         )
+
+    @property
+    def port(self) -> int:
+        """Where the app listens."""
+        return urlsplit(self.redirect_uri).port or 80
+
+    def at_port(self, port: int) -> "Settings":
+        """Return the settings of the same app on another port."""
+        redirect, signed_out = (
+            parts._replace(netloc=f"{parts.hostname}:{port}").geturl()
+            for parts in (urlsplit(self.redirect_uri), urlsplit(self.signed_out_uri))
+        )
+        return replace(self, redirect_uri=redirect, signed_out_uri=signed_out)
+
+    def to_register(self) -> str:
+        """Return what the client in the console has to have for the app to work on this port."""
+        return f"redirect URL {self.redirect_uri}, sign-out URL {self.signed_out_uri}"
+
+
+def required(name: str) -> str:
+    """Return a variable of the environment, or end with a sentence that it is missing."""
+    return os.environ.get(name) or sys.exit(f"CLIENT_ID is set and {name} is not: set both, or neither.")
 
 
 @dataclass
@@ -284,11 +311,38 @@ class App(BaseHTTPRequestHandler):
         self.log_message("%s %s %s", self.command, urlsplit(self.path).path, code)
 
 
+def chosen_port() -> int | None:
+    """Return APP_PORT, None without it; end with a sentence if it is no port."""
+    asked = os.environ.get("APP_PORT", "")
+    if not asked:
+        return None
+    if not asked.isascii() or not asked.isdigit() or not 0 < int(asked) < 65536:
+        sys.exit(f"APP_PORT is {asked!r}: it has to be a number from 1 to 65535.")
+    return int(asked)
+
+
+def listen(settings: Settings) -> ThreadingHTTPServer:
+    """Return the server, or end with a sentence that its port can't be had."""
+    try:
+        return ThreadingHTTPServer(("127.0.0.1", settings.port), App)
+    except OSError as error:
+        other = settings.at_port(settings.port + 1 if settings.port < 65535 else 3000)
+        sys.exit(
+            f"The app can't listen on port {settings.port}: {error.strerror}.\n"
+            f"Set another one, APP_PORT={other.port}, and register for the client {settings.client_id} in the console: "
+            f"{other.to_register()}."
+        )
+
+
 def main() -> None:
     settings = Settings.read()
+    port = chosen_port()
+    if port and port != settings.port:
+        settings = settings.at_port(port)
+        sys.stdout.write(f"To be registered for the client {settings.client_id}: {settings.to_register()}\n")
     App.provider = Provider(settings)
     address = urlsplit(settings.redirect_uri)
-    server = ThreadingHTTPServer(("127.0.0.1", address.port or 80), App)
+    server = listen(settings)
     sys.stdout.write(f"The sample app is at {address.scheme}://{address.netloc}/ (Ctrl-C ends it)\n")
     sys.stdout.flush()
     try:

@@ -90,7 +90,7 @@ def _secret(client: Client, rotate: bool) -> str | None:
     """Return a web client's secret if it was made just now: its first one, or one that replaces all others."""
     if not client.has_secret:
         return None
-    live = client.secrets.filter(ended_at=None)
+    live = client.secrets.live()
     if live.exists():
         if not rotate:
             return None

@@ -10,15 +10,17 @@ from django.conf import settings
 from django.urls import reverse
 
 from devportal.console.provisioning import provision
+from devportal.console.provisioning.demo_week import make_week
 from devportal.lib.split_hosts import address_of
 
 CREDENTIALS_FILE = "demo.json"
 
 
 def prepare_demo(file: Path) -> str:
-    """Provision `file` and return what a person needs to try the service out."""
+    """Provision `file`, once with a week of life, and return what a person needs to try the service out."""
     result = provision(file)
     _keep_credentials(result)
+    make_week(result)
     roles = {person["email"]: person.get("roles", []) for person in tomllib.loads(file.read_text())["people"]}
     lines = [
         f"{settings.SERVICE_NAME} is at {settings.AUTH_URL}",
