@@ -107,6 +107,8 @@ NOTHING_SHOWN = frozenset(
         "/account/2fa/staff/",
         "/account/2fa/webauthn/signup/",
         "/favicon.ico",
+        "/llms.txt",
+        "/robots.txt",
     }
 )
 # No pages of people: the console, the admin, the docs, and what programs ask for.

@@ -1,7 +1,6 @@
 """Mails in HTML and text, both of one template (docs/mail.md)."""
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +15,9 @@ SUBJECT_LENGTH = 200
 # Mail programs that drop a mail's style sheets keep what stands at its elements. The dark scheme is a sheet of its own,
 # which base.html marks to be kept.
 _INLINER = css_inline.CSSInliner(load_remote_stylesheets=False)
-# Characters that turn around what stands behind them, beyond the words of whoever wrote them (UAX #9, 2.1 to 2.5).
-_TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+# Controls (category Cc) but tab and line end, surrogates (Cs), and characters that turn around what stands behind them,
+# beyond the words of whoever wrote them (UAX #9, 2.1 to 2.5).
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 _BLANK_LINES = re.compile(r"\n\s*\n")
 
 
@@ -54,8 +54,7 @@ def printable(text: str) -> str:
 
     Drops those too that turn around the text behind them.
     """
-    text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_TURNING)
-    return "".join(letter for letter in text if letter in "\n\t" or unicodedata.category(letter) not in ("Cc", "Cs"))
+    return _UNPRINTABLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def one_line(text: str) -> str:

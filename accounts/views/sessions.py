@@ -8,13 +8,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from accounts.activity.browsers import browser_name
 from accounts.activity.recording import record
 from accounts.authentication import account_of
 from accounts.session_list import described_sessions
 from accounts.sessions import end_listed_session, end_other_sessions
+from devportal.lib.wrong_method import post_only
 
 
 @login_required
@@ -30,8 +31,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
 
 
 @never_cache
-@login_required
-@require_POST
+@post_only()
 def end(request: HttpRequest, pk: int) -> HttpResponse:
     """POST /account/sessions/<id>/end: sign out one of the person's other browsers."""
     others = UserSession.objects.filter(user=account_of(request)).exclude(session_key=request.session.session_key)

@@ -14,6 +14,8 @@ from accounts.models import Account
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects.roles import Role, is_at_least
 
+MOST_IN_SWITCHER = 20
+
 
 @dataclass(frozen=True)
 class Membership:
@@ -35,6 +37,21 @@ class Membership:
     def may_edit(self) -> bool:
         """Whether the member may change clients and keys: developers and owners, not viewers."""
         return self.is_at_least(Role.DEVELOPER)
+
+
+@dataclass(frozen=True)
+class Switcher:
+    """What the header's list of projects shows; `has_more` tells that there are others besides."""
+
+    projects: list[Project]
+    has_more: bool
+
+
+def switcher_for(account: Account) -> Switcher:
+    """Return the person's projects by name, MOST_IN_SWITCHER at most. Takes one statement."""
+    own = Project.objects.filter(members__account=account, deleted_at=None).order_by("name", "pk")
+    found = list(own[: MOST_IN_SWITCHER + 1])
+    return Switcher(found[:MOST_IN_SWITCHER], len(found) > MOST_IN_SWITCHER)
 
 
 def get_membership(

@@ -13,6 +13,7 @@ class ConsoleConfig(AppConfig):
         # What connects receivers, or registers, is nowhere else sure to be imported.
         for receivers in (
             "audit",
+            "analytics.store",
             "domains.notices",
             "domains.mail_samples",
             "reviews.domain_cases",
@@ -24,6 +25,7 @@ class ConsoleConfig(AppConfig):
             "reviews.second_key",
             "reviews.test_accounts",
             "operations.celery_signals",
+            "stopped_sign_ins",
         ):
             import_module(f"devportal.console.{receivers}")
         task_runs = import_module("devportal.console.operations.task_runs")

@@ -37,7 +37,7 @@ def new_token() -> str:
 
 
 def consume_token(request: HttpRequest) -> IdempotencyToken:
-    """Spend the submitted form's token. Raises AlreadyProcessed if it was spent before, Unmarked without one.
+    """Spend the submitted form's token. Raises AlreadyProcessed if it was spent before, MissingToken without one.
 
     Call it inside the transaction that creates the object, then call `record_result`: a rollback leaves the token
     unspent.

@@ -14,7 +14,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from accounts.models import Account
-from devportal.console.access import Membership
+from devportal.console.access import Membership, switcher_for
+from devportal.lib.wrong_method import post_only
 from oidc.models import Client
 from oidc.projects.locking import Gone
 from oidc.projects.roles import InsufficientRole
@@ -22,8 +23,11 @@ from oidc.projects.roles import InsufficientRole
 View = Callable[..., HttpResponseBase]
 
 
-def console_page(*methods: str) -> Callable[[View], View]:
-    """Decorate a view of the console: only these methods, and only for signed-in people with a verified address."""
+def console_page(*methods: str, form_at: str = "") -> Callable[[View], View]:
+    """Decorate a view of the console: only these methods, and only for signed-in people with a verified address.
+
+    `form_at` names the page with the form of a view that takes POST alone, if that is not the nearest one above it.
+    """
 
     def decorate(view: View) -> View:
         @wraps(view)
@@ -39,6 +43,8 @@ def console_page(*methods: str) -> Callable[[View], View]:
                 raise Http404 from gone
 
         allowed: Sequence[str] = methods or ("GET", "HEAD")
+        if methods == ("POST",):
+            return never_cache(post_only(form_at)(guarded))
         return never_cache(login_required(require_http_methods(list(allowed))(guarded)))
 
     return decorate
@@ -53,7 +59,13 @@ def render_page(
     **context: Any,
 ) -> HttpResponse:
     """Render a page of the console, with the project and client of its navigation."""
-    frame = {"membership": membership, "project": membership.project if membership else None, "client": client}
+    frame = {
+        "membership": membership,
+        "project": membership.project if membership else None,
+        "client": client,
+        # Everybody may come to the playground's address.
+        "switcher": switcher_for(request.user) if isinstance(request.user, Account) else None,
+    }
     return render(request, template, frame | context, status=status)
 
 

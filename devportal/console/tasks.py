@@ -5,6 +5,7 @@ from datetime import timedelta
 from celery import shared_task
 from django.conf import settings
 
+from devportal.console.analytics import store
 from devportal.console.logs import sign_in_writer
 from devportal.console.models import AuditEvent, IdempotencyToken
 from devportal.console.reviews import alerts, re_reviews
@@ -17,6 +18,12 @@ from devportal.lib.batches import delete_in_batches, delete_oldest
 def clear_sign_in_log() -> int:
     """Delete the days of the sign-in log that are older than SIGN_IN_LOG_DAYS; return about how many rows went."""
     return sign_in_writer.clear_before(clock.now() - timedelta(days=settings.SIGN_IN_LOG_DAYS))
+
+
+@shared_task
+def clear_sign_in_counts() -> int:
+    """Delete counts of sign-ins older than SIGN_IN_HOUR_DAYS and SIGN_IN_COUNT_DAYS; return how many rows went."""
+    return store.clear(clock.now())
 
 
 @shared_task

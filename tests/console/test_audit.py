@@ -93,6 +93,8 @@ DEEDS: dict[str, Deed] = {
     "client_type": Deed("client.type_changed", {"type": "spa", "understood": "on"}),
     "client_delete": Deed("client.deleted", {"typed": "Orbit Notes"}),
     "client_secret_new": Deed("client_secret.created", {idempotency.FIELD: ""}),
+    "client_secret_rotate": Deed("client_secret.rotated", {"when": "24h", idempotency.FIELD: ""}),
+    "client_secret_expiry": Deed("client_secret.expiry_changed", {"when": "7d"}),
     "client_secret_end": Deed("client_secret.ended", {"understood": "on"}),
     #
     # Domains
@@ -101,6 +103,8 @@ DEEDS: dict[str, Deed] = {
     #
     # Keys
     "key_new": Deed("api_key.created", {"name": "Nightly", "permissions": "account.read", idempotency.FIELD: ""}),
+    "key_rotate": Deed("api_key.rotated", {"when": "24h", idempotency.FIELD: ""}),
+    "key_expiry": Deed("api_key.expiry_changed", {"when": "7d"}),
     "key_revoke": Deed("api_key.revoked"),
     #
     # Branding and review: its other steps are told too (test_reviews_machine.py)

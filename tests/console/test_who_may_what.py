@@ -41,6 +41,7 @@ def things_of(project: Project, owner: Account) -> dict[str, Any]:
         "member_id": ProjectMember.objects.get(project=project, account=owner).pk,
         "number": reviews.save_submission(client, owner, {}).number,
         "version": "none",
+        "entry_id": 1,
         "invitation_id": invitations.invite(project, "ines@example.com", "viewer", owner).pk,
     }
 

@@ -128,7 +128,7 @@ def _invitation(membership: Membership, invitation_id: int) -> ProjectInvitation
     return row
 
 
-@console_page("POST")
+@console_page("POST", form_at="console:members")
 def invitation_renew(request: HttpRequest, project_id: str, invitation_id: int) -> HttpResponse:
     """POST …/invitations/<id>/renew: open it for another week; the mail goes out again, at most once an hour."""
     membership = get_membership(request, project_id, Role.OWNER)
@@ -141,7 +141,7 @@ def invitation_renew(request: HttpRequest, project_id: str, invitation_id: int) 
     return back(membership)
 
 
-@console_page("POST")
+@console_page("POST", form_at="console:members")
 def invitation_withdraw(request: HttpRequest, project_id: str, invitation_id: int) -> HttpResponse:
     """POST …/invitations/<id>/withdraw: withdraw an invitation."""
     membership = get_membership(request, project_id, Role.OWNER)

@@ -1,12 +1,16 @@
 """The console's home: a person's project cards and invitations."""
 
+from typing import Any
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from accounts.authentication import account_of
 from accounts.invitations import InvitationNotFound
+from devportal.console import idempotency
 from devportal.console.pagination import paginate
+from devportal.console.projects.forms import ProjectNameForm
 from devportal.console.projects.overview import project_memberships, project_overviews
 from devportal.console.shortcuts import console_page, render_page
 from oidc.projects.invitations import accept, decline, invitations_to_account
@@ -20,6 +24,8 @@ def home(request: HttpRequest) -> HttpResponse:
     page = paginate(project_memberships(account), request)
     found = project_overviews(page.rows)
     live = [one for one in found if not one.project.is_deleted]
+    # Whoever has no project yet names the first one here, without a page in between.
+    first: dict[str, Any] = {} if live or page.newer else {"form": ProjectNameForm(), "once": idempotency.new_token()}
     return render_page(
         request,
         "console/home.html",
@@ -27,6 +33,7 @@ def home(request: HttpRequest) -> HttpResponse:
         projects=sorted(live, key=lambda one: one.project.name.casefold()),
         deleted=[one for one in found if one.is_restorable],
         invitations=invitations_to_account(account),
+        **first,
     )
 
 

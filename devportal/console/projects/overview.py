@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce
 
 from accounts.models import Account
 from api.models import ApiKey, UsageTotal
+from devportal.console.clients.secret_use import RECENTLY
 from devportal.console.models import AppReview
 from devportal.console.people.counts import CapUsage, near_cap
 from devportal.lib import clock
@@ -66,6 +67,7 @@ class ProjectCounts:
     first_key_ends_at: datetime | None = None
     ever_signed_in: bool = False
     first_call_at: datetime | None = None
+    secrets_ending: int = 0  # those that expire and were used in the last day
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,10 @@ class ProjectOverview:
         if facts.without_secret:
             subject = "A web client has" if facts.without_secret == 1 else f"{facts.without_secret} web clients have"
             found.append(ProjectWarning(f"{subject} no secret: nobody can sign in there.", "clients"))
+        if facts.secrets_ending:
+            subject = "A client secret" if facts.secrets_ending == 1 else f"{facts.secrets_ending} client secrets"
+            verbs = "expires soon and is" if facts.secrets_ending == 1 else "expire soon and are"
+            found.append(ProjectWarning(f"{subject} {verbs} still in use.", "clients"))
         if facts.keys_ending and facts.first_key_ends_at:
             subject = "An API key ends" if facts.keys_ending == 1 else f"{facts.keys_ending} API keys end"
             found.append(ProjectWarning(f"{subject} soon, the first on {facts.first_key_ends_at:%-d %B}.", "keys"))
@@ -172,7 +178,10 @@ def _number_of(rows: Any, what: str = "pk") -> Any:
 def _facts(projects: Sequence[int]) -> dict[int, ProjectCounts]:
     now, this = clock.now(), OuterRef("pk")
     clients = Client.objects.filter(project=this)
-    live_secret = ClientSecret.objects.filter(client=OuterRef("pk"), ended_at=None)
+    live_secret = ClientSecret.objects.live().filter(client=OuterRef("pk"))
+    ending_secrets = ClientSecret.objects.live().filter(
+        client__project=this, expires_at__gt=now, last_used_at__gt=now - RECENTLY
+    )
     reviews = AppReview.objects.filter(client__project=this)
     keys = ApiKey.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), project=this, revoked_at=None)
     ending = keys.filter(expires_at__lte=now + ENDING_SOON)
@@ -192,10 +201,11 @@ def _facts(projects: Sequence[int]) -> dict[int, ProjectCounts]:
         signed_in=Exists(Connection.objects.filter(client__project=this)),
         # In order, so that the index is read and not the table.
         first_call=Subquery(UsageTotal.objects.filter(project=this).order_by("hour").values("hour")[:1]),
+        n_secrets_ending=_number_of(ending_secrets),
     )
     names = (
         "pk n_clients n_verified n_in_review n_changes n_without_secret n_members n_people n_keys n_ending first_end"
-        " signed_in first_call"
+        " signed_in first_call n_secrets_ending"
     )
     return {pk: ProjectCounts(*values) for pk, *values in rows.order_by().values_list(*names.split())}
 

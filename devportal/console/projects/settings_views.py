@@ -103,7 +103,7 @@ def project_delete(request: HttpRequest, project_id: str) -> HttpResponse:
     return render_page(request, "console/project_delete.html", membership, form=form, restore_days=days)
 
 
-@console_page("POST")
+@console_page("POST", form_at="console:home")
 def project_restore(request: HttpRequest, project_id: str) -> HttpResponse:
     """POST …/restore: restore a deleted project, for its owners."""
     membership = get_membership(request, project_id, deleted=True)

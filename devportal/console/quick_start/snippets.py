@@ -27,7 +27,7 @@ ANSWER_NOTE = (
 AT_THE_APP = "Open the address that the terminal shows. After the sign-in it shows there who you are."
 AT_THE_SERVICE = "Sign in at the address that the terminal shows. It shows there afterwards who you are."
 # Control characters C0 and C1, which a terminal would interpret when they are pasted.
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,15 @@ class QuickStartApp:
 
 @dataclass(frozen=True)
 class CodeBlock:
-    """One step. With `file` its code is saved under that name, otherwise it is pasted into a terminal."""
+    """One step. With `file` its code is saved under that name, otherwise it is pasted into a terminal.
+
+    `language` is the code's, as Pygments names it.
+    """
 
     title: str
     code: str = ""
     file: str = ""
+    language: str = "bash"
     note: str = ""
     is_install: bool = False
 
@@ -59,7 +63,7 @@ class CodeBlock:
 
 def shell_string(text: str) -> str:
     """Return `text` as a single-quoted word of a POSIX shell."""
-    return "'" + _CONTROLS.sub("", text).replace("'", "'\"'\"'") + "'"
+    return "'" + CONTROLS.sub("", text).replace("'", "'\"'\"'") + "'"
 
 
 def python_string(text: str) -> str:
@@ -169,20 +173,40 @@ def _python(app: QuickStartApp) -> list[CodeBlock]:
     return [
         *_secret(app),
         CodeBlock("Install the libraries", "python3 -m pip install authlib requests", is_install=True),
-        CodeBlock("Save the app", _render(template, python_string, app), file="sign_in.py"),
+        CodeBlock("Save the app", _render(template, python_string, app), file="sign_in.py", language="python"),
         CodeBlock("Run it", "python3 sign_in.py"),
         CodeBlock("Sign in", note=AT_THE_APP if app.has_secret else AT_THE_SERVICE),
     ]
 
 
+def _node_install(library: str) -> CodeBlock:
+    # Without a package.json of its own, npm installs into the next folder above that has one.
+    own_folder = "mkdir my-app && cd my-app && npm init -y"
+    note = "The files below go into this folder."
+    return CodeBlock("Install the library", f"{own_folder}\nnpm install {library}", note=note, is_install=True)
+
+
 def _javascript(app: QuickStartApp) -> list[CodeBlock]:
     if app.type == Client.Type.SPA:
         return [
-            CodeBlock("Install the library", "npm install oidc-client-ts@3", is_install=True),
-            CodeBlock("Save the page", _render("javascript_spa_page", javascript_string, app), file="index.html"),
-            CodeBlock("Save its script", _render("javascript_spa_app", javascript_string, app), file="app.js"),
+            _node_install("oidc-client-ts@3"),
             CodeBlock(
-                "Save a server for it", _render("javascript_spa_server", javascript_string, app), file="server.mjs"
+                "Save the page",
+                _render("javascript_spa_page", javascript_string, app),
+                file="index.html",
+                language="html",
+            ),
+            CodeBlock(
+                "Save its script",
+                _render("javascript_spa_app", javascript_string, app),
+                file="app.js",
+                language="javascript",
+            ),
+            CodeBlock(
+                "Save a server for it",
+                _render("javascript_spa_server", javascript_string, app),
+                file="server.mjs",
+                language="javascript",
             ),
             CodeBlock("Run it", "node server.mjs"),
             CodeBlock("Sign in", note="Open the address that the terminal shows, and press the button."),
@@ -190,8 +214,8 @@ def _javascript(app: QuickStartApp) -> list[CodeBlock]:
     template = "javascript_web" if app.has_secret else "javascript_native"
     return [
         *_secret(app),
-        CodeBlock("Install the library", "npm install openid-client@6", is_install=True),
-        CodeBlock("Save the app", _render(template, javascript_string, app), file="sign-in.mjs"),
+        _node_install("openid-client@6"),
+        CodeBlock("Save the app", _render(template, javascript_string, app), file="sign-in.mjs", language="javascript"),
         CodeBlock("Run it", "node sign-in.mjs"),
         CodeBlock("Sign in", note=AT_THE_APP if app.has_secret else AT_THE_SERVICE),
     ]

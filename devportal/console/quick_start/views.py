@@ -21,6 +21,6 @@ def quick_start(request: HttpRequest, project_id: str, client_id: str) -> HttpRe
         "blocks": snippets.quick_start_blocks(app, language),
         "app": app,
         "is_registered": client.redirect_uri_allowed(app.redirect_uri),
-        "lacks_secret": client.has_secret and not client.secrets.filter(ended_at=None).exists(),
+        "lacks_secret": client.has_secret and not client.secrets.live().exists(),
     }
     return render_page(request, "console/quick_start.html", membership, client, **context)

@@ -16,6 +16,7 @@ from devportal.lib import clock
 from oidc.authorization import consent
 from oidc.models import Client, ClientSecret, Project, ProjectInvitation, ProjectMember
 from oidc.projects import invitations, lifecycle
+from tests.console.forms import send
 from tests.factories import make_account, make_client, make_key, make_project, make_web_client
 
 DAY = 24 * 3600
@@ -45,7 +46,22 @@ def count_calls(project: Project, count: int, *, status: int = 200, hours_ago: i
 def test_without_a_project_the_first_one_is_proposed_with_the_reason_for_one(browser_of: Any, db: None) -> None:
     text = text_of(browser_of(make_account("new@example.com")))
     assert "A web site and its mobile app belong in one project, because the apps of a project share user ids" in text
-    assert 'href="/console/projects/new">Create the first project</a>' in text
+    assert "Create the first project" in text
+    assert 'action="/console/projects/new"' in text
+
+
+def test_the_first_project_is_made_on_the_home_page(browser_of: Any, db: None) -> None:
+    browser = browser_of(make_account("new@example.com"))
+    answer = send(browser, "/console/projects/new", {"name": "Tide Tables"}, form_on="/console/")
+    assert answer["Location"] == f"/console/p/{Project.objects.get().public_id}/"
+    assert 'action="/console/projects/new"' not in text_of(browser)
+
+
+def test_a_name_that_can_not_be_is_refused_with_its_reason(browser_of: Any, db: None) -> None:
+    browser = browser_of(make_account("new@example.com"))
+    refused = send(browser, "/console/projects/new", {"name": ""}, form_on="/console/")
+    assert "A name has 1 to" in refused.content.decode()
+    assert not Project.objects.exists()
 
 
 def test_a_card_shows_what_is_counted(as_viewer: Browser, project: Project, owner: Account) -> None:

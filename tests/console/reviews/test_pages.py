@@ -40,7 +40,7 @@ from tests.factories import make_client, make_project
 from tests.relying_party import RelyingParty
 
 pytestmark = pytest.mark.django_db
-MOST_STATEMENTS = 12
+MOST_STATEMENTS = 13  # the header's list of projects is one
 ASKED = {
     "ask_account_read": "on", "why_account_read": JUSTIFICATION, "place_account_read": PLACE, "demo_url": DEMO,
 }  # fmt: skip
