@@ -9,7 +9,8 @@ from typing import Any
 from django.db import connection
 
 from accounts.models import Account
-from api.models import ApiKey
+from api.models import ApiKey, RequestLog
+from devportal.console.models import SignInEvent
 from devportal.lib.credentials import random_text
 from oidc.models import Client, ClientSecret, Project, ProjectMember
 from tests import factories
@@ -21,6 +22,8 @@ OTHER_PROJECTS = 49
 PEOPLE = 20_000
 LOG_ROWS = 100_000
 TRAIL_ROWS = 10_000
+SIGN_INS = 1_000_000  # counted, in SIGN_IN_DAYS
+SIGN_IN_DAYS = 35
 CALLS = 10_000_000
 DAYS = 30
 # Each minute has so many groups of like calls; those of one kind fall together, and two thirds stay.
@@ -37,6 +40,8 @@ class Filled:
     key: ApiKey
     secret: ClientSecret
     member: ProjectMember
+    call: RequestLog
+    sign_in: SignInEvent  # a refused one
 
 
 def fill() -> Filled:
@@ -55,10 +60,13 @@ def fill() -> Filled:
     _run("CREATE TEMPORARY TABLE callers AS " + _CALLERS, [project.pk, project.pk])
     _count_calls(project)
     _write_logs(project, client)
+    _count_sign_ins(project)
     for table in connection.introspection.table_names():
         _run(f'VACUUM ANALYZE "{table}"')
     found = ProjectMember.objects.filter(project=project).exclude(account=owner).order_by("pk")[0]
-    return Filled(owner, project, client, keys[0], client.secrets.get(), found)
+    refused = SignInEvent.objects.filter(client=client, outcome=SignInEvent.Outcome.REFUSED).order_by("-pk")[0]
+    call = RequestLog.objects.filter(project=project).order_by("-pk")[0]
+    return Filled(owner, project, client, keys[0], client.secrets.get(), found, call, refused)
 
 
 def totals() -> dict[str, int]:
@@ -71,6 +79,8 @@ def totals() -> dict[str, int]:
         "rows by hour": "api_usagehour",
         "rows by day": "api_usageday",
         "people's consents": "oidc_connection",
+        "steps of sign-ins by hour": "console_signinhour",
+        "steps of sign-ins by day": "console_signinday",
     }
     found = {name: _one(f"SELECT count(*) FROM {table}") for name, table in names.items()}
     sums = {_one(f"SELECT sum(count) FROM api_usage{name}") for name in ("bucket", "hour", "day", "total")}
@@ -165,6 +175,43 @@ def _count_calls(project: Project) -> None:
             f"SELECT project_id, date_trunc('{unit}', minute, 'UTC'), {kind}, {sums} FROM api_usagebucket "
             f"GROUP BY project_id, date_trunc('{unit}', minute, 'UTC'), {kind}"
         )
+
+
+# Steps of a sign-in, with their errors: which share of them all takes each (oidc/sign_in_counts.py).
+_STEPS = """
+(VALUES ('started', '', luck < 0.95), ('silent', '', luck >= 0.95), ('shown', '', luck < 0.3),
+        ('allowed', '', luck < 0.28), ('cancelled', 'access_denied', luck BETWEEN 0.28 AND 0.29),
+        ('skipped', '', luck BETWEEN 0.3 AND 0.93), ('refused', 'login_required', luck > 0.97),
+        ('turned_away', 'invalid_request', luck BETWEEN 0.5 AND 0.51), ('issued', '', luck < 0.93),
+        ('exchanged', '', luck < 0.92), ('not_exchanged', 'invalid_grant', luck BETWEEN 0.92 AND 0.93),
+        ('new_person', '', luck < 0.1), ('returning', '', luck BETWEEN 0.1 AND 0.5), ('refreshed', '', luck < 0.8)
+) AS steps (step, error, is_taken)
+"""
+
+
+def _count_sign_ins(project: Project) -> None:
+    _run(
+        f"""
+        INSERT INTO console_signinhour (client_id, hour, step, error, count)
+        SELECT id, date_trunc('hour', at, 'UTC'), step, error, count(*)
+        FROM (
+          SELECT now() - random() * interval '{SIGN_IN_DAYS} days' AS at, random() AS luck,
+                 floor(power({CLIENTS}, random()))::int AS rank
+          FROM generate_series(1, {SIGN_INS})
+        ) AS drawn JOIN (
+          SELECT id, row_number() OVER (ORDER BY id) AS rank FROM oidc_client WHERE project_id = %s
+        ) AS clients USING (rank), LATERAL {_STEPS}
+        WHERE is_taken GROUP BY id, date_trunc('hour', at, 'UTC'), step, error
+        """,
+        [project.pk],
+    )
+    _run(
+        """
+        INSERT INTO console_signinday (client_id, day, step, error, count)
+        SELECT client_id, date_trunc('day', hour, 'UTC'), step, error, sum(count) FROM console_signinhour
+        GROUP BY client_id, date_trunc('day', hour, 'UTC'), step, error
+        """
+    )
 
 
 def _write_logs(project: Project, client: Client) -> None:

@@ -16,7 +16,7 @@ LAYERS = (
     ("middleware: ours", "oidc.cors", "CorsMiddleware.__call__"),
     ("middleware: ours", "devportal.lib.malformed_input", "MalformedInputMiddleware.__call__"),
     ("middleware: Django's and allauth's", "django.utils.deprecation", "MiddlewareMixin.__call__"),
-    ("middleware: Django's and allauth's", "whitenoise.middleware", "WhiteNoiseMiddleware.__call__"),
+    ("middleware: ours", "devportal.lib.static_files", "StaticFilesMiddleware.__call__"),
     ("middleware: ours", "accounts.session_list", "LastSeenMiddleware.__call__"),
     ("view: token endpoint", "oidc.views.token", "TokenEndpoint.dispatch"),
     ("view: userinfo endpoint", "oidc.views.token", "UserInfoEndpoint.dispatch"),

@@ -10,11 +10,20 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         None,
         "Source code; its values are finished literals (console/snippets.py), and the page that shows it escapes it.",
     ),
-    ("devportal/console/charts/bars.py", "SafeString"): (
+    ("devportal/console/docs/highlighting.py", "mark_safe"): (None, "Pygments escapes the code that it colours."),
+    ("devportal/console/docs/headings.py", "mark_safe"): (None, "Text that Beautiful Soup has escaped again."),
+    ("devportal/console/templatetags/docs.py", "mark_safe"): (None, "Parts of what the template has rendered."),
+    ("devportal/lib/icons.py", "mark_safe"): (None, "The package's drawings, and attributes of our own."),
+    ("devportal/lib/icons.py", "SafeString"): (None, "The same, as its type."),
+    ("devportal/lib/icons.py", "import xml.etree"): (1, "Reads files of the package lucide alone."),
+    ("static/js/jump.js", "innerHTML"): (1, "What the service rendered, from its own address."),
+    ("devportal/console/charts/svg.py", "SafeString"): (
         1,
         "The XML serializer escapes each text and attribute.",
     ),
-    ("devportal/console/charts/bars.py", "import xml.etree.ElementTree"): (1, "Writes XML; nothing is read."),
+    ("devportal/console/charts/svg.py", "import xml.etree.ElementTree"): (1, "Writes XML; nothing is read."),
+    ("devportal/console/charts/bars.py", "import xml.etree.ElementTree"): (1, "The same."),
+    ("devportal/console/charts/funnel.py", "import xml.etree.ElementTree"): (1, "The same."),
     #
     # Statements that are put together
     ("oidc/tokens/store.py", "execute"): (
@@ -31,6 +40,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("devportal/lib/table_locks.py", "execute"): (1, "A number."),
     ("oidc/tokens/expiry.py", "execute"): (1, "The name of a model's table; keys are parameters."),
     ("api/usage/store.py", "execute"): (1, "Names of tables and columns come from the models; values are parameters."),
+    ("devportal/console/analytics/store.py", "execute"): (1, "Names of our own tables; values are parameters."),
     ("accounts/migrations/0005_session_keys_by_hash.py", "executemany"): (1, "The table's name is the model's own."),
     ("devportal/lib/prepared_queries.py", "execute"): (
         1,
@@ -49,6 +59,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("oidc/views/logout.py", "csrf_exempt"): (1, "Apps may post here; the answer is a 303 to the GET, which asks."),
     #
     # Redirects to a value
+    ("devportal/console/search/jump_views.py", "redirect to a value"): (1, "A route: search/jump.py reverses it."),
     ("oidc/views/responses.py", "redirect to a value"): (
         2,
         "A route of ours with the query that came (see_other); the redirect URL, which oidc/authorization/checks.py "
@@ -172,18 +183,44 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         "A query on this page, beginning with `?`.",
     ),
     ("templates/admin/console/lists.html", "link {{ *.url }}"): (3, "The same."),
-    ("templates/api/try_it.html", "link {{ * }}"): (None, "drf-spectacular: bundled files, and the page's own script."),
     ("templates/console/partials/branding_*.html", "link {{ logo }}"): (None, "console.reviews.logos: a route."),
     ("templates/console/partials/checklist.html", "link {{ step.url }}"): (1, "console.checklist: routes."),
     ("templates/console/partials/review_checklist.html", "link {{ href }}"): (1, "console.reviews.summary: routes."),
     ("templates/console/partials/review_errors.html", "link {{ line.href }}"): (1, "The same."),
-    ("templates/console/partials/log_filters.html", "link {{ request.path }}"): (1, "Begins with /console/."),
+    ("templates/console/partials/log_toolbar.html", "link {{ request.path }}"): (1, "Begins with /console/."),
+    ("templates/console/partials/log_toolbar.html", "link {{ *.link }}"): (
+        2,
+        "A query on this page, beginning with `?`.",
+    ),
+    ("templates/console/partials/log_mend.html", "link {{ mend.url }}"): (1, "console.mends: routes."),
+    ("templates/console/partials/log_error.html", "link {{ error.url }}"): (1, "The same."),
+    ("templates/layouts/log_entry.html", "link {{ log_url }}"): (1, "The same, with a query."),
+    ("templates/console/log_missing.html", "link {{ log_url }}"): (1, "The same, with a query."),
+    ("templates/console/requests.html", "link {{ query }}"): (1, "A query on this page, beginning with `?`."),
+    ("templates/console/sign_ins.html", "link {{ query }}"): (1, "The same."),
     ("templates/console/partials/pages.html", "link {{ page.*er }}"): (2, "A query on this page."),
     ("templates/console/partials/usage_table.html", "link {{ line.narrow }}"): (1, "A query on this page."),
+    ("templates/console/partials/time_tabs.html", "link {{ range.address }}"): (1, "A query on this page."),
+    ("templates/console/partials/losses.html", "link {{ address }}"): (1, "console.analytics.views: a route."),
     ("templates/console/usage.html", "link {{ chip.without }}"): (1, "A query on this page."),
     ("templates/console/usage.html", "link {{ range.address }}"): (1, "A query on this page."),
     ("templates/console/playground.html", "link {{ run.url }}"): (1, "The service's own authorization endpoint."),
     ("templates/console/secret_once.html", "link {{ panel.done_url }}"): (1, "Views pass routes."),
+    ("templates/405.html", "link {{ back }}"): (2, "lib/wrong_method.py: a path of this service."),
+    ("templates/console/client_tester.html", "link {{ mend.url }}"): (1, "console.mends: routes."),
+    ("templates/console/jump.html", "link {{ target.address }}"): (1, "search/jump.py: routes."),
+    ("templates/console/partials/jump_options.html", "link {{ target.address }}"): (1, "The same."),
+    ("templates/console/partials/key_form.html", "link {{ cancel }}"): (1, "A route of ours."),
+    ("templates/console/partials/project_form.html", "link {{ cancel }}"): (1, "A route of ours."),
+    ("templates/docs/article.html", "link {{ page.markdown_address }}"): (1, "A route: docs/pages.py."),
+    ("templates/docs/article.html", "link {{ before.address }}"): (1, "A route: docs/pages.py."),
+    ("templates/docs/article.html", "link {{ after.address }}"): (1, "A route: docs/pages.py."),
+    ("templates/docs/guides/terminal.html", "link {{ reader.values.end_session_endpoint }}"): (1, "From AUTH_URL."),
+    ("templates/docs/search.html", "link {{ hit.section.address }}"): (1, "A route, with the anchor of a heading."),
+    ("templates/docs/try_it.html", "link {{ outcome.log_url }}"): (1, "A route, with a request id in its query."),
+    ("templates/layouts/docs.html", "link {{ page.markdown_address }}"): (1, "A route: docs/pages.py."),
+    ("templates/oidc/partials/for_developers.html", "link {{ address }}"): (1, "console/stopped_sign_ins.py: routes."),
+    ("templates/oidc/partials/for_developers.html", "link {{ docs_url }}"): (2, "A setting's path, with an anchor."),
     #
     # Forms
     ("templates/oidc/form_post.html", "form without a token"): (1, "It goes to the app, which must not learn one."),

@@ -150,6 +150,17 @@ def test_it_names_the_contacts_in_their_order(settings: Any) -> None:
     assert f"{soon:%Y-%m-%dT}" < named["Expires"] < f"{late:%Y-%m-%dT}"
 
 
+def test_it_names_the_policy_where_there_is_one(settings: Any) -> None:
+    settings.SECURITY_CONTACT = ["security@example.com"]
+    assert b"Policy" not in Browser().get(SECURITY_TXT).content
+    settings.SECURITY_POLICY = "https://example.com/disclosure"
+    assert b"\nPolicy: https://example.com/disclosure\n" in Browser().get(SECURITY_TXT).content
+    assert check_security_contact(None) == []
+    for wrong in ("http://example.com/", "https://a b", "https://a\nExpires: never", "policy"):
+        settings.SECURITY_POLICY = wrong
+        assert [found.id for found in check_security_contact(None)] == ["devportal.E041"]
+
+
 @pytest.mark.parametrize(
     "contact", ["nobody", "http://example.com/", "javascript:alert(1)", "a@b\nExpires: never", "mailto:", "https://a b"]
 )

@@ -23,6 +23,8 @@ from tests.services.service import Service
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
+# From the sign-up to a key that is refused, each page that the developer's browser shows.
+MOST_PAGES = 15
 # The logs and counts are written every few seconds.
 WRITTEN_SECONDS = 40
 
@@ -49,7 +51,6 @@ class Developer:
         expect(self.page.get_by_role("heading", level=1)).to_have_text("Your projects")
 
     def makes_a_project(self) -> None:
-        self.page.get_by_role("link", name="Create the first project").click()
         self.page.fill("input[name=name]", "Tide Tables")
         self.page.get_by_role("button", name="Create project").click()
         expect(self.page.get_by_role("heading", level=1)).to_have_text("Tide Tables")
@@ -57,9 +58,7 @@ class Developer:
 
     def makes_a_web_client(self) -> str:
         """Return the secret, which is shown once."""
-        self.page.get_by_role("link", name="New client").or_(
-            self.page.get_by_role("link", name="Create a client")
-        ).first.click()
+        self.page.get_by_role("link", name="Create a client").first.click()
         self.page.fill("input[name=name]", "Tide Tables Web")
         self.page.check("input[name=type][value=web]")
         port = keeper.free_port()
@@ -73,6 +72,7 @@ class Developer:
     def runs_the_quick_start(self, secret: str) -> None:
         self.page.get_by_role("link", name="Quick start").click()
         self.page.get_by_role("link", name="Python").click()
+        self.page.wait_for_url("**/quick-start?language=python")
         commands = save(Code(self.page.content()).blocks, self.folder)
         with Terminal(self.folder) as terminal:
             assert start(terminal, commands, secret) == []
@@ -84,13 +84,24 @@ class Developer:
             expect(visitor.locator("body")).to_contain_text("Hello, Ada Lovelace")
             terminal.expect(rf"Signed in: (\S+)[\s\S]*{re.escape(self.person)}")
 
+    def runs_the_app_alone(self, secret: str) -> None:
+        """Run the quick start as it is shown after the secret, and sign in to it in the same browser."""
+        self.page.wait_for_url("**/quick-start*")
+        commands = save(Code(self.page.content()).blocks, self.folder)
+        quick_start = self.page.url
+        with Terminal(self.folder) as terminal:
+            assert start(terminal, commands, secret) == []
+            self.page.goto(terminal.expect(r"Open (http://localhost:\d+)/")[1])
+            allow(self.page)
+            expect(self.page.locator("body")).to_contain_text("Hello, Mary")
+        self.page.goto(quick_start)
+
     def makes_a_key_and_calls(self) -> str:
         """Return the lines for a terminal that the page shows with the key."""
         self.page.get_by_role("link", name="API keys").click()
-        self.page.get_by_role("link", name="Create the first key").click()
         self.page.fill("input[name=name]", "Nightly script")
         self.page.check("input[name=permissions][value='account.read']")
-        self.page.get_by_role("button", name="Create key").click()
+        self.page.get_by_role("button", name="Create an API key").click()
         command = self.page.inner_text("#command")
         self.page.get_by_role("link", name="I have stored it").click()
         answer = self.calls(command)
@@ -104,7 +115,8 @@ class Developer:
             return answer
 
     def revokes_the_key(self) -> None:
-        self.page.get_by_role("link", name="API keys").click()
+        if not self.page.url.endswith("/keys"):
+            self.page.get_by_role("link", name="API keys").click()
         self.page.get_by_role("link", name="Revoke Nightly script").click()
         self.page.get_by_role("button", name="Revoke it now").click()
         expect(self.page.get_by_text("Revoked", exact=True).first).to_be_visible()
@@ -162,6 +174,34 @@ def go(developer: Developer) -> None:
         expect(page.locator("li", has_text=step).get_by_text("Done")).to_be_visible()
 
 
+def test_a_new_developer_is_there_in_fifteen_pages(live_service: Service, browser: Chromium, tmp_path: Path) -> None:
+    """With an app that runs, a call with a key, and that key refused: who signs in to the app is the developer."""
+    email = "shortest@example.com"
+
+    def steps(chromium: Browser) -> None:
+        with chromium.new_context() as context:
+            developer = Developer(live_service, context, context, tmp_path, email, email)
+            shown: list[str] = []
+            developer.page.on(
+                "response",
+                lambda answer: (
+                    shown.append(answer.url)
+                    if answer.request.is_navigation_request() and answer.status == 200 and live_service.owns(answer.url)
+                    else None
+                ),
+            )
+            developer.registers()
+            developer.makes_a_project()
+            secret = developer.makes_a_web_client()
+            developer.runs_the_app_alone(secret)
+            command = developer.makes_a_key_and_calls()
+            developer.revokes_the_key()
+            assert developer.calls(command)["error"]["code"] == "invalid_api_key"  # type: ignore[index]
+            assert len(shown) <= MOST_PAGES, "\n".join(shown)
+
+    browser.use(steps)
+
+
 def test_the_keyboard_alone_makes_a_project_and_a_client(live_service: Service, browser: Chromium) -> None:
     email = "keys-only@example.com"
     live_service.provision(people=[{"email": email, "password": PASSWORD}])
@@ -175,15 +215,12 @@ def test_the_keyboard_alone_makes_a_project_and_a_client(live_service: Service, 
         sign_in(page, email)
         heading = page.get_by_role("heading", level=1)
         expect(heading).to_have_text("Your projects")
-        tab_to(page, "main a.button")
-        enter(page)
-        expect(heading).to_have_text("New project")
         tab_to(page, "input[name=name]")
         enter(page, "Made by keys")
         expect(heading).to_have_text("Made by keys")
         tab_to(page, "main a[href$='/clients/new']")
         enter(page)
-        expect(heading).to_have_text("New client")
+        expect(heading).to_have_text("Create a client")
         tab_to(page, "input[name=name]")
         page.keyboard.type("Keys Desktop")
         tab_to(page, "input[name=type]")

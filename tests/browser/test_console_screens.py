@@ -83,6 +83,7 @@ def leave_traces(service: Service, web: App, key: str) -> None:
     for credential in (key, key, f"{key[:-1]}x"):
         httpx.get(f"{service.address}/v1/me", headers={"Authorization": f"Bearer {credential}"})
     httpx.get(f"{service.address}/v1/me/plan", headers={"Authorization": f"Bearer {key}"})
+    httpx.post(f"{service.address}/v1/me", headers={"Authorization": f"Bearer {key}"})
 
 
 def arrive(page: Page, desk: Desk, email: str) -> None:
@@ -92,12 +93,23 @@ def arrive(page: Page, desk: Desk, email: str) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("Your projects")
 
 
+def first_entry(page: Page) -> str:
+    """Return the address of the newest entry on the page of a log, once it is written."""
+    entry = page.locator(".log__link").first
+    for _ in range(15):
+        if entry.count():
+            break
+        page.wait_for_timeout(1000)
+        page.reload()
+    return str(entry.evaluate("link => link.href"))
+
+
 PROJECT_PAGES = (
-    "", "settings", "transfer", "delete", "members", "activity", "usage", "requests", "people", "keys", "keys/new",
-    "clients", "clients/new",
+    "", "settings", "transfer", "delete", "members", "activity", "usage", "sign-ins", "requests", "people", "keys",
+    "keys/new", "clients", "clients/new",
 )  # fmt: skip
 CLIENT_PAGES = {
-    "web": ("", "secrets", "quick-start", "sign-ins", "playground", "review", "type", "delete"),
+    "web": ("", "secrets", "quick-start", "sign-ins", "analytics", "playground", "tester", "review", "type", "delete"),
     # What differs between the types.
     "spa": ("secrets", "quick-start", "playground"),
     "native": ("", "secrets", "quick-start"),
@@ -111,6 +123,8 @@ def test_pages_of_a_project(desk: Desk, browser: Chromium, axe: str) -> None:
         camera.take("console-home")
         for path in PROJECT_PAGES:
             camera.visit(desk.at(path), f"console-{path.replace('/', '-') or 'project'}")
+        page.goto(desk.at("requests?status=4xx"))
+        camera.visit(first_entry(page), "console-request-entry")
         camera.visit(f"{desk.service.address}/console/projects/new", "console-project-new")
 
     browser.visit(steps)
@@ -123,6 +137,9 @@ def test_pages_of_a_client(desk: Desk, browser: Chromium, axe: str, client: str)
         arrive(page, desk, OWNER)
         for path in CLIENT_PAGES[client]:
             camera.visit(desk.at(path, client), f"client-{client}-{path or 'settings'}")
+        if "sign-ins" in CLIENT_PAGES[client]:
+            page.goto(desk.at("sign-ins?outcome=refused", client))
+            camera.visit(first_entry(page), f"client-{client}-sign-in-entry")
 
     browser.visit(steps)
 
@@ -137,18 +154,18 @@ def test_pages_that_say_no_or_show_a_secret(desk: Desk, browser: Chromium, axe: 
         page.get_by_role("button", name="Create client").click()
         expect(page.locator(".field__errors").first).to_be_visible()
         camera.take("client-new-refused")
-        page.goto(desk.at("", "web"))
+        page.goto(desk.at("tester", "web"))
         page.fill("textarea", desk.web.authorization_url(redirect_uri=f"{desk.web.redirect_uri}/"))
         page.get_by_role("button", name="Try it").click()
         expect(page.get_by_text(re.compile("slash at the end")).first).to_be_visible()
         camera.take("client-tester-difference")
         page.goto(desk.at("secrets", "web"))
-        page.get_by_role("button", name="Add a second secret").click()
+        page.get_by_role("button", name="Create a second secret").click()
         expect(page.locator("#secret")).to_be_visible()
         camera.take("client-secret-once")
         page.get_by_role("link", name="I have stored it").click()
         page.goto(desk.at("keys/new"))
-        page.get_by_role("button", name="Create key").click()
+        page.get_by_role("button", name="Create an API key").click()
         camera.take("key-new-refused")
 
     browser.visit(steps)
@@ -197,5 +214,7 @@ def test_pages_of_the_docs(live_service: Service, browser: Chromium, axe: str) -
         camera = Camera(page, Watch(page.context), axe)
         for name, each in PAGES.items():
             camera.visit(f"{live_service.address}/docs/{each.path}", f"docs-{name}")
+        camera.visit(f"{live_service.address}/docs/search?q=redirect", "docs-search")
+        camera.visit(f"{live_service.address}/docs/api/?endpoint=read_my_plan", "docs-try-it")
 
     browser.visit(steps)

@@ -62,7 +62,7 @@ def test_the_life_of_a_project(service: Service, browser: Chromium, axe: str) ->
 
 
 def make(page: Page, camera: Camera) -> None:
-    page.get_by_role("link", name="New project").click()
+    page.get_by_role("link", name="Create a project").click()
     camera.take("project-new")
     page.fill("input[name=name]", "0penport Notes")
     # Said while it is typed, before anything is sent.
@@ -100,7 +100,7 @@ def look(page: Page, camera: Camera) -> None:
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status")).to_contain_text("is now a developer")
     go(page, "Activity")
-    page.locator("summary").first.click()
+    page.locator("main summary").first.click()
     camera.take("activity")
     page.get_by_label("Action").select_option("keys")
     page.get_by_role("button", name="Show").click()
@@ -143,7 +143,6 @@ def end(page: Page, camera: Camera) -> None:
 def test_without_scripts_and_mouse(service: Service, browser: Chromium) -> None:
     def steps(page: Page) -> None:
         arrive(page, service, NORA)
-        page.get_by_role("link", name="Create the first project").press("Enter")
         page.fill("input[name=name]", "By hand")
         page.locator("input[name=name]").press("Enter")
         expect(page.get_by_role("heading", level=1)).to_have_text("By hand")

@@ -24,7 +24,7 @@ from devportal.console.models import CannedReply, ReviewRevision
 from oidc.models import Client
 from tests.console.reviews.reviewing import SCOPE, approved, decide, fill, resent
 owner, reviewer, colleague = (Account.objects.get(email=email) for email in {people!r})
-client = approved(Client.objects.get(name="Tern"), owner, colleague)
+client = approved(Client.objects.get(client_id={client_id!r}), owner, colleague)
 fill(client, owner, name="Tern Notes", terms_url="https://example.com/terms-of-2026")
 review = reviews.submit(client, owner)
 ReviewRevision.objects.get_or_create(
@@ -45,7 +45,7 @@ print("review", review.pk)
 def address(live_service: Service) -> str:
     """The page of a review that can be decided on."""
     people = [OWNER, REVIEWER, COLLEAGUE]
-    live_service.provision(
+    declared = live_service.provision(
         people=[
             {"email": OWNER, "password": PASSWORD, "given_name": "Tess"},
             {"email": REVIEWER, "password": PASSWORD, "roles": ["reviewer"], "given_name": "Rory"},
@@ -59,8 +59,9 @@ def address(live_service: Service) -> str:
             }
         ],
     )
+    client_id = declared["projects"][0]["clients"][0]["client_id"]
     said = subprocess.run(
-        [sys.executable, "manage.py", "shell", "-v0", "-c", STAGE.format(people=people)],
+        [sys.executable, "manage.py", "shell", "-v0", "-c", STAGE.format(people=people, client_id=client_id)],
         cwd=live_service.source,
         env=live_service._environment(),
         stdin=subprocess.DEVNULL,

@@ -2,34 +2,63 @@
 
 import importlib.metadata
 import json
+import subprocess
 from pathlib import Path
+from typing import Any
 
 from tests.clients.terminal import Shown, Terminal
 
 
 def save(blocks: list[Shown], folder: Path) -> list[str]:
-    """Save what is to be saved, and return what is to be pasted into a terminal, without installing anything."""
-    commands = []
+    """Save what is to be saved, and return what is to be pasted into a terminal, without installing anything.
+
+    What npm would install stands in `folder` already, and is found in the folder that the page says to make.
+    """
+    commands, at = [], folder
     for block in blocks:
         if block.file:
-            (folder / block.file).write_text(f"{block.code}\n", encoding="utf-8")
-        elif block.code.startswith(("python3 -m pip install ", "npm install ")):
+            (at / block.file).write_text(f"{block.code}\n", encoding="utf-8")
+        elif "npm install " in block.code:
+            check_installable(block.code)
+            at = make_folder(block.code, folder)
+            (at / "node_modules").symlink_to(folder / "node_modules")
+        elif block.code.startswith("python3 -m pip install "):
             check_installable(block.code)
         else:
-            commands.append(block.code)
+            commands.append(block.code if at == folder else f"cd {at.name} && {block.code}")
     return commands
 
 
-def check_installable(command: str) -> None:
-    """Check that what the page installs is what the tests have, so that it runs with that."""
-    words = command.split()
-    if words[0] == "npm":
-        lock = json.loads((Path(__file__).parent / "package-lock.json").read_text())
-        for package in words[2:]:
-            name, _, major = package.rpartition("@")
-            assert lock["packages"][f"node_modules/{name}"]["version"].startswith(f"{major}.")
-    else:
-        assert all(importlib.metadata.version(package) for package in words[4:])
+def make_folder(code: str, folder: Path) -> Path:
+    """Run what comes before `npm install`, and return where npm would install then: a folder of its own."""
+    before = code[: code.index("npm install ")]
+    command = ["bash", "-ec", f"{before}pwd\nnpm prefix"]
+    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    here, prefix = done.stdout.splitlines()[-2:]
+    assert prefix == here != str(folder), "npm installs into the folder of another project"
+    return Path(here)
+
+
+def check_installable(command: str, lock_folder: Path = Path(__file__).parent) -> None:
+    """Check that what the page installs is what the tests have, so that it runs with that.
+
+    `lock_folder` has the package-lock.json that pins what the tests have for Node.
+    """
+    for line in command.splitlines():
+        words = line.split()
+        if words[:2] == ["npm", "install"]:
+            lock = json.loads((lock_folder / "package-lock.json").read_text())
+            for package in words[2:]:
+                if not package.startswith("-"):
+                    _check_pinned(package, lock)
+        elif "pip" in words:
+            assert all(importlib.metadata.version(package.partition("[")[0]) for package in words[4:])
+
+
+def _check_pinned(package: str, lock: dict[str, Any]) -> None:
+    name, _, asked = package.rpartition("@")  # a major version, or a tag such as `beta`
+    pinned = lock["packages"][f"node_modules/{name}"]["version"]
+    assert pinned.startswith(f"{asked}.") if asked.isdigit() else f"-{asked}." in pinned, (package, pinned)
 
 
 def start(terminal: Terminal, commands: list[str], secret: str | None) -> list[str]:

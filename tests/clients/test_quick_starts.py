@@ -218,7 +218,8 @@ def test_an_installed_app_in_python(started: Started, kind: str, tmp_path: Path)
 
 @pytest.fixture
 def node_folder(node_clients: Path, tmp_path: Path) -> Path:
-    """A folder in which the libraries of the tests are installed."""
+    """A project of another kind, below which the reader begins; the libraries of the tests are installed there."""
+    (tmp_path / "package.json").write_text('{"name": "another", "type": "commonjs"}')
     (tmp_path / "node_modules").symlink_to(node_clients / "node_modules")
     return tmp_path
 

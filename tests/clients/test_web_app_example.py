@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -96,3 +97,85 @@ def test_without_a_service_it_says_what_to_do(tmp_path: Path) -> None:
         said, _ = process.communicate(timeout=20)
     assert process.returncode != 0
     assert "make run" in said
+    assert "DATA_DIR" in said
+
+
+# --- Beside another one ---
+
+
+@pytest.fixture
+def registered(tmp_path: Path) -> dict[str, str]:
+    """The environment of an app whose client is registered at a port that somebody else has by now."""
+    port = keeper.free_port()
+    origin = f"http://localhost:{port}"
+    client = {
+        "type": "web",
+        "client_id": "op_client_x",
+        "client_secret": "a secret",
+        "redirect_uris": [f"{origin}/callback"],
+        "post_logout_redirect_uris": [f"{origin}/"],
+    }
+    demo = {"issuer": "http://localhost:1/", "base_url": "http://localhost:1", "projects": [{"clients": [client]}]}
+    (tmp_path / "demo.json").write_text(json.dumps(demo))
+    return {"DATA_DIR": str(tmp_path), "PORT_OF_CLIENT": str(port)}
+
+
+def test_a_port_that_is_taken_is_a_sentence(registered: dict[str, str]) -> None:
+    port = int(registered["PORT_OF_CLIENT"])
+    with socket.create_server(("127.0.0.1", port)), start(registered) as process:
+        said, _ = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert f"can't listen on port {port}: Address already in use" in said
+    assert f"APP_PORT={port + 1}" in said
+    assert f"redirect URL http://localhost:{port + 1}/callback, sign-out URL http://localhost:{port + 1}/." in said
+    assert "op_client_x" in said
+    assert "Traceback" not in said
+
+
+def test_another_port_may_be_chosen_and_what_has_to_be_registered_is_said(registered: dict[str, str]) -> None:
+    port = keeper.free_port()
+    with start(registered | {"APP_PORT": str(port)}) as process:
+        assert process.stdout is not None
+        said = process.stdout.readline() + process.stdout.readline()
+        assert "Nobody is signed in" in httpx.get(f"http://localhost:{port}/").text
+        process.terminate()
+    assert f"redirect URL http://localhost:{port}/callback, sign-out URL http://localhost:{port}/\n" in said
+
+
+@pytest.mark.parametrize("port", ["x", "0", "65536", "-1", "²"])
+def test_what_is_no_port_is_a_sentence(registered: dict[str, str], port: str) -> None:
+    with start(registered | {"APP_PORT": port}) as process:
+        said, _ = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert "from 1 to 65535" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("missing", ["OIDC_ISSUER", "CLIENT_SECRET"])
+def test_half_of_an_env_file_is_a_sentence(missing: str) -> None:
+    given = {"OIDC_ISSUER": "http://localhost:1/", "CLIENT_ID": "x", "CLIENT_SECRET": "y"} | {missing: ""}
+    with start(given) as process:
+        said, _ = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert f"{missing} is not" in said
+
+
+def test_it_reads_the_env_file_that_the_console_shows(live_service: Service, sample_app: str, tmp_path: Path) -> None:
+    """OIDC_ISSUER, CLIENT_ID, CLIENT_SECRET, REDIRECT_URI, API_URL: devportal/console/secret_panel.py writes them."""
+    port = keeper.free_port()
+    lines = {
+        "OIDC_ISSUER": live_service.issuer,
+        "CLIENT_ID": "op_client_x",
+        "CLIENT_SECRET": "y",
+        "REDIRECT_URI": f"http://localhost:{port}/back",
+        "API_URL": live_service.address,
+        "DATA_DIR": str(tmp_path),
+    }
+    with start(lines) as process:
+        assert process.stdout is not None
+        assert f"http://localhost:{port}/" in process.stdout.readline()
+        go = httpx.post(f"http://localhost:{port}/sign-in").headers["Location"]
+        process.terminate()
+    asked = parse_qs(urlsplit(go).query)
+    assert live_service.owns(go)
+    assert (asked["client_id"], asked["redirect_uri"]) == (["op_client_x"], [lines["REDIRECT_URI"]])

@@ -16,7 +16,8 @@ from aiosmtpd.controller import Controller
 from tests.services import keeper
 from tests.services.service import CODE
 
-FAULTS = ("down", "closes", "refuses", "silent", "hangs after DATA", "drips")
+# The one that refuses comes first: it would refuse for good whatever else is tried again meanwhile.
+FAULTS = ("refuses", "down", "closes", "silent", "hangs after DATA", "drips")
 
 
 def text_of(message: Any) -> str:

@@ -116,7 +116,7 @@ def test_unfinished_heads_and_silent_connections_hold_nobody_up(service: Service
 
 
 def test_answers_that_nobody_reads_hold_nobody_up(service: Service) -> None:
-    static = "GET /static/drf_spectacular_sidecar/swagger-ui-dist/swagger-ui-bundle.js HTTP/1.1\r\n"
+    static = "GET /static/admin/js/vendor/xregexp/xregexp.js HTTP/1.1\r\n"
     page = "GET /docs/ HTTP/1.1\r\n"
     host = "Host: localhost:{port}\r\n\r\n"
     with slow_callers(service, (static + host) * 5, 40), slow_callers(service, (page + host) * 5, 40):

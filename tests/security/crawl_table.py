@@ -61,6 +61,29 @@ GROUPS = (
         /docs/quick-start/browser-app       200 | 405
         /docs/quick-start/installed-app     200 | 405
         /docs/quick-start/api-key           200 | 405
+        /docs/guides                        200 | 405
+        /docs/guides/nextjs                 200 | 405
+        /docs/guides/react                  200 | 405
+        /docs/guides/express                200 | 405
+        /docs/guides/node                   200 | 405
+        /docs/guides/django-allauth         200 | 405
+        /docs/guides/django-mozilla         200 | 405
+        /docs/guides/fastapi                200 | 405
+        /docs/guides/flask                  200 | 405
+        /docs/guides/go                     200 | 405
+        /docs/guides/spring                 200 | 405
+        /docs/guides/spring-resource        200 | 405
+        /docs/guides/nimbus                 200 | 405
+        /docs/guides/rails                  200 | 405
+        /docs/guides/terminal               200 | 405
+        /docs/guides/apache                 200 | 405
+        /docs/guides/oauth2-proxy           200 | 405
+        /docs/guides/rust                   200 | 405
+        /docs/guides/appauth-ios            200 | 405
+        /docs/guides/appauth-android        200 | 405
+        /docs/guides/flutter                200 | 405
+        /docs/guides/laravel                200 | 405
+        /docs/guides/aspnet                 200 | 405
         /docs/sign-in/authorization         200 | 405
         /docs/sign-in/tokens                200 | 405
         /docs/sign-in/userinfo              200 | 405
@@ -74,14 +97,15 @@ GROUPS = (
         /docs/plans                         200 | 405
         /docs/review                        200 | 405
         /docs/changelog                     200 | 405
+        /docs/search                        200 | 405
         """,
     ),
     Group(
         "The page to try the developer API on",
-        Policy(cache="no-store when signed in", exempt=True),
+        PAGE,
         "everybody",
         """
-        /docs/api/                          200 | 405
+        /docs/api/                          200 | 200
         """,
     ),
     Group(
@@ -94,6 +118,24 @@ GROUPS = (
         /.well-known/oauth-authorization-server  200 | 405
         /.well-known/oauth-protected-resource    200 | 405
         /v1/openapi.json                         200 | 405
+        """,
+    ),
+    Group(
+        "The docs for programs that read text",
+        Policy(cache="public, max-age=300"),
+        "everybody",
+        """
+        /docs/index.md                      200 | 405
+        /docs/none.md                       404 | 405
+        /llms.txt                           200 | 405
+        """,
+    ),
+    Group(
+        "What crawlers may read",
+        Policy(cache="public, max-age=3600"),
+        "everybody",
+        """
+        /robots.txt                         200 | 405
         """,
     ),
     Group(
@@ -329,6 +371,7 @@ GROUPS = (
         /console/                                     302 200 | 302 405
         /console/projects/new                         302 200 | 302 200
         /console/invitations/{project_invitation}     302 405 | 302 302
+        /console/jump                                 302 200 | 302 405
         /console/check/name                           302 405 | 302 200
         /console/check/addresses                      302 405 | 302 200
         /console/playground/callback                  400 400 | 405 405
@@ -357,9 +400,14 @@ GROUPS = (
         /console/p/{project}/people                   302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/usage                    302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/usage.csv                302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/sign-ins                 302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/sign-ins.csv             302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/requests                 302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/requests/{request_entry}  302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/keys                     302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/keys/new                 302 404 403 200 200 | 302 404 403 200 200
+        /console/p/{project}/keys/{key}/rotate        302 404 403 403 200 | 302 404 403 403 200
+        /console/p/{project}/keys/{key}/expiry        302 404 403 403 200 | 302 404 403 403 200
         /console/p/{project}/keys/{key}/revoke        302 404 403 403 200 | 302 404 403 403 302
         /console/p/{project}/clients                  302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/appeal                   302 404 403 302 302 | 302 404 403 302 302
@@ -378,9 +426,14 @@ GROUPS = (
         /console/p/{project}/clients/{client}/delete                302 404 403 200 200 | 302 404 403 200 200
         /console/p/{project}/clients/{client}/secrets               302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/clients/{client}/secrets/new           302 405 405 405 405 | 302 404 403 302 302
+        /console/p/{project}/clients/{client}/secrets/{secret}/rotate  302 404 403 200 200 | 302 404 403 200 200
+        /console/p/{project}/clients/{client}/secrets/{secret}/expiry  302 404 403 200 200 | 302 404 403 200 200
         /console/p/{project}/clients/{client}/secrets/{secret}/end  302 404 403 200 200 | 302 404 403 200 200
         /console/p/{project}/clients/{client}/quick-start           302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/clients/{client}/sign-ins              302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/clients/{client}/analytics             302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/clients/{client}/analytics.csv         302 404 200 200 200 | 302 405 405 405 405
+        /console/p/{project}/clients/{client}/sign-ins/{sign_in}    302 404 200 200 200 | 302 405 405 405 405
         /console/p/{project}/clients/{client}/playground            302 404 403 200 200 | 302 405 405 405 405
         /console/p/{project}/clients/{client}/playground/address    302 405 405 405 405 | 302 404 403 302 302
         /console/p/{project}/clients/{client}/playground/begin      302 405 405 405 405 | 302 404 403 302 302

@@ -25,9 +25,9 @@ from accounts.models import Invitation as PlanInvitation
 from accounts.plans import invitations as plan_invitations
 from accounts.plans import members as plan_members
 from accounts.roles import set_roles
-from api.models import ApiKey
+from api.models import ApiKey, RequestLog
 from devportal.console import reviews
-from devportal.console.models import AppReview
+from devportal.console.models import AppReview, SignInEvent
 from devportal.console.reviews import cases
 from oidc.clients import app_pages, logos
 from oidc.models import Client, Connection, ProjectMember
@@ -172,6 +172,8 @@ def things_of(world: World, people: dict[str, Account]) -> dict[str, Any]:
         "client": client.client_id,
         "secret": client.secrets.get().pk,
         "key": ApiKey.objects.get(project=world.project).public_id,
+        "request_entry": RequestLog.objects.filter(project=world.project).latest("pk").pk,
+        "sign_in": SignInEvent.objects.filter(client=client).latest("pk").pk,
         "member": ProjectMember.objects.get(account=owner, project=world.project).pk,
         "review": review.pk,
         "case": cases.open_case("report", world.project, client, text="Odd.").pk,

@@ -208,7 +208,7 @@ def wrong_codes_again(world: World) -> Step:
 # --- Forms and codes ---
 
 
-@drives("forms of sign-up, reset, codes and passkeys")
+@drives("forms of sign-up, reset, codes and passkeys; calls from the docs")
 def forms_of_anybody(world: World) -> Step:
     world.request.getfixturevalue("db")
     return lambda n, changes: Browser().post(world.path, {"email": f"n{n}@example.com"}, **changes)

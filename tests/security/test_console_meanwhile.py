@@ -38,6 +38,8 @@ Role = ProjectMember.Role
 WITHOUT_A_ROLE = {"project_new", "invitation"}
 # What every member may do: leave, and end a key of their own.
 OF_EVERY_MEMBER = {"project_leave", "key_revoke"}
+# What developers do with their own keys. In the table of the crawl the key is the owner's, and 403 to anybody else.
+OF_THE_KEYS_OWNER = {"key_rotate", "key_expiry"}
 # Seconds until a request has come to its lock.
 LONGEST = 20
 
@@ -147,7 +149,7 @@ def _lock(place: Place) -> "Any":
 
 def demote(place: Place, name: str) -> None:
     """Take away just so much that the form is not the person's any more."""
-    of_developers = CONSOLE[name].post["developer"] != 403
+    of_developers = CONSOLE[name].post["developer"] != 403 or name in OF_THE_KEYS_OWNER
     _lock(place).update(role=Role.VIEWER if of_developers else Role.DEVELOPER)
 
 

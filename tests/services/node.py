@@ -31,7 +31,7 @@ def start() -> Iterator[Path]:
 
     They go beside their package.json, as Node looks for modules upwards from the script.
     """
-    _install()
+    install(CLIENTS)
     yield CLIENTS
 
 
@@ -48,19 +48,21 @@ def run(script: str, *arguments: str, env: dict[str, str] | None = None) -> subp
     )
 
 
-def _install() -> None:
-    modules = CLIENTS / "node_modules"
-    lock = (CLIENTS / "package-lock.json").read_bytes()
+def install(folder: Path) -> Path:
+    """Installs what a folder's package-lock.json pins, if need be, and returns its node_modules."""
+    modules = folder / "node_modules"
+    lock = (folder / "package-lock.json").read_bytes()
     stamp = modules / ".installed"
     wanted = hashlib.sha256(lock).hexdigest()
-    with (CLIENTS / "package.json").open() as guard:
+    with (folder / "package.json").open() as guard:
         fcntl.flock(guard, fcntl.LOCK_EX)  # Two test processes may arrive at once.
         if stamp.exists() and stamp.read_text() == wanted:
-            return
+            return modules
         subprocess.run(
             ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
-            cwd=CLIENTS,
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             check=True,
         )
         stamp.write_text(wanted)
+    return modules

@@ -29,7 +29,7 @@ import pytest
 from tests.services import keeper, migrated, plugin
 
 ROOT = Path(__file__).resolve().parents[2]
-READY_SECONDS = 60
+READY_SECONDS = 120
 STOP_SECONDS = 10
 # In a mail the code stands alone on an indented line.
 CODE = re.compile(r"^ {4}(\S+)$", re.MULTILINE)

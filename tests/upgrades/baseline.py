@@ -5,13 +5,14 @@
 
 import io
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-BASELINE = "9e5b64267a424ec3fc9664ad0e3fd439db502fe1"
+BASELINE = "b609f773c83232825bfdbd4af7deabb5922c91a9"
 # The newest migration of each app there; later ones obey the rules of tests/upgrades/test_migration_rules.py.
-NEWEST = {"accounts": 7, "api": 4, "console": 7, "oidc": 8}
+NEWEST = {"accounts": 21, "api": 5, "console": 14, "oidc": 20}
 
 
 def why_missing() -> str | None:
@@ -29,3 +30,10 @@ def unpack(folder: Path) -> None:
     packed = subprocess.run(["git", "archive", BASELINE], cwd=ROOT, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         archive.extractall(folder, filter="data")
+
+
+def install_packages(source: Path, folder: Path) -> None:
+    """Install what the baseline's source is served with into a folder: packages come and go between two states."""
+    command = [sys.executable, "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--no-deps"]
+    pinned = ["--require-hashes", "-r", str(source / "requirements" / "runtime.txt")]
+    subprocess.run([*command, "--target", str(folder), *pinned], check=True)
