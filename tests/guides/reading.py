@@ -26,6 +26,7 @@ from tests.services.service import Service
 
 READY_SECONDS = 90
 FINISH_SECONDS = 300  # a first build compiles and downloads
+END_SECONDS = 20
 ADA = {"password": PASSWORD, "given_name": "Ada", "family_name": "Lovelace"}
 
 
@@ -46,6 +47,10 @@ class OpenGuide:
     def origin(self) -> str:
         parts = urlsplit(self.client["redirect_uris"][0])
         return f"{parts.scheme}://{parts.netloc}"
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.origin).port or 80
 
     @property
     def log(self) -> Path:
@@ -94,7 +99,6 @@ class OpenGuide:
 
     def run(self, command: str, **settings: str) -> None:
         """Run a command of the page as a shell does, with the secret in the environment; wait until the app answers."""
-        port = urlsplit(self.origin).port or 80
         with self.log.open("ab") as log:
             process = subprocess.Popen(
                 ["bash", "-c", command],
@@ -107,19 +111,25 @@ class OpenGuide:
             )
         self._running.append(process)
         deadline = time.monotonic() + READY_SECONDS
-        while not accepts(port):
+        while not accepts(self.port):
             said = self.log.read_text(errors="replace")[-3000:]
             assert process.poll() is None, said
             assert time.monotonic() < deadline, said
             time.sleep(0.1)
 
     def close(self) -> None:
-        """End what was started."""
+        """End what was started, and wait until its port is free: the shell's children end after the shell."""
+        if not self._running:
+            return
         while self._running:
             process = self._running.pop()
             with contextlib.suppress(ProcessLookupError):  # it ended by itself
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+        deadline = time.monotonic() + END_SECONDS
+        while accepts(self.port):
+            assert time.monotonic() < deadline, f"something still listens at port {self.port}"
+            time.sleep(0.05)
 
 
 def needs(*commands: str) -> pytest.MarkDecorator:
