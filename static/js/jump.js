@@ -18,6 +18,7 @@
   let timer = 0;
   let asked = null; // the request under way
   let pending = false; // what is shown answers an older query than the one in the field
+  let picked = ""; // the address that arrow keys chose since the last letter
 
   keys.textContent = isMac ? "⌘K" : "Ctrl K";
   keys.hidden = false;
@@ -49,7 +50,14 @@
     pending = false;
     const found = options();
     input.setAttribute("aria-expanded", String(found.length > 0));
-    choose(found[0] || null);
+    choose(
+      found.find(function (one) {
+        return one.href === picked;
+      }) ||
+        found[0] ||
+        null,
+    );
+    results.setAttribute("aria-busy", "false");
     says.textContent = found.length === 1 ? "1 result" : found.length + " results";
   }
 
@@ -58,6 +66,7 @@
       asked.abort();
     }
     asked = new AbortController();
+    results.setAttribute("aria-busy", "true");
     const address = form.action + "?" + new URLSearchParams({ q: input.value, list: "" });
     fetch(address, { signal: asked.signal, redirect: "error" })
       .then(function (answer) {
@@ -68,7 +77,11 @@
       })
       .then(show)
       // A failure is not shown: Enter then opens the page that does the same.
-      .catch(function () {});
+      .catch(function (error) {
+        if (error.name !== "AbortError") {
+          results.setAttribute("aria-busy", "false");
+        }
+      });
   }
 
   function open() {
@@ -76,6 +89,8 @@
       return;
     }
     dialog.showModal();
+    picked = "";
+    choose(options()[0] || null);
     input.select();
     ask();
   }
@@ -84,7 +99,9 @@
     const found = options();
     const place = found.indexOf(chosen());
     if (found.length) {
-      choose(found[(place + step + found.length) % found.length]);
+      const option = found[(place + step + found.length) % found.length];
+      picked = option.href;
+      choose(option);
     }
   }
 
@@ -107,6 +124,8 @@
 
   input.addEventListener("input", function () {
     pending = true;
+    picked = "";
+    results.setAttribute("aria-busy", "true");
     window.clearTimeout(timer);
     timer = window.setTimeout(ask, PAUSE);
   });

@@ -15,7 +15,7 @@ from devportal.console.search.words import query_words, words_of
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects.roles import Role, is_at_least
 
-# Of each at most so many are looked at: those whose names hold a word of the query, then the newest.
+# Of each at most so many are looked at: those whose names hold most of the query, then the newest.
 MOST_PROJECTS = 50
 MOST_CLIENTS = 100
 MOST_RESULTS = 12
@@ -81,14 +81,14 @@ class _Thing:
 
     name: str
     of: str
-    other_names: str
+    identifier: str
     pages: tuple[Destination, ...]
     arguments: tuple[str, ...]
     role: str
 
     def score(self, word: str) -> float:
-        """Return how well a word fits its own names, or half as much its project's."""
-        return max(_score(word, f"{self.name} {self.other_names}"), _score(word, self.of) / 2)
+        """Return how well a word fits its name, half as much its project's, or the beginning of its id."""
+        return max(_score(word, self.name), _score(word, self.of) / 2, 2 * self.identifier.casefold().startswith(word))
 
 
 def targets(account: Account, query: str) -> list[Target]:
@@ -113,7 +113,7 @@ def targets(account: Account, query: str) -> list[Target]:
 
 def _projects(account: Account, words: Sequence[str]) -> list[_Thing]:
     live = ProjectMember.objects.filter(account=account, project__deleted_at=None).select_related("project")
-    found = live.order_by(_named_first(words, "project__name"), "-pk")[:MOST_PROJECTS]
+    found = live.order_by(_named_first(words, "project__name", identifier="project__public_id"), "-pk")[:MOST_PROJECTS]
     return [
         _Thing(row.project.name, "", row.project.public_id, OF_PROJECTS, (row.project.public_id,), row.role)
         for row in found
@@ -126,7 +126,7 @@ def _clients(account: Account, words: Sequence[str]) -> list[_Thing]:
         .annotate(role=F("project__members__role"))
         .select_related("project")
     )
-    found = own.order_by(_named_first(words, "name", "client_id", "project__name"), "-pk")[:MOST_CLIENTS]
+    found = own.order_by(_named_first(words, "name", "project__name", identifier="client_id"), "-pk")[:MOST_CLIENTS]
     return [
         _Thing(
             row.name,
@@ -140,13 +140,21 @@ def _clients(account: Account, words: Sequence[str]) -> list[_Thing]:
     ]
 
 
-def _named_first(words: Sequence[str], *columns: str) -> OrderBy:
-    """Return an order in which rows come first that hold most words in these columns."""
+def _named_first(words: Sequence[str], *columns: str, identifier: str) -> OrderBy:
+    """Return an order in which rows come first whose names hold most words, as whole words rather than within others.
+
+    An id counts from its beginning alone: the letters of a short word are somewhere in most of them.
+    """
     held: Combinable = Value(0)
     for word in words:
-        holds = Q(*((f"{column}__icontains", word) for column in columns), _connector=Q.OR)
-        held = held + Case(When(holds, then=Value(1)), default=Value(0), output_field=IntegerField())
+        whole = _any_of(columns, "iregex", rf"(^|\W){re.escape(word)}(\W|$)")
+        within = _any_of(columns, "icontains", word) | Q((f"{identifier}__istartswith", word))
+        held = held + Case(When(whole, then=2), When(within, then=1), default=0, output_field=IntegerField())
     return OrderBy(ExpressionWrapper(held, output_field=IntegerField()), descending=True)
+
+
+def _any_of(columns: Sequence[str], lookup: str, value: str) -> Q:
+    return Q(*((f"{column}__{lookup}", value) for column in columns), _connector=Q.OR)
 
 
 def _fitting(words: Sequence[str], thing: _Thing, *, with_all: bool) -> Iterator[tuple[float, Destination]]:
