@@ -1,6 +1,7 @@
 """Looks at pages: in every width and scheme nothing scrolls sideways, and axe-core finds nothing to mend."""
 
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from tests.browser.watch import Watch
 WIDE, NARROW = 1280, 360
 WIDTHS = (WIDE, 900, 768, NARROW)
 HEIGHT = 800
+REST_SECONDS = 5
 Scheme = Literal["light", "dark"]
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 # What axe-core judges. Widths differ in layout and schemes in colour: two looks see all of both.
@@ -41,12 +43,13 @@ class Camera:
 
     def take(self, name: str) -> None:
         """Look at the open page in every width and scheme."""
+        self.page.wait_for_load_state()
         expect(self.page.locator("h1")).to_have_count(1)
         folder = os.environ.get("SCREENSHOTS")
         for width in WIDTHS:
             judged = JUDGED.get(width)
             self.page.set_viewport_size({"width": width, "height": HEIGHT})
-            assert self.page.evaluate(SIDEWAYS) <= 0, f"{name} scrolls sideways at {width} px"
+            assert self.fits(), f"{name} scrolls sideways at {width} px"
             for scheme in SCHEMES if folder else (judged,) if judged else ():
                 self.page.emulate_media(color_scheme=scheme)
                 if folder:
@@ -56,6 +59,15 @@ class Camera:
         self.page.set_viewport_size({"width": WIDE, "height": HEIGHT})
         self.page.emulate_media(color_scheme=SCHEMES[0])
         self.watch.check()
+
+    def fits(self) -> bool:
+        """Tell whether nothing scrolls sideways, once the page's scripts and fonts have come to rest."""
+        deadline = time.monotonic() + REST_SECONDS
+        while self.page.evaluate(SIDEWAYS) > 0:
+            if time.monotonic() > deadline:
+                return False
+            self.page.wait_for_timeout(50)
+        return True
 
     def check_access(self, name: str) -> None:
         """Have axe-core look at the page as it is. Its script comes from outside the page, so no policy forbids it."""

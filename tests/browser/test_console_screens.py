@@ -87,7 +87,6 @@ def leave_traces(service: Service, web: App, key: str) -> None:
 
 
 def arrive(page: Page, desk: Desk, email: str) -> None:
-    page.set_default_timeout(5000)
     page.goto(f"{desk.service.address}/console/")
     sign_in(page, email)
     expect(page.get_by_role("heading", level=1)).to_have_text("Your projects")

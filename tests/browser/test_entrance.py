@@ -48,7 +48,7 @@ def guess_from_many_addresses(service: Service, email: str) -> None:
     """Type wrong passwords, each from an address of its own, until strangers get no further."""
     for number in range(CEILING + 1):
         headers = {"X-Forwarded-For": f"198.51.100.{number + 1}"}
-        with httpx.Client(base_url=service.address, headers=headers) as stranger:
+        with httpx.Client(base_url=service.address, headers=headers, timeout=20) as stranger:
             page = stranger.get("/account/login/")
             token = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', page.text)[0]
             form = {"login": email, "password": f"guess {number}", "csrfmiddlewaretoken": token}

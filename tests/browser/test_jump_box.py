@@ -47,6 +47,7 @@ def test_a_developer_jumps_to_a_log(live_service: Service, browser: Chromium, sc
     log = f"/console/p/{project['id']}/clients/{project['clients'][0]['client_id']}/sign-ins"
 
     def with_script(page: Page) -> None:
+        expect(page.get_by_text("Ctrl K")).to_be_visible()  # which its script writes
         page.keyboard.press("Control+k")
         field = page.get_by_role("combobox")
         expect(field).to_be_focused()

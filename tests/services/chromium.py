@@ -13,12 +13,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
 T = TypeVar("T")
 
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 MAC_APPS = ("Chromium.app/Contents/MacOS/Chromium", "Google Chrome.app/Contents/MacOS/Google Chrome")
+# How long `expect` waits: other tests run at the same time, and a page's answer may take some seconds then.
+PATIENCE = 15_000  # milliseconds
 # The tests talk to loopback only; without these, Chromium calls its maker's hosts at every start.
 FLAGS = (
     "--disable-gpu",
@@ -81,6 +83,7 @@ def start() -> Iterator[Chromium]:
 
 
 def _launch() -> tuple[Playwright, Browser]:
+    expect.set_options(timeout=PATIENCE)
     playwright = sync_playwright().start()
     try:
         return playwright, playwright.chromium.launch(executable_path=path(), args=flags())
