@@ -53,7 +53,10 @@ def test_strangers_clients_are_neither_listed_nor_picked(as_outsider: Browser, w
         shown = page(as_outsider, query)
         assert web.client_id not in shown
         assert "Garden" not in shown
-    assert web.client_id not in page(Browser(), f"?client={web.client_id}")
+    shown = page(Browser(), f"?client={web.client_id}")
+    assert shown.count(web.client_id) == 1  # in the way to sign in and come back here
+    assert f"next={FLASK}%3Fclient%3D{web.client_id}" in shown
+    assert "Garden" not in shown
 
 
 def test_a_deleted_projects_clients_are_gone(as_owner: Browser, owner: Account, web: Client) -> None:
