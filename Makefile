@@ -16,9 +16,9 @@ BY_SERVERS := --dist loadscope --no-loadscope-reorder
 again = || { status=$$?; if [ $$status -eq 1 ]; then \
 	TEST_ENGINE=$(1) $(PY) -m pytest -n 0 --last-failed --last-failed-no-failures none -m "$(2)"; status=$$?; fi; \
 	(exit $$status); }
-FAST := not postgres and not ($(APART))
-AT_ONCE := postgres and not ($(APART))
-ON_POSTGRES := database and not postgres and not ($(APART))
+# With ARGS somebody looks for some tests, among all of these.
+FAST := not postgres and not ($(APART))$(if $(ARGS),, and not thorough)
+ON_POSTGRES := (database or postgres or thorough) and not ($(APART))
 SERVERS := ($(APART)) and not quiet
 # Each process would compile all source anew, and each test process rewrite all tests: half of what starting one takes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -39,11 +39,10 @@ run: .venv/.runtime ## Serves the demo on port 8000; PORT=8001 DATA_DIR=.data2 r
 app: .venv/.runtime ## Runs a sample app on port 3000 (or APP_PORT) that signs in with the demo of `make run` (in DATA_DIR)
 	@exec $(PY) examples/web_app.py
 
-test: .venv/.dev ## Runs the tests on SQLite, and those of concurrency on PostgreSQL; ARGS="-k word" picks some
+test: .venv/.dev ## Runs the everyday tests, on SQLite; ARGS="-k word" picks some, among the thorough ones too
 	TEST_ENGINE=sqlite $(PYTEST) -m "$(FAST)" $(ARGS) $(if $(CI),$(call again,sqlite,$(FAST))) $(if $(ARGS),$(OR_NONE))
-	TEST_ENGINE=postgres $(PYTEST) -m "$(AT_ONCE)" $(ARGS) $(if $(CI),$(call again,postgres,$(AT_ONCE))) $(OR_NONE)
 
-test-all: test ## Runs these and all others: on PostgreSQL, with Redis, Node, a browser, the image, and the slow ones
+test-all: test ## Runs these and all others: thorough ones, on PostgreSQL, with Redis, Node, a browser, the image
 	TEST_ENGINE=postgres $(PYTEST) -m "$(ON_POSTGRES)" $(ARGS) $(call again,postgres,$(ON_POSTGRES)) \
 		$(if $(ARGS),$(OR_NONE))
 	TEST_ENGINE=postgres $(PY) -m pytest -n $(WAITING) $(BY_SERVERS) -m "$(SERVERS)" $(ARGS) \

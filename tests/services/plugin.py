@@ -116,11 +116,16 @@ def pytest_report_header() -> str:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    """Marks the tests that use the database: the others say the same on every engine. Puts first what takes longest."""
+    """Marks the tests that use the database, as the others say the same on every engine, and those that are thorough.
+
+    Puts first what takes longest.
+    """
     for item in items:
         fixtures: list[str] = getattr(item, "fixturenames", [])
         if item.get_closest_marker("django_db") or not {"db", "transactional_db"}.isdisjoint(fixtures):
             item.add_marker("database")
+        if item.nodeid.startswith(scheduling.THOROUGH):
+            item.add_marker("thorough")
     yield
     if not config.getoption("loadscopereorder", True):
         scheduling.put_first(items)
