@@ -155,7 +155,7 @@ def test_a_recovery_that_an_operator_starts_is_stopped_from_the_mail_and_from_th
         found = re.search(r"(http\S+/account/recovery/\S+)", mail)
         assert found, mail
         page.goto(found[1])
-        heading(page).to_have_text("Keep your second steps?")
+        heading(page).to_have_text("Stop the removal?")
         page.get_by_role("button", name="Stop it").click()
         heading(page).to_have_text("Stopped")
         page.goto(found[1])

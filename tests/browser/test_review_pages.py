@@ -113,7 +113,7 @@ def test_a_review_as_its_developer_sees_it(address: str, browser: Chromium, axe:
             page.get_by_role("button", name="Save and send").click()
             expect(page.get_by_role("status")).to_contain_text("Submitted for review")
             page.fill("textarea[name=text]", "And the plan is on the second page.")
-            page.get_by_role("button", name="Send answer").click()
+            page.get_by_role("button", name="Send message").click()
             expect(page.get_by_role("listitem").filter(has_text="second page")).to_be_visible()
             camera.take("review-sent")
 

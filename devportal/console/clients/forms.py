@@ -84,7 +84,7 @@ class ClientSettingsForm(_WithAddresses):
         help_text="Of everybody, at each sign-in from now on. Who lacks it sets it up on the way.",
     )
     optional_scopes = forms.MultipleChoiceField(
-        label="What people may leave out",
+        label="Optional scopes",
         required=False,
         widget=forms.CheckboxSelectMultiple,
         error_messages={"invalid_choice": "This client may not ask for %(value)s, or can't do without it."},

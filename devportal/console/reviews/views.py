@@ -33,8 +33,8 @@ UNWELCOME = (
     ReviewEntry.Kind.APPROVAL_WITHDRAWN,
 )
 NOT_SENT = "It is saved as a draft, but not sent yet. This is missing:"
-NOTHING_SENT = "Nothing is saved or sent yet. This is to be put right first:"
-NOTHING_SAVED = "Nothing is saved yet. This is to be put right first:"
+NOTHING_SENT = "Nothing is saved or sent yet. Fix these first:"
+NOTHING_SAVED = "Nothing is saved yet. Fix these first:"
 MEANWHILE = "Something changed while you sent it. Look at the checklist, and send it again."
 
 
@@ -184,7 +184,7 @@ def _answer(request: HttpRequest, membership: Membership, client: Client) -> Htt
         return _page(request, membership, client, answer=form)
     with _developing(membership):
         reviews.answer(_under_way(client), membership.account, form.cleaned_data["text"])
-    messages.success(request, "Your answer is sent.")
+    messages.success(request, "Your message is sent.")
     return redirect_to_client(client, "review")
 
 

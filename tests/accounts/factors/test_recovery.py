@@ -170,7 +170,7 @@ def test_opening_the_link_does_nothing_and_its_button_stops_it(started: AccountR
     for method in (stranger.get, stranger.head, stranger.options):
         method(PAGE, {"code": code})
     page = stranger.get(PAGE, {"code": code}).content.decode()
-    assert "Keep your second steps?" in page
+    assert "Stop the removal?" in page
     assert started.account.email not in page
     assert AccountRecovery.objects.open().exists()
     assert "Stopped" in stranger.post(PAGE, {"code": code}).content.decode()

@@ -150,8 +150,8 @@ def test_the_review_page_names_the_hosts_and_a_review_takes_them_in(
     assert "Outside of the review" not in words(as_developer.get(page))
     save(as_developer, client, redirect_uris=[*client.redirect_uris.split(), "https://elsewhere.test/back"])
     text = words(as_developer.get(page))
-    assert '<li class="break">elsewhere.test</li>' in text
-    assert "Sending the app for review again takes it in." in text
+    assert '<li><code class="break">elsewhere.test</code></li>' in text
+    assert "A new approval covers it: send the app for review again." in text
     make_domain(client.project, "elsewhere.test")  # proven, and nothing has computed it anew
     approved(fresh(client), developer, reviewer)
     assert "Outside of the review" not in words(as_developer.get(page))
