@@ -81,7 +81,7 @@ class ClientSettingsForm(_WithAddresses):
         required=False,
         choices=Client.LeastAcr.choices,
         error_messages={"invalid_choice": "Choose one of these three."},
-        help_text="Of everybody, at each sign-in from now on. Who lacks it sets it up on the way.",
+        help_text="Asked of everybody at each sign-in from now on; people who have not set it up do so on the way.",
     )
     optional_scopes = forms.MultipleChoiceField(
         label="Optional scopes",
@@ -133,7 +133,7 @@ class TesterForm(forms.Form):
         max_length=tester.MAX_LENGTH,
         widget=forms.Textarea(attrs={"rows": 5, "class": "code", "spellcheck": "false", "autocomplete": "off"}),
         error_messages={"required": "Paste an authorization URL."},
-        help_text="The address to which your app sends people, or what follows its question mark. Nothing is fetched.",
+        help_text="The address to which your app sends people, or what follows its question mark.",
     )
 
 
