@@ -115,7 +115,7 @@ class Size:
     ticks: int
 
 
-SIZES = (Size("narrow", 360, 220, 4), Size("middle", 640, 250, 6), Size("wide", 960, 280, 9))
+SIZES = (Size("narrow", 300, 200, 4), Size("middle", 640, 250, 6), Size("wide", 960, 280, 9))
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 14, 26
 
 

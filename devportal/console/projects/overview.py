@@ -133,10 +133,11 @@ class ProjectOverview:
 
 def _full(app: CapUsage) -> ProjectWarning:
     name = app.client.name
+    cap = "one person" if app.cap == 1 else f"{app.cap} people"
     if app.is_full:
-        text = f"{name} is full: it has the {app.cap} people that an app may have before review. Nobody new can join."
+        text = f"{name} is full: it has the {cap} that an app may have before review. Nobody new can join."
     else:
-        text = f"{name} has {app.people} of the {app.cap} people that an app may have before review."
+        text = f"{name} has {app.people} of the {cap} that an app may have before review."
     return ProjectWarning(text, "review", app.client.client_id)
 
 
