@@ -20,7 +20,6 @@ class NamesForm(forms.Form):
         max_length=100,
         required=False,
         widget=forms.TextInput(attrs={"autocomplete": "family-name"}),
-        help_text="You may leave this empty.",
     )
 
     field_order = ("email", "given_name", "family_name", "password1")
