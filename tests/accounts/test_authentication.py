@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
-from allauth.mfa.totp.internal import auth as totp
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.test import Client as Browser
 
 from accounts.models import Account
 from oidc.models import Client, TokenFamily
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import RelyingParty, age_sign_in, claims_of, sign_in
+from tests.totp import totp
 
 
 def test_a_password_is_noted(app: RelyingParty) -> None:
@@ -22,21 +23,21 @@ def test_a_password_is_noted(app: RelyingParty) -> None:
 
 
 def test_two_steps_are_noted(spa: Client, person: Account) -> None:
-    secret = totp.generate_totp_secret()
-    totp.TOTP.activate(person, secret)
+    secret = generate_totp_secret()
+    TOTP.activate(person, secret)
     browser = Browser()
     response = browser.post("/account/login/", {"login": person.email, "password": PASSWORD})
     assert "/2fa/" in response["Location"]
     assert browser.get("/account/")["Location"].startswith("/account/login/")
-    code = totp.format_hotp_value(totp.hotp_value(secret, int(time.time()) // 30))
+    code = totp(secret)
     assert browser.post(response["Location"], {"code": code}).status_code == 302
     RelyingParty(spa, browser).tokens()
     assert TokenFamily.objects.get().amr == ["otp", "pwd", "mfa"]
 
 
 def test_the_second_step_is_no_formality(spa: Client, person: Account) -> None:
-    secret = totp.generate_totp_secret()
-    totp.TOTP.activate(person, secret)
+    secret = generate_totp_secret()
+    TOTP.activate(person, secret)
     browser = Browser()
     app = RelyingParty(spa, browser)
     app.authorize()
@@ -47,8 +48,8 @@ def test_the_second_step_is_no_formality(spa: Client, person: Account) -> None:
 
 
 def test_the_secret_of_a_second_step_is_encrypted_at_rest(person: Account) -> None:
-    secret = totp.generate_totp_secret()
-    totp.TOTP.activate(person, secret)
+    secret = generate_totp_secret()
+    TOTP.activate(person, secret)
     assert secret not in str(Authenticator.objects.get().data)
 
 

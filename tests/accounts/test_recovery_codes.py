@@ -5,12 +5,12 @@ from urllib.parse import unquote
 
 import pytest
 from allauth.mfa.models import Authenticator
-from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_hotp_counters_from_time
 from django.test import Client as Browser
 
 from accounts.models import Account
 from tests.factories import PASSWORD
 from tests.relying_party import sign_in
+from tests.totp import totp
 
 CODES, DOWNLOAD = "/account/2fa/recovery-codes/", "/account/2fa/recovery-codes/download/"
 GENERATE = "/account/2fa/recovery-codes/generate/"
@@ -38,7 +38,7 @@ def protected(signed_in: Browser, person: Account) -> Browser:
     page = signed_in.get("/account/2fa/totp/activate/")
     assert "no-store" in page["Cache-Control"]
     secret = page.context["form"].secret
-    code = format_hotp_value(hotp_value(secret, next(iter(yield_hotp_counters_from_time()))))
+    code = totp(secret)
     answer = signed_in.post("/account/2fa/totp/activate/", {"code": code})
     assert (answer.status_code, answer["Location"]) == (302, CODES)
     return signed_in

@@ -1,10 +1,5 @@
 """What people do on the pages, step by step."""
 
-import base64
-import hashlib
-import hmac
-import struct
-import time
 from typing import Any
 
 from playwright.sync_api import CDPSession, Page, expect
@@ -14,7 +9,6 @@ from tests.clients.person import PASSWORD
 from tests.relying_party import claims_of
 from tests.services.service import Service
 
-TOTP_SECONDS = 30
 ALLOW = "button[name=decision][value=allow]"
 MOST_TABS = 30
 FOCUS_SHOWS = """() => {
@@ -65,16 +59,6 @@ def arrive(page: Page, app: App) -> dict[str, Any]:
     exchanged = app.exchange(answer["code"])
     assert exchanged.status_code == 200, exchanged.text
     return claims_of(exchanged.json()["id_token"])
-
-
-def totp(secret: str, steps_ahead: int = 0) -> str:
-    """Return the code of an authenticator app (RFC 6238 §4, with RFC 4226 §5.3's truncation)."""
-    key = base64.b32decode(secret + "=" * (-len(secret) % 8))
-    counter = int(time.time()) // TOTP_SECONDS + steps_ahead
-    digest = hmac.new(key, struct.pack(">Q", counter), hashlib.sha1).digest()
-    start = digest[-1] & 0x0F
-    number = struct.unpack(">I", digest[start : start + 4])[0] & 0x7FFFFFFF
-    return f"{number % 1_000_000:06}"
 
 
 class Device:

@@ -9,12 +9,13 @@ from playwright.sync_api import Page, expect
 
 from oidc.models.clients import MULTI_FACTOR, PHISHING_RESISTANT
 from tests.browser.camera import Camera
-from tests.browser.steps import Device, allow, arrive, sign_in, totp
+from tests.browser.steps import Device, allow, arrive, sign_in
 from tests.browser.watch import Watch
 from tests.clients.app import App, listening
 from tests.clients.person import PASSWORD
 from tests.services.chromium import Chromium
 from tests.services.service import Service
+from tests.totp import totp
 
 pytestmark = pytest.mark.browser
 

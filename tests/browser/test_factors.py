@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import Device, allow, arrive, expect_consent_page, sign_in, sign_up, totp, type_code
+from tests.browser.steps import Device, allow, arrive, expect_consent_page, sign_in, sign_up, type_code
 from tests.browser.watch import Watch
 from tests.clients.app import App
 from tests.clients.person import PASSWORD
 from tests.services.chromium import Chromium
 from tests.services.service import Service, running
+from tests.totp import totp
 
 pytestmark = pytest.mark.browser
 

@@ -3,11 +3,12 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import allow, arrive, expect_consent_page, sign_in, sign_up, totp, type_code
+from tests.browser.steps import allow, arrive, expect_consent_page, sign_in, sign_up, type_code
 from tests.browser.watch import Watch
 from tests.clients.app import App
 from tests.services.chromium import Chromium
 from tests.services.service import Service
+from tests.totp import totp
 
 pytestmark = pytest.mark.browser
 

@@ -3,13 +3,11 @@
 import csv
 import io
 import re
-import time
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
-from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from authlib.common.security import generate_token
 from authlib.integrations.httpx_client import OAuth2Client
 from joserfc import jwt
@@ -18,6 +16,7 @@ from PIL import Image
 
 from tests.clients.person import PASSWORD, Person
 from tests.services.proxies import Proxy
+from tests.totp import totp
 
 ADA, OWNER, REDIRECT_URI = "ada@example.com", "owner@example.com", "https://notes.example.com/callback"
 PERMISSIONS = ["account.read"]
@@ -185,4 +184,4 @@ class Journey:
         return answer.content
 
     def _code(self) -> str:
-        return str(format_hotp_value(hotp_value(self.totp_secret, int(time.time()) // 30)))
+        return totp(self.totp_secret)

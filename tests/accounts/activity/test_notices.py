@@ -13,10 +13,7 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import (
     TOTP,
-    format_hotp_value,
     generate_totp_secret,
-    hotp_value,
-    yield_hotp_counters_from_time,
 )
 from allauth.mfa.webauthn.internal.auth import WebAuthn
 from django.conf import settings
@@ -27,6 +24,7 @@ from tests.accounts.test_sign_up import code_of
 from tests.console.admin.conftest import make_staff
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import sign_in
+from tests.totp import totp
 
 pytestmark = pytest.mark.django_db
 
@@ -67,10 +65,6 @@ def run(django_capture_on_commit_callbacks: Any) -> Run:
             return act()
 
     return do
-
-
-def totp_code(secret: str) -> str:
-    return str(format_hotp_value(hotp_value(secret, next(iter(yield_hotp_counters_from_time())))))
 
 
 def key(account: Account, name: str, *, is_passkey: bool) -> Authenticator:
@@ -131,7 +125,7 @@ def remove_key(owner: Owner) -> None:
 
 def set_up_app(owner: Owner) -> None:
     page = owner.browser.get("/account/2fa/totp/activate/")
-    owner.post("/account/2fa/totp/activate/", code=totp_code(page.context["form"].secret))
+    owner.post("/account/2fa/totp/activate/", code=totp(page.context["form"].secret))
 
 
 def remove_app(owner: Owner) -> None:

@@ -1,13 +1,12 @@
 """People with second factors of every kind, and how they use them."""
 
 import re
-import time
 from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
-from allauth.mfa.totp.internal import auth as totp
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from allauth.mfa.webauthn.internal.auth import WebAuthn
 from django.core import mail as django_mail
 from django.test import Client as Browser
@@ -22,8 +21,8 @@ NEW_PASSWORD = "another horse 8 battery"
 
 def give_app(account: Account) -> str:
     """Give a person an authenticator app, and return its secret."""
-    secret: str = totp.generate_totp_secret()
-    totp.TOTP.activate(account, secret)
+    secret: str = generate_totp_secret()
+    TOTP.activate(account, secret)
     return secret
 
 
@@ -37,11 +36,6 @@ def give_passkey(account: Account) -> Authenticator:
     """Give a person a passkey that no test can use: none has its private key."""
     row: Authenticator = WebAuthn.add(account, "Laptop", dead_credential()).instance
     return row
-
-
-def app_code(secret: str) -> str:
-    code: str = totp.format_hotp_value(totp.hotp_value(secret, int(time.time()) // 30))
-    return code
 
 
 def sign_in_as_far_as_possible(account: Account, password: str = PASSWORD) -> tuple[Browser, Any]:

@@ -17,7 +17,6 @@ from accounts.factors.tasks import advance_recoveries
 from accounts.models import Account
 from tests.accounts.factors.conftest import (
     NEW_PASSWORD,
-    app_code,
     code_mailed_to,
     give_app,
     give_codes,
@@ -26,6 +25,7 @@ from tests.accounts.factors.conftest import (
     sign_in_by_mail,
 )
 from tests.factories import PASSWORD
+from tests.totp import totp
 
 SECOND_STEP = "/account/2fa/authenticate/"
 DOCS = declared.PROJECT_DIR / "docs" / "accounts.md"
@@ -118,7 +118,7 @@ def test_row_recovery_codes_used_up_authenticator_at_hand(person: Account) -> No
     for code in give_codes(person):
         Authenticator.objects.get(user=person, type="recovery_codes").wrap().validate_code(code)
     browser, _ = sign_in_as_far_as_possible(person)
-    browser.post(SECOND_STEP, {"code": app_code(secret)})
+    browser.post(SECOND_STEP, {"code": totp(secret)})
     assert is_in(browser)
     assert "Yours are used up" in browser.get("/account/2fa/").content.decode()
 
@@ -136,7 +136,7 @@ def test_row_password_forgotten_and_second_steps_lost(
 def test_row_mailbox_lost_password_known(person: Account) -> None:
     secret = give_app(person)
     browser, _ = sign_in_as_far_as_possible(person)
-    browser.post(SECOND_STEP, {"code": app_code(secret)})
+    browser.post(SECOND_STEP, {"code": totp(secret)})
     assert is_in(browser)
     browser.post("/account/reauthenticate/", {"login": person.email, "password": PASSWORD})
     browser.post("/account/email/", {"action_add": "", "email": "ada@new.example.com"})

@@ -11,10 +11,11 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from devportal.lib import settings_checks
-from tests.accounts.factors.conftest import app_code, give_app, give_codes, give_passkey, sign_in_as_far_as_possible
+from tests.accounts.factors.conftest import give_app, give_codes, give_passkey, sign_in_as_far_as_possible
 from tests.console.admin.test_sign_in import METHODS
 from tests.factories import PASSWORD
 from tests.relying_party import sign_in
+from tests.totp import totp
 from tests.urls import every_url
 
 WANTED = "/admin/accounts/account/"
@@ -42,7 +43,7 @@ def enrol(browser: Browser) -> Any:
     page = browser.get("/account/2fa/totp/activate/")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("django.db.transaction.on_commit", lambda act, **kwargs: act())
-        return browser.post("/account/2fa/totp/activate/", {"code": app_code(page.context["form"].secret)})
+        return browser.post("/account/2fa/totp/activate/", {"code": totp(page.context["form"].secret)})
 
 
 @pytest.mark.parametrize("who", ["reviewer", "operator", "superuser"])
@@ -86,7 +87,7 @@ def test_who_signed_in_with_two_steps_enters_at_once(superuser: Account) -> None
     secret = give_app(superuser)
     browser, _ = sign_in_as_far_as_possible(superuser)
     assert leads_to(browser) == "/account/2fa/authenticate/"
-    browser.post("/account/2fa/authenticate/", {"code": app_code(secret)})
+    browser.post("/account/2fa/authenticate/", {"code": totp(secret)})
     assert leads_to(browser) == WANTED
 
 
@@ -94,7 +95,7 @@ def test_who_signed_in_before_the_factor_was_there_is_asked_for_it(superuser: Ac
     browser = sign_in(Browser(), superuser)
     secret = give_app(superuser)
     assert leads_to(browser) == "/account/2fa/reauthenticate/"
-    answer = browser.post(f"/account/2fa/reauthenticate/?next={PAGE}", {"code": app_code(secret)}, follow=True)
+    answer = browser.post(f"/account/2fa/reauthenticate/?next={PAGE}", {"code": totp(secret)}, follow=True)
     assert answer.request["PATH_INFO"] in (WANTED, "/admin/")
     assert leads_to(browser) == WANTED
 
@@ -137,7 +138,7 @@ def test_a_session_that_knew_the_password_alone_gains_nothing_by_adding_a_factor
 def test_a_factor_that_is_gone_opens_nothing_any_more(superuser: Account) -> None:
     secret = give_app(superuser)
     browser, _ = sign_in_as_far_as_possible(superuser)
-    browser.post("/account/2fa/authenticate/", {"code": app_code(secret)})
+    browser.post("/account/2fa/authenticate/", {"code": totp(secret)})
     assert leads_to(browser) == WANTED
     Authenticator.objects.all().delete()
     assert leads_to(browser) == PAGE

@@ -221,7 +221,7 @@ def test_any_member_tries_a_request(as_viewer: Browser, client_of: Client) -> No
     query = urlencode(RelyingParty(client_of, as_viewer).parameters())
     page = try_it(as_viewer, client_of, f"http://localhost:8000/connect/authorize?{query}").content.decode()
     assert "It passes." in page
-    assert "Fails" not in page
+    assert "Failed" not in page
     wrong = query.replace("callback", "callback%2F")
     page = try_it(as_viewer, client_of, wrong).content.decode()
     assert "It would be refused." in page

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from allauth.mfa.totp.internal import auth as totp
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.test import Client as Browser
 
 from accounts.models import Account
@@ -15,6 +15,7 @@ from oidc.models.clients import MULTI_FACTOR, PHISHING_RESISTANT
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import RelyingParty, age_sign_in, answer_of, claims_of, sign_in
 from tests.soft_key import SoftKey, add_key
+from tests.totp import totp
 
 UNMET = "unmet_authentication_requirements"
 
@@ -27,14 +28,10 @@ def confirm_password(browser: Browser, person: Account) -> None:
     browser.post("/account/reauthenticate/", {"login": person.email, "password": PASSWORD})
 
 
-def code_of(secret: str, ahead: int = 0) -> str:
-    return str(totp.format_hotp_value(totp.hotp_value(secret, int(time.time()) // 30 + ahead)))
-
-
 def set_up_app(person: Account) -> str:
     """Give the person an authenticator app, as from another browser."""
-    secret: str = totp.generate_totp_secret()
-    totp.TOTP.activate(person, secret)
+    secret: str = generate_totp_secret()
+    TOTP.activate(person, secret)
     return secret
 
 
@@ -117,7 +114,7 @@ def test_a_password_and_a_code_are_two_factors(spa: Client, person: Account) -> 
     secret = set_up_app(person)
     browser = Browser()
     step = browser.post("/account/login/", {"login": person.email, "password": PASSWORD})
-    browser.post(step["Location"], {"code": code_of(secret)})
+    browser.post(step["Location"], {"code": totp(secret)})
     tokens = RelyingParty(spa, browser).tokens(acr_values=MULTI_FACTOR)
     told = claims_of(tokens["id_token"])
     assert (told["acr"], told["amr"]) == (MULTI_FACTOR, ["otp", "pwd", "mfa"])
@@ -208,12 +205,12 @@ def test_a_code_makes_two_factors_of_a_password(app: RelyingParty, person: Accou
     secret = set_up_app(person)
     page = app.authorize(claims=essential(MULTI_FACTOR))
     assert shows(page, "a second step")
-    assert claims_of(tokens_after(app, follow_code_link(app, page, code_of(secret)))["id_token"])["acr"] == MULTI_FACTOR
+    assert claims_of(tokens_after(app, follow_code_link(app, page, totp(secret)))["id_token"])["acr"] == MULTI_FACTOR
 
 
 def test_a_code_is_no_passkey(app: RelyingParty, person: Account) -> None:
     secret = set_up_app(person)
-    follow_code_link(app, app.authorize(claims=essential(MULTI_FACTOR)), code_of(secret))
+    follow_code_link(app, app.authorize(claims=essential(MULTI_FACTOR)), totp(secret))
     assert shows(app.authorize(claims=essential("phr")), "a passkey")
 
 
@@ -222,7 +219,7 @@ def test_setting_up_an_app_is_a_second_step(app: RelyingParty, person: Account) 
     assert "Set up an authenticator app" in app.authorize(claims=essential(MULTI_FACTOR)).content.decode()
     confirm_password(app.browser, person)
     form = app.browser.get("/account/2fa/totp/activate/").context["form"]
-    app.browser.post("/account/2fa/totp/activate/", {"code": code_of(form.secret)})
+    app.browser.post("/account/2fa/totp/activate/", {"code": totp(form.secret)})
     assert (
         claims_of(tokens_after(app, app.authorize(claims=essential(MULTI_FACTOR)))["id_token"])["acr"] == MULTI_FACTOR
     )
@@ -353,14 +350,14 @@ def test_a_new_password_beside_an_old_passkey_is_not_enough(app: RelyingParty, k
 
 def test_two_factors_anew_are_a_password_and_a_code(app: RelyingParty, person: Account) -> None:
     secret = set_up_app(person)
-    follow_code_link(app, app.authorize(claims=essential(MULTI_FACTOR)), code_of(secret))
+    follow_code_link(app, app.authorize(claims=essential(MULTI_FACTOR)), totp(secret))
     age_sign_in(app.browser, 1000)
     page = app.authorize(claims=essential(MULTI_FACTOR), prompt="login")
     assert page.context["next_step"] == "password"
     confirm_password(app.browser, person)
     page = app.authorize(claims=essential(MULTI_FACTOR), prompt="login")
     assert page.context["next_step"] == "totp"
-    told = claims_of(tokens_after(app, follow_code_link(app, page, code_of(secret, 1)))["id_token"])
+    told = claims_of(tokens_after(app, follow_code_link(app, page, totp(secret, 1)))["id_token"])
     assert (told["acr"], told["amr"]) == (MULTI_FACTOR, ["otp", "pwd", "mfa"])
 
 
