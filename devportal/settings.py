@@ -306,7 +306,7 @@ TEMPLATES: list[dict[str, Any]] = [
         "DIRS": [PROJECT_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
-            "builtins": ["devportal.lib.url_tag", "devportal.lib.icons"],
+            "builtins": ["devportal.lib.url_tag", "devportal.lib.icons", "devportal.lib.breakable"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",

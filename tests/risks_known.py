@@ -13,6 +13,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("devportal/console/docs/highlighting.py", "mark_safe"): (None, "Pygments escapes the code that it colours."),
     ("devportal/console/docs/headings.py", "mark_safe"): (None, "Text that Beautiful Soup has escaped again."),
     ("devportal/console/templatetags/docs.py", "mark_safe"): (None, "Parts of what the template has rendered."),
+    ("devportal/lib/breakable.py", "mark_safe"): (None, "Escaped before."),
     ("devportal/lib/icons.py", "mark_safe"): (None, "The package's drawings, and attributes of our own."),
     ("devportal/lib/icons.py", "SafeString"): (None, "The same, as its type."),
     ("devportal/lib/icons.py", "import xml.etree"): (1, "Reads files of the package lucide alone."),
