@@ -82,7 +82,8 @@ def partitions_of(cursor: Any, table: str) -> list[Partition]:
         "JOIN pg_class child ON child.oid = inhrelid WHERE inhparent = to_regclass(%s)",
         [table],
     )
-    found = [Partition(name, _upper_bound(bound)) for name, bound in cursor.fetchall()]
+    # The bound is looked up in today's catalog, the list is the statement's: a day that was dropped meanwhile has none.
+    found = [Partition(name, _upper_bound(bound)) for name, bound in cursor.fetchall() if bound is not None]
     return sorted(found, key=lambda partition: (partition.until is None, partition.until, partition.table))
 
 

@@ -136,6 +136,21 @@ def test_two_at_once_do_each_day_once(later: Callable[[float], None]) -> None:
     assert names() == {LOG.default} | {LOG.name_of(clock.now() + ahead * DAY) for ahead in range(8)}
 
 
+def test_a_day_that_goes_while_the_days_are_listed_is_none_of_them(later: Callable[[float], None]) -> None:
+    later(20 * DAY.total_seconds())
+    partitions.create_ahead(connection, LOG)
+    dropped = LOG.name_of(clock.now())
+    with closing(connection.copy()) as reader:
+        reader.set_autocommit(False)
+        with reader.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            cursor.execute("SELECT 1 FROM pg_class LIMIT 1")  # what this transaction sees is set from here on
+            run(f"DROP TABLE {dropped}")
+            listed = [each.table for each in partitions.partitions_of(cursor, LOG.table)]
+    assert dropped not in listed
+    assert LOG.name_of(clock.now() + DAY) in listed
+
+
 def test_a_locked_day_is_left_to_the_next_run(
     later: Callable[[float], None], settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
