@@ -15,6 +15,7 @@ MOST = 20
 def docs_search(request: HttpRequest) -> HttpResponse:
     """GET /docs/search?q=…: the sections that answer it best, with the words marked."""
     query = clean(request.GET.get("q", ""))
-    found = docs_index().search(query, MOST) if query else []
-    hits = [{"section": section, "pieces": marked(section.text, query)} for section in found]
-    return render(request, "docs/search.html", {"page": {"title": "Search"}, "query": query, "hits": hits})
+    found = docs_index().search(query, MOST + 1) if query else []
+    hits = [{"section": section, "pieces": marked(section.text, query)} for section in found[:MOST]]
+    told = {"page": {"title": "Search"}, "query": query, "hits": hits, "has_more": len(found) > MOST}
+    return render(request, "docs/search.html", told)

@@ -9,6 +9,7 @@ from django.test import Client as Browser
 
 from devportal.console.search.ranking import Index, Section, marked
 from devportal.console.search.sections import docs_index
+from devportal.console.search.views import MOST
 from devportal.console.search.words import LONGEST_QUERY, clean, near
 
 # What somebody types, and the address of the section that comes first.
@@ -89,6 +90,18 @@ def test_hits_are_links_to_their_anchors(client: Browser, django_assert_num_quer
     hits = BeautifulSoup(answer.content, "html.parser").select(".hits a")
     assert hits[0]["href"] == "/docs/errors#token-invalid_grant"
     assert BeautifulSoup(answer.content, "html.parser").select_one("input[name=q]")["value"] == "invalid_grant"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(1, "1 section for"), (MOST, f"{MOST} sections for"), (MOST + 1, f"The {MOST} best sections for")],
+)
+def test_it_says_how_many_there_are(number: int, said: str, client: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = Index([Section("Lamps", str(n), f"/docs/{n}", "a lamp") for n in range(number)])
+    monkeypatch.setattr("devportal.console.search.views.docs_index", lambda: index)
+    page = client.get("/docs/search?q=lamp").content.decode()
+    assert said in page
+    assert page.count("hits__title") == min(number, MOST)
 
 
 @pytest.mark.parametrize(
