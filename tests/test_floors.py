@@ -36,7 +36,7 @@ URL_NAME = re.compile(r"(console):\w+")
 PATHS = {"/console": "devportal.console", "/docs": "devportal.console", "/v1": "api", "/connect": "oidc"}
 PATH = re.compile(rf"({'|'.join(PATHS)})(?![\w-])")
 
-FILE_LINES = 300
+FILE_LINES = 500
 FUNCTION_LINES = 45
 # The settings are one table, and one file by design.
 ONE_TABLE = ("devportal.settings",)
@@ -319,4 +319,4 @@ def test_a_long_file_and_a_long_function_are_found(tmp_path: Path) -> None:
     fits = "def f():\n" + body * (FUNCTION_LINES - 1)
     assert oversized(tree(tmp_path, {"api/keys.py": fits, "api/migrations/0001.py": "x = 1\n" * 301})) == []
     assert oversized(tree(tmp_path, {"api/keys.py": fits + body})) == [f"api.keys.f has {FUNCTION_LINES + 1} lines"]
-    assert oversized(tree(tmp_path, {"api/keys.py": "x = 1\n" * 301})) == ["api.keys has 301 lines"]
+    assert oversized(tree(tmp_path, {"api/keys.py": "x = 1\n" * 501})) == ["api.keys has 501 lines"]

@@ -20,6 +20,7 @@ from tests.services import chromium, keeper, migrated, node, podman, postgres, p
 
 # A shell in which the service is run must not change what the tests see.
 SETTINGS = (
+    "ADMIN_IDLE_SECONDS",
     "ADMIN_SECOND_FACTOR",
     "ADMIN_URL",
     "ALLOWED_HOSTS",
@@ -31,6 +32,7 @@ SETTINGS = (
     "BEAT_METRICS_PORT",
     "BILLING_SECRET",
     "BROKER_URL",
+    "CASE_TARGET_DAYS",
     "CLIENT_ID_PREFIX",
     "CLIENT_SECRET_PREFIX",
     "DATABASE_CONNECT_TIMEOUT_SECONDS",
@@ -78,9 +80,11 @@ SETTINGS = (
     "SECRET_KEY_FILE",
     "SECURITY_CONTACT",
     "SERVICE_NAME",
+    "SESSION_IDLE_SECONDS",
     "SOURCE_TOKEN",
     "TRUSTED_PROXIES",
     "WORKER_METRICS_PORT",
+    "WRONG_CODES_PER_ACCOUNT",
 )
 MARKED: dict[str, Callable[[], str | None]] = {
     "redis": redis.why_missing,

@@ -1,8 +1,8 @@
 """The migrated database that each test process starts from a copy of: migrating takes longer than a hundred tests.
 
-It is made once for each state of the source, which a digest names, and holds what the migrations themselves make. What
-`post_migrate` adds (the first signing key among it, encrypted with the process's own secret) each copy adds for
-itself: Django runs `migrate` on it as on any test database, and finds nothing to apply.
+It is made once for each state of the migrations and models, which a digest names, and holds what the migrations
+themselves make. Each copy adds what comes with `post_migrate` (the first signing key among it, encrypted with the
+process's own secret): Django runs `migrate` on it as on any test database, and finds nothing to apply.
 
 On SQLite the file stays in .cache/databases for the next run. A PostgreSQL of the tests' own begins with the template
 (tests/services/migrated.py); on another server it is made here, once.
@@ -13,6 +13,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -27,8 +28,18 @@ from tests.services import keeper
 
 PROJECT = Path(__file__).resolve().parents[2]
 KEPT = PROJECT / ".cache" / "databases"
-# All that a migration may come from: ours, and with their versions those of the packages.
-SOURCES = ("accounts/**/*.py", "api/**/*.py", "devportal/**/*.py", "oidc/**/*.py", "requirements/*.txt")
+APPS = ("accounts", "api", "devportal", "oidc")
+# What the migrated database depends on: our migrations and models, the list of apps, and the packages' versions. What
+# the migrations import besides is added by `_sources`. All other edits keep the database.
+SOURCES = (
+    *(f"{app}/**/migrations/*.py" for app in APPS),
+    *(f"{app}/**/models/*.py" for app in APPS),
+    "api/models.py",
+    "devportal/settings.py",
+    "requirements/*.txt",
+    "tests/services/template.py",
+)
+IMPORTED = re.compile(rf"^(?:from|import) ((?:{'|'.join(APPS)})[\w.]*)", re.MULTILINE)
 IN_MEMORY = "file:tests?mode=memory&cache=shared"
 # No operator's database has this name: where it is found, it may be copied.
 ON_POSTGRES = "template_of_the_tests"
@@ -95,11 +106,21 @@ def migrate(**settings: str) -> None:
 
 
 def digest(*more: str) -> str:
-    """Return a name for this state of the source, and of whatever else a database depends on."""
+    """Return a name for the source files that the migrated database depends on, and for `more`."""
     digest = hashlib.sha256(" ".join([sys.version, sqlite3.sqlite_version, *more]).encode())
-    for path in sorted(path for pattern in (*SOURCES, "tests/services/template.py") for path in PROJECT.glob(pattern)):
+    for path in sorted(_sources()):
         digest.update(f"{path.relative_to(PROJECT)}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()[:32]
+
+
+def _sources() -> set[Path]:
+    """Return the files of SOURCES, and the modules of ours that migrations import."""
+    found = {path for pattern in SOURCES for path in PROJECT.glob(pattern)}
+    for migration in [path for path in found if path.parent.name == "migrations"]:
+        for name in IMPORTED.findall(migration.read_text(encoding="utf-8")):
+            module = PROJECT.joinpath(*name.split("."))
+            found |= {path for path in (module.with_suffix(".py"), module / "__init__.py") if path.exists()}
+    return found
 
 
 def _main() -> None:
