@@ -87,8 +87,10 @@ ID_TOKEN_SECONDS: int = env.int("ID_TOKEN_SECONDS", 5 * 60)
 REFRESH_TOKEN_SECONDS: int = env.int("REFRESH_TOKEN_SECONDS", 30 * 24 * 3600)
 # A superseded refresh token that comes back within this time was sent twice; later, it was stolen.
 REFRESH_REUSE_SECONDS: int = env.int("REFRESH_REUSE_SECONDS", 10)
-# Within this time a superseded refresh token gets a fresh pair of its family; 0: never.
+# Within this time a superseded refresh token of any client gets a fresh pair, if nobody has used the pair that took its
+# place; 0: never. Clients that forgive lost responses get LOST_RESPONSE_SECONDS, which their settings page names.
 REFRESH_GRACE_SECONDS: int = env.int("REFRESH_GRACE_SECONDS", 0)
+LOST_RESPONSE_SECONDS = 30
 # How long a person may take between the app's request and their answer on the consent page.
 PENDING_REQUEST_SECONDS: int = env.int("PENDING_REQUEST_SECONDS", 3600)
 # How long the session of a browser lives in which nobody is signed in; a code from a mail is good for 15 minutes.
@@ -113,6 +115,9 @@ GUESSES_PER_ADDRESS_PER_MINUTE: int = env.int("GUESSES_PER_ADDRESS_PER_MINUTE", 
 GUESSES_PER_ACCOUNT_AND_ADDRESS: int = env.int("GUESSES_PER_ACCOUNT_AND_ADDRESS", 5)
 GUESSES_PER_ACCOUNT_PER_HOUR: int = env.int("GUESSES_PER_ACCOUNT_PER_HOUR", 100)
 GUESSES_PER_KNOWN_BROWSER: int = env.int("GUESSES_PER_KNOWN_BROWSER", 10)
+# Wrong codes of the second factor, until a right one: beyond them each browser proves the mailbox first (NIST SP
+# 800-63B, 3.2.2: at most 100).
+WRONG_CODES_PER_ACCOUNT: int = env.int("WRONG_CODES_PER_ACCOUNT", 100)
 # How long a person has to stop the removal of their second factors that an operator started.
 ACCOUNT_RECOVERY_HOURS: int = env.int("ACCOUNT_RECOVERY_HOURS", 72)
 # Challenges that the sign-in page fetches for passkeys, for one address.
@@ -162,8 +167,9 @@ DOMAIN_GRACE_DAYS: int = env.int("DOMAIN_GRACE_DAYS", 7)
 # Checks of domains that one person may ask for: each asks a name server and a web server of somebody's choice.
 DOMAIN_CHECKS_PER_HOUR: int = env.int("DOMAIN_CHECKS_PER_HOUR", 30)
 PROJECT_INVITATION_DAYS: int = env.int("PROJECT_INVITATION_DAYS", 7)
-# App reviews: an app with more people than this takes two reviewers for account.read (0: any app; people are counted to
-# 10,000); for how long a rejection can be appealed against; after how long an app is looked at again (days; 0: never).
+# App reviews: an app takes two reviewers for account.read if its project has more people than this (0: any app; people
+# are counted to 10,000); for how long a rejection can be appealed against; after how long an app is looked at again
+# (days; 0: never).
 REVIEW_SECOND_KEY_PEOPLE: int = env.int("REVIEW_SECOND_KEY_PEOPLE", 1000)
 APPEAL_DAYS: int = env.int("APPEAL_DAYS", 30)
 RE_REVIEW_DAYS: int = env.int("RE_REVIEW_DAYS", 365)
@@ -171,6 +177,8 @@ OUTBOX_DAYS: int = env.int("OUTBOX_DAYS", 30)
 INVITATION_DAYS: int = env.int("INVITATION_DAYS", 7)
 # Within how many days reviewers mean to answer; what waits for longer is late (docs/review.md#the-queue).
 REVIEW_TARGET_DAYS: int = env.int("REVIEW_TARGET_DAYS", 5)
+# The same for cases, such as reports and lost domains (docs/review.md#cases).
+CASE_TARGET_DAYS: int = env.int("CASE_TARGET_DAYS", 3)
 INVITATIONS_PER_HOUR: int = env.int("INVITATIONS_PER_HOUR", 20)  # of one family or project
 FAMILY_MEMBERS: int = env.int("FAMILY_MEMBERS", 6)  # its owner included
 LOGO_MAX_BYTES: int = env.int("LOGO_MAX_BYTES", 1024 * 1024)  # of an app's logo, as uploaded
@@ -248,7 +256,9 @@ ADMIN_SIGN_IN = frozenset(
         "account_inactive",
         "account_login",
         "account_logout",
+        "account_mailbox_proof",
         "account_reauthenticate",
+        "account_sign_in_again",
         "mfa_activate_totp",
         "mfa_add_webauthn",
         "mfa_authenticate",
@@ -385,9 +395,15 @@ CACHES: dict[str, dict[str, Any]] = {
 SESSION_ENGINE = "devportal.lib.sessions"  # the database holds hashes of the keys that cookies hold
 # Names of our own: browsers share cookies between the ports of a host, and an app under test on localhost
 # would overwrite `sessionid`.
-SESSION_COOKIE_NAME = "openport_session"
-CSRF_COOKIE_NAME = "openport_csrf"
+# With the prefix only this host can set them (docs/security.md#cookies); devportal/lib/former_cookies.py takes over
+# sessions of the names without it.
+_COOKIE_PREFIX = "__Host-" if _HTTPS else ""
+SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}openport_session"
+CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}openport_csrf"
 SESSION_COOKIE_AGE = env.int("SESSION_SECONDS", 14 * 24 * 3600)
+# After how long without any request a session ends; and one in which the admin was opened.
+SESSION_IDLE_SECONDS: int = env.int("SESSION_IDLE_SECONDS", 14 * 24 * 3600)
+ADMIN_IDLE_SECONDS: int = env.int("ADMIN_IDLE_SECONDS", 12 * 3600)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _HTTPS
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
@@ -441,11 +457,14 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-sign-in-counts": _every(3600, "devportal.console.tasks.clear_sign_in_counts"),
     "heal-approved-hosts": _every(600, "devportal.console.tasks.heal_approved_hosts"),
     "open-re-reviews": _every(3600, "devportal.console.tasks.open_re_reviews"),
+    "open-second-approvals": _every(3600, "devportal.console.tasks.open_second_approvals"),
     "check-waiting-pages": _every(600, "devportal.console.reviews.evidence.tasks.check_waiting_pages"),
     "fill-logo-hashes": _every(3600, "devportal.console.reviews.evidence.tasks.fill_logo_hashes"),
     "forget-sent-forms": _every(3600, "devportal.console.tasks.forget_sent_forms"),
     "announce-submissions": _every(600, "devportal.console.tasks.announce_submissions"),
     "announce-late-reviews": _every(3600, "devportal.console.tasks.announce_late_reviews"),
+    "announce-cases": _every(600, "devportal.console.tasks.announce_cases"),
+    "announce-late-cases": _every(3600, "devportal.console.tasks.announce_late_cases"),
     "clear-project-invitations": _every(3600, "oidc.tasks.clear_invitations"),
     "check-domains": _every(300, "oidc.domains.tasks.check_domains"),
     "remove-deleted-projects": _every(3600, "oidc.tasks.remove_deleted_projects"),
@@ -469,6 +488,7 @@ FORMS_BY_ADDRESS = frozenset(
         "account_reset_password",
         "account_signup",
         "account_signup_by_passkey",
+        "account_undo",
         "api_try_it",
         "mfa_login_webauthn",
         "mfa_signup_webauthn",
@@ -603,6 +623,7 @@ ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_SIGNUP_FORM_CLASS = "accounts.signup.NamesForm"
 ACCOUNT_FORMS = {
+    "change_password": "accounts.forms.ChangePasswordForm",
     "login": "accounts.forms.LoginForm",
     "reauthenticate": "accounts.forms.ReauthenticateForm",
     "signup": "accounts.forms.SignupForm",

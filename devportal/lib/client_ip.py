@@ -1,6 +1,8 @@
 """The client's IP address: from X-Forwarded-For only behind TRUSTED_PROXIES."""
 
+import functools
 import ipaddress
+import re
 from contextvars import ContextVar
 
 from django.conf import settings
@@ -10,15 +12,51 @@ _request: ContextVar[HttpRequest | None] = ContextVar("request", default=None)
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
+# What a proxy may write: an IP address, IPv6 in brackets or not; after IPv4 and brackets the client's port may follow.
+_WITH_PORT = re.compile(r"(?:([0-9.]{7,15})|\[([0-9A-Fa-f:.]{2,45}(?:%[^\]%]{1,32})?)\])(?::([0-9]{1,5}))?")
+_LONGEST = 100
+# RFC 4291 §2.5.5.2: how a listener for both versions names IPv4 peers.
+_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
+
+
 def _parse(text: str) -> _Address | None:
+    """Return the IP address in a text, None if it is malformed.
+
+    An IPv4-mapped IPv6 address is returned as the IPv4 address; a port and a zone (`%eth0`) are left out.
+    """
+    text = text.strip()
+    if len(text) > _LONGEST:
+        return None
+    version: type[ipaddress.IPv4Address | ipaddress.IPv6Address] | None = None
+    if found := _WITH_PORT.fullmatch(text):
+        v4, v6, port = found.groups()
+        if int(port or 0) > 65_535:
+            return None
+        text, version = v4 or v6, ipaddress.IPv4Address if v4 else ipaddress.IPv6Address
     try:
-        return ipaddress.ip_address(text.strip())
+        address = version(text) if version else ipaddress.ip_address(text)
     except ValueError:
         return None
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    return address.ipv4_mapped or ipaddress.IPv6Address(int(address))
+
+
+@functools.lru_cache(maxsize=64)
+def proxy_network(proxy: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    """Return the network of an entry of TRUSTED_PROXIES. Raises ValueError for what is none.
+
+    One of IPv4-mapped IPv6 addresses is returned as the IPv4 network, as peers are.
+    """
+    network = ipaddress.ip_network(proxy, strict=False)
+    if isinstance(network, ipaddress.IPv6Network) and network.subnet_of(_MAPPED):
+        mapped = network.network_address.ipv4_mapped
+        return ipaddress.ip_network(f"{mapped}/{network.prefixlen - _MAPPED.prefixlen}")
+    return network
 
 
 def _is_trusted(address: _Address) -> bool:
-    return any(address in ipaddress.ip_network(proxy, strict=False) for proxy in settings.TRUSTED_PROXIES)
+    return any(address in proxy_network(proxy) for proxy in settings.TRUSTED_PROXIES)
 
 
 def comes_from_proxy(request: HttpRequest) -> bool:
@@ -35,7 +73,8 @@ def is_proxy(peer: str) -> bool:
 def client_ip(request: HttpRequest) -> str:
     """Return the client's IP address: the nearest one that is not a trusted proxy, "0.0.0.0" if there is none.
 
-    X-Forwarded-For is read from the right and only behind a trusted peer, so a caller can't choose its own.
+    X-Forwarded-For is read from the right and only behind a trusted peer, so a caller can't choose its own. A malformed
+    entry ends the reading: the proxy that wrote it counts as the client.
     """
     address = _parse(request.META.get("REMOTE_ADDR", "")) or ipaddress.IPv4Address(0)
     hops = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if settings.TRUSTED_PROXIES else []

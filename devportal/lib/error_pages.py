@@ -12,7 +12,7 @@ from django.utils.cache import add_never_cache_headers
 from devportal.lib import clock, request_id
 from devportal.lib.cors import allow_any_origin
 from devportal.lib.direct_dispatch import is_direct
-from devportal.lib.error_envelope import envelope
+from devportal.lib.error_envelope import envelope, link_to_docs
 
 RETRY_SECONDS = 5
 LONGEST_RETRY_AFTER = 60
@@ -42,6 +42,7 @@ def unknown_host(request: HttpRequest) -> HttpResponse:
     message = "This service does not answer under the host that the request names."
     if request.path_info.startswith(settings.API_PATH):
         response = JsonResponse(envelope("invalid_host", message), status=400)
+        link_to_docs(response, "invalid_host")
     else:
         response = JsonResponse({"error": "invalid_request", "error_description": message}, status=400)
     add_never_cache_headers(response)
@@ -54,7 +55,8 @@ def not_on_this_host(request: HttpRequest, is_api: bool) -> HttpResponse:
         return _page(request, 404)
     response = JsonResponse(envelope("not_found", "There is no such endpoint."), status=404)
     response["Cache-Control"] = "no-store"
-    allow_any_origin(response, (request_id.HEADER,))
+    link_to_docs(response, "not_found")
+    allow_any_origin(response, ("Link", request_id.HEADER))
     return response
 
 

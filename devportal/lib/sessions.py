@@ -3,6 +3,11 @@
 What Django and its libraries call `session_key` is the hash here, in both tables that keep one. So nobody is signed in
 by a copy of the database: what stands in it is not what a cookie has to hold.
 
+A session in which somebody is signed in ends SESSION_SECONDS after it was last saved, or earlier once nobody has used
+it for SESSION_IDLE_SECONDS; after the admin was opened in it, for ADMIN_IDLE_SECONDS. Both are in the row's
+`expire_date`, which every look-up compares anyway. Activity moves that date on in a statement of its own, at most once
+in ACTIVE_EVERY seconds, which leaves alone what other requests store in the session (docs/accounts.md#sessions).
+
 A session in which nobody is signed in ends soon, whatever it holds. Strangers make such sessions with every request
 that waits for a sign-in, and with every step of a sign-up or a forgotten password; none of these takes longer than
 ANONYMOUS_SESSION_SECONDS.
@@ -10,7 +15,9 @@ ANONYMOUS_SESSION_SECONDS.
 
 import base64
 import hashlib
+import logging
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -23,8 +30,16 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
+from devportal.lib import former_cookies
 from devportal.lib.credentials import random_text
 from devportal.lib.prepared_queries import PreparedQuery
+
+log = logging.getLogger(__name__)
+
+# In a session: until when it lasts if it is used (seconds since 1970), and that the admin was opened in it.
+LASTS_UNTIL, IN_ADMIN = "lasts_until", "in_admin"
+# Activity is stored once in so many seconds, so an idle session ends up to this much early.
+ACTIVE_EVERY = 600
 
 KEY_LENGTH = 32  # 190 random bits
 _KEY = re.compile(rf"[A-Za-z0-9]{{{KEY_LENGTH}}}")
@@ -39,6 +54,11 @@ _STORED = PreparedQuery(
         .values_list("session_data", "expire_date")
     ),
 )
+
+
+def now() -> datetime:
+    """Return the moment by which sessions end."""
+    return timezone.now()
 
 
 def is_key(text: str) -> bool:
@@ -59,6 +79,8 @@ class SessionStore(db.SessionStore):
     """
 
     _made: str | None = None
+    _former = False  # the key came under the cookie's former name
+    _stored_end: datetime | None = None
 
     @classmethod
     def from_cookie(cls, value: str | None) -> "SessionStore":
@@ -67,6 +89,13 @@ class SessionStore(db.SessionStore):
             return cls()
         session = cls(hash_of(value))
         session._made = value
+        return session
+
+    @classmethod
+    def from_former_cookie(cls, value: str) -> "SessionStore":
+        """Return the session of a cookie that has the former name (devportal/lib/former_cookies.py)."""
+        session = cls.from_cookie(value)
+        session._former = True
         return session
 
     @property
@@ -80,11 +109,42 @@ class SessionStore(db.SessionStore):
 
     def load(self) -> dict[str, Any]:
         for data, end in _STORED.rows(self.session_key or ""):
-            if end > timezone.now():
-                found: dict[str, Any] = self.decode(data)
+            found: dict[str, Any] = self.decode(data)
+            if end > now() and not (self._former and former_cookies.MARK in found):
+                self._stored_end = end
+                self.modified = self.modified or self._former  # saved, and sent under the new name
                 return found
         self._session_key = None
         return {}
+
+    def create_model_instance(self, data: dict[str, Any]) -> Any:
+        stored = former_cookies.marked(data)
+        if SESSION_KEY in data:
+            stored = stored | {LASTS_UNTIL: int(super().get_expiry_date().timestamp())}
+        return super().create_model_instance(stored)
+
+    def get_expiry_date(self, **kwargs: Any) -> datetime:
+        """Return when the row ends. The browser's cookie may last longer: activity does not send it again."""
+        end: datetime = super().get_expiry_date(**kwargs)
+        return min(end, now() + timedelta(seconds=self._idle_seconds)) if SESSION_KEY in self else end
+
+    @property
+    def _idle_seconds(self) -> int:
+        idle: int = settings.SESSION_IDLE_SECONDS
+        return min(idle, settings.ADMIN_IDLE_SECONDS) if IN_ADMIN in self else idle
+
+    def note_activity(self) -> None:
+        """Move the end of a session that was loaded, and is not saved in this request, to a full idle time from now."""
+        if self._stored_end is None or SESSION_KEY not in self or LASTS_UNTIL not in self:
+            return
+        last = datetime.fromtimestamp(self[LASTS_UNTIL], UTC)
+        end = min(last, now() + timedelta(seconds=self._idle_seconds))
+        if (end - self._stored_end).total_seconds() < ACTIVE_EVERY:
+            return
+        try:
+            self.model.objects.filter(session_key=self.session_key, expire_date__lt=end).update(expire_date=end)
+        except DatabaseError as error:  # the page is right without it
+            log.warning("The activity of a session can't be stored: %s", error)
 
     def save(self, must_create: bool = False) -> None:
         if must_create or self.session_key is None:
@@ -139,13 +199,21 @@ class SessionMiddleware(DjangoSessionMiddleware):
     """Django's SessionMiddleware, but the cookie holds the key instead of the stored hash."""
 
     def process_request(self, request: HttpRequest) -> None:
-        request.session = SessionStore.from_cookie(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
+        if (former := former_cookies.former_session_key(request)) is not None:
+            request.session = SessionStore.from_former_cookie(former)
+        else:
+            request.session = SessionStore.from_cookie(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         response = super().process_response(request, response)
+        session = request.session
+        if session.accessed and not session.modified and isinstance(session, SessionStore):
+            session.note_activity()
         sent = response.cookies.get(settings.SESSION_COOKIE_NAME)
         if sent is not None and sent.value:  # an empty one deletes the cookie
             assert isinstance(request.session, SessionStore)
             assert request.session.cookie is not None
             response.cookies[settings.SESSION_COOKIE_NAME] = request.session.cookie
+        has_new_name = sent is not None or settings.SESSION_COOKIE_NAME in request.COOKIES
+        former_cookies.remove(request, response, session=has_new_name or (session.accessed and session.is_empty()))
         return response

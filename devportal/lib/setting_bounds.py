@@ -17,6 +17,9 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "REFRESH_GRACE_SECONDS": (0, 5 * MINUTE),
     "PENDING_REQUEST_SECONDS": (5 * MINUTE, DAY),
     "SESSION_SECONDS": (5 * MINUTE, YEAR),
+    # Activity is stored once in ten minutes, so less would end sessions that are used.
+    "SESSION_IDLE_SECONDS": (HOUR, YEAR),
+    "ADMIN_IDLE_SECONDS": (HOUR, 30 * DAY),
     # Signing keys. A client may keep the published keys for ten minutes (oidc/views/discovery.py).
     "SIGNING_KEY_LIFETIME_SECONDS": (DAY, 2 * YEAR),
     "SIGNING_KEY_PUBLISH_AHEAD_SECONDS": (15 * MINUTE, 30 * DAY),
@@ -28,6 +31,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "ACCOUNT_RECOVERY_HOURS": (1, 720),
     # Within how many days a review should be answered.
     "REVIEW_TARGET_DAYS": (1, 365),
+    "CASE_TARGET_DAYS": (1, 365),
     # What is kept, in days.
     "DOMAIN_GRACE_DAYS": (1, 90),
     "APPEAL_DAYS": (1, 365),
@@ -75,5 +79,6 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "REPORTS_PER_PERSON_PER_DAY": (1, 10_000),
     "SIGN_INS_PER_MINUTE": (1, 10_000),
     "SIGN_IN_LOG_PER_MINUTE": (1, 100_000),
+    "WRONG_CODES_PER_ACCOUNT": (5, 100),  # NIST SP 800-63B, 3.2.2
     "UNVERIFIED_APP_PEOPLE": (1, 1_000_000),
 }

@@ -15,6 +15,7 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage import FileSystemStorage, storages
 
+from devportal.lib import client_ip
 from devportal.lib.bootstrap import is_writable
 from devportal.lib.outbound.name_lookup import read_server
 from devportal.lib.setting_bounds import BOUNDS
@@ -71,7 +72,7 @@ def check_proxies(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     found: list[CheckMessage] = []
     for proxy in settings.TRUSTED_PROXIES:
         try:
-            network = ipaddress.ip_network(proxy, strict=False)
+            network = client_ip.proxy_network(proxy)
         except ValueError:
             text = f"TRUSTED_PROXIES: {proxy!r} is no IP address or network."
             found.append(Error(text, hint="A name is not looked up: give its address.", id="devportal.E015"))

@@ -1,4 +1,5 @@
-// Says while a name is typed what the server would say of it: `data-check-name` holds the address to ask.
+// Says while a name is typed what the server would say of it: `data-check-name` holds the URL to ask. The name in
+// `data-saved-name` may stay as it is, so it is not checked.
 (function () {
   "use strict";
 
@@ -23,7 +24,8 @@
 
   document.querySelectorAll("input[data-check-name]").forEach(function (input) {
     function ask() {
-      if (!input.value.trim()) {
+      const name = input.value.trim();
+      if (!name || name === input.dataset.savedName) {
         return Promise.resolve({ error: "" });
       }
       const fields = new URLSearchParams({ name: input.value });

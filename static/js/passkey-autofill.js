@@ -14,10 +14,13 @@
     return;
   }
   const tabs = window.BroadcastChannel ? new BroadcastChannel("passkey-challenges") : null;
+  const FRESH_MS = 4 * 60 * 1000; // the service accepts a response for five minutes
   let waiting = null;
   let isStale = false;
+  let timer = 0;
 
   function stop() {
+    clearTimeout(timer);
     if (waiting) {
       waiting.abort();
       waiting = null;
@@ -27,6 +30,14 @@
   function tellOtherTabs() {
     if (tabs) {
       tabs.postMessage("newer challenge");
+    }
+  }
+
+  // A challenge that is about to expire is replaced, at once or when the tab is looked at again.
+  function renew() {
+    isStale = true;
+    if (document.visibilityState === "visible") {
+      offer();
     }
   }
 
@@ -43,6 +54,7 @@
         return;
       }
       tellOtherTabs();
+      timer = setTimeout(renew, FRESH_MS);
       const options = (await answer.json()).request_options;
       const request = Object.assign({}, options, { mediation: "conditional", signal: abort.signal });
       const passkey = await credentials.get(request);

@@ -86,7 +86,7 @@ def sign_in(service: ProductionService, ledger: Ledger) -> Callable[[threading.E
                 return
             with service.client(address=f"192.0.2.{number % 200 + 10}") as browser:
                 browser.get("/account/login/")
-                token = browser.cookies.get("openport_csrf") or ""
+                token = browser.cookies.get("__Host-openport_csrf") or ""
                 form = {"login": "p0@example.com", "password": PASSWORD, "csrfmiddlewaretoken": token}
                 ledger.observe("sign-in", lambda: _post(browser, form))  # noqa: B023  (called at once)
 

@@ -21,7 +21,7 @@ BY_HAND = {
     "accounts/address_changes.py",
     "accounts/browser_accounts.py",
     "accounts/known_browsers.py",
-    "accounts/mailbox_proof.py",
+    "accounts/mail/mailbox_codes.py",
 }
 
 

@@ -64,6 +64,8 @@ class RowAction:
     # Checked by has_<permission>_permission: without it, the button is not shown either.
     permission: str = "row_action"
     is_open: Callable[[HttpRequest, Any], bool] = _always
+    # What must not happen inside the transaction of `do`, such as asking the network; it may raise ActionRefused.
+    prepare: Callable[[HttpRequest, Any, Any], None] | None = None
     # What is sent by it: shown before it is done, with the form's answers fixed.
     preview: Callable[[HttpRequest, Any, Any], list[Preview]] | None = None
     icon: str = ""

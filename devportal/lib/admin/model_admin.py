@@ -4,6 +4,7 @@ from typing import Any, ClassVar, TypeVar
 
 from django.conf import settings
 from django.contrib import admin, messages
+from django.contrib.admin.exceptions import DisallowedModelAdminToField
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
@@ -62,6 +63,17 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
         super().__init_subclass__(**kwargs)
         # Django needs a non-empty `search_fields` to offer a search; search_filter() does the search.
         cls.search_fields = ("pk",) if cls.search_help_text else ()
+
+    def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
+        """Return whether a popup may name a row by this field; Django takes for granted that it is a column."""
+        columns = {field.name for field in self.opts.concrete_fields}
+        return to_field in columns and bool(super().to_field_allowed(request, to_field))
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Row | None:
+        if from_field == "":  # Django checks only a name that is not empty, and then fails
+            raise DisallowedModelAdminToField("_to_field is empty.")
+        found: Row | None = super().get_object(request, object_id, from_field)
+        return found
 
     def search_filter(self, term: str) -> Q:
         """Return the filter of a search for `term`: on one indexed column."""
@@ -162,6 +174,8 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
 
     def _do(self, request: HttpRequest, action: RowAction, row: Row | None, form: Any) -> HttpResponseBase:
         try:
+            if action.prepare is not None:
+                action.prepare(request, row, form)
             with transaction.atomic():
                 done = action.do(request, row, form)
         except ActionRefused as refusal:

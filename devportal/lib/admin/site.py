@@ -17,6 +17,7 @@ from unfold.sites import UnfoldAdminSite
 
 from devportal.lib import split_hosts
 from devportal.lib.admin.model_admin import ServiceModelAdmin
+from devportal.lib.sessions import IN_ADMIN
 
 
 class ServiceAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # the library is untyped
@@ -34,8 +35,10 @@ class ServiceAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # the library is
 
     def has_permission(self, request: HttpRequest) -> bool:
         """Whether the person may enter; every page of the admin asks here first, for any method."""
-        may: bool = super().has_permission(request)
-        return may and not self._lacks_second_factor(request)
+        may = bool(super().has_permission(request)) and not self._lacks_second_factor(request)
+        if may and IN_ADMIN not in request.session:
+            request.session[IN_ADMIN] = True
+        return may
 
     def _lacks_second_factor(self, request: HttpRequest) -> bool:
         missing: bool = settings.ADMIN_SECOND_FACTOR and import_string(settings.ADMIN_SECOND_FACTOR_MISSING)(request)

@@ -56,6 +56,7 @@ def test_a_process_without_metrics_has_no_middleware_for_them() -> None:
 def test_tokens_refusals_and_the_end_of_a_family_are_counted(app: RelyingParty, value: Value, later: Any) -> None:
     first = app.exchange(app.code()).json()["refresh_token"]
     app.refresh(first)
+    app.refresh(first)
     later(60)
     app.refresh(first)
     app.exchange("no-such-code")
@@ -63,6 +64,8 @@ def test_tokens_refusals_and_the_end_of_a_family_are_counted(app: RelyingParty, 
     assert value("tokens_issued_total", grant="refresh_token") == 1
     reuse = {"endpoint": "token", "error": "invalid_grant", "reason": "refresh_token_superseded"}
     assert value("refusals_total", **reuse) == 1
+    repeated = {"endpoint": "token", "error": "invalid_grant", "reason": "refresh_token_repeated"}
+    assert value("refusals_total", **repeated) == 1
     assert value("family_revocations_total", why="refresh_token_reused") == 1
     assert value("app_sign_ins_total", endpoint="authorize", outcome="issued") == 1
     assert value("app_sign_ins_total", endpoint="token", outcome="signed_in") == 1
