@@ -8,9 +8,11 @@ from typing import Any
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.internal.flows.email_verification_by_code import EMAIL_VERIFICATION_CODE_SESSION_KEY
 from allauth.account.internal.flows.password_reset_by_code import PASSWORD_RESET_VERIFICATION_SESSION_KEY
+from allauth.account.internal.flows.reauthentication import raise_if_reauthentication_required
 from allauth.account.models import EmailAddress
+from allauth.account.utils import user_email
 from allauth.core import context as allauth_context
-from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.core.exceptions import ImmediateHttpResponse, ReauthenticationRequired
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
 from django.conf import settings
@@ -20,11 +22,11 @@ from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 
-from accounts import address_changes, guesses, sign_up_again
+from accounts import address_changes, email_reauthentication, guesses, reauthentication, sign_up_again
 from accounts.activity.recording import record
-from accounts.authentication import signed_in_lately
+from accounts.export import verified_addresses_of
 from accounts.factors import devices, first_codes
 from accounts.leaving import sign_in
 from accounts.mail import codes, recipient_limit, resending
@@ -33,7 +35,6 @@ from accounts.models import Account
 from accounts.sessions import has_changed
 from devportal.lib import clock, encryption, passkeys, split_hosts
 from devportal.lib.client_ip import client_ip
-from devportal.lib.credentials import random_text
 from devportal.lib.error_pages import ServiceBusy
 
 log = logging.getLogger(__name__)
@@ -65,6 +66,14 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         response: HttpResponse = super().post_login(request, user, signup=signup, **kwargs)
         return first_codes.lead_to_codes(request, user, response) if signup else response
 
+    def save_user(self, request: HttpRequest, user: Account, form: Any, commit: bool = True) -> Account:
+        # The library would hash the password here, within the transaction of SignupForm.save.
+        user_email(user, form.cleaned_data["email"])
+        user.password = form.hashed_password
+        if commit:
+            user.save()
+        return user
+
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Account | None:
         # Instead of allauth's own limits, which are keyed with the Host header (docs/sign-in.md#limits).
         guess = guesses.count_password(request, credentials.get("email", ""))
@@ -81,8 +90,17 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
         asked: bool = super().is_reauthentication_required(app=app, **kwargs)
-        lately = signed_in_lately(allauth_context.request, settings.ACCOUNT_REAUTHENTICATION_TIMEOUT)
-        return asked and not lately
+        if not asked or reauthentication.is_confirmed(allauth_context.request):
+            return False
+        email_reauthentication.require(allauth_context.request)
+        reauthentication.drop_password_confirmations(allauth_context.request)
+        return True
+
+    def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
+        offered: list[dict[str, Any]] = super().get_reauthentication_methods(user)
+        if not offered:
+            return email_reauthentication.methods(user)
+        return reauthentication.methods(allauth_context.request, offered)
 
     def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
         try:
@@ -96,12 +114,16 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         account = Account.objects.select_for_update(no_key=True).filter(pk=email_address.user_id).first()
         if account is None or (request.user.is_authenticated and has_changed(request.user, account)):
             return False  # deleted, or its sessions ended, since this request began
-        old = account.email if account.email_verified else ""
+        old, new = account.email if account.email_verified else "", email_address.email.lower()
+        others = [address for address in verified_addresses_of(account) if address not in (old, new)]
         if not old:
             sign_up_again.apply(request, account)
+        request.former_email = old  # type: ignore[attr-defined]  # for accounts/activity/receivers.py
         is_confirmed = bool(super().confirm_email(request, email_address))
-        if is_confirmed and old not in ("", email_address.email.lower()):
-            address_changes.record_change(request, account, old, email_address.email.lower())
+        if is_confirmed and old not in ("", new):
+            address_changes.record_change(request, account, old, new)
+        for address in others if is_confirmed else ():  # allauth removes them without a signal
+            record(email_address.user, "address_removed", request, also_to=[address], address=address)
         return is_confirmed
 
     def set_password(self, user: Account, password: str) -> None:
@@ -110,6 +132,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         kind = "password_reset"
         if request.user.is_authenticated and request.user.pk == user.pk:
             kind = "password_changed" if user.has_usable_password() else "password_set"
+            self._confirm_before_first_password(request)
         hashed = make_password(password)  # it takes long, so it comes before the transaction
         with transaction.atomic():
             account = Account.objects.select_for_update(no_key=True).filter(pk=user.pk).first()
@@ -119,6 +142,17 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             user.password = hashed
             user.save(update_fields=["password"])
             record(user, kind, request)
+
+    def _confirm_before_first_password(self, request: HttpRequest) -> None:
+        """Lead people who can confirm only by a code from a mail to it; the form is not kept: it holds a password."""
+        try:
+            raise_if_reauthentication_required(request, app="")
+        except ReauthenticationRequired:
+            if not email_reauthentication.is_only_way(request.user):
+                return
+            query = urlencode({"next": reverse("account_set_password")})
+            answer = HttpResponseRedirect(f"{reverse('account_reauthenticate_by_email')}?{query}")
+            raise ImmediateHttpResponse(answer) from None
 
     def _is_own_reset(self, request: HttpRequest, account: Account) -> bool:
         if request.resolver_match is None or request.resolver_match.view_name != "account_complete_password_reset":
@@ -173,9 +207,6 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             raise ImmediateHttpResponse(page) from reached
 
     def send_account_already_exists_mail(self, email: str) -> None:
-        # Signing up a new address hashes a password, if there is one; a known one must take as long (timing attack).
-        if allauth_context.request.POST.get("password1"):
-            make_password(random_text(16))
         due_at = sign_in.deletion_due_at(email)
         if due_at is None:
             super().send_account_already_exists_mail(email)
@@ -215,6 +246,13 @@ class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
             log.error("A second factor can't be checked. %s", error)
             # A secret that nobody knows, of a form that fits both kinds: any code is wrong, and no page fails.
             return base64.b32encode(secrets.token_bytes(20)).decode()
+
+    def is_mfa_enabled(self, user: Account, types: Any = None) -> bool:
+        request = allauth_context.request
+        if types is None or not user.pk or user.pk != request.user.pk:
+            enabled: bool = super().is_mfa_enabled(user, types)
+            return enabled
+        return any(factor.type in types for factor in reauthentication.factors_of_person(request))
 
     def get_totp_label(self, user: Account) -> str:
         return user.email

@@ -1,7 +1,7 @@
 """Changing the address of an account, and taking it back from the old one (docs/accounts.md#changing-the-address)."""
 
 import hmac
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from allauth.account.models import EmailAddress
 from django.conf import settings
@@ -13,9 +13,12 @@ from django.utils.crypto import salted_hmac
 
 from accounts.activity.browsers import known_browser_name, user_agent
 from accounts.activity.recording import record
+from accounts.deletion import delete_account
+from accounts.export import verified_addresses_of
+from accounts.factors import removal
 from accounts.mail import outbox
 from accounts.mail.rendering import render_mail
-from accounts.models import Account, AddressChange
+from accounts.models import Account, AddressChange, SecurityEvent
 from accounts.sessions import end_all_sessions
 from devportal.lib import clock
 from devportal.lib.audit import Event, report
@@ -41,6 +44,11 @@ def addresses_left(account: Account) -> list[str]:
     return list(_standing().filter(account=account).values_list("old_email", flat=True))
 
 
+def reachable_addresses(account: Account) -> list[str]:
+    """Return the proven email addresses, and the former ones that can still take the account back."""
+    return list(dict.fromkeys((*verified_addresses_of(account), *addresses_left(account))))
+
+
 def record_change(request: HttpRequest, account: Account, old: str, new: str) -> None:
     """Keep a change of a proven address, and mail the code to the old one; the account's row is locked.
 
@@ -54,7 +62,12 @@ def record_change(request: HttpRequest, account: Account, old: str, new: str) ->
         return
     code = random_code()
     AddressChange.objects.create(
-        account=account, old_email=old, new_email=new, code_mac=_mac(old, code), at=clock.now()
+        account=account,
+        old_email=old,
+        new_email=new,
+        newest_factor=removal.newest_factor(account),
+        code_mac=_mac(old, code),
+        at=clock.now(),
     )
     context = {
         "email": old,
@@ -66,15 +79,15 @@ def record_change(request: HttpRequest, account: Account, old: str, new: str) ->
     }
     try:
         outbox.store_mail(old, render_mail("address_changed", context), expires_at=clock.now() + MAIL_TRIED)
-    except ValidationError:  # no mail server takes the address
+    except ValidationError:  # no mail server accepts this email address
         return
 
 
 def take_back(request: HttpRequest, email: str, code: str) -> Account:
-    """Make the old address of a change the account's own again, and end what whoever changed it could still use.
+    """Make the old email address of a change the account's own again, and end what a thief could still use.
 
-    All sessions end, and the password; second factors stay. This change and all later ones end with it, earlier ones
-    can still be taken back. Raises TakeBackRefused.
+    All sessions end, the password ends, and every factor that was added since the change is removed; older factors
+    stay. This change and all later ones can't be taken back any more, earlier ones can. Raises TakeBackRefused.
     """
     with transaction.atomic():
         change = _find(email.lower(), code)
@@ -83,15 +96,16 @@ def take_back(request: HttpRequest, email: str, code: str) -> Account:
         standing = _standing().filter(account=account)
         if account is None or not standing.filter(pk=change.pk).exists():
             raise TakeBackRefused("This code has been used, or the account is gone.")
-        if _is_somebody_elses(change.old_email, account):
+        if is_taken(change.old_email, account):
             raise TakeBackRefused(
-                "This address belongs to another account by now, so it can't be the address of this one again."
+                "This email address belongs to another account by now, so this account can't have it again."
             )
-        replaced = account.email
+        removed = [account.email, *verified_addresses_of(account)]
         _give_address(account, change.old_email)
         standing.filter(pk__gte=change.pk).update(ended_at=clock.now())
+        removal.remove_factors(account, removal.added_since(account, change.at, change.newest_factor), request)
         end_all_sessions(account)
-        record(account, "address_taken_back", request, also_to=[replaced], email=account.email)
+        record(account, "address_taken_back", request, also_to=removed, email=account.email)
         report(Event("account.address_taken_back", target=f"account:{account.pk}", person=account.pk))
     return account
 
@@ -103,14 +117,40 @@ def _find(email: str, code: str) -> AddressChange:
     raise TakeBackRefused("That code does not fit this address, or its time is over.")
 
 
-def _is_somebody_elses(email: str, account: Account) -> bool:
+def end_changes_since(account: Account, moment: datetime) -> None:
+    """End the changes of a thief: email addresses that the account had in between can't take it back any more."""
+    _standing().filter(account=account, at__gte=moment).update(ended_at=clock.now())
+
+
+def is_taken(email: str, account: Account) -> bool:
+    """Return whether an email address belongs to somebody else.
+
+    A sign-up with it that nobody has proven does not count: a thief could begin one to keep the owner from coming back.
+    """
+    if not email:
+        return False
     others = Account.objects.filter(email=email).exclude(pk=account.pk)
     proven = EmailAddress.objects.filter(email__iexact=email, verified=True).exclude(user=account)
-    return others.exists() or proven.exists()
+    return proven.exists() or others.exclude(pk__in=_unproven_sign_ups(email)).exists()
+
+
+def make_way(email: str, account: Account) -> None:
+    """Delete a sign-up with an email address that becomes the account's own again, if nobody has proven it."""
+    for other in _unproven_sign_ups(email).exclude(pk=account.pk):
+        delete_account(other)
+    EmailAddress.objects.filter(email__iexact=email, verified=False).exclude(user=account).delete()
+
+
+def _unproven_sign_ups(email: str) -> "QuerySet[Account]":
+    """Return the accounts that somebody began with an email address, and that nobody has ever signed in to."""
+    signed_up = SecurityEvent.objects.filter(kind="signed_up").values("account")
+    unproven = Account.objects.filter(email=email, email_verified=False, last_login=None, is_staff=False)
+    return unproven.filter(pk__in=signed_up)
 
 
 def _give_address(account: Account, email: str) -> None:
-    """Make it the only address, proven, and end the password."""
+    """Make it the only email address, proven, and end the password."""
+    make_way(email, account)
     account.email, account.email_verified = email, True
     account.set_unusable_password()
     account.save(update_fields=["email", "email_verified", "password"])

@@ -1,7 +1,8 @@
 """When and how the person of this session authenticated: the source of `auth_time`, `amr` and the level.
 
 allauth keeps records of each step, but none after a sign-up, and of a key not whether its own lock was opened; so the
-moment of every sign-in is noted as well, and what allauth leaves out.
+moment of every sign-in is noted as well, and what allauth leaves out. Which of the account's factors count in a session
+is decided here, too (docs/security.md#who-may-satisfy-which-level-with-what).
 """
 
 from collections.abc import Iterable
@@ -11,15 +12,19 @@ from typing import Any
 from allauth.account.authentication import get_authentication_records
 from allauth.account.signals import user_logged_in, user_signed_up
 from allauth.mfa.models import Authenticator
-from allauth.mfa.signals import authenticator_added, authenticator_used
+from allauth.mfa.signals import authenticator_added, authenticator_reset, authenticator_used
 from django.dispatch import receiver
 from django.http import HttpRequest
 
+from accounts.factors.held import is_first_factor
 from accounts.models import Account
 from devportal.lib import clock
 
 SESSION_KEY = "authentication"
 STEPS_KEY = "authentication_steps"
+# In the session: the account's first factor, if it was set up here; other factors that were added here; those that were
+# used here although they are newer than the sign-in; and the keys that verified their user here.
+FIRST_KEY, ADDED_KEY, LATE_KEY, VERIFIED_KEY = "first_factor", "added_factors", "late_factors", "verified_keys"
 MAX_STEPS = 20  # noted in a session; the newest are kept
 
 PASSWORD, KEY = "password", str(Authenticator.Type.WEBAUTHN)
@@ -51,13 +56,23 @@ class Step:
 class Authentication:
     """What was shown in a session: the moment of the latest sign-in (seconds since 1970), and each step.
 
-    `methods` are those of RFC 8176. Setting up a key or an app is a step, as its key or code is checked; it is not a
-    sign-in, and leaves `at` as it is.
+    `methods` are those of RFC 8176. Setting up the account's first key or app is a step, because its key or code is
+    checked; it is not a sign-in, and leaves `at` as it is. Setting up a further one is no step.
     """
 
     at: float
     methods: tuple[str, ...]
     steps: tuple[Step, ...] = ()
+    signed_in_at: float = 0.0  # when this session began; being asked again leaves it as it is
+    first_factor: int | None = None  # the key of the account's first factor, if it was set up in this session
+
+    def counts(self, factor: Authenticator) -> bool:
+        """Return whether a factor of the account counts for the admin and for levels (`acr`).
+
+        It does if it is older than the sign-in of this session, or if it is the account's first and was set up here.
+        Otherwise a session that knows only the password could add a factor of its own, and use that.
+        """
+        return bool(factor.created_at.timestamp() <= self.signed_in_at or factor.pk == self.first_factor)
 
     @property
     def has_password(self) -> bool:
@@ -74,9 +89,19 @@ def current_authentication(request: HttpRequest) -> Authentication:
     records = get_authentication_records(request, request.user)
     signed_in = request.session.get(SESSION_KEY, {})
     latest = max([record["at"] for record in records] + [signed_in.get("at", 0.0)])
-    recorded = [Step(record.get("type") or record["method"], record["at"]) for record in records]
+    late = {*_ids(request, LATE_KEY, request.user), *_ids(request, ADDED_KEY, request.user)}
+    recorded = [
+        Step(record.get("type") or record["method"], record["at"]) for record in records if record.get("id") not in late
+    ]
     steps = (*recorded, *(Step(**noted) for noted in _noted(request, request.user)))
-    return Authentication(at=latest, methods=_methods_of(steps), steps=steps)
+    first = _of(request, FIRST_KEY, request.user)
+    return Authentication(
+        at=latest,
+        methods=_methods_of(steps),
+        steps=steps,
+        signed_in_at=signed_in["at"] if request.user.pk and signed_in.get("account") == request.user.pk else 0.0,
+        first_factor=first["id"] if first else None,
+    )
 
 
 def has_two_factors(steps: Iterable[Step]) -> bool:
@@ -107,6 +132,42 @@ def signed_in_lately(request: HttpRequest, seconds: int) -> bool:
     return is_theirs and 0 <= clock.now().timestamp() - signed_in["at"] < seconds
 
 
+# --- The factors of this session ---
+
+
+def was_added_here(request: HttpRequest, factor: Authenticator) -> bool:
+    """Return whether the person added the factor in this session, beside another one that they had before."""
+    return factor.pk in _ids(request, ADDED_KEY, request.user)
+
+
+def shown_factors(request: HttpRequest, account: Account) -> dict[int, float]:
+    """Return the factors that were used or first set up in this session: their keys, and when (seconds since 1970)."""
+    records = get_authentication_records(request, account)
+    shown: dict[int, float] = {record["id"]: record["at"] for record in records if record["method"] == "mfa"}
+    first = _of(request, FIRST_KEY, account)
+    return {first["id"]: first["at"], **shown} if first else shown
+
+
+def verified_keys(request: HttpRequest, account: Account) -> list[int]:
+    """Return the keys that checked a fingerprint, a face or a PIN in this session."""
+    return _ids(request, VERIFIED_KEY, account)
+
+
+def _of(request: HttpRequest, key: str, account: Any) -> dict[str, Any] | None:
+    noted: dict[str, Any] = request.session.get(key) or {}
+    return noted if account.pk is not None and noted.get("of") == str(account.pk) else None
+
+
+def _ids(request: HttpRequest, key: str, account: Any) -> list[int]:
+    noted = _of(request, key, account)
+    return noted["ids"] if noted else []
+
+
+def _note_id(request: HttpRequest, key: str, account: Account, factor: Authenticator) -> None:
+    ids = [pk for pk in _ids(request, key, account) if pk != factor.pk]
+    request.session[key] = {"of": str(account.pk), "ids": [*ids, factor.pk]}
+
+
 # --- What allauth does not record ---
 
 
@@ -133,22 +194,40 @@ def note_first_password(sender: Any, request: HttpRequest, user: Account, **kwar
         _note(request, user, PASSWORD)
 
 
-@receiver(authenticator_added)
+@receiver([authenticator_added, authenticator_reset])
 def note_enrolment(
     sender: Any, request: HttpRequest, user: Account, authenticator: Authenticator, **kwargs: Any
 ) -> None:
-    """Note that a key or an app was set up: allauth has just checked the key, or a code of the app."""
-    if authenticator.type == KEY:
-        verified = authenticator.wrap().authenticator_data.is_user_verified()
-        _note(request, user, KEY, verified=verified)
-    elif authenticator.type == CODE:
-        _note(request, user, CODE)
+    """Note the account's first key or app: allauth has just checked the key, or a code of the app.
+
+    A further one is no step. It would raise the level of a session whose person never showed what they already had.
+    """
+    if authenticator.type in (KEY, CODE) and is_first_factor(authenticator):
+        note_first_factor(request, user, authenticator)
+    else:
+        _note_id(request, ADDED_KEY, user, authenticator)
+
+
+def note_first_factor(request: HttpRequest, user: Account, factor: Authenticator) -> None:
+    """Note that the account's first key or app was set up in this session; a second call changes nothing."""
+    noted = _of(request, FIRST_KEY, user)
+    if noted and noted["id"] == factor.pk:
+        return
+    request.session[FIRST_KEY] = {"of": str(user.pk), "id": factor.pk, "at": clock.now().timestamp()}
+    verified = factor.type == KEY and factor.wrap().authenticator_data.is_user_verified()
+    _note(request, user, factor.type, verified=verified)
+    if verified:
+        _note_id(request, VERIFIED_KEY, user, factor)
 
 
 @receiver(authenticator_used)
-def note_verified_key(
-    sender: Any, request: HttpRequest, user: Account, authenticator: Authenticator, **kwargs: Any
-) -> None:
-    """Note that a key opened its own lock; the forms in accounts/key_forms.py have read that from its answer."""
-    if getattr(authenticator, "user_was_verified", False):
+def note_use(sender: Any, request: HttpRequest, user: Account, authenticator: Authenticator, **kwargs: Any) -> None:
+    """Note that a key opened its own lock, which the forms in accounts/key_forms.py have read from its answer.
+
+    A factor that is newer than this session's sign-in confirms who somebody is, and raises no level.
+    """
+    if request.user == user and not current_authentication(request).counts(authenticator):
+        _note_id(request, LATE_KEY, user, authenticator)
+    elif getattr(authenticator, "user_was_verified", False):
         _note(request, user, KEY, verified=True)
+        _note_id(request, VERIFIED_KEY, user, authenticator)

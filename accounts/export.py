@@ -87,7 +87,12 @@ def _address_changes(account: Account) -> list[dict[str, Any]]:
 def _recoveries(account: Account) -> list[dict[str, Any]]:
     """Return the removals of second factors that operators began (docs/accounts.md#recovery-by-an-operator)."""
     return [
-        {"started_at": moment(row.started_at), "due_at": moment(row.due_at), "ended_at": moment(row.ended_at)}
+        {
+            "taken_over_at": moment(row.taken_over_at),
+            "started_at": moment(row.started_at),
+            "due_at": moment(row.due_at),
+            "ended_at": moment(row.ended_at),
+        }
         for row in AccountRecovery.objects.filter(account=account).order_by("pk")
     ]
 

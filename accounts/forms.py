@@ -8,15 +8,18 @@ from allauth.account import forms as allauth_forms
 from allauth.core import context as allauth_context
 from allauth.mfa.base import forms as mfa_forms
 from django import forms
+from django.contrib.auth.hashers import make_password
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 
-from accounts import files, guesses, pictures, sign_up_again
-from accounts.factors.held import Held, held_by
+from accounts import files, guesses, pictures, reauthentication, sign_up_again
+from accounts.authentication import was_added_here
+from accounts.factors.held import Held, held_among, held_by
 from accounts.mail import resending
 from accounts.models import Account
 from accounts.profile import clean_picture
+from devportal.lib.error_pages import ServiceBusy
 from devportal.lib.telemetry import metrics
 
 
@@ -37,17 +40,26 @@ class SignupForm(allauth_forms.SignupForm):  # type: ignore[misc]
     """The sign-up form; an address that nobody has proven yet can sign up again (accounts/sign_up_again.py)."""
 
     account_already_exists: bool
+    hashed_password: str  # an unusable one, if a passkey follows; the adapter stores it
 
     def try_save(self, request: HttpRequest) -> tuple[Account | None, HttpResponse | None]:
+        """Create the account, or keep the sign-up for later. Known and unknown email addresses hash one password each.
+
+        The hash comes first: within a transaction it would hold a slot and locks (docs/architecture.md#processes).
+        """
+        self.hashed_password = make_password(self.cleaned_data.get("password1") or None)
         sign_up_again.forget(request)
-        if self.account_already_exists and (account := sign_up_again.find_unproven(self.cleaned_data["email"])):
-            sign_up_again.keep(request, account, self.cleaned_data.get("password1"), **self.names())
-            return account, None
         try:
-            saved: tuple[Account | None, HttpResponse | None] = super().try_save(request)
-        except IntegrityError:  # another sign-up with the address came first, a moment ago
+            return self._save_or_keep(request)
+        except IntegrityError:  # another sign-up with the same email address came first, a moment ago
             self.account_already_exists = True
-            return self.try_save(request)
+            return self._save_or_keep(request)
+
+    def _save_or_keep(self, request: HttpRequest) -> tuple[Account | None, HttpResponse | None]:
+        if self.account_already_exists and (account := sign_up_again.find_unproven(self.cleaned_data["email"])):
+            sign_up_again.keep(request, account, self.hashed_password, **self.names())
+            return account, None
+        saved: tuple[Account | None, HttpResponse | None] = super().try_save(request)
         return saved
 
     def save(self, request: HttpRequest) -> Account:
@@ -76,6 +88,20 @@ class ReauthenticateForm(allauth_forms.ReauthenticateForm):  # type: ignore[misc
         return login
 
 
+class ChangePasswordForm(allauth_forms.ChangePasswordForm):  # type: ignore[misc]
+    """The form for a new password; a wrong current password is a guess (accounts/guesses.py)."""
+
+    def clean_oldpassword(self) -> str:
+        guess = guesses.count_password(allauth_context.request, self.user.email)
+        try:
+            password: str = super().clean_oldpassword()
+        except ServiceBusy:
+            guess.take_back()
+            raise
+        guess.take_back()
+        return password
+
+
 class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc]
     """A code of the second factor, rate-limited (accounts/guesses.py)."""
 
@@ -85,14 +111,21 @@ class RateLimitedCodeMixin(mfa_forms.BaseAuthenticateForm):  # type: ignore[misc
         return held_by(self.user)
 
     def clean_code(self) -> str:
-        guess = guesses.count_code(allauth_context.request, self.user)
+        request = allauth_context.request
+        guess = guesses.count_code(request, self.user)
         try:
             code: str = super().clean_code()
+            self.check_factor()
         except forms.ValidationError:
             metrics.signed_in("wrong_code")
+            guesses.tell_of_wrong_codes(request, self.user)
             raise
         guess.take_back()
+        guesses.forget_wrong_codes(self.user)
         return code
+
+    def check_factor(self) -> None:
+        """Raise ValidationError if the code is right, but of a factor that does not count here."""
 
 
 class MFAAuthenticateForm(RateLimitedCodeMixin, mfa_forms.AuthenticateForm):  # type: ignore[misc]
@@ -100,7 +133,16 @@ class MFAAuthenticateForm(RateLimitedCodeMixin, mfa_forms.AuthenticateForm):  # 
 
 
 class MFAReauthenticateForm(RateLimitedCodeMixin, mfa_forms.ReauthenticateForm):  # type: ignore[misc]
-    """The second factor at reauthentication."""
+    """The second factor at reauthentication: a code of what was not added in this session."""
+
+    @cached_property
+    def held(self) -> Held:
+        request = allauth_context.request
+        factors = reauthentication.factors_of_person(request)
+        return held_among(factor for factor in factors if not was_added_here(request, factor))
+
+    def check_factor(self) -> None:
+        reauthentication.check_not_added_here(allauth_context.request, self.authenticator)
 
 
 class ProfileForm(forms.ModelForm[Account]):

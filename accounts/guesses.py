@@ -1,9 +1,13 @@
 """Brute-force limits: wrong passwords and wrong codes of the second factor (docs/limits.md).
 
-By address; by address and account together; and, high, by account over all addresses, so that a guess from many
-addresses is slow. Beyond the last one nothing is refused: a browser that nobody knows proves the account's mailbox
-first (accounts/mailbox_proof.py). None of these can be met by strangers for a browser that signed in to the account
-before, that has proved its mailbox, or that is signed in: it has a limit of its own.
+Guesses are counted by IP address; by IP address and account together; and, with a high limit, by account over all IP
+addresses, so that a guess from many of them is slow. Beyond the last limit nothing is refused: an unknown browser
+proves the account's mailbox first (accounts/mailbox_proof.py). Strangers can't use up the limits of a browser that
+signed in to the account before or that has proved its mailbox, nor the one that all sessions of an account share.
+
+Wrong codes of the second factor are also counted in the database until the next right one (NIST SP 800-63B, 3.2.2).
+Beyond WRONG_CODES_PER_ACCOUNT every browser proves the mailbox first, known browsers and sessions included. Only people
+who know the password or hold a session can type codes, so strangers can't bring this about.
 """
 
 from collections.abc import Iterable
@@ -11,15 +15,21 @@ from dataclasses import dataclass
 
 from allauth.core.exceptions import ImmediateHttpResponse
 from django.conf import settings
+from django.db import transaction
+from django.db.models import F
 from django.http import HttpRequest
 
 from accounts import known_browsers, mailbox_proof
-from accounts.models import Account
+from accounts.activity.recording import record
+from accounts.models import Account, WrongCodes
 from devportal.lib.ratelimit import Rate, RateLimited, hit, keys, seconds_left, undo_hit
 
 MINUTE, HOUR = 60, 3600
 # Seconds for which wrong guesses at one account from one address count.
 SOME_MINUTES = 5 * MINUTE
+# How limits name the browsers of an account that have no limit each: signing out elsewhere renews a session's key.
+SIGNED_IN, OF_THE_MAILBOX = "signed in", mailbox_proof.PROVED_BY
+SECOND_STEP = "second step"  # in the names of limits
 
 
 Limit = tuple[Rate, tuple[object, ...]]
@@ -43,13 +53,15 @@ def count_password(request: HttpRequest, login: str) -> Guess:
     Raises RateLimited, and ImmediateHttpResponse where the mailbox has to be proved first.
     """
     account = keys.login_key(login)
+    checked_for: tuple[object, ...]
     if request.user.is_authenticated and keys.login_key(request.user.email) == account:
-        known = f"session {request.session.session_key}"
+        known, account = SIGNED_IN, str(request.user.pk)
+        checked_for = (SIGNED_IN, account)
     else:
         known = known_browsers.find_known_browser_by_login(request, login) or mailbox_proof.proved(request, login)
+        checked_for = ("account", account) if known else ("address", keys.address(request))
     # Each password check counts, right or wrong: hashing takes processor time.
-    checks = Rate("sign-ins", settings.SIGN_INS_PER_MINUTE, MINUTE)
-    check: Limit = (checks, ("account", account) if known else ("address", keys.address(request)))
+    check: Limit = (Rate("sign-ins", settings.SIGN_INS_PER_MINUTE, MINUTE), checked_for)
     limits = _limits(request, "password", account, known)
     _hit_all([check], limits[:2])
     return _count(request, limits, "" if known else login)
@@ -57,12 +69,60 @@ def count_password(request: HttpRequest, login: str) -> Guess:
 
 def count_code(request: HttpRequest, account: Account) -> Guess:
     """Count a code of the second factor, at sign-in or reauthentication. Raises as `count_password` does."""
-    if request.user.is_authenticated and request.user.pk == account.pk:
-        known = f"session {request.session.session_key}"
+    proved = mailbox_proof.proved(request, account.email)
+    wrong = WrongCodes.objects.filter(account=account).values_list("count", flat=True).first() or 0
+    is_open = wrong < settings.WRONG_CODES_PER_ACCOUNT
+    if not is_open:
+        tell_of_wrong_codes(request, account)  # the last guess may have failed before it was checked
+    if not is_open and not proved:
+        raise ImmediateHttpResponse(mailbox_proof.ask(request, account.email))
+    if not is_open:
+        known = OF_THE_MAILBOX
+    elif request.user.is_authenticated and request.user.pk == account.pk:
+        known = SIGNED_IN
     else:
-        known = known_browsers.find_known_browser(request, account) or mailbox_proof.proved(request, account.email)
-    limits = _limits(request, "second step", str(account.pk), known)
-    return _count(request, limits, "" if known else account.email)
+        known = known_browsers.find_known_browser(request, account) or proved
+    limits = _limits(request, SECOND_STEP, str(account.pk), known)
+    guess = _count(request, limits, "" if known else account.email)
+    if not count_wrong_code(account) and not proved:  # others guessed at the same moment
+        guess.take_back()
+        raise ImmediateHttpResponse(mailbox_proof.ask(request, account.email))
+    return guess
+
+
+def count_key(request: HttpRequest, account: Account) -> Guess:
+    """Count the answer of a passkey or security key at reauthentication. Raises RateLimited.
+
+    It has the limit of the codes that sessions type. Signatures can't be guessed, so WRONG_CODES_PER_ACCOUNT does not
+    count them: a key always remains a way to sign in.
+    """
+    limits = _limits(request, SECOND_STEP, str(account.pk), SIGNED_IN)
+    return _count(request, limits, "")
+
+
+def count_wrong_code(account: Account) -> bool:
+    """Count a code as wrong, before it is checked; return False, and count nothing, beyond WRONG_CODES_PER_ACCOUNT."""
+    below_limit = WrongCodes.objects.filter(account=account, count__lt=settings.WRONG_CODES_PER_ACCOUNT)
+    if below_limit.update(count=F("count") + 1):
+        return True
+    _, is_first = WrongCodes.objects.get_or_create(account=account, defaults={"count": 1})
+    return is_first or bool(below_limit.update(count=F("count") + 1))  # a first one may have come from elsewhere
+
+
+def tell_of_wrong_codes(request: HttpRequest, account: Account) -> None:
+    """Tell the owner once that WRONG_CODES_PER_ACCOUNT is reached; call it after a wrong code.
+
+    A count above the limit says that the owner has been told.
+    """
+    limit = settings.WRONG_CODES_PER_ACCOUNT
+    with transaction.atomic():
+        if WrongCodes.objects.filter(account=account, count=limit).update(count=limit + 1):
+            record(account, "wrong_codes", request, number=limit)
+
+
+def forget_wrong_codes(account: Account) -> None:
+    """Begin the count of wrong codes again: after a right one, or once an operator's recovery has removed factors."""
+    WrongCodes.objects.filter(account=account, count__gt=0).update(count=0)
 
 
 def _limits(request: HttpRequest, what: str, account: str, known: str) -> list[Limit]:

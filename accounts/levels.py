@@ -5,11 +5,13 @@ service gives each level its name (docs/sign-in.md#apps-that-ask-for-more).
 """
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from allauth.mfa.models import Authenticator
+
 from accounts.authentication import CODE, KEY, PASSWORD, Authentication, Step, has_two_factors
-from accounts.factors.held import held_by
+from accounts.factors.held import held_among
 from accounts.models import Account
 
 
@@ -53,7 +55,13 @@ class Means:
         return CODE if self.code else ""
 
 
-def means_of(account: Account) -> Means:
-    """Return what the person has, in one statement."""
-    held = held_by(account)
+def means_of(account: Account, counts: Callable[[Authenticator], bool] | None = None) -> Means:
+    """Return what the person has, in one statement; with `counts`, only the factors for which it returns True."""
+    factors = Authenticator.objects.filter(user=account)
+    return means_among(account, (factor for factor in factors if counts is None or counts(factor)))
+
+
+def means_among(account: Account, factors: Iterable[Authenticator]) -> Means:
+    """Return what the person has with their password and these factors."""
+    held = held_among(factors)
     return Means(account.has_usable_password(), held.keys > 0, held.has_app or held.codes_left > 0)

@@ -7,7 +7,6 @@ neither disturbs the other, and to strangers it looks and takes the same as for 
 
 from typing import Any
 
-from django.contrib.auth.hashers import make_password
 from django.http import HttpRequest
 
 from accounts.models import Account
@@ -20,10 +19,9 @@ def find_unproven(email: str) -> Account | None:
     return Account.objects.filter(email=email.lower(), email_verified=False, is_active=True).first()
 
 
-def keep(request: HttpRequest, account: Account, password: str | None, **names: str | None) -> None:
-    """Keep what the form said until the code is typed; no password means a passkey follows."""
-    hashed = make_password(password)
-    request.session[SESSION_KEY] = {"account": account.pk, "password": hashed, "names": names}
+def keep(request: HttpRequest, account: Account, hashed_password: str, **names: str | None) -> None:
+    """Keep the form's password and names until the code is typed. An unusable password means that a passkey follows."""
+    request.session[SESSION_KEY] = {"account": account.pk, "password": hashed_password, "names": names}
 
 
 def forget(request: HttpRequest) -> None:

@@ -45,14 +45,17 @@ _PAGES = """
     /account/picture                                     owner      2
     /account/address/take-back                           anonymous  0
     /account/address/taken-back                          anonymous  0
+    /account/undo/                                       anonymous  0
+    /account/undone/                                     anonymous  0
     /account/login/                                      anonymous  0
+    /account/login/again/                                owner      2
     /account/logout/                                     owner      2
     /account/inactive/                                   anonymous  0
     /account/signup/                                     anonymous  0
     /account/signup/passkey/                             anonymous  0
     /account/reauthenticate/                             owner      8
     /account/email/                                      owner      6
-    /account/password/change/                            owner      2
+    /account/password/change/                            owner      3
     /account/password/reset/                             anonymous  0
     /account/password/reset/done/                        anonymous  0
     /account/recovery/                                   owner      3
@@ -80,6 +83,7 @@ IN_BETWEEN = frozenset(
         "/account/choose/photo",
         "/account/confirm-email/",
         "/account/login/mailbox/",
+        "/account/reauthenticate/email/",
         "/account/password/reset/confirm/",
         "/account/password/reset/complete/",
         "/account/2fa/authenticate/",

@@ -2,9 +2,12 @@
 
 import json
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from allauth.account.utils import user_pk_to_url_str
+from allauth.mfa.models import Authenticator
+from allauth.mfa.webauthn.internal.auth import WebAuthn
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from django.test import Client as Browser
@@ -20,6 +23,7 @@ from fido2.webauthn import (
 from accounts.models import Account
 
 HOST = "testserver"
+A_YEAR_AGO = datetime.now(UTC) - timedelta(days=365)
 Flag = AuthenticatorData.FLAG
 
 
@@ -84,6 +88,16 @@ def _client_data(kind: str, options: dict[str, Any]) -> str:
         origin=f"http://{HOST}",
     )
     return websafe_encode(bytes(made))
+
+
+def give_key(account: Account, key: SoftKey, *, signs_in_alone: bool = True) -> Authenticator:
+    """Give a person a key that they have had for a year."""
+    made = json.loads(key.made({"publicKey": {"challenge": b"0" * 32}}))
+    row: Authenticator = WebAuthn.add(account, "A key", made).instance
+    row.data["signs_in_alone"] = signs_in_alone
+    row.created_at = A_YEAR_AGO
+    row.save()
+    return row
 
 
 def add_key(browser: Browser, key: SoftKey) -> Any:

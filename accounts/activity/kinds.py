@@ -11,11 +11,13 @@ class Notice:
     """The mail of an event: its subject, and what it tells in its first sentence.
 
     `then` is said instead of "if this was you, there is nothing to do", and of the link to /account/secure/ below it.
+    `if_first` is added to `tells` where the event's details have `is_first`.
     """
 
     subject: str
     tells: str
     then: str = ""
+    if_first: str = ""
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class Kind:
     says: str
     notice: Notice | None = None
 
+
+_FIRST_FACTOR = "All other browsers that were signed in to your account have been signed out."
 
 KINDS: dict[str, Kind] = {
     "signed_up": Kind("The account was created"),
@@ -72,8 +76,9 @@ KINDS: dict[str, Kind] = {
         "The e-mail address was taken back",
         Notice(
             "An e-mail address has been taken back",
-            "The address of your account is {email} again: somebody typed the code from the mail that told of its"
-            " change. All sessions have ended, and the password.",
+            "The email address of your account is {email} again: somebody typed the code from the mail about its "
+            "change. Passkeys, security keys, authenticator apps and recovery codes that were added since that change "
+            "have been removed. The password no longer works, and all browsers are signed out.",
         ),
     ),
     "address_removed": Kind(
@@ -89,27 +94,30 @@ KINDS: dict[str, Kind] = {
         Notice(
             "A passkey has been added to your account",
             "The passkey “{name}” has been added to your account. One can sign in with it from now on.",
+            if_first=_FIRST_FACTOR,
         ),
     ),
     "passkey_removed": Kind(
         "Passkey “{name}” removed",
         Notice(
             "A passkey has been removed from your account",
-            "The passkey “{name}” has been removed from your account. Nobody can sign in with it any more.",
+            "The passkey “{name}” has been removed from your account. Nobody can sign in with it any more. {codes}",
         ),
     ),
     "key_added": Kind(
         "Security key “{name}” added",
         Notice(
             "A security key has been added to your account",
-            "The security key “{name}” has been added to your account, as a second step at sign-in.",
+            "The security key “{name}” has been added to your account. It is asked for after the password.",
+            if_first=_FIRST_FACTOR,
         ),
     ),
     "key_removed": Kind(
         "Security key “{name}” removed",
         Notice(
             "A security key has been removed from your account",
-            "The security key “{name}” has been removed from your account, and is no second step any more.",
+            "The security key “{name}” has been removed from your account. It is no longer asked for at sign-in. "
+            "{codes}",
         ),
     ),
     "authenticator_on": Kind(
@@ -117,13 +125,14 @@ KINDS: dict[str, Kind] = {
         Notice(
             "An authenticator app has been set up for your account",
             "An authenticator app has been set up for your account. Its codes are asked for at sign-in from now on.",
+            if_first=_FIRST_FACTOR,
         ),
     ),
     "authenticator_off": Kind(
         "Authenticator app removed",
         Notice(
             "The authenticator app has been removed from your account",
-            "The authenticator app has been removed from your account. Its codes are not asked for any more.",
+            "The authenticator app has been removed from your account. Its codes are not asked for any more. {codes}",
         ),
     ),
     "recovery_codes_made": Kind(
@@ -133,10 +142,25 @@ KINDS: dict[str, Kind] = {
             "New recovery codes have been made for your account. Those from before are worth nothing now.",
         ),
     ),
-    "recovery_codes_removed": Kind("Recovery codes removed, with the last thing that they stood in for"),
+    "recovery_codes_removed": Kind(
+        "Recovery codes removed",
+        Notice(
+            "The recovery codes of your account have been removed",
+            "The recovery codes of your account have been removed. They no longer work.",
+        ),
+    ),
     "recovery_code_used": Kind(
         "A recovery code was used",
         Notice("A recovery code of your account was used", "A recovery code of your account was used. {left}"),
+    ),
+    "wrong_codes": Kind(
+        "Too many wrong codes: {number} in a row",
+        Notice(
+            "Too many wrong codes for your account",
+            "{number} wrong codes were typed for your account, without a right one in between. Only somebody who knows "
+            "your password, or who uses a browser where you are signed in, can type codes. Before the next code can be "
+            "typed, we ask for a code that we send to this mailbox.",
+        ),
     ),
     "second_factors_lost": Kind("Second factors that could not be checked any more were removed"),
     # --- Sessions and apps ---
@@ -145,20 +169,23 @@ KINDS: dict[str, Kind] = {
     "app_allowed": Kind("{app} was allowed to use the account"),
     "app_allowed_more": Kind("{app} was allowed to see or do more"),
     "app_removed": Kind("{app} was removed from the account"),
-    "recovery_started": Kind("The people who run the service began to remove the second steps"),
+    "recovery_started": Kind("A recovery of the account was started"),
     "recovery_stopped": Kind(
-        "The removal of the second steps was stopped",
-        Notice("Your second steps stay", "The removal of your second steps was stopped. They stay as they are."),
+        "The recovery of the account was stopped",
+        Notice("Nothing was removed from your account", "The recovery of your account was stopped. Nothing changes."),
     ),
     "recovery_cancelled": Kind(
-        "The removal of the second steps was called off",
-        Notice("Your second steps stay", "The removal of your second steps was called off. They stay as they are."),
+        "The recovery of the account was cancelled",
+        Notice("Nothing was removed from your account", "The recovery of your account was cancelled. Nothing changes."),
     ),
     "recovery_lapsed": Kind(
-        "The removal of the second steps was given up",
-        Notice("Your second steps stay", "Your second steps are not removed after all. {why}"),
+        "The recovery of the account ended without a change",
+        Notice("Nothing was removed from your account", "The recovery of your account ended without a change. {why}"),
     ),
-    "second_factors_removed": Kind("The second steps were removed, and the password ended"),
+    "second_factors_removed": Kind(
+        "Passkeys, authenticator app and recovery codes were removed; the password no longer works"
+    ),
+    "takeover_undone": Kind("What was added since the takeover was removed, and the password no longer works"),
     # --- By operators ---
     "signed_out": Kind(
         "Signed out everywhere",

@@ -22,8 +22,11 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 
 from accounts import known_browsers
+from accounts.activity import factor_events
 from accounts.activity.browsers import browser_name, user_agent
 from accounts.activity.recording import record
+from accounts.factors import removal
+from accounts.factors.held import is_first_factor
 from accounts.models import Account
 from devportal.lib.ratelimit import Rate, RateLimited, hit, keys
 
@@ -90,11 +93,14 @@ def changed_address(
     to_email_address: EmailAddress,
     **kwargs: Any,
 ) -> None:
-    """Tell the new address; the old one gets a code of its own (accounts/address_changes.py), if it was proven."""
-    former = from_email_address
-    if former is None or former.email == to_email_address.email:
+    """Tell the new email address; the old one gets a code (accounts/address_changes.py), if it was proven.
+
+    allauth reports any of the other email addresses as the old one; the adapter knows the right one.
+    """
+    if from_email_address is None or from_email_address.email == to_email_address.email:
         return
-    record(user, "address_changed", request, old=former.email, new=to_email_address.email)
+    old = getattr(request, "former_email", "") or from_email_address.email
+    record(user, "address_changed", request, old=old, new=to_email_address.email)
 
 
 @receiver(email_removed)
@@ -107,32 +113,37 @@ def removed_address(
 
 @receiver(authenticator_added)
 def added_factor(sender: Any, request: HttpRequest, user: Account, authenticator: Authenticator, **kwargs: Any) -> None:
-    """Recovery codes that come with another factor are told with it; at sign-up the address is not proven yet."""
+    """Record a new factor; its event remembers the factor, so that it can be undone (accounts/factors/undoing.py).
+
+    Recovery codes that come with another factor are mailed with it. At sign-up the email address is not proven yet.
+    """
+    removal.refuse_if_session_ended(request, authenticator)
     is_alone = authenticator.type != Type.RECOVERY_CODES
-    kinds = {
-        Type.TOTP: "authenticator_on",
-        Type.RECOVERY_CODES: "recovery_codes_made",
-        Type.WEBAUTHN: _webauthn_kind(authenticator, "added"),
-    }
     tells = is_alone and request.user.is_authenticated
-    record(user, kinds[Type(authenticator.type)], request, tells=tells, **_name_of(authenticator))
+    details = factor_events.added_details(request, user, authenticator, tells=tells)
+    if tells and is_first_factor(authenticator):
+        details["is_first"] = True
+    record(user, factor_events.added_kind(authenticator), request, tells=tells, **details)
 
 
 @receiver(authenticator_removed)
 def removed_factor(
     sender: Any, request: HttpRequest, user: Account, authenticator: Authenticator, **kwargs: Any
 ) -> None:
-    kinds = {
-        Type.TOTP: "authenticator_off",
-        Type.RECOVERY_CODES: "recovery_codes_removed",
-        Type.WEBAUTHN: _webauthn_kind(authenticator, "removed"),
-    }
-    record(user, kinds[Type(authenticator.type)], request, **_name_of(authenticator))
+    """Record a removed factor. Recovery codes that were removed with another factor are mailed with it."""
+    ends_codes = getattr(request, "ends_recovery_codes", False)
+    details = factor_events.removed_details(authenticator, ends_codes=ends_codes)
+    tells = not (ends_codes and authenticator.type == Type.RECOVERY_CODES)
+    record(user, factor_events.removed_kind(authenticator), request, tells=tells, **details)
 
 
 @receiver(authenticator_reset)
-def made_recovery_codes(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
-    record(user, "recovery_codes_made", request)
+def made_recovery_codes(
+    sender: Any, request: HttpRequest, user: Account, authenticator: Authenticator, **kwargs: Any
+) -> None:
+    removal.refuse_if_session_ended(request, authenticator)
+    details = factor_events.added_details(request, user, authenticator, tells=True)
+    record(user, "recovery_codes_made", request, **details)
 
 
 @receiver(authenticator_used)
@@ -144,14 +155,3 @@ def used_recovery_code(
         left = len(Authenticator.objects.get(pk=authenticator.pk).wrap().get_unused_codes())
         words = {0: "It was the last one: make new ones.", 1: "One more is left: make new ones soon."}
         record(user, "recovery_code_used", request, left=words.get(left, f"{left} more are left."))
-
-
-def _webauthn_kind(authenticator: Authenticator, what: str) -> str:
-    """Return the kind of a passkey, or of a key that is a second step alone."""
-    if authenticator.type != Type.WEBAUTHN:
-        return ""
-    return f"passkey_{what}" if authenticator.wrap().is_passwordless else f"key_{what}"
-
-
-def _name_of(authenticator: Authenticator) -> dict[str, Any]:
-    return {"name": authenticator.wrap().name} if authenticator.type == Type.WEBAUTHN else {}

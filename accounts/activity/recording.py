@@ -4,6 +4,8 @@ import contextlib
 from collections.abc import Collection
 from typing import Any
 
+from django.conf import settings
+from django.core import signing
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest
@@ -17,6 +19,7 @@ from devportal.lib import clock
 from devportal.lib.client_ip import client_ip
 
 By = SecurityEvent.By
+_SIGNER_SALT = "accounts.activity.event"
 
 
 def record(
@@ -57,16 +60,33 @@ def record(
 
 
 def _queue(notice: Notice, event: SecurityEvent, addresses: Collection[str]) -> None:
+    also = f" {notice.if_first}" if notice.if_first and event.details.get("is_first") else ""
     context = {
         "subject": notice.subject,
-        "tells": notice.tells.format_map(event.details),
+        "tells": notice.tells.format_map(event.details).strip() + also,
         "then": notice.then,
         "event": event,
+        "token": token_of(event),
+        "undo_days": settings.ADDRESS_REVERSAL_DAYS if "factor" in event.details else 0,
         "by_operator": event.by == By.OPERATOR,
     }
     for address in dict.fromkeys(addresses):
-        with contextlib.suppress(ValidationError):  # no mail server takes the address
+        with contextlib.suppress(ValidationError):  # no mail server accepts this email address
             outbox.queue_mail(address, "security_notice", context)
+
+
+def token_of(event: SecurityEvent) -> str:
+    """Return what links to pages about an event carry: it names the event, and opens nothing."""
+    return signing.Signer(salt=_SIGNER_SALT).sign(str(event.pk))
+
+
+def event_by_token(token: str) -> SecurityEvent | None:
+    """Return the event that a link names; None if the link is not one of ours, or the event was deleted."""
+    try:
+        pk = signing.Signer(salt=_SIGNER_SALT).unsign(token)
+    except signing.BadSignature:
+        return None
+    return SecurityEvent.objects.select_related("account").filter(pk=pk).first()
 
 
 def sentence(event: SecurityEvent) -> str:

@@ -32,12 +32,14 @@ def _note(action: str, request: HttpRequest, account: Account, **fields: Any) ->
 
 def _set_active(request: HttpRequest, account: Account, is_active: bool, **details: Any) -> None:
     ask_anew(request, account)
+    account.refresh_from_db(fields=["is_active", "deletion_due_at"])  # its owner may have closed or kept it meanwhile
+    before: dict[str, Any] = {"is_active": account.is_active}
+    if account.deletion_due_at is not None:
+        before["deletion_due_at"] = account.deletion_due_at.isoformat()
     account.is_active, account.deletion_due_at = is_active, None
     account.save(update_fields=["is_active", "deletion_due_at"])
     action = "account.activated" if is_active else "account.deactivated"
-    _note(
-        action, request, account, details=details, before={"is_active": not is_active}, after={"is_active": is_active}
-    )
+    _note(action, request, account, details=details, before=before, after={"is_active": is_active})
     tell(account, "account_turned_on" if is_active else "account_turned_off")
 
 
@@ -126,10 +128,13 @@ class AccountAdmin(ServiceModelAdmin[Account]):
             "Deactivate",
             "They are signed out everywhere at once, and every code, token and API key in their name ends for good, as "
             "do the invitations that they sent. They can't sign in until somebody activates the account again; their "
-            "data stays.",
+            "data stays. If the owner has closed the account, it is no longer deleted on its own, and signing in no "
+            "longer offers to keep it.",
             _deactivate,
             form=ReasonForm,
-            is_open=lambda request, row: row.is_active and is_somebody_else(request, row),
+            is_open=lambda request, row: (
+                (row.is_active or row.deletion_due_at is not None) and is_somebody_else(request, row)
+            ),
             icon="block",
         ),
         RowAction(

@@ -6,12 +6,13 @@ from allauth.mfa.webauthn import forms as webauthn_forms
 from django import forms
 
 from accounts.factors import devices
-from accounts.key_forms import KeyAnswerField, refused_if_no_answer
+from accounts.factors.ceremonies import Purpose
+from accounts.key_forms import ChallengeMixin, KeyAnswerField, refused_if_no_answer
 
 NAME_LENGTH = 60
 
 
-class NamedByDevice(forms.Form):
+class NamedByDevice(ChallengeMixin):
     """A name that nobody changed becomes that of the passkey's keeper, where it is known."""
 
     user: Any
@@ -29,6 +30,8 @@ class NamedByDevice(forms.Form):
         return name[:NAME_LENGTH]
 
     def clean(self) -> dict[str, Any]:
+        if self.cleaned_data.get("credential"):
+            self.check_challenge()
         with refused_if_no_answer():
             cleaned = super().clean() or {}
         keeper = devices.keeper_of(cleaned["credential"]) if cleaned.get("credential") else ""
@@ -40,6 +43,8 @@ class NamedByDevice(forms.Form):
 class AddWebAuthnForm(NamedByDevice, webauthn_forms.AddWebAuthnForm):  # type: ignore[misc]  # allauth is untyped
     """A further passkey, or a security key that is a second step only."""
 
+    purpose = Purpose.ENROLMENT
+
     passwordless = forms.TypedChoiceField(
         choices=[("true", "Passkey"), ("false", "Security key, as a second step only")],
         coerce=lambda value: value == "true",
@@ -49,3 +54,5 @@ class AddWebAuthnForm(NamedByDevice, webauthn_forms.AddWebAuthnForm):  # type: i
 
 class SignupWebAuthnForm(NamedByDevice, webauthn_forms.SignupWebAuthnForm):  # type: ignore[misc]
     """The passkey of an account that is being made."""
+
+    purpose = Purpose.SIGN_UP

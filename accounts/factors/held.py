@@ -1,5 +1,6 @@
 """Which second factors a person has."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from allauth.mfa.models import Authenticator
@@ -23,10 +24,21 @@ class Held:
         return self.has_app or self.keys > 0
 
 
+def is_first_factor(factor: Authenticator) -> bool:
+    """Return whether the account has no other second factor; recovery codes are none."""
+    others = Authenticator.objects.filter(user_id=factor.user_id).exclude(type=Type.RECOVERY_CODES)
+    return not others.exclude(pk=factor.pk).exists()
+
+
 def held_by(account: Account) -> Held:
     """Return the second factors of a person."""
+    return held_among(Authenticator.objects.filter(user=account))
+
+
+def held_among(factors: Iterable[Authenticator]) -> Held:
+    """Return what these factors of one person are."""
     app, left, keys = False, 0, 0
-    for row in Authenticator.objects.filter(user=account):
+    for row in factors:
         if row.type == Type.TOTP:
             app = True
         elif row.type == Type.RECOVERY_CODES:

@@ -6,7 +6,7 @@ account, then the recovery, and looks at its state again.
 """
 
 import contextlib
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from allauth.account.models import EmailAddress
@@ -20,9 +20,10 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 from django.urls import reverse
 
-from accounts import address_changes
+from accounts import address_changes, guesses
 from accounts.activity.recording import By, record
 from accounts.export import verified_addresses_of
+from accounts.factors import removal, takeovers
 from accounts.mail import outbox
 from accounts.mail.rendering import render_mail
 from accounts.models import Account, AccountRecovery
@@ -35,8 +36,8 @@ Outcome = AccountRecovery.Outcome
 PERMISSION = "accounts.change_account"
 # The reminder goes out so long before the end, or halfway where the whole time is shorter than twice that.
 REMINDER_HOURS = 24
-CHANGED = "A second step was added since then, so somebody can sign in."
-TAKEN = "The new address belongs to another account."
+CHANGED = "A passkey, security key or authenticator app was added since then, so somebody can sign in."
+TAKEN = "The new email address belongs to another account."
 _SIGNER_SALT = "accounts.recovery.stop"
 
 
@@ -76,19 +77,27 @@ def recovery_by_code(code: str) -> AccountRecovery | None:
 
 
 @transaction.atomic
-def start(account: Account, operator: Account, reason: str, checked: str, new_email: str = "") -> AccountRecovery:
-    """Start a recovery and tell the person at every address. Raises RecoveryRefused.
+def start(
+    account: Account,
+    operator: Account,
+    reason: str,
+    checked: str,
+    new_email: str = "",
+    taken_over_at: datetime | None = None,
+) -> AccountRecovery:
+    """Start a recovery and tell the person at every email address. Raises RecoveryRefused.
 
-    With `new_email` the account's addresses are replaced by that one, which its person has to prove before they can
-    sign in: for who has lost their mailbox as well.
+    With `new_email` it replaces the account's email addresses; the person has to prove it before they can sign in. This
+    is for people who lost their mailbox as well. With `taken_over_at`, the moment at which somebody else took the
+    account over, nothing younger can stop the recovery and only what is younger is removed.
     """
     new_email = new_email.strip().lower()
     account = _lock_account(account.pk)
     if not account.is_active:
         raise RecoveryRefused("The account is turned off. Activate it first.")
-    if is_taken(new_email, account):
+    if address_changes.is_taken(new_email, account):
         raise RecoveryRefused(TAKEN)
-    if not new_email and not Authenticator.objects.filter(user=account).exists():
+    if not new_email and not taken_over_at and not Authenticator.objects.filter(user=account).exists():
         raise RecoveryRefused("There are no second factors to remove: the person can ask for a new password.")
     if open_recovery(account):
         raise RecoveryRefused("A recovery is under way already.")
@@ -100,21 +109,27 @@ def start(account: Account, operator: Account, reason: str, checked: str, new_em
         reason=reason,
         checked=checked,
         new_email=new_email,
+        taken_over_at=taken_over_at,
         started_at=now,
         remind_at=now + max(wait - timedelta(hours=REMINDER_HOURS), wait / 2),
         due_at=now + wait,
     )
     record(account, "recovery_started", by=By.OPERATOR)
-    _report("started", recovery, operator.pk, reason=reason, checked=checked, changes_address=bool(new_email))
+    taken_over = {"taken_over_at": taken_over_at.isoformat()} if taken_over_at else {}
+    changes = {"changes_address": bool(new_email)}
+    _report("started", recovery, operator.pk, reason=reason, checked=checked, **changes, **taken_over)
     _mail(recovery, "recovery_started")
     return recovery
 
 
 @transaction.atomic
-def stop(recovery: AccountRecovery, request: HttpRequest) -> bool:
-    """Stop a recovery for the person, who is signed in or has the code of a mail; return False if it was over."""
+def stop(recovery: AccountRecovery, request: HttpRequest, *, by_code: bool = True) -> bool:
+    """Stop a recovery for the person, who has the code of a mail or else is signed in.
+
+    Return False if it was over, or if this session may not stop it.
+    """
     locked = _lock(recovery.pk)
-    if locked is None:
+    if locked is None or not (by_code or takeovers.may_stop(locked, request)):
         return False
     _end(locked, Outcome.STOPPED)
     actor = request.user.pk if request.user.is_authenticated and request.user.pk == locked.account_id else None
@@ -137,9 +152,12 @@ def cancel(recovery: AccountRecovery, operator: Account, reason: str) -> bool:
 
 @receiver([authenticator_added, authenticator_reset])
 def give_up(sender: Any, user: Account, **kwargs: Any) -> None:
-    """End the open recovery of somebody who adds or replaces a second factor: they have lost no access."""
+    """End the open recovery of somebody who adds or replaces a second factor: they have lost no access.
+
+    After a takeover that may be the thief, and it ends nothing.
+    """
     found = open_recovery(user)
-    if found is None:
+    if found is None or found.taken_over_at is not None:
         return
     with transaction.atomic():
         if locked := _lock(found.pk):
@@ -176,36 +194,43 @@ def _complete(pk: int) -> bool:
     if why := _why_not(recovery, factors):
         _give_up(recovery, why)
         return True
-    account = recovery.account
-    told = [*addresses_of(account), recovery.new_email]
-    Authenticator.objects.filter(pk__in=[row.pk for row in factors]).delete()
-    if recovery.new_email:
-        _replace_addresses(account, recovery.new_email)
-    if recovery.new_email or not Authenticator.objects.filter(user=account).exists():
+    account, address = recovery.account, _address_then(recovery)
+    told = [*addresses_of(account), address]
+    if recovery.taken_over_at:
+        removal.remove_factors(account, removal.added_since(account, recovery.taken_over_at), by=By.SERVICE)
+        EmailAddress.objects.filter(user=account, email__in=takeovers.addresses_since(recovery)).delete()
+        address_changes.end_changes_since(account, recovery.taken_over_at)
+    else:
+        Authenticator.objects.filter(pk__in=[row.pk for row in factors]).delete()
+    if address:
+        _replace_addresses(account, address)
+    if address or recovery.taken_over_at or not Authenticator.objects.filter(user=account).exists():
         # A password alone would guard less than the person chose: they prove their address, and choose a new one.
         account.set_unusable_password()
         Account.objects.filter(pk=account.pk).update(password=account.password)
+    guesses.forget_wrong_codes(account)
     end_all_sessions(account)
     _end(recovery, Outcome.DONE)
     _report("done", recovery, None)
-    record(account, "second_factors_removed", by=By.SERVICE)
-    for address in filter(None, told):
+    record(account, "takeover_undone" if recovery.taken_over_at else "second_factors_removed", by=By.SERVICE)
+    for address in filter(None, dict.fromkeys(told)):
         with contextlib.suppress(ValidationError):
             outbox.queue_mail(address, "recovery_done", {"recovery": recovery})
     return True
 
 
-def is_taken(address: str, account: Account) -> bool:
-    """Return whether an address belongs to somebody else."""
-    if not address:
-        return False
-    others = Account.objects.filter(email=address).exclude(pk=account.pk)
-    proven = EmailAddress.objects.filter(email__iexact=address, verified=True).exclude(user=account)
-    return others.exists() or proven.exists()
+def _address_then(recovery: AccountRecovery) -> str:
+    """Return the email address that replaces the account's, "" if it stays.
+
+    An email address that the account got since it was taken over never stays.
+    """
+    before = takeovers.address_before(recovery)
+    return recovery.new_email or (before if before != recovery.account.email else "")
 
 
 def _replace_addresses(account: Account, address: str) -> None:
     """Give the account one address, which counts as unproven until a code from there was typed."""
+    address_changes.make_way(address, account)
     EmailAddress.objects.filter(user=account).delete()
     EmailAddress.objects.create(user=account, email=address, verified=False, primary=True)
     account.email, account.email_verified = address, False
@@ -217,12 +242,13 @@ def _why_not(recovery: AccountRecovery, factors: list[Authenticator]) -> str:
     account, operator = recovery.account, recovery.started_by
     if not account.is_active:
         return "The account is turned off."
-    if is_taken(recovery.new_email, account):
+    if address_changes.is_taken(_address_then(recovery), account):
         return TAKEN
-    if not factors and not recovery.new_email:
-        return "There was nothing left to remove."
-    if any(row.created_at > recovery.started_at for row in factors):
-        return CHANGED
+    if not recovery.taken_over_at:
+        if not factors and not recovery.new_email:
+            return "There was nothing left to remove."
+        if any(row.created_at > recovery.started_at for row in factors):
+            return CHANGED
     # What an operator promised ends with their right to.
     may = operator and operator.is_active and operator.is_staff and operator.has_perm(PERMISSION)
     return "" if operator and may and may_administer(operator, account) else "Who began it may not do so any more."
@@ -257,9 +283,13 @@ def _report(step: str, recovery: AccountRecovery, actor: int | None, **details: 
 
 
 def _mail(recovery: AccountRecovery, template: str) -> None:
-    """Queue a mail with the code to every address: kept encrypted, and no longer than the code is good for."""
+    """Queue a mail to every email address: kept encrypted, and no longer than its code is valid.
+
+    Email addresses that the account got since it was taken over get the mail too, but no code.
+    """
     link = f"{split_hosts.address_of(reverse('account_recovery'))}?code={stop_code(recovery)}"
-    mail = render_mail(template, {"recovery": recovery, "link": link})
+    since = takeovers.addresses_since(recovery)
     for address in addresses_of(recovery.account):
-        with contextlib.suppress(ValidationError):  # no mail server takes the address
+        mail = render_mail(template, {"recovery": recovery, "link": "" if address in since else link})
+        with contextlib.suppress(ValidationError):  # no mail server accepts this email address
             outbox.store_mail(address, mail, expires_at=recovery.due_at)

@@ -1,22 +1,27 @@
 """The second factor of staff: the admin opens to nobody without one that they used in this session.
 
-A factor counts that was used at sign-in or asked for since, and the first one that was set up in this session: whoever
-has just enrolled has shown it. A further one does not: a session that knew only the password could add its own.
+A factor counts if it is older than the sign-in of this session, or if it is the account's first and was set up here. A
+passkey or security key has to check a fingerprint, a face or a PIN as well (docs/accounts.md#staff).
 """
 
 from typing import Any
 
-from allauth.account.authentication import get_authentication_records
 from allauth.mfa.models import Authenticator
-from allauth.mfa.signals import authenticator_added
-from django.dispatch import receiver
+from django.conf import settings
 from django.http import HttpRequest
 
+from accounts.authentication import current_authentication, shown_factors, verified_keys
 from accounts.models import Account
+from devportal.lib import clock
+from devportal.lib.sessions import IN_ADMIN
 
-# In the session: the page of the admin that was asked for, and whose first factor was set up here.
-WANTED, ENROLLED = "staff_wanted", "first_factor_of"
+WANTED = "staff_wanted"  # in the session: the page of the admin that was asked for
 Type = Authenticator.Type
+
+
+def needs_verified_keys(account: Account) -> bool:
+    """Return whether the keys of this person have to check who holds them each time they are asked for."""
+    return account.is_staff and settings.ADMIN_SECOND_FACTOR
 
 
 def is_second_factor_missing(request: HttpRequest) -> bool:
@@ -24,19 +29,37 @@ def is_second_factor_missing(request: HttpRequest) -> bool:
 
     A passkey that signed in alone counts as two, for the device asked for a finger, a face or a PIN.
     """
-    records = get_authentication_records(request, request.user)
-    is_shown = any(record["method"] == "mfa" for record in records) or request.session.get(ENROLLED) == request.user.pk
-    return not is_shown or not _factors_of(request.user.pk).exists()  # it may have been removed since
+    if IN_ADMIN not in request.session and not signed_in_since_idle(request):
+        return True
+    account: Any = request.user
+    factors = list(Authenticator.objects.filter(user_id=account.pk))
+    if all(factor.type == Type.RECOVERY_CODES for factor in factors):
+        return True
+    counts = current_authentication(request).counts
+    shown, verified = shown_factors(request, account), verified_keys(request, account)
+    return not any(
+        factor.pk in shown and counts(factor) and (factor.type != Type.WEBAUTHN or factor.pk in verified)
+        for factor in factors
+    )
 
 
-@receiver(authenticator_added)
-def note_first_factor(sender: Any, request: HttpRequest, user: Account, authenticator: Any, **kwargs: Any) -> None:
-    """Note that the person set up their first factor in this session."""
-    if authenticator.type == Type.RECOVERY_CODES or request.user.pk != user.pk:
-        return
-    if not _factors_of(user.pk).exclude(pk=authenticator.pk).exists():
-        request.session[ENROLLED] = user.pk
+def lacks_second_factor(request: HttpRequest) -> bool:
+    """Return whether staff have still to show a second factor for what only staff may see (ADMIN_SECOND_FACTOR)."""
+    return settings.ADMIN_SECOND_FACTOR and is_second_factor_missing(request)
 
 
-def _factors_of(account_pk: int | None) -> Any:
-    return Authenticator.objects.filter(user_id=account_pk).exclude(type=Type.RECOVERY_CODES)
+def signed_in_since_idle(request: HttpRequest) -> bool:
+    """Return whether the person signed in or reauthenticated within ADMIN_IDLE_SECONDS.
+
+    The first page of the admin in a session asks this: what was shown longer ago opens the admin to nobody. Later the
+    idle time-out of the session decides (devportal/lib/sessions.py).
+    """
+    age = clock.now().timestamp() - current_authentication(request).at
+    return age <= settings.ADMIN_IDLE_SECONDS
+
+
+def types_that_count(request: HttpRequest) -> set[str]:
+    """Return the types of the person's factors that may open the admin in this session, once they are used."""
+    account: Any = request.user
+    counts = current_authentication(request).counts
+    return {factor.type for factor in Authenticator.objects.filter(user_id=account.pk) if counts(factor)}

@@ -19,6 +19,7 @@ from django.utils.formats import date_format
 from accounts import deletion
 from accounts.activity import recording
 from accounts.activity.recording import By
+from accounts.address_changes import addresses_left, reachable_addresses
 from accounts.export import verified_addresses_of
 from accounts.mail import outbox
 from accounts.models import Account
@@ -67,6 +68,7 @@ def ask(account: Account, request: HttpRequest) -> datetime | None:
         row.save(update_fields=["is_active", "deletion_due_at"])  # its receiver ends all access
         _note("account.deletion_asked", row, row, due_at=due_at.isoformat())
         recording.record(row, "deletion_asked", request, also_to=verified_addresses_of(row), date=day_of(due_at))
+        _tell_former_addresses(row, due_at)
     return due_at
 
 
@@ -88,7 +90,7 @@ def keep(
             _open(row)
             _note("account.deletion_cancelled", row, actor or row)
             by = By.OPERATOR if actor is not None else By.PERSON
-            recording.record(row, "deletion_cancelled", request, by=by, also_to=verified_addresses_of(row))
+            recording.record(row, "deletion_cancelled", request, by=by, also_to=reachable_addresses(row))
     return row
 
 
@@ -115,7 +117,7 @@ def _delete_if_due(pk: int) -> bool:
             _open(row)
             _note("account.deletion_blocked", row, None)
             reason = " ".join(blocker.sentence for blocker in blockers)
-            recording.record(row, "deletion_blocked", by=By.SERVICE, also_to=verified_addresses_of(row), reason=reason)
+            recording.record(row, "deletion_blocked", by=By.SERVICE, also_to=reachable_addresses(row), reason=reason)
             return False
         _note("account.deleted", row, None)
         delete_and_tell(row)
@@ -123,16 +125,24 @@ def _delete_if_due(pk: int) -> bool:
 
 
 def delete_and_tell(account: Account) -> None:
-    """Delete an account at once, and send its verified addresses the last mail: stored until it is sent, no longer.
+    """Delete an account at once, and send the last mail: it is stored until it is sent, and no longer.
 
-    Raises deletion.DeletionBlocked.
+    It goes to the verified email addresses and to former ones that could still take the account back. Raises
+    deletion.DeletionBlocked.
     """
     with transaction.atomic():
-        addresses = verified_addresses_of(account)
+        addresses = reachable_addresses(account)
         deletion.delete_account(account)
         for address in addresses:
-            with contextlib.suppress(ValidationError):  # no mail server takes the address
+            with contextlib.suppress(ValidationError):  # no mail server accepts this email address
                 outbox.queue_last_mail(address, "account_deleted", {})
+
+
+def _tell_former_addresses(account: Account, due_at: datetime) -> None:
+    """Tell the former email addresses that they can still take the account back, and keep it."""
+    for address in addresses_left(account):
+        with contextlib.suppress(ValidationError):  # no mail server accepts this email address
+            outbox.queue_mail(address, "former_account_to_be_deleted", {"email": address, "due_at": due_at})
 
 
 def _locked(pk: int) -> Account | None:

@@ -24,6 +24,7 @@ _TITLES: dict[str, tuple[str, str]] = {
     "connected_apps": ("Apps", "What you allowed, and what you took back."),
     "projects": ("Your projects", "Those that you build with others, or alone."),
     "former_projects": ("Former projects", ""),
+    "removed_projects": ("Memberships of projects that no longer exist", ""),
     "project_invitations": ("Invitations to projects", ""),
     "keys": ("API keys", "Their names and dates. The keys themselves are known to nobody but you."),
     "written_in_reviews": ("What you wrote in reviews", ""),

@@ -11,12 +11,18 @@ _ASKED_AT = datetime(2030, 5, 17, 9, 41, tzinfo=UTC)
 _DUE_AT = datetime(2030, 5, 20, 9, 41, tzinfo=UTC)
 
 
-def _recovery(new_email: str) -> dict[str, Any]:
-    recovery = SimpleNamespace(due_at=_DUE_AT, new_email=new_email)
-    return {"recovery": recovery, "link": "https://id.example.com/account/recovery/?code=1%3AKqX"}
+def _recovery(new_email: str = "", taken_over_at: datetime | None = None, *, may_stop: bool = True) -> dict[str, Any]:
+    recovery = SimpleNamespace(due_at=_DUE_AT, new_email=new_email, taken_over_at=taken_over_at)
+    link = "https://id.example.com/account/recovery/?code=1%3AKqX" if may_stop else ""
+    return {"recovery": recovery, "link": link}
 
 
-_RECOVERIES = {"": _recovery(""), "with another address": _recovery("ada@example.org")}
+_RECOVERIES = {
+    "": _recovery(),
+    "with another address": _recovery("ada@example.org"),
+    "after a takeover": _recovery("ada@example.org", _ASKED_AT),
+    "after a takeover, to an address that was added since": _recovery("", _ASKED_AT, may_stop=False),
+}
 _EVERY_ADDRESS = "every proven address of the person"
 
 register(
@@ -30,6 +36,18 @@ register(
             "Code: after many wrong guesses",
             "Somebody signs in to an account at which many guess",
             "its address",
+            {"": {"email": _PERSON, "code": "K7QX-M2RW-9P4T"}},
+        ),
+        "undo_code": Sample(
+            "Code: remove what was added",
+            "Somebody follows “This was not me” of a notice about a new factor",
+            "the mailbox that got the notice",
+            {"": {"email": _PERSON, "code": "K7QX-M2RW-9P4T"}},
+        ),
+        "reauthentication_code": Sample(
+            "Code: confirm that it is you",
+            "Somebody without a password, passkey or authenticator app changes something about their account",
+            "its email address",
             {"": {"email": _PERSON, "code": "K7QX-M2RW-9P4T"}},
         ),
         "reset_asked": Sample(
@@ -61,6 +79,12 @@ register(
             "Somebody signs up with the address of an account that is to be deleted",
             "that address",
             {"": {"due_at": _DUE_AT}},
+        ),
+        "former_account_to_be_deleted": Sample(
+            "Leaving: closed, to a former address",
+            "Somebody closes an account whose email address was changed a few days ago",
+            "former email addresses that can still take the account back",
+            {"": {"email": _PERSON, "due_at": _DUE_AT}},
         ),
         "account_deleted": Sample("Leaving: deleted", "An account is deleted for good", _EVERY_ADDRESS, {"": {}}),
     }

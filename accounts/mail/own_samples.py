@@ -5,6 +5,7 @@ from typing import Any
 
 from accounts.activity.browsers import UNNAMED
 from accounts.activity.kinds import KINDS
+from accounts.factors.undoing import UNDOABLE
 from accounts.mail.samples import Sample, register
 from accounts.models import SecurityEvent
 
@@ -41,6 +42,8 @@ def _notices() -> dict[str, dict[str, Any]]:
                 "event": SecurityEvent(at=at, ip="203.0.113.7", browser="Firefox on Windows", place="Lisbon, Portugal"),
                 "then": each.notice.then,
                 "by_operator": False,
+                "token": "17:KqX",
+                "undo_days": 7 if kind in UNDOABLE else 0,
             }
     by_operator = {"event": SecurityEvent(at=at, by=SecurityEvent.By.OPERATOR), "by_operator": True}
     return cases | {"by an operator": next(iter(cases.values())) | by_operator}

@@ -2,6 +2,7 @@ from accounts.models.addresses import AddressChange
 from accounts.models.exports import DataExport
 from accounts.models.files import FileToDelete
 from accounts.models.groups import Family, FamilyMember, Invitation, Organization, OrganizationMember
+from accounts.models.guesses import WrongCodes
 from accounts.models.outbox import Outbox
 from accounts.models.people import Account, PairwiseSubject
 from accounts.models.plans import Catalogue, Feature, Plan, PlanEntitlement
@@ -30,4 +31,5 @@ __all__ = [
     "SecurityEvent",
     "Subscription",
     "SubscriptionEvent",
+    "WrongCodes",
 ]

@@ -13,6 +13,9 @@ class AddressChange(models.Model):
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="address_changes")
     old_email = models.EmailField()
     new_email = models.EmailField()
+    # The account's newest factor at that moment, by its key: later ones go when the change is taken back, even
+    # where the clocks of two servers differ. 0: none; None: the change is from before this column.
+    newest_factor = models.BigIntegerField(null=True)
     code_mac = models.CharField(max_length=64)
     at = models.DateTimeField()
     # Taken back, or made while an earlier change stood that was taken back.

@@ -28,6 +28,9 @@ class AccountRecovery(models.Model):
     reason = models.TextField()
     checked = models.TextField()  # how the operator made sure who asks
     new_email = models.EmailField(blank=True)  # where the person is reached from then on, if their mailbox is lost too
+    # When somebody else took the account over, as the operator knows it: nothing younger can stop this recovery, and
+    # nothing older is removed by it. None where the owner only lost what they sign in with.
+    taken_over_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField()
     remind_at = models.DateTimeField(null=True)  # null: reminded
     due_at = models.DateTimeField()

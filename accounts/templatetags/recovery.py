@@ -4,7 +4,7 @@ from typing import Any
 
 from django import template
 
-from accounts.factors import recovery
+from accounts.factors import recovery, takeovers
 from accounts.models import Account
 
 register = template.Library()
@@ -15,4 +15,5 @@ def recovery_notice(context: dict[str, Any]) -> dict[str, Any]:
     """Say that second factors are about to be removed, with the way to stop it; nothing if there is no recovery."""
     account = context["user"]
     found = recovery.open_recovery(account) if isinstance(account, Account) else None
-    return {"recovery": found, "csrf_token": context.get("csrf_token")}
+    may_stop = found is not None and takeovers.may_stop(found, context["request"])
+    return {"recovery": found, "may_stop": may_stop, "csrf_token": context.get("csrf_token")}

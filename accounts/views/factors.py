@@ -1,7 +1,5 @@
 """Pages around second factors that django-allauth does not have: first recovery codes, recovery, the staff's own."""
 
-from typing import Any
-
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import REDIRECT_FIELD_NAME
@@ -15,10 +13,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.authentication import account_of
-from accounts.factors import first_codes, staff
+from accounts.factors import first_codes, staff, takeovers
 from accounts.factors import recovery as recoveries
-from accounts.factors.held import held_by
 from accounts.models import AccountRecovery
+from accounts.reauthentication import asks_for_factor
 from devportal.lib import passkeys, split_hosts
 
 
@@ -37,19 +35,24 @@ def first_recovery_codes(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def recovery(request: HttpRequest) -> HttpResponse:
-    """/account/recovery/: says that second factors are about to be removed; a POST stops it.
+    """/account/recovery/: shows a recovery that is under way; a POST stops it.
 
-    For whoever is signed in, and for whoever has the code of a mail about it. Opening the page changes nothing.
+    For people who are signed in, and for people who have the code of a mail about it. Opening the page changes nothing.
     """
     code = (request.POST if request.method == "POST" else request.GET).get("code", "")
     if not code and not request.user.is_authenticated:
         return redirect_to_login(reverse("account_recovery"))
     found = _recovery(request, code)
-    was_stopped = request.method == "POST" and found is not None and recoveries.stop(found, request)
+    was_stopped = request.method == "POST" and found is not None and recoveries.stop(found, request, by_code=bool(code))
     if was_stopped and request.user.is_authenticated:
-        messages.success(request, "Stopped. Your second steps stay as they are.")
+        messages.success(request, "The recovery was stopped. Nothing was removed from your account.")
         return HttpResponseRedirect(reverse("mfa_index"))
-    context = {"recovery": None if was_stopped else found, "was_stopped": was_stopped, "code": code}
+    context = {
+        "recovery": None if was_stopped else found,
+        "was_stopped": was_stopped,
+        "code": code,
+        "may_stop": found is not None and (bool(code) or takeovers.may_stop(found, request)),
+    }
     return render(request, "accounts/recovery.html", context)
 
 
@@ -71,10 +74,12 @@ def staff_second_factor(request: HttpRequest) -> HttpResponse:
     if not staff.is_second_factor_missing(request):
         wanted = request.session.pop(staff.WANTED, reverse("admin:index"))
         return HttpResponseRedirect(split_hosts.link(wanted, request))
-    held = held_by(account)
-    if not held.has_any:
+    if not asks_for_factor(request):
         return render(request, "mfa/staff.html")
-    by_key = held.keys and passkeys.work_on(request)
+    types = staff.types_that_count(request)
+    if not types:
+        return HttpResponseRedirect(reverse("account_sign_in_again"))
+    by_key = staff.Type.WEBAUTHN in types and passkeys.work_on(request)
     way = "mfa_reauthenticate_webauthn" if by_key else "mfa_reauthenticate"
-    back: dict[str, Any] = {REDIRECT_FIELD_NAME: reverse("staff_second_factor")}
+    back = {REDIRECT_FIELD_NAME: reverse("staff_second_factor")}
     return HttpResponseRedirect(f"{reverse(way)}?{urlencode(back)}")

@@ -14,11 +14,10 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, Streami
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts import deletion
+from accounts import deletion, reauthentication
 from accounts.activity import recording
 from accounts.authentication import account_of
 from accounts.leaving import closing, exports, sign_in
@@ -74,7 +73,7 @@ def export_file(request: HttpRequest) -> HttpResponseBase:
     account = account_of(request)
     if is_reauthentication_required(request, app=""):
         back = f"{reverse('account_data')}?{CONFIRMED}=1"
-        return HttpResponseRedirect(f"{reverse('account_reauthenticate')}?{urlencode({'next': back})}")
+        return HttpResponseRedirect(reauthentication.url(request, back))
     newest = exports.latest_of(account)
     if newest is None or newest.state != "ready":
         return HttpResponseRedirect(reverse("account_data"))

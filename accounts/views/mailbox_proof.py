@@ -36,8 +36,8 @@ class ProofForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 def prove_mailbox(request: HttpRequest) -> HttpResponse:
     """/account/login/mailbox/: sends the code on request and takes it; then the browser goes on where it was."""
-    asked = request.session.get(mailbox_proof.ASKED)
-    if not asked or request.user.is_authenticated:
+    asked = mailbox_proof.asked_of(request)
+    if asked is None:
         return HttpResponseRedirect(reverse("resume" if request.user.is_authenticated else "account_login"))
     email = asked["email"]
     if request.POST.get("action") == "send":

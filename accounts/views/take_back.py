@@ -4,24 +4,31 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods
 
 from accounts import address_changes
+from accounts.activity.recording import sentence, token_of
+from accounts.factors import undoing
+from accounts.leaving import closing
+from accounts.models import Account
 from devportal.lib.ratelimit import Rate, hit, keys, undo_hit
 
 MINUTE = 60
+TAKEN_BACK = "taken_back"  # in the session of a browser that has just taken an account back
 
 
 class TakeBackForm(forms.Form):
-    """The old address, and the code that was mailed there."""
+    """The old email address, and the code that was mailed there."""
 
     email = forms.EmailField(
-        label="Your old e-mail address",
+        label="Your old email address",
         max_length=254,
         help_text="The one that our mail about the change went to.",
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
@@ -57,11 +64,45 @@ def _act(request: HttpRequest, form: Any) -> bool:
     undo_hit(guess, keys.address(request))
     if request.user.pk == account.pk:
         logout(request)
+    request.session[TAKEN_BACK] = {"account": account.pk, "stamp": account.get_session_auth_hash()}
     return True
 
 
 @never_cache
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def taken_back(request: HttpRequest) -> HttpResponse:
-    """GET /account/address/taken-back: what has happened, and what to do now."""
-    return render(request, "account/taken_back.html")
+    """/account/address/taken-back: what has happened, and what to do now; a POST keeps an account that was closed.
+
+    The browser that took the account back also sees what was added shortly before the change.
+    """
+    account = _taken_back(request)
+    if request.method == "POST":
+        if account is not None and account.deletion_due_at is not None:
+            _keep(request, account)
+        return HttpResponseRedirect(reverse("account_address_taken_back"))
+    context = {
+        "closed": account is not None and account.deletion_due_at is not None,
+        "account": account,
+        "added": [(sentence(event), event, token_of(event)) for event in undoing.recent_events(account)]
+        if account
+        else [],
+    }
+    return render(request, "account/taken_back.html", context)
+
+
+def _taken_back(request: HttpRequest) -> Account | None:
+    """Return the account that this browser took back, unless its password or sessions have changed since."""
+    kept: dict[str, Any] = request.session.get(TAKEN_BACK, {})
+    account = Account.objects.filter(pk=kept["account"]).first() if kept else None
+    if account is None or not constant_time_compare(kept["stamp"], account.get_session_auth_hash()):
+        return None
+    return account
+
+
+def _keep(request: HttpRequest, account: Account) -> None:
+    try:
+        closing.keep(account.pk, request, stamp=request.session[TAKEN_BACK]["stamp"])
+    except (closing.Gone, closing.Outdated):
+        messages.error(request, "The account could not be kept: it has been deleted or changed. Sign in to see it.")
+    else:
+        messages.success(request, "Your account stays. Choose a new password to sign in to it.")

@@ -74,7 +74,9 @@ def test_the_old_address_gets_one_mail_with_a_code(thief: Browser, mailoutbox: l
 
 
 def test_it_takes_the_account_back(thief: Browser, person: Account) -> None:
-    TOTP.activate(person, generate_totp_secret())
+    secret = generate_totp_secret()
+    TOTP.activate(person, secret)
+    thief.post("/account/2fa/reauthenticate/", {"code": totp(secret)})
     change(thief, NEW)
     known = thief.cookies["openport_known"].value
     answer = take_back(f" {OLD.upper()}", f" {take_back_code(OLD).lower().replace('-', ' ')} ")
@@ -95,6 +97,14 @@ def test_it_takes_the_account_back(thief: Browser, person: Account) -> None:
     assert sorted(notices.values_list("to", flat=True)) == [OLD, NEW]
     audited = AuditEvent.objects.get(action="account.address_taken_back")
     assert OLD not in str(audited.details) + audited.target
+
+
+def test_every_proven_email_address_that_it_removes_gets_a_mail(thief: Browser, person: Account) -> None:
+    change(thief, NEW)
+    EmailAddress.objects.create(user=person, email=THIRD, verified=True, primary=False)
+    assert is_taken_back(take_back(OLD, take_back_code(OLD)))
+    notices = Outbox.objects.filter(subject__contains="has been taken back")
+    assert sorted(notices.values_list("to", flat=True)) == sorted([OLD, NEW, THIRD])
 
 
 def test_the_owner_then_chooses_a_password(thief: Browser, person: Account, mailoutbox: list[Any]) -> None:

@@ -1,11 +1,14 @@
 """The budgets of pages that are shown in the midst of something: a sign-up, a forgotten password, a second step."""
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.test import Client as Browser
 
+from accounts.activity.recording import record, token_of
 from accounts.models import Account
 from tests.accounts.test_sign_up import code_of, sign_up
 from tests.factories import PASSWORD
@@ -43,3 +46,19 @@ def test_where_the_code_of_the_second_step_is_typed(client: Browser, person: Acc
     TOTP.activate(person, generate_totp_secret())
     client.post("/account/login/", {"login": person.email, "password": PASSWORD})
     shown(client, "/account/2fa/authenticate/", 6)
+
+
+def test_where_somebody_without_a_password_confirms_by_mail(signed_in: Browser, person: Account) -> None:
+    person.set_unusable_password()
+    person.save()
+    session = signed_in.session
+    session["_auth_user_hash"] = person.get_session_auth_hash()
+    session.save()
+    shown(signed_in, "/account/reauthenticate/email/", 6)
+
+
+def test_where_a_new_factor_is_removed(client: Browser, person: Account) -> None:
+    codes = RecoveryCodes.activate(person).instance
+    event = record(person, "recovery_codes_made", factor=codes.pk, mailbox=person.email)
+    shown(client, f"/account/undo/?event={quote(token_of(event))}", 5)
+    shown(client, f"/account/secure/?event={quote(token_of(event))}", 5)

@@ -70,7 +70,16 @@ def run(django_capture_on_commit_callbacks: Any) -> Run:
 def key(account: Account, name: str, *, is_passkey: bool) -> Authenticator:
     credential = {"clientExtensionResults": {"credProps": {"rk": is_passkey}}}
     row: Authenticator = WebAuthn.add(account, name, credential).instance
+    row.data["signs_in_alone"] = is_passkey
+    row.save()
     return row
+
+
+def confirm_with_app(owner: Owner) -> None:
+    """Give the owner an authenticator app, and have them confirm with it that it is them."""
+    secret = generate_totp_secret()
+    TOTP.activate(owner.account, secret)
+    owner.post("/account/2fa/reauthenticate/", code=totp(secret))
 
 
 # --- What people do ---
@@ -91,6 +100,7 @@ def set_password(owner: Owner) -> None:
     session = owner.browser.session
     session["_auth_user_hash"] = owner.account.get_session_auth_hash()
     session.save()
+    confirm_with_app(owner)
     owner.post("/account/password/set/", password1=NEW, password2=NEW)
 
 
@@ -115,11 +125,13 @@ def remove_address(owner: Owner) -> None:
 
 def remove_passkey(owner: Owner) -> None:
     row = key(owner.account, "Old phone", is_passkey=True)
+    confirm_with_app(owner)
     owner.post(f"/account/2fa/webauthn/keys/{row.pk}/remove/")
 
 
 def remove_key(owner: Owner) -> None:
     row = key(owner.account, "Blue stick", is_passkey=False)
+    confirm_with_app(owner)
     owner.post(f"/account/2fa/webauthn/keys/{row.pk}/remove/")
 
 
@@ -129,13 +141,13 @@ def set_up_app(owner: Owner) -> None:
 
 
 def remove_app(owner: Owner) -> None:
-    TOTP.activate(owner.account, generate_totp_secret())
+    confirm_with_app(owner)
     RecoveryCodes.activate(owner.account)
     owner.post("/account/2fa/totp/deactivate/")
 
 
 def make_codes(owner: Owner) -> None:
-    TOTP.activate(owner.account, generate_totp_secret())
+    confirm_with_app(owner)
     owner.post("/account/2fa/recovery-codes/generate/")
 
 
@@ -209,6 +221,24 @@ def test_both_addresses_hear_of_a_change(owner: Owner, run: Run) -> None:
     assert [mail.to for mail in notices()] == ["ada.new@example.com"]
     [to_the_old] = Outbox.objects.filter(to="ada@example.com")  # with a code that takes it back, so it is wiped
     assert to_the_old.subject.endswith("Your e-mail address has been changed")
+
+
+def test_a_proven_address_that_is_removed_hears_of_it(owner: Owner, run: Run) -> None:
+    run(lambda: remove_address(owner))
+    told = {mail.to: mail for mail in notices()}
+    assert set(told) == {"ada@example.com", "second@example.com"}
+    assert "second@example.com no longer belongs to your account" in " ".join(told["second@example.com"].body.split())
+
+
+def test_proven_addresses_that_a_change_removes_hear_of_it(owner: Owner, run: Run) -> None:
+    EmailAddress.objects.create(user=owner.account, email="aaa@example.com", verified=True, primary=False)
+    EmailAddress.objects.filter(email="ada@example.com").delete()
+    EmailAddress.objects.create(user=owner.account, email="ada@example.com", verified=True, primary=True)
+    run(lambda: change_address(owner))
+    [to_the_other] = [mail for mail in notices() if mail.to == "aaa@example.com"]
+    assert "aaa@example.com no longer belongs to your account" in " ".join(to_the_other.body.split())
+    assert SecurityEvent.objects.get(kind="address_changed").details["old"] == "ada@example.com"
+    assert not EmailAddress.objects.filter(email="aaa@example.com").exists()
 
 
 def test_an_address_that_was_never_proven_hears_of_nothing(owner: Owner, run: Run) -> None:

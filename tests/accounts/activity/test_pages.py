@@ -57,7 +57,7 @@ def test_it_says_what_happened_from_where_and_by_whom(signed_in: Browser, person
     ):
         assert words in text, words
     assert text.index("was removed") < text.index("Roles changed") < text.index("Signed in with")
-    assert text.count('href="/account/secure/"') == 4
+    assert text.count('href="/account/secure/?event=') == 4
 
 
 def test_nobody_sees_what_happened_to_others(signed_in: Browser) -> None:
@@ -90,7 +90,24 @@ def test_an_account_of_before_has_nothing_to_tell(signed_in: Browser) -> None:
 
 def test_every_kind_can_be_said() -> None:
     details = dict.fromkeys(
-        ("how", "old", "new", "address", "name", "left", "which", "app", "roles", "email", "why", "date", "reason"), "x"
+        (
+            "how",
+            "old",
+            "new",
+            "address",
+            "name",
+            "left",
+            "codes",
+            "which",
+            "app",
+            "roles",
+            "email",
+            "why",
+            "date",
+            "reason",
+            "number",
+        ),
+        "x",
     )
     for kind in kinds.KINDS.values():
         assert "{" not in kind.says.format_map(details)

@@ -1,6 +1,7 @@
 """People with second factors of every kind, and how they use them."""
 
 import re
+import time
 from typing import Any
 
 import pytest
@@ -36,6 +37,17 @@ def give_passkey(account: Account) -> Authenticator:
     """Give a person a passkey that no test can use: none has its private key."""
     row: Authenticator = WebAuthn.add(account, "Laptop", dead_credential()).instance
     return row
+
+
+def confirm(browser: Browser, account: Account) -> None:
+    """Note in the browser's session that the person has just confirmed with each of their factors."""
+    session = browser.session
+    records = session.get("account_authentication_methods", [])
+    for row in Authenticator.objects.filter(user=account).exclude(type=Authenticator.Type.RECOVERY_CODES):
+        shown = {"method": "mfa", "type": row.type, "id": row.pk, "at": time.time(), "reauthenticated": True}
+        records = [*records, shown]
+    session["account_authentication_methods"] = records
+    session.save()
 
 
 def sign_in_as_far_as_possible(account: Account, password: str = PASSWORD) -> tuple[Browser, Any]:

@@ -12,10 +12,10 @@ from django.test import Client as Browser
 from accounts import tasks
 from accounts.factors import recovery
 from accounts.factors.tasks import advance_recoveries
-from accounts.models import Account, AccountRecovery, Outbox, SecurityEvent
+from accounts.models import Account, AccountRecovery, AddressChange, Outbox, SecurityEvent, WrongCodes
 from accounts.roles import set_roles
 from devportal.console.models import AuditEvent
-from devportal.lib import encryption
+from devportal.lib import clock, encryption
 from tests.accounts.factors.conftest import (
     give_app,
     give_codes,
@@ -24,11 +24,11 @@ from tests.accounts.factors.conftest import (
     sign_in_by_mail,
 )
 from tests.console.admin.conftest import make_staff
-from tests.factories import PASSWORD, make_account
+from tests.factories import make_account
 
 HOUR = 3600
 PAGE = "/account/recovery/"
-FORM = {"reason": "Lost the phone", "checked": "Video call, knows the last invoice"}
+FORM: dict[str, Any] = {"reason": "Lost the phone", "checked": "Video call, knows the last invoice"}
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def test_opening_the_link_does_nothing_and_its_button_stops_it(started: AccountR
     assert factors(started.account) == 3
     assert kinds(started.account) == ["recovery_started", "recovery_stopped"]
     assert audited() == ["account.recovery_started", "account.recovery_stopped"]
-    told = [mail.to for mail in Outbox.objects.filter(subject__contains="second steps stay")]
+    told = [mail.to for mail in Outbox.objects.filter(subject__contains="Nothing was removed")]
     assert sorted(told) == ["ada@example.com", "ada@work.example.com"]
     assert "Nothing to stop" in stranger.post(PAGE, {"code": code}).content.decode()
     assert audited().count("account.recovery_stopped") == 1
@@ -226,7 +226,7 @@ def test_a_reminder_goes_out_once_before_it_is_done(started: AccountRecovery, la
     assert advance_recoveries() == 0
     later(2 * HOUR)
     assert [advance_recoveries(), advance_recoveries()] == [1, 0]
-    reminders = Outbox.objects.filter(subject__contains="Soon your second steps")
+    reminders = Outbox.objects.filter(subject__contains="will be removed soon")
     assert [code_of(started) in body(mail) for mail in reminders] == [True, True]
     assert factors(started.account) == 3
 
@@ -252,6 +252,13 @@ def test_when_it_is_due_the_person_starts_anew(started: AccountRecovery, later: 
     assert sign_in_by_mail(account).get("/account/").status_code == 200
 
 
+def test_the_count_of_wrong_codes_begins_again(started: AccountRecovery, later: Callable[[float], None]) -> None:
+    WrongCodes.objects.create(account=started.account, count=100)
+    later(72 * HOUR + 1)
+    advance_recoveries()
+    assert WrongCodes.objects.get(account=started.account).count == 0
+
+
 def test_a_factor_that_is_added_meanwhile_ends_it(started: AccountRecovery, later: Callable[[float], None]) -> None:
     give_passkey(started.account)  # without a page that would say so
     later(73 * HOUR)
@@ -265,7 +272,8 @@ def test_a_factor_that_is_added_meanwhile_ends_it(started: AccountRecovery, late
 
 def test_new_recovery_codes_end_it_at_once(started: AccountRecovery) -> None:
     browser = browser_of(started.account)
-    browser.post("/account/reauthenticate/", {"login": started.account.email, "password": PASSWORD})
+    codes = Authenticator.objects.get(user=started.account, type="recovery_codes").wrap().get_unused_codes()
+    browser.post("/account/2fa/reauthenticate/", {"code": codes[0]})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("django.db.transaction.on_commit", lambda act, **kwargs: act())
         browser.post("/account/2fa/recovery-codes/generate/")
@@ -312,3 +320,53 @@ def test_old_ones_are_deleted_and_open_ones_never(
     advance_recoveries()
     SecurityEvent.objects.all().delete()
     assert tasks.clear_security_events() == 1
+
+
+# --- A former email address that can still take the account back ---
+
+
+def test_former_addresses_hear_of_each_step_and_can_stop_it(
+    lost: Account, operator: Account, later: Callable[[float], None]
+) -> None:
+    leave_address(lost, "ada@former.example.com")
+    leave_address(lost, "ada@long-ago.example.com", days_ago=8)
+    everywhere = ["ada@example.com", "ada@former.example.com", "ada@work.example.com"]
+    started = recovery.start(lost, operator, **FORM)
+    assert told("about to be removed") == everywhere
+    later(49 * HOUR)
+    advance_recoveries()
+    assert told("will be removed soon") == everywhere
+    mail = Outbox.objects.get(to="ada@former.example.com", subject__contains="will be removed soon")
+    found = re.search(r"/account/recovery/\?code=(\S+)", body(mail))
+    assert found
+    assert "Stopped" in Browser().post(PAGE, {"code": found[1]}).content.decode()
+    assert told("Nothing was removed") == everywhere
+    started.refresh_from_db()
+    assert started.outcome == AccountRecovery.Outcome.STOPPED
+
+
+@pytest.mark.parametrize("end", ["done", "done with another address", "called off", "given up"])
+def test_former_addresses_hear_of_its_end(
+    end: str, lost: Account, operator: Account, later: Callable[[float], None]
+) -> None:
+    leave_address(lost, "ada@former.example.com")
+    new_email = "ada@new.example.com" if "another" in end else ""
+    started = recovery.start(lost, operator, **FORM, new_email=new_email)
+    if end == "called off":
+        recovery.cancel(started, operator, "A mistake")
+    elif end == "given up":
+        set_roles(operator, [])
+    later(73 * HOUR)
+    advance_recoveries()
+    about = "have been removed" if end.startswith("done") else "Nothing was removed"
+    assert "ada@former.example.com" in told(about)
+
+
+def leave_address(account: Account, former: str, days_ago: float = 1) -> None:
+    """Note that the account's email address was another one until some days ago."""
+    at = clock.from_now(int(-days_ago * 24 * HOUR))
+    AddressChange.objects.create(account=account, old_email=former, new_email=account.email, code_mac="x", at=at)
+
+
+def told(about: str) -> list[str]:
+    return sorted(Outbox.objects.filter(subject__contains=about).values_list("to", flat=True))

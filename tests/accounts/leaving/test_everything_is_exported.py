@@ -9,7 +9,7 @@ from accounts.roles import set_roles
 from devportal.console.models import AppReport, AppReview, DeskNote, ReviewEntry
 from devportal.console.reviews.cases import open_case
 from devportal.lib import clock
-from oidc.models import Client, FormerMember, Project
+from oidc.models import Client, FormerMember, MemberOfRemovedProject, Project
 from tests.accounts.plans.factories import make_plan, subscribe
 from tests.exports import exported
 from tests.people_pages import make_world
@@ -36,6 +36,7 @@ SECTIONS = {
     "mfa.Authenticator.user": "sign_in_methods",
     "oidc.Connection.account": "connected_apps",
     "oidc.FormerMember.account": "former_projects",
+    "oidc.MemberOfRemovedProject.account": "removed_projects",
     "oidc.ProjectMember.account": "projects",
     "usersessions.UserSession.user": "sessions",
 }
@@ -43,6 +44,7 @@ REASONS = {
     "accounts.AccountRecovery.started_by": "what an operator did for somebody else; the step is in console_activity",
     "accounts.Account_user_permissions.account": "permissions come with roles alone",
     "accounts.SubscriptionEvent.actor": "what an operator did to somebody else's plan; the step is in console_activity",
+    "accounts.WrongCodes.account": "a number that ends with the next right code",
     "admin.LogEntry.user": "the admin writes none: its steps are in the audit trail",
     "console.AppReview.appealed_from": "as the assignee",
     "console.AppReview.first_key_by": "as the assignee",
@@ -65,6 +67,7 @@ REASONS = {
     "oidc.ProjectDomain.added_by": "a project's domain; that they added it is in console_activity",
     "oidc.IDToken.user": "never filled",
     "oidc.ProjectInvitation.invited_by": "somebody else's address, in a project's list; console_activity has the step",
+    "oidc.TakenPlace.account": "that an app of the project knew them is in ids",
     "oidc.RefreshToken.user": "a credential, hashed; what it opens is in connected_apps",
 }
 
@@ -117,5 +120,6 @@ def _fill_the_rest(owner: Account) -> None:
     ReviewEntry.objects.filter(author=owner).update(text="Please look again.")
     DeskNote.objects.create(review=AppReview.objects.latest("pk"), author=owner, at=now, text="Look at the logo.")
     FormerMember.objects.create(account=owner, project=Project.objects.latest("pk"), left_at=clock.now())
+    MemberOfRemovedProject.objects.create(account=owner, project_key=1, left_at=clock.now())
     subscribe(owner, make_plan("pro"), "Active")
     set_roles(owner, ["reviewer"])

@@ -1,0 +1,60 @@
+"""Security events about passkeys, security keys, authenticator apps and recovery codes."""
+
+from typing import Any
+
+from allauth.mfa.models import Authenticator
+from django.http import HttpRequest
+
+from accounts.factors.keys import signs_in_alone
+from accounts.models import Account
+
+Type = Authenticator.Type
+CODES_ENDED = (
+    "Your recovery codes were removed as well. You get new ones with your next passkey or authenticator app, or on the "
+    "page “Two-step and passkeys”."
+)
+
+
+def added_kind(factor: Authenticator) -> str:
+    """Return the kind of the event that says that a factor was added."""
+    kinds = {Type.TOTP: "authenticator_on", Type.RECOVERY_CODES: "recovery_codes_made"}
+    return kinds.get(Type(factor.type)) or f"{_key_kind(factor)}_added"
+
+
+def removed_kind(factor: Authenticator) -> str:
+    """Return the kind of the event that says that a factor was removed."""
+    kinds = {Type.TOTP: "authenticator_off", Type.RECOVERY_CODES: "recovery_codes_removed"}
+    return kinds.get(Type(factor.type)) or f"{_key_kind(factor)}_removed"
+
+
+def name_details(factor: Authenticator) -> dict[str, Any]:
+    """Return the details that name a key in the event's sentence; empty for other factors."""
+    return {"name": factor.wrap().name} if factor.type == Type.WEBAUTHN else {}
+
+
+def added_details(request: HttpRequest, account: Account, factor: Authenticator, *, tells: bool) -> dict[str, Any]:
+    """Return the details of the event that says that a factor was added.
+
+    They hold the factor's key, the mailbox that is told, and for recovery codes that came with another factor the key
+    of that one.
+    """
+    details = name_details(factor) | {"factor": factor.pk}
+    if tells:
+        details["mailbox"] = account.email
+    if factor.type != Type.RECOVERY_CODES:
+        request.added_factor = factor.pk  # type: ignore[attr-defined]  # for the codes that follow in this request
+    elif not tells:
+        details["came_with"] = getattr(request, "added_factor", None)
+    return details
+
+
+def removed_details(factor: Authenticator, *, ends_codes: bool) -> dict[str, Any]:
+    """Return the details of the event that says that a factor was removed, and with `ends_codes` that the codes were.
+
+    The recovery codes are a sentence of their own in the mail, so that they never go silently.
+    """
+    return name_details(factor) | {"codes": CODES_ENDED if ends_codes else ""}
+
+
+def _key_kind(factor: Authenticator) -> str:
+    return "passkey" if signs_in_alone(factor) else "key"

@@ -1,0 +1,92 @@
+"""WebAuthn challenges in the session: each belongs to one purpose, one account and a few minutes.
+
+django-allauth keeps one challenge per session, which any of its endpoints accepts at any later time. Here every
+challenge is moved to a place of its purpose as soon as it is made, and the form of that purpose takes it out again, so
+that it counts for one response, whether that response is right or wrong. See docs/security.md#webauthn-challenges.
+"""
+
+import contextlib
+import enum
+from collections.abc import Iterator
+from typing import Any
+
+from allauth.core import context as allauth_context
+from allauth.mfa.webauthn.internal import auth as webauthn
+from django.contrib.auth.signals import user_logged_in
+from django.dispatch import receiver
+from django.http import HttpRequest
+
+from accounts.models import Account
+from devportal.lib import clock
+
+SESSION_KEY = "webauthn_challenges"
+# Seconds for which a response to a challenge is accepted (WebAuthn §13.4.3 recommends the time-out of the ceremony).
+SECONDS = 5 * 60
+
+
+class Purpose(enum.StrEnum):
+    """What a challenge was made for."""
+
+    SIGN_IN = "sign_in"
+    SECOND_STEP = "second_step"
+    REAUTHENTICATION = "reauthentication"
+    STEP_UP = "step_up"
+    ENROLMENT = "enrolment"
+    SIGN_UP = "sign_up"
+
+
+def keep_challenge(purpose: Purpose, account: Account | None = None) -> None:
+    """Store the challenge that django-allauth has just made; `account` is None for a sign-in with a passkey alone."""
+    session = allauth_context.request.session
+    state = webauthn.get_state()
+    webauthn.clear_state()
+    entry = {"state": state, "at": clock.timestamp(), "account": account.pk if account else None}
+    session[SESSION_KEY] = session.get(SESSION_KEY, {}) | {str(purpose): entry}
+
+
+@contextlib.contextmanager
+def challenge_of(purpose: Purpose, account: Account | None = None) -> Iterator[bool]:
+    """Give django-allauth the challenge of this purpose for the block, then forget it.
+
+    Yields whether there is one that was made for this account within the last minutes.
+    """
+    entry = _take(purpose)
+    is_current = entry is not None and _is_current(entry, account)
+    webauthn.clear_state()  # whatever the version before has left
+    if entry is not None and is_current:
+        webauthn.set_state(entry["state"])
+    try:
+        yield is_current
+    finally:
+        webauthn.clear_state()
+
+
+def cancel(purpose: Purpose) -> None:
+    """Forget the challenge of this purpose: the person pressed Cancel."""
+    _take(purpose)
+
+
+def _take(purpose: Purpose) -> dict[str, Any] | None:
+    session = allauth_context.request.session
+    entries = session.get(SESSION_KEY, {})
+    if purpose not in entries:
+        return None
+    rest = {name: entry for name, entry in entries.items() if name != purpose}
+    if rest:
+        session[SESSION_KEY] = rest
+    else:
+        del session[SESSION_KEY]
+    entry: dict[str, Any] = entries[purpose]
+    return entry
+
+
+def _is_current(entry: dict[str, Any], account: Account | None) -> bool:
+    is_theirs: bool = entry["account"] == (account.pk if account else None)
+    return is_theirs and bool(entry["state"]) and 0 <= clock.timestamp() - entry["at"] <= SECONDS
+
+
+@receiver(user_logged_in)
+def forget_all(sender: Any, request: HttpRequest, **kwargs: Any) -> None:
+    """Forget every challenge once somebody has signed in: all of them belonged to the sign-in that has ended."""
+    request.session.pop(SESSION_KEY, None)
+    request.session.pop(webauthn.STATE_SESSION_KEY, None)

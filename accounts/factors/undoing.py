@@ -1,0 +1,97 @@
+"""Undoing a new factor from the mailbox that got the notice (docs/accounts.md#undoing-a-new-factor).
+
+A link names the event, and opens nothing by itself: the page behind it mails a code to the mailbox that got the notice,
+and the code removes exactly the factor of that event. Nobody has to be signed in.
+"""
+
+from datetime import timedelta
+
+from allauth.mfa.models import Authenticator
+from django.conf import settings
+from django.db import transaction
+from django.http import HttpRequest
+
+from accounts import address_changes
+from accounts.factors import removal
+from accounts.mail import mailbox_codes
+from accounts.models import Account, SecurityEvent
+from accounts.sessions import end_all_sessions
+from devportal.lib import clock
+from devportal.lib.audit import Event, report
+
+# Kinds of events that add something to sign in with. Their details name the factor and the mailbox that got the notice.
+UNDOABLE = frozenset({"passkey_added", "key_added", "authenticator_on", "recovery_codes_made"})
+_LASTS = mailbox_codes.DAY
+
+
+class UndoRefused(Exception):
+    """Nothing was removed; the message is for the page."""
+
+
+def undoable(event: SecurityEvent) -> bool:
+    """Return whether the event added a factor that is still there, and that its mailbox may still remove."""
+    return _is_recent(event) and _factor_of(event) is not None and _may_undo(event)
+
+
+def send_code(request: HttpRequest, event: SecurityEvent) -> None:
+    """Mail the code to the mailbox that got the notice about an undoable event. Raises RateLimited."""
+    mailbox_codes.send_code(request, "undo_code", _purpose(event), event.details["mailbox"], _LASTS)
+
+
+def undo(request: HttpRequest, event: SecurityEvent, code: str) -> None:
+    """Remove the factor of an event and the recovery codes that came with it, and end all sessions.
+
+    Raises UndoRefused.
+    """
+    mailbox = event.details.get("mailbox", "")
+    if not mailbox_codes.is_right(_purpose(event), mailbox, _LASTS, code):
+        raise UndoRefused("That is not the code of the newest mail. Type it as it is in the mail.")
+    with transaction.atomic():
+        account = Account.objects.select_for_update(no_key=True).filter(pk=event.account_id).first()
+        factor = _factor_of(event)
+        if account is None or factor is None or not _is_recent(event) or not _may_undo(event):
+            raise UndoRefused("There is nothing left to remove: it is gone already, or it was added too long ago.")
+        factors = [factor, *_codes_that_came_with(factor)]
+        removal.remove_factors(account, factors, request, tells=True, also_to=[mailbox])
+        end_all_sessions(account)
+        report(Event("account.factor_undone", target=f"account:{account.pk}", person=account.pk))
+
+
+def recent_events(account: Account) -> list[SecurityEvent]:
+    """Return the events of a person whose factors can be undone, the newest first."""
+    recent = clock.now() - timedelta(days=settings.ADDRESS_REVERSAL_DAYS)
+    events = SecurityEvent.objects.filter(account=account, kind__in=UNDOABLE, at__gt=recent).order_by("-pk")
+    return [event for event in events if undoable(event)]
+
+
+def _purpose(event: SecurityEvent) -> str:
+    return f"undo {event.pk}"
+
+
+def _is_recent(event: SecurityEvent) -> bool:
+    is_young = clock.now() - event.at < timedelta(days=settings.ADDRESS_REVERSAL_DAYS)
+    return event.kind in UNDOABLE and is_young
+
+
+def _may_undo(event: SecurityEvent) -> bool:
+    """Return whether the mailbox that got the notice is still one of the account's, or can still take the account back.
+
+    Once the owner has taken the account back, a thief's mailbox is neither.
+    """
+    return event.details.get("mailbox") in address_changes.reachable_addresses(event.account)
+
+
+def _factor_of(event: SecurityEvent) -> Authenticator | None:
+    """Return the very factor that the event added; recovery codes that were replaced since are others."""
+    factor: Authenticator | None = Authenticator.objects.filter(
+        user=event.account_id, pk=event.details.get("factor") or 0
+    ).first()
+    return factor
+
+
+def _codes_that_came_with(factor: Authenticator) -> list[Authenticator]:
+    made = SecurityEvent.objects.filter(
+        account=factor.user_id, kind="recovery_codes_made", details__came_with=factor.pk
+    )
+    pks = [event.details["factor"] for event in made]
+    return list(Authenticator.objects.filter(user=factor.user_id, pk__in=pks))

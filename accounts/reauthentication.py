@@ -1,0 +1,120 @@
+"""How people confirm that it is them before anything sensitive: the rule, and the pages that ask for it.
+
+Anyone who has a second factor confirms with one that was not added in this session; the password alone is enough only
+for accounts without one. See docs/sign-in.md#being-asked-again.
+"""
+
+from typing import Any
+
+from allauth.account.adapter import get_adapter
+from allauth.account.authentication import AUTHENTICATION_METHODS_SESSION_KEY
+from allauth.mfa.models import Authenticator
+from allauth.mfa.signals import authenticator_added, authenticator_removed, authenticator_reset
+from django.conf import settings
+from django.contrib.auth import REDIRECT_FIELD_NAME
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.dispatch import receiver
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from accounts.authentication import shown_factors, signed_in_lately, verified_keys, was_added_here
+from accounts.factors.staff import needs_verified_keys
+from accounts.models import Account
+from devportal.lib import clock, passkeys
+
+Type = Authenticator.Type
+_KNOWN = "factors_of_person"  # on the request
+ADDED_HERE = "You added this since you signed in here, so it does not count yet. Use another one, or sign in again."
+
+
+def second_factors_of(account: Account) -> QuerySet[Authenticator]:
+    """Return the second factors of the account; recovery codes are none."""
+    found: QuerySet[Authenticator] = Authenticator.objects.filter(user=account).exclude(type=Type.RECOVERY_CODES)
+    return found
+
+
+def asks_for_factor(request: HttpRequest) -> bool:
+    """Return whether the person has a second factor, and so confirms with that."""
+    return any(factor.type != Type.RECOVERY_CODES for factor in factors_of_person(request))
+
+
+def factors_of_person(request: HttpRequest) -> list[Authenticator]:
+    """Return the factors of the signed-in person, read once for each request."""
+    if not request.user.is_authenticated:
+        return []
+    known: list[Authenticator] | None = getattr(request, _KNOWN, None)
+    if known is None:
+        known = list(Authenticator.objects.filter(user_id=request.user.pk))
+        setattr(request, _KNOWN, known)
+    return known
+
+
+@receiver([authenticator_added, authenticator_removed, authenticator_reset])
+def forget_factors(sender: Any, request: HttpRequest, **kwargs: Any) -> None:
+    """Read the factors again after this request changed them."""
+    request.__dict__.pop(_KNOWN, None)
+
+
+def is_confirmed(request: HttpRequest) -> bool:
+    """Return whether the person showed enough within ACCOUNT_REAUTHENTICATION_TIMEOUT, at sign-in or since."""
+    if not isinstance(request.user, Account):
+        return False
+    seconds = settings.ACCOUNT_REAUTHENTICATION_TIMEOUT
+    if not asks_for_factor(request):
+        return signed_in_lately(request, seconds)
+    oldest, shown = clock.now().timestamp() - seconds, shown_factors(request, request.user)
+    needs_verification, verified = needs_verified_keys(request.user), verified_keys(request, request.user)
+    return any(
+        shown.get(factor.pk, 0) > oldest
+        and (factor.type != Type.WEBAUTHN or not needs_verification or factor.pk in verified)
+        for factor in _usable(request)
+    )
+
+
+def drop_password_confirmations(request: HttpRequest) -> None:
+    """Have no password that was typed before count as a confirmation, where the person has a second factor.
+
+    django-allauth looks for its mark on the newest record by itself, whatever the adapter says.
+    """
+    records = request.session.get(AUTHENTICATION_METHODS_SESSION_KEY, [])
+    if asks_for_factor(request) and any(_is_password_confirmation(record) for record in records):
+        request.session[AUTHENTICATION_METHODS_SESSION_KEY] = [
+            {name: value for name, value in record.items() if name != "reauthenticated"}
+            if _is_password_confirmation(record)
+            else record
+            for record in records
+        ]
+
+
+def _is_password_confirmation(record: dict[str, Any]) -> bool:
+    return record["method"] == "password" and "reauthenticated" in record
+
+
+def methods(request: HttpRequest, offered: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return which of django-allauth's methods are offered to the person, the best first."""
+    if not asks_for_factor(request):
+        return offered
+    types = {factor.type for factor in _usable(request)}
+    ways = {"mfa_reauthenticate:webauthn": {Type.WEBAUTHN}, "mfa_reauthenticate": {Type.TOTP, Type.RECOVERY_CODES}}
+    found = [method for method in offered if types & ways.get(method["id"], set())]
+    if not found:
+        return [{"id": "sign_in_again", "description": "Sign in again", "url": reverse("account_sign_in_again")}]
+    return sorted(found, key=lambda method: "webauthn" not in method["id"] or not passkeys.work_on(request))
+
+
+def url(request: HttpRequest, following: str) -> str:
+    """Return the page on which the person confirms that it is them, and that leads on to `following`."""
+    [first, *_] = get_adapter().get_reauthentication_methods(request.user) or [{"url": reverse("account_login")}]
+    return f"{first['url']}?{urlencode({REDIRECT_FIELD_NAME: following})}"
+
+
+def check_not_added_here(request: HttpRequest, factor: Authenticator) -> None:
+    """Raise ValidationError if the person added this factor in this session."""
+    if was_added_here(request, factor):
+        raise ValidationError(ADDED_HERE, code="added_here")
+
+
+def _usable(request: HttpRequest) -> list[Authenticator]:
+    return [factor for factor in factors_of_person(request) if not was_added_here(request, factor)]

@@ -1,0 +1,205 @@
+"""django-allauth's pages of passkeys, authenticator apps and reauthentication, where the service is stricter.
+
+Each page that asks for a key keeps its challenge for its own purpose (accounts/factors/ceremonies.py). Setting up the
+first factor ends all other sessions. Anyone with a second factor confirms with that (accounts/reauthentication.py).
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from allauth.account import views as account_views
+from allauth.account.adapter import get_adapter
+from allauth.account.internal.flows.login import record_authentication
+from allauth.account.internal.flows.reauthentication import is_reauthentication_required
+from allauth.mfa.base import views as base_views
+from allauth.mfa.totp import views as totp_views
+from allauth.mfa.webauthn import views as webauthn_views
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from accounts.activity.recording import record
+from accounts.authentication import account_of, note_first_factor
+from accounts.factors import keys
+from accounts.factors.ceremonies import Purpose, keep_challenge
+from accounts.factors.staff import needs_verified_keys
+from accounts.key_forms import begin_authentication
+from accounts.models import Account
+from accounts.reauthentication import asks_for_factor, second_factors_of, url
+from accounts.sessions import end_other_sessions, has_changed
+
+OTHERS_SIGNED_OUT = "All other browsers that were signed in to your account have been signed out."
+
+
+# --- Setting up ---
+
+
+class EnrolmentMixin:
+    """Adds a factor while the account is locked, and ends all other sessions if it is the first."""
+
+    request: HttpRequest
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)  # type: ignore[misc]
+        return context | {"is_first_factor": not asks_for_factor(self.request)}
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        seen = account_of(self.request)
+        with transaction.atomic():
+            account = Account.objects.select_for_update(no_key=True).filter(pk=seen.pk).first()
+            if account is None or has_changed(seen, account):  # its sessions ended since this request began
+                return HttpResponseRedirect(reverse("account_login"))
+            is_first = not second_factors_of(account).exists()
+            if is_first:
+                end_other_sessions(self.request)
+                record(account, "sessions_ended", self.request)
+            response: HttpResponse = super().form_valid(form)  # type: ignore[misc]
+            if is_first:  # allauth says that an app was added only once it is committed
+                note_first_factor(self.request, account, second_factors_of(account).get())
+        if is_first:
+            messages.info(self.request, OTHERS_SIGNED_OUT)
+        return response
+
+
+class ValidatedFormMixin:
+    """Shows a form that was refused as it was validated.
+
+    allauth's views of new keys make another one, whose validation would use up the challenge of the page.
+    """
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)  # type: ignore[misc]
+        return context | kwargs
+
+
+class AddKeyView(EnrolmentMixin, ValidatedFormMixin, webauthn_views.AddWebAuthnView):  # type: ignore[misc]  # allauth is untyped
+    """/account/2fa/webauthn/add/."""
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)
+        keep_challenge(Purpose.ENROLMENT, account_of(self.request))
+        return context
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        keys.choose(self.request, signs_in_alone=form.cleaned_data["passwordless"])
+        return super().form_valid(form)
+
+
+class ActivateAppView(EnrolmentMixin, totp_views.ActivateTOTPView):  # type: ignore[misc]
+    """/account/2fa/totp/activate/."""
+
+
+class SignUpKeyView(ValidatedFormMixin, webauthn_views.SignupWebAuthnView):  # type: ignore[misc]
+    """/account/2fa/webauthn/signup/: the passkey of an account that is being made."""
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)
+        keep_challenge(Purpose.SIGN_UP, self._login_stage.login.user)
+        return context
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        keys.choose(self.request, signs_in_alone=True)
+        response: HttpResponse = super().form_valid(form)
+        return response
+
+
+# --- Signing in ---
+
+
+class LoginKeyView(webauthn_views.LoginWebAuthnView):  # type: ignore[misc]
+    """/account/2fa/webauthn/login/: a passkey that signs in alone."""
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        response: HttpResponse = super().get(request, *args, **kwargs)
+        if get_adapter().is_ajax(request):  # otherwise it made no challenge
+            keep_challenge(Purpose.SIGN_IN)
+        return response
+
+
+class SecondStepView(base_views.AuthenticateView):  # type: ignore[misc]
+    """/account/2fa/authenticate/: the second step of a sign-in."""
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)
+        keep_challenge(Purpose.SECOND_STEP, self.stage.login.user)
+        return context
+
+
+# --- Being asked again ---
+
+
+class ReauthenticateKeyView(webauthn_views.ReauthenticateWebAuthnView):  # type: ignore[misc]
+    """/account/2fa/webauthn/reauthenticate/."""
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)
+        account = account_of(self.request)
+        options = begin_authentication(account, Purpose.REAUTHENTICATION, verified=needs_verified_keys(account))
+        return context | {"js_data": {"request_options": options}}
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        for error in form.errors.get("credential", []):
+            messages.error(self.request, error)
+        return HttpResponseRedirect(self.passthrough_next_url(self.request.path))
+
+
+class ReauthenticatePasswordView(account_views.ReauthenticateView):  # type: ignore[misc]
+    """/account/reauthenticate/: enough for accounts without a second factor; others go on to that.
+
+    The password stays a step of its own for apps that want a new sign-in with two factors.
+    """
+
+    def _check_reauthentication_method_available(self, request: HttpRequest) -> HttpResponse | None:
+        if account_of(request).has_usable_password():
+            return None
+        response: HttpResponse | None = super()._check_reauthentication_method_available(request)
+        return response
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        account = account_of(self.request)
+        if not asks_for_factor(self.request):
+            response: HttpResponse = super().form_valid(form)
+            return response
+        # Without allauth's mark `reauthenticated`: this is a step, and opens nothing alone.
+        record_authentication(self.request, account, method="password")
+        if is_reauthentication_required(self.request, app=""):
+            [method, *_] = get_adapter().get_reauthentication_methods(account)
+            return HttpResponseRedirect(self.passthrough_next_url(method["url"]))
+        return super(account_views.ReauthenticateView, self).form_valid(form)  # type: ignore[no-any-return]
+
+
+@never_cache
+@login_required
+@require_safe
+def sign_in_again(request: HttpRequest) -> HttpResponse:
+    """GET /account/login/again/: no factor of the account counts in this session, so a new sign-in is needed."""
+    return render(request, "account/sign_in_again.html")
+
+
+# --- Passwords ---
+
+
+def _with_factor(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Ask people who have a second factor for that first.
+
+    django-allauth's own decorator would keep the form, and so the passwords in it, in the session meanwhile.
+    """
+
+    @functools.wraps(view)
+    def confirmed(request: HttpRequest) -> HttpResponseBase:
+        if asks_for_factor(request) and is_reauthentication_required(request, app=""):
+            return HttpResponseRedirect(url(request, request.path))
+        return view(request)
+
+    return confirmed
+
+
+change_password = _with_factor(account_views.password_change)
+set_password = _with_factor(account_views.password_set)

@@ -1,0 +1,31 @@
+"""Two sessions of one account set up a first factor at the same moment, on PostgreSQL with connections of their own."""
+
+import pytest
+from allauth.mfa.models import Authenticator
+from django.test import Client as Browser
+
+from tests.factories import make_account
+from tests.oidc.tokens.test_concurrency import at_once
+from tests.relying_party import sign_in
+from tests.soft_key import SoftKey
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+ADD = "/account/2fa/webauthn/add/"
+
+
+def test_one_session_adds_its_key_and_the_others_end() -> None:
+    account = make_account("ada@example.com")
+    browsers = [sign_in(Browser(REMOTE_ADDR=f"10.0.0.{number}"), account) for number in range(4)]
+    keys = [SoftKey(id=b"key %d" % number) for number in range(4)]
+    pages = [browser.get(ADD).context["js_data"]["creation_options"] for browser in browsers]
+
+    def add(number: int) -> int:
+        form = {"name": "A key", "passwordless": "true", "credential": keys[number].made(pages[number])}
+        return browsers[number].post(ADD, form).status_code
+
+    # 400: Django can't store a session that another request has just ended.
+    answers = at_once(4, add)
+    assert 302 in answers
+    assert set(answers) <= {302, 400}
+    assert Authenticator.objects.filter(user=account, type="webauthn").count() == 1
+    assert sum(browser.get("/account/").status_code == 200 for browser in browsers) == 1

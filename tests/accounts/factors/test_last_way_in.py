@@ -1,0 +1,225 @@
+"""Removing factors keeps a way to sign in, says what else ends, and asks everybody for something before it."""
+
+import re
+from typing import Any
+
+import pytest
+from allauth.mfa.models import Authenticator
+from django.core import mail
+from django.test import Client as Browser
+
+from accounts.models import Account, Outbox, SecurityEvent
+from tests.accounts.factors.conftest import NEW_PASSWORD, confirm, give_app, give_codes, give_passkey
+from tests.factories import PASSWORD
+from tests.relying_party import age_sign_in, sign_in
+from tests.security.test_limits import is_limited
+from tests.soft_key import SoftKey
+from tests.soft_key import give_key as give_soft_key
+
+pytestmark = pytest.mark.django_db
+
+BY_EMAIL = "/account/reauthenticate/email/"
+
+
+def end_password(browser: Browser, account: Account) -> None:
+    """Make it an account without a password, in which this browser stays signed in."""
+    account.set_unusable_password()
+    account.save()
+    session = browser.session
+    session["_auth_user_hash"] = account.get_session_auth_hash()
+    session.save()
+
+
+@pytest.fixture
+def browser(person: Account) -> Browser:
+    """A browser of a person who has no password and signed in a moment ago."""
+    browser = sign_in(Browser(), person)
+    browser.post("/account/reauthenticate/", {"login": person.email, "password": PASSWORD})
+    end_password(browser, person)
+    return browser
+
+
+def remove(browser: Browser, key: Authenticator) -> Any:
+    confirm(browser, key.user)
+    return browser.post(f"/account/2fa/webauthn/keys/{key.pk}/remove/")
+
+
+def give_key(account: Account, *, signs_in_alone: bool = True) -> Authenticator:
+    """Give a person a passkey, or a security key that does not sign in alone."""
+    row = give_passkey(account)
+    row.data["credential"]["clientExtensionResults"] = {"credProps": {"rk": signs_in_alone}}
+    row.data["signs_in_alone"] = signs_in_alone
+    row.save()
+    return row
+
+
+def left(account: Account) -> list[str]:
+    return sorted(Authenticator.objects.filter(user=account).values_list("type", flat=True))
+
+
+# --- The last way to sign in ---
+
+
+@pytest.mark.parametrize("also", [[], [give_codes], [give_app, give_codes]], ids=["alone", "codes", "app and codes"])
+def test_the_only_passkey_without_a_password_stays(also: list[Any], browser: Browser, person: Account) -> None:
+    key = give_key(person)
+    for give in also:
+        give(person)
+    before = left(person)
+    confirm(browser, person)
+    page = browser.get(f"/account/2fa/webauthn/keys/{key.pk}/remove/").content.decode()
+    assert "Set a password or add another passkey first" in page
+    answer = remove(browser, key)
+    assert answer.status_code == 409
+    assert "Set a password or add another passkey first" in answer.content.decode()
+    assert left(person) == before
+    assert not SecurityEvent.objects.filter(kind="passkey_removed").exists()
+
+
+def test_one_of_two_passkeys_goes_and_the_other_stays(browser: Browser, person: Account) -> None:
+    keys = [give_key(person), give_key(person)]
+    assert remove(browser, keys[0]).status_code == 302
+    assert remove(browser, keys[1]).status_code == 409
+    assert left(person) == ["webauthn"]
+
+
+def test_a_security_key_is_no_way_to_sign_in(browser: Browser, person: Account) -> None:
+    passkey, key = give_key(person), give_key(person, signs_in_alone=False)
+    assert remove(browser, passkey).status_code == 409
+    assert remove(browser, key).status_code == 302
+
+
+def test_a_key_of_earlier_that_can_not_sign_in_alone_is_no_way_to_sign_in(browser: Browser, person: Account) -> None:
+    passkey = give_key(person)
+    old = give_soft_key(person, SoftKey(verifies=False))
+    del old.data["signs_in_alone"]
+    old.data["credential"]["clientExtensionResults"] = {}
+    old.save()
+    assert remove(browser, passkey).status_code == 409
+    assert left(person) == ["webauthn", "webauthn"]
+
+
+def test_with_a_password_the_only_passkey_goes(person: Account) -> None:
+    browser = sign_in(Browser(), person)
+    browser.post("/account/reauthenticate/", {"login": person.email, "password": PASSWORD})
+    key = give_key(person)
+    assert remove(browser, key).status_code == 302
+    assert left(person) == []
+
+
+# --- Recovery codes never vanish silently ---
+
+
+@pytest.mark.parametrize("what", ["passkey", "app"])
+def test_that_recovery_codes_end_too_is_said_before_and_mailed(what: str, person: Account) -> None:
+    browser = sign_in(Browser(), person)
+    browser.post("/account/reauthenticate/", {"login": person.email, "password": PASSWORD})
+    path = "/account/2fa/totp/deactivate/"
+    if what == "passkey":
+        path = f"/account/2fa/webauthn/keys/{give_passkey(person).pk}/remove/"
+    else:
+        give_app(person)
+    confirm(browser, person)
+    assert "recovery codes are removed" not in browser.get(path).content.decode()
+    give_codes(person)
+    assert "Your recovery codes are removed as well" in browser.get(path).content.decode()
+    assert browser.post(path).status_code == 302
+    assert left(person) == []
+    [told] = Outbox.objects.filter(subject__contains="removed")
+    assert "Your recovery codes were removed as well" in " ".join(told.body.split())
+    assert SecurityEvent.objects.filter(kind="recovery_codes_removed").count() == 1
+
+
+def test_recovery_codes_stay_while_another_factor_does(person: Account) -> None:
+    browser = sign_in(Browser(), person)
+    browser.post("/account/reauthenticate/", {"login": person.email, "password": PASSWORD})
+    give_app(person)
+    give_codes(person)
+    key = give_key(person)
+    path = f"/account/2fa/webauthn/keys/{key.pk}/remove/"
+    confirm(browser, person)
+    assert "recovery codes are removed" not in browser.get(path).content.decode()
+    assert browser.post(path).status_code == 302
+    assert left(person) == ["recovery_codes", "totp"]
+    assert "recovery codes" not in Outbox.objects.get(subject__contains="removed").body.lower()
+
+
+# --- Neither password nor factor: a code from a mail ---
+
+SENSITIVE: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("POST", "/account/email/", {"action_add": "", "email": "new@example.com"}),
+    ("GET", "/account/delete", {}),
+    ("POST", "/account/delete", {}),
+    ("POST", "/account/export", {}),
+    ("GET", "/account/export/file", {}),
+    ("GET", "/account/2fa/totp/activate/", {}),
+    ("GET", "/account/2fa/webauthn/add/", {}),
+    ("POST", "/account/password/set/", {"password1": NEW_PASSWORD, "password2": NEW_PASSWORD}),
+)
+
+
+@pytest.fixture
+def bare(browser: Browser, person: Account) -> Browser:
+    """The browser of a person who has neither a password nor a factor, and who signed in an hour ago."""
+    age_sign_in(browser, 3600)
+    session = browser.session
+    session["account_authentication_methods"] = []
+    session.save()
+    return browser
+
+
+def mailed_code() -> str:
+    found = re.search(r"^ {4}(\S{4}-\S{4}-\S{4})$", str(mail.outbox[-1].body), re.MULTILINE)
+    assert found
+    return found[1]
+
+
+@pytest.mark.parametrize(("method", "path", "form"), SENSITIVE, ids=[f"{m} {p}" for m, p, _ in SENSITIVE])
+def test_sensitive_actions_ask_for_a_code_from_a_mail(
+    method: str, path: str, form: dict[str, str], bare: Browser, person: Account
+) -> None:
+    answer = getattr(bare, method.lower())(path, form)
+    assert answer.status_code == 302
+    assert answer["Location"].startswith(BY_EMAIL)
+    person.refresh_from_db()
+    assert (person.is_active, person.has_usable_password()) == (True, False)
+    assert not mail.outbox
+
+
+def test_the_code_from_the_mail_lets_them_go_on(bare: Browser, person: Account) -> None:
+    asked = bare.get("/account/2fa/totp/activate/")["Location"]
+    assert "Send me the code" in bare.get(asked).content.decode()
+    bare.post(BY_EMAIL, {"action": "send", "next": "/account/2fa/totp/activate/"})
+    assert mail.outbox[-1].to == [person.email]
+    code = mailed_code()
+    wrong = bare.post(BY_EMAIL, {"code": "AAAA-BBBB-CCCC", "next": "/account/2fa/totp/activate/"})
+    assert b"not the code" in wrong.content
+    assert bare.get("/account/2fa/totp/activate/").status_code == 302
+    answer = bare.post(BY_EMAIL, {"code": code.lower(), "next": "/account/2fa/totp/activate/"})
+    assert answer["Location"] == "/account/2fa/totp/activate/"
+    assert bare.get("/account/2fa/totp/activate/").status_code == 200
+    form = {"password1": NEW_PASSWORD, "password2": NEW_PASSWORD}
+    assert bare.post("/account/password/set/", form).status_code == 302
+    person.refresh_from_db()
+    assert person.has_usable_password()
+
+
+def test_the_code_of_somebody_else_or_of_earlier_is_wrong(bare: Browser, person: Account, later: Any) -> None:
+    bare.post(BY_EMAIL, {"action": "send"})
+    code = mailed_code()
+    later(31 * 60)
+    assert b"not the code" in bare.post(BY_EMAIL, {"code": code}).content
+
+
+def test_guesses_at_the_code_are_limited_by_account(bare: Browser, settings: Any, stopped_clock: None) -> None:
+    answers = [
+        bare.post(BY_EMAIL, {"code": f"AAAA-BBBB-{n:04}"}) for n in range(settings.GUESSES_PER_KNOWN_BROWSER + 1)
+    ]
+    assert [answer.status_code for answer in answers[:-1]] == [200] * settings.GUESSES_PER_KNOWN_BROWSER
+    assert is_limited(answers[-1])
+
+
+def test_people_with_a_password_are_asked_for_that(person: Account) -> None:
+    browser = sign_in(Browser(), person)
+    assert browser.get(BY_EMAIL)["Location"].startswith("/account/reauthenticate/")
+    assert Browser().get(BY_EMAIL)["Location"].startswith("/account/login/")

@@ -1,0 +1,34 @@
+"""Removing keys at the same moment, on PostgreSQL with a connection for each request."""
+
+import pytest
+from allauth.mfa.models import Authenticator
+from django.test import Client as Browser
+
+from accounts.models import Account
+from tests.accounts.factors.conftest import confirm
+from tests.accounts.factors.test_last_way_in import end_password, give_key
+from tests.factories import PASSWORD, make_account
+from tests.oidc.tokens.test_concurrency import at_once
+from tests.relying_party import sign_in
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.mark.parametrize("round_", range(3))
+def test_of_two_passkeys_that_are_removed_at_once_one_stays(round_: int) -> None:
+    account: Account = make_account("ada@example.com")
+    browsers = [sign_in(Browser(), account) for _ in range(2)]
+    for browser in browsers:
+        browser.post("/account/reauthenticate/", {"login": account.email, "password": PASSWORD})
+    for browser in browsers:
+        end_password(browser, account)
+    for browser in browsers:
+        session = browser.session
+        session["_auth_user_hash"] = account.get_session_auth_hash()
+        session.save()
+    keys = [give_key(account), give_key(account)]
+    for browser in browsers:
+        confirm(browser, account)
+    answers = at_once(2, lambda n: browsers[n].post(f"/account/2fa/webauthn/keys/{keys[n].pk}/remove/"))
+    assert sorted(answer.status_code for answer in answers) == [302, 409]
+    assert Authenticator.objects.filter(user=account).count() == 1
