@@ -12,3 +12,9 @@ register = template.Library()
 def outside_hosts(client: Client) -> list[str]:
     """Return the hosts of its redirect URIs at which people see a reviewed app as unreviewed (docs/review.md#hosts)."""
     return reviewed_hosts.outside_hosts(client)
+
+
+@register.filter
+def home_host(client: Client) -> str:
+    """Return the host of the app's home page, which the badge names (docs/review.md#hosts)."""
+    return reviewed_hosts.home_host(client)

@@ -1,6 +1,8 @@
 # ruff: noqa: RUF001  (names in disguise)
 """No app and no project passes for the service itself."""
 
+import time
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -90,6 +92,30 @@ DISGUISES = [
     "Օpenport",  # Armenian
     "𐐄penport",  # Deseret
     "口尸乇几尸口尺丅",  # ideographs
+    # Symbols that stand for letters
+    "⭕penp⭕rt",
+    "🔵penp🔴rt",
+    "●penp◉rt",
+    "Op€nport",
+    "Op£nport",
+    "Openpor+",
+    "Openpor✝",
+    "Open₱ort",
+    "₳₱₱: 0₱€₦₱0®₮",
+    "()penp()rt",
+    "[]penp[]rt",
+    "{}pen<>port",
+    "Oþenþort",
+    "Ope∩port",
+    "O|>en|>ort",
+    "0p3n-p0|2-7",
+    "O9en9ort",
+    "Op∑nport",
+    "@penp@rt",
+    "🍩penp🍩rt",  # any picture, for one letter in four
+    "Op*nport",
+    "Ope♞port",
+    "My ⭕penp⭕rt app",
 ]
 
 INNOCENT = [
@@ -165,6 +191,49 @@ INNOCENT = [
     "½ Price",
     # Pictures
     "I ❤\ufe0f Notes",
+    "Open 🍩 Sort",
+    "⭕ Circle",
+    "C++ Tutor",
+    "Notes+",
+    "$ave",
+    "(Parentheses)",
+    "Þorlákur",
+    "Cash€w",
+    "√2 Calculator",
+    "√x Solver",
+    # Words that would claim something elsewhere
+    "Support Desk Pro",
+    "Orbit Support",
+    "Supporta",
+    "Home Security",
+    "Security Camera Viewer",
+    "Signal",
+    "Signage",
+    "Signs",
+    "Accountant",
+    "Your Accountant",
+    "Accountable",
+    "Account Book Keeper",
+    "Password Manager",
+    "Authorize.net Tools",
+    "Helper",
+    "Helping Hands",
+    "Admiral",
+    "Staffroom",
+    "Official Monster Raving Party Planner",
+    "Official Journal Reader",
+    "Peer Reviewed",
+    "FDA-approved Drugs",
+    "Certified Barista Exam",
+    "Trusted Advisor",
+    "Unverified Rumours",
+    "Checkmate",
+    "Check Please",
+    "Review",
+    "Identity",
+    "Billing",
+    "Team",
+    "My App",
     "Notes 🗒",
     "Deutsch 🇩🇪",
     "👾",
@@ -180,6 +249,149 @@ def test_a_disguise_is_refused(name: str) -> None:
 @pytest.mark.parametrize("name", INNOCENT)
 def test_an_innocent_name_is_not(name: str) -> None:
     validate_name(name)
+
+
+CLAIMS = [
+    "✓ Orbit",
+    "Orbit ✔",
+    "Orbit ✔\ufe0f",
+    "☑ Orbit",
+    "✅",
+    "Or🗸bit",
+    "🗹 Orbit",
+    "⍻ Orbit",
+    "√ Orbit",
+    "Orbit √",
+    "✓ Reviewed by Openpor",
+    "Reviewed by experts",
+    "REVIEWED-BY Us",
+    "Approved by Orbit",
+    "Orbit, certified by us",
+    "Verified",
+    "Orbit Verified",
+    "Orbit (Verified)",
+    "Orbit – verified app",
+    "V e r i f i e d",
+    "V3r1f1ed Orbit",
+    "√erified Orbit",
+    "Ⓥⓔⓡⓘⓕⓘⓔⓓ",
+    "ᴠᴇʀɪꜰɪᴇᴅ Orbit",
+    "Official",
+    "Orbit Official",
+    "Orbit [0fficial]",
+    "Orbit (approved)",
+    "Orbit – certified",
+    "Orbit | Trusted!",
+    "This app was reviewed",
+    "Orbit has been approved",
+    "Officially reviewed Orbit",
+    "0ff1c1ally trusted",
+]
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_a_name_that_claims_a_review_is_refused(name: str) -> None:
+    with pytest.raises(ValidationError, match="the result of a review"):
+        validate_name(name)
+
+
+AS_THE_SERVICE = [
+    "Support",
+    "SUPPORT!!!",
+    "(Support)",
+    "$upport",
+    "Supp⭕rt",
+    "S u p p o r t",
+    "Support 🛟",
+    "Customer Support Team",
+    "Help",
+    "The Help Center",
+    "Helpdesk",
+    "Account",
+    "My Account",
+    "Account Security",
+    "Account-Security",
+    "AccountSecurity",
+    "Security",
+    "Security Team",
+    "Sign in",
+    "Sign-In",
+    "S1gn 1n",
+    "signin",
+    "Log In",
+    "Login",
+    "Password Reset",
+    "Two-factor authentication",
+    "Identity Verification",
+    "Trust & Safety",
+    "Admin",
+    "Administrator",
+    "Official App",
+    "Sign in to your account",
+    "Sign in with Orbit",
+    "Your account was suspended",
+    "Verify your email",
+    "Security alert: act now",
+    "App Review",
+    "Review Team",
+    "Security check",
+    "Fraud Prevention",
+]
+
+
+@pytest.mark.parametrize("name", AS_THE_SERVICE)
+def test_a_name_that_reads_as_the_service_is_refused(name: str) -> None:
+    with pytest.raises(ValidationError, match="Openport itself"):
+        validate_name(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Orbit ✔", "A name can't contain “✔”: people would read it as the result of a review. Remove it."),
+        ("Orbit (Verified)", "A name can't contain “Verified”: people would read it as the result of a review."),
+        ("Orbit (approved)", "A name can't end with “approved”: people would read it as the result of a review."),
+        ("Sign in to Orbit", "A name can't begin with “Sign in to”: it reads as if Openport itself said it."),
+        ("Support", "“Support” reads as if it came from Openport itself. Add the name of your product, as in"),
+    ],
+)
+def test_the_message_quotes_what_is_refused_and_says_what_to_do(name: str, message: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        validate_name(name)
+    assert refused.value.messages[0].startswith(message)
+
+
+@pytest.mark.parametrize(
+    "name", ["()" * 50, "1|!" * 33, "support" * 14, "⭕*" * 50, "a+" * 50, "in " * 33, "o0()" * 25]
+)
+def test_the_check_of_a_long_name_is_quick(name: str) -> None:
+    before = time.process_time()
+    with suppress(ValidationError):
+        validate_name(name)
+    assert time.process_time() - before < 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "letter"),
+    [
+        ("Orbit", "O"),
+        ("✓ orbit", "O"),
+        ("✅", "A"),
+        ("🗒 notes", "N"),
+        ("(x)", "X"),
+        ("2048", "2"),
+        ("①a", "A"),
+        ("ßa", "S"),
+        ("東京", "東"),
+        ("ˇcaron", "C"),  # a letter that looks like a check mark
+        ("ꪜ b", "B"),  # so does this one
+        ("ℹ Orbit", "I"),
+        ("ℹ\ufe0f", "I"),
+        ("", "A"),
+    ],
+)
+def test_the_tile_shows_only_a_letter_or_digit(name: str, letter: str) -> None:
+    assert Client(name=name).letter == letter
 
 
 UNREADABLE = [
