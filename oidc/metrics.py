@@ -26,6 +26,7 @@ REASONS = {
     "The person removed": "access_removed",
     "The refresh token is unknown": "refresh_token_unknown",
     "The refresh token has expired": "refresh_token_expired",
+    "The refresh token was superseded a moment ago": "refresh_token_repeated",
     "The refresh token was superseded": "refresh_token_superseded",
     "The code is unknown": "code_unknown",
     "The code was used before": "code_replayed",

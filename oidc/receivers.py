@@ -17,9 +17,18 @@ from oidc.authorization.interactions import pending_interactions
 from oidc.clients.lookup import find_client
 from oidc.clients.presentation import client_context
 from oidc.clients.reviewed_hosts import is_trusted_at
-from oidc.models import Connection, FormerMember, Project, ProjectInvitation, ProjectMember, TokenFamily
+from oidc.models import (
+    Connection,
+    FormerMember,
+    MemberOfRemovedProject,
+    Project,
+    ProjectInvitation,
+    ProjectMember,
+    TokenFamily,
+)
 from oidc.projects import invitations
 from oidc.projects.invitations import invitations_to_account
+from oidc.projects.people import keep_places_of_account
 
 APPS_AT_HOME = 4
 
@@ -95,6 +104,10 @@ def export_projects(sender: Any, account: Account, **kwargs: Any) -> dict[str, A
             {"project": row.project.name, "until": row.left_at.isoformat()}
             for row in FormerMember.objects.filter(account=account).select_related("project").order_by("pk")
         ],
+        "removed_projects": [
+            {"since": moment(row.joined_at), "until": row.left_at.isoformat()}
+            for row in MemberOfRemovedProject.objects.filter(account=account).order_by("pk")
+        ],
         "project_invitations": [
             {"project": row.project.name, "role": row.role, "expires_at": row.expires_at.isoformat()}
             for row in invitations_to_account(account)
@@ -138,9 +151,10 @@ def block_deletion_of_last_owner(sender: Any, account: Account, **kwargs: Any) -
 
 @receiver(pre_delete, sender=Account)
 def anonymize_connections(sender: Any, instance: Account, **kwargs: Any) -> None:
-    """Before an account is deleted: revoke everything, and anonymize the connections that the cap counts."""
+    """Before an account is deleted: revoke everything, anonymize its connections, and keep counting it in projects."""
     with transaction.atomic():
         end_authorizations(sender, instance)
+        keep_places_of_account(instance)
         Connection.objects.filter(account=instance).update(
             scopes="", left_out="", scopes_outside_review=None, removed_at=clock.now()
         )

@@ -48,8 +48,13 @@ CLAIM_SCOPES = {
     "picture": "profile",
 }
 
-# The scopes whose values `account.read` opens at `/v1` as well.
-ACCOUNT_READ_HOLDS = frozenset({"email", "profile"})
+# The claims that `account.read` returns at `/v1`: those that its sentence on the consent page names, beside the plan. A
+# new claim is not among them until the sentence names it and people are asked again.
+ACCOUNT_READ_CLAIMS = frozenset({"email", "email_verified", "name", "given_name", "family_name", "picture"})
+# The scopes all of whose claims `account.read` returns as well.
+ACCOUNT_READ_HOLDS = frozenset(CLAIM_SCOPES.values()) - {
+    scope for claim, scope in CLAIM_SCOPES.items() if claim not in ACCOUNT_READ_CLAIMS
+}
 # Scopes with which an app gets the picture, in claims or from `/v1/me`.
 PICTURE_SCOPES = frozenset({"profile", ACCOUNT_READ})
 # Scopes with which it gets the e-mail address.

@@ -20,7 +20,7 @@ HOUR = 3600  # seconds
 
 
 class Step(StrEnum):
-    """What is counted. `refused` and the three after it, and `cancelled`, have an error code beside them."""
+    """What is counted. `refused` and the four after it, and `cancelled`, have an error code beside them."""
 
     STARTED = "started"  # a valid request of somebody who may be asked
     SILENT = "silent"  # a valid request with prompt=none
@@ -34,6 +34,7 @@ class Step(StrEnum):
     REFUSED = "refused"  # a request that had started
     NOT_EXCHANGED = "not_exchanged"
     NOT_REFRESHED = "not_refreshed"
+    REPEATED = "repeated"  # a refresh with a token that was superseded a moment before, which is not NOT_REFRESHED
     NOT_REVOKED = "not_revoked"
     REFRESHED = "refreshed"
     REVOKED = "revoked"
@@ -107,7 +108,8 @@ _REFUSALS = {"authorization_code": Step.NOT_EXCHANGED, "refresh_token": Step.NOT
 def token_refused(refusal: TokenRefusal, grant_type: str | None) -> None:
     """Count a refusal of the token endpoint, by the grant that was asked for; of an unknown client nothing."""
     if refusal.client_id:
-        count(_REFUSALS.get(grant_type or "", Step.NOT_EXCHANGED), refusal.client_id, refusal.error)
+        step = _REFUSALS.get(grant_type or "", Step.NOT_EXCHANGED)
+        count(Step.REPEATED if refusal.kind == "refresh_token_repeated" else step, refusal.client_id, refusal.error)
 
 
 def revocation_refused(refusal: TokenRefusal) -> None:

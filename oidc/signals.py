@@ -13,3 +13,11 @@ domain_changed = Signal()
 # Sent with `request`, `account` and `stop` (oidc/stopped.py) when a signed-in person sees a page that ends a sign-in to
 # an app. A receiver returns a DevelopersView if the person is one of the app's developers, otherwise None.
 sign_in_stopped = Signal()
+
+# Sent with `client`, `before` (its type) and `actor` when a client's type was changed, in that transaction. `actor` is
+# None for an operator's file.
+client_type_changed = Signal()
+
+# Sent with `project` and `transferred` (True for a transfer of ownership) when somebody became another owner of a
+# project, in that transaction.
+owner_added = Signal()

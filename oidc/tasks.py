@@ -9,6 +9,7 @@ from django.conf import settings
 from devportal.lib import clock
 from oidc.models import Project
 from oidc.projects import invitations, lifecycle
+from oidc.projects.colleagues import forget_members
 from oidc.signing_keys import rotation
 from oidc.tokens import expiry
 
@@ -34,8 +35,12 @@ def clear_expired() -> int:
 
 @shared_task
 def remove_deleted_projects() -> int:
-    """Delete projects for good that can't be restored any more; return how many were deleted."""
+    """Delete projects for good that can't be restored any more; return how many were deleted.
+
+    Who was a member of them is stored for a year, for app review (oidc/projects/colleagues.py).
+    """
     over = clock.now() - timedelta(days=settings.PROJECT_RESTORE_DAYS)
+    forget_members()
     rows = list(Project.objects.filter(deleted_at__lt=over).order_by("deleted_at"))
     return sum(lifecycle.purge_project(project) for project in rows)
 

@@ -70,6 +70,9 @@ TOKEN_ERRORS: dict[str, TokenError] = {
     "refresh_token_superseded": TokenError(
         "invalid_grant", "The refresh token was superseded. Store the newest one of each answer."
     ),
+    "refresh_token_repeated": TokenError(
+        "invalid_grant", "The refresh token was superseded a moment ago. Use the newest one of each response."
+    ),
     "scope_not_granted": TokenError("invalid_scope", "scope names something that was not granted at sign-in."),
     "scope_spaces": TokenError(
         "invalid_scope", "scope must be names with one space between each two, and none before or after."

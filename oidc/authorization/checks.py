@@ -20,6 +20,7 @@ from oidc.authorization.requests import PROMPTS, RESPONSE_MODES, AuthorizationRe
 from oidc.authorization.user_cap import is_user_cap_reached
 from oidc.clients.lookup import find_client
 from oidc.clients.redirect_uris import explain_mismatch
+from oidc.clients.reviewed_hosts import why_outside
 from oidc.errors import AuthorizationError
 from oidc.parameters import MAX_QUERY, TOO_LONG, printable_name
 from oidc.server import CODE_CHALLENGE
@@ -45,7 +46,7 @@ def decide(auth_request: AuthorizationRequest) -> Outcome:
     if auth_request.consent_given_now:
         left_out = auth_request.optional_scopes - auth_request.chosen_scopes
     else:
-        left_out = _left_out_before(auth_request)
+        left_out = auth_request.left_out_before
     return _issue_code(auth_request, left_out, consent_given_now=auth_request.consent_given_now)
 
 
@@ -65,11 +66,6 @@ def _issue_code(auth_request: AuthorizationRequest, left_out: frozenset[str], *,
         told=acr.told_claims(auth_request.acr, auth_request.counted_authentication),
         left_out=left_out,
     )
-
-
-def _left_out_before(auth_request: AuthorizationRequest) -> frozenset[str]:
-    """Return the requested scopes that are optional, and that the person left out the last time."""
-    return auth_request.optional_scopes & consent.left_out_scopes(auth_request.connection)
 
 
 def check_client(auth_request: AuthorizationRequest) -> None:
@@ -173,7 +169,7 @@ def _why_refused(auth_request: AuthorizationRequest, refused: list[str]) -> str:
     approved = scopes.allowed_scopes(auth_request.client)
     if set(refused) <= approved:
         return (
-            f"Approved for this client, but {auth_request.outside_host} was not in its review: "
+            f"Approved for this client, but {why_outside(auth_request.client, auth_request.outside_host)}: "
             f"{', '.join(map(printable_name, refused))}."
         )
     return f"Unknown, or not approved for this client: {', '.join(map(printable_name, refused))}."
@@ -182,15 +178,15 @@ def _why_refused(auth_request: AuthorizationRequest, refused: list[str]) -> str:
 def check_user_cap(auth_request: AuthorizationRequest) -> UserCapReached | None:
     assert auth_request.account is not None
     if auth_request.consent_given_now:
-        return None  # consent.record_consent looks, with the client's row locked
+        return None  # consent.record_consent checks it, with the project locked
     if auth_request.connection is not None or not is_user_cap_reached(
         auth_request.account, auth_request.client, auth_request.outside_host
     ):
         return None
     if auth_request.silent:
         outside = auth_request.outside_host
-        when = f"where {outside} is in its review" if outside else "its review"
-        raise AuthorizationError("consent_required", reason=f"The app has as many people as it may have before {when}.")
+        why = why_outside(auth_request.client, outside) if outside else "it has not been reviewed"
+        raise AuthorizationError("consent_required", reason=f"The project has as many people as it may have: {why}.")
     return UserCapReached(auth_request.client)
 
 
@@ -198,12 +194,11 @@ def check_consent(auth_request: AuthorizationRequest) -> PromptConsent | IssueCo
     assert auth_request.account is not None
     if auth_request.consent_given_now:
         return None
-    missing = frozenset(set(auth_request.scopes) - auth_request.granted_scopes)
-    left_out = _left_out_before(auth_request)
+    missing, left_out = auth_request.missing_scopes, auth_request.left_out_before
     ask = PromptConsent(auth_request.client, auth_request.scopes, missing, auth_request.optional_scopes, left_out)
     if "consent" in auth_request.prompts:
         return ask
-    if not missing - left_out:
+    if not auth_request.asks_for_more:
         return None
     if auth_request.client.first_party:
         # The service's own apps need not ask.
@@ -216,7 +211,10 @@ def check_consent(auth_request: AuthorizationRequest) -> PromptConsent | IssueCo
 def _why_asked(auth_request: AuthorizationRequest) -> str:
     """Return the reason why a person is asked who has allowed all of it elsewhere, "" for one who has not."""
     if set(auth_request.scopes) <= consent.granted_scopes(auth_request.connection):
-        return f"The person has allowed it, but not at {auth_request.outside_host}, which its review did not take in."
+        outside = auth_request.outside_host
+        if auth_request.client.carries_badge:
+            return f"The person has allowed it, but not at {outside}, which its review did not take in."
+        return f"The person has allowed it, but not at {outside}: {why_outside(auth_request.client, outside)}."
     return ""
 
 

@@ -62,10 +62,9 @@ def record_consent(
 
     `left_out` are the optional scopes that they left out of the same request: granted no longer, and remembered.
     `redirect_uri` is the request's, "" for none: at a host that the app's review did not take in the consent counts
-    for that host, and the cap counts.
+    for that host, and the limit of people applies.
 
-    Exact when many arrive at once: whoever would add a person waits for the client's row first. `no_key`: the rows that
-    others insert below this client and this connection check that they exist, and that must not wait for us.
+    The limit is exact when many people arrive at once: consent to an app with a limit locks the project first.
     """
     outside = outside_host(client, redirect_uri) if redirect_uri else ""
     is_new = _is_newcomer(account, client, outside)
@@ -90,7 +89,7 @@ def _is_newcomer(account: Account, client: Client, outside: str) -> bool:
         if is_new:
             lock_client(client.pk)
         return is_new
-    lock_client(client.pk)
+    lock_client(client.pk, with_project=True)
     place = find_place(account, client)
     if place.is_full:
         raise UserCapExceeded
@@ -110,6 +109,7 @@ def _connect(
     connection.scopes = scope_rules.format_scope(scopes)
     connection.left_out = scope_rules.format_scope(left_out)
     connection.scopes_outside_review = {outside: connection.scopes} if outside else None
+    connection.joined_outside_review = bool(outside)
     connection.first_authorized_at = connection.last_authorized_at = clock.now()
     try:
         with transaction.atomic():

@@ -66,10 +66,8 @@ def _may_mean_another(auth_request: AuthorizationRequest) -> bool:
     assert auth_request.account is not None
     if hint.casefold() != auth_request.account.email.casefold():
         return True
-    granted = auth_request.granted_scopes
-    is_asked_anyway = not set(auth_request.scopes) <= granted
-    knows_address = not granted.isdisjoint(scopes.ADDRESS_SCOPES)
-    return not (auth_request.client.first_party or is_asked_anyway or knows_address)
+    knows_address = not auth_request.granted_scopes.isdisjoint(scopes.ADDRESS_SCOPES)
+    return not (auth_request.client.first_party or auth_request.asks_for_more or knows_address)
 
 
 def check_level(auth_request: AuthorizationRequest) -> PromptStepUp | None:
@@ -89,7 +87,7 @@ def check_level(auth_request: AuthorizationRequest) -> PromptStepUp | None:
     for level in asked.preferred:
         if level <= reached:
             return None
-        means = means or means_of(auth_request.account)
+        means = means or means_of(auth_request.account, auth_request.authentication.counts)
         if means.reach(level):
             return PromptStepUp(client, level, essential=False)
     return None

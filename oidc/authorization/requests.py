@@ -80,6 +80,21 @@ class AuthorizationRequest:
         return optional_among(self.client, self.scopes)
 
     @property
+    def missing_scopes(self) -> frozenset[str]:
+        """The requested scopes that the person has not granted."""
+        return frozenset(self.scopes) - self.granted_scopes
+
+    @property
+    def left_out_before(self) -> frozenset[str]:
+        """The requested scopes that are optional, and that the person left out the last time."""
+        return self.optional_scopes & consent.left_out_scopes(self.connection)
+
+    @property
+    def asks_for_more(self) -> bool:
+        """Whether consent has to be asked for: scopes that the person left out are not asked for again."""
+        return bool(self.missing_scopes - self.left_out_before)
+
+    @property
     def silent(self) -> bool:
         return self.prompts == ["none"]
 

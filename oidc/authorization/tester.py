@@ -16,6 +16,7 @@ from oidc.authorization import checks, person_checks
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import ClientUnavailable
 from oidc.authorization.requests import AuthorizationRequest
+from oidc.clients.reviewed_hosts import why_outside
 from oidc.errors import AuthorizationError
 from oidc.models import Client
 from oidc.parameters import Parameters, UnreadableParameters, parse, within_bounds
@@ -149,7 +150,8 @@ def _cut(text: str) -> tuple[str, str]:
 def _note_of_host(trial: RequestUnderTest) -> str:
     """Return what a host outside of the app's review means for the request (docs/review.md#hosts), "" for another."""
     host = trial.auth_request.outside_host
-    return f"{host} is not in the app's review: people see the app as one that nobody reviewed." if host else ""
+    why = why_outside(trial.auth_request.client, host) if host else ""
+    return f"People see the app as one that nobody reviewed: {why}." if why else ""
 
 
 def _as_endpoint(check: checks.Check) -> Callable[[RequestUnderTest], None]:

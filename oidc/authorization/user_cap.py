@@ -1,18 +1,30 @@
-"""The cap of unverified apps: how many people may authorize one before its review (docs/review.md).
+"""The limit of people: how many may authorize the unreviewed apps of a project, all together (docs/review.md#people).
 
-It counts as well for a reviewed app with a redirect URI that its review did not take in (docs/review.md#hosts).
+It applies to a reviewed app too where a redirect URI leads to a host that its review did not take in
+(docs/review.md#hosts).
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db.models import CharField, Count, Exists, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models import (
+    BigIntegerField,
+    CharField,
+    Count,
+    Exists,
+    IntegerField,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    Value,
+)
 from django.db.models.functions import Cast, Coalesce
 
 from accounts.models import Account
 from devportal.lib.prepared_queries import PreparedQuery
 from oidc.models import Client, Connection, ProjectMember
+from oidc.projects.people import is_counted, number_of_people
 
 
 def is_capped(client: Client, outside: str = "") -> bool:
@@ -24,7 +36,7 @@ def is_capped(client: Client, outside: str = "") -> bool:
 
 
 def is_user_cap_reached(account: Account, client: Client, outside: str = "") -> bool:
-    """Return whether a capped client has its limit of people, and does not know `account` yet; `outside` as above."""
+    """Return whether a capped client has no place for `account`; `outside` as above."""
     return is_capped(client, outside) and find_place(account, client).is_full
 
 
@@ -38,23 +50,29 @@ class Place:
 
 def find_place(account: Account, client: Client) -> Place:
     """Return whether a capped client knows the person and has a place for them, by one statement unless it is full."""
-    if client.is_verified:
-        return _find_place_among_many(account, client)
-    people, is_known = next(iter(_PEOPLE.rows(client.client_id, str(account.pk))), (0, False))
-    is_full = people >= settings.UNVERIFIED_APP_PEOPLE and not is_known and not _is_owner(account, client)
-    return Place(bool(is_known), is_full)
+    found = (
+        _find_place_among_many(account, client)
+        if client.is_verified
+        else _PLACE.rows(client.client_id, str(account.pk))
+    )
+    people, is_known, is_counted, has_too_many = next(iter(found), (0, False, False, False))
+    if is_known:
+        return Place(is_known=True, is_full=False)
+    is_full = has_too_many or (people >= settings.UNVERIFIED_APP_PEOPLE and not is_counted)
+    return Place(is_known=False, is_full=bool(is_full) and not _is_owner(account, client))
 
 
-def _find_place_among_many(account: Account, client: Client) -> Place:
-    """The same for a reviewed client, which may know millions: no more of them are read than the cap."""
+def _find_place_among_many(account: Account, client: Client) -> Any:
+    """Return the row of `_place` for a reviewed client, whose own people limit it as well: everybody ever.
+
+    It may have millions: no more of them are read than the limit.
+    """
     cap = settings.UNVERIFIED_APP_PEOPLE
     everybody = Connection.objects.filter(client=client)
     owners = ProjectMember.objects.filter(project_id=client.project_id, role=ProjectMember.Role.OWNER)
     last = everybody.exclude(account__in=owners.values("account"))[max(cap - 1, 0) : max(cap, 1)]
-    asked = Client.objects.filter(pk=client.pk).values_list(Exists(everybody.filter(account=account)), Exists(last))
-    is_known, has_the_last = next(iter(asked), (False, False))
-    is_full = (cap == 0 or has_the_last) and not is_known and not _is_owner(account, client)
-    return Place(bool(is_known), bool(is_full))
+    has_too_many = Exists(last) if cap else Value(value=True)
+    return _places(Client.objects.filter(pk=client.pk), Value(account.pk), has_too_many)
 
 
 def _is_owner(account: Account, client: Client) -> bool:
@@ -63,9 +81,9 @@ def _is_owner(account: Account, client: Client) -> bool:
 
 
 def annotate_people(clients: "QuerySet[Client]") -> "QuerySet[Client]":
-    """Return clients with `people`, whom the cap counts, and `people_now`, who have not removed the app.
+    """Return clients with `people`, who ever authorized the app, and `people_now`, who have not removed it.
 
-    The cap counts whoever ever authorized the app: deleted accounts included, the project's owners not.
+    Deleted accounts are among `people`, the project's owners are not.
     """
     everybody = Connection.objects.filter(client=OuterRef("pk"))
     owners = ProjectMember.objects.filter(project=OuterRef("client__project"), role=ProjectMember.Role.OWNER)
@@ -82,12 +100,21 @@ def _number_of(connections: "QuerySet[Connection]") -> Coalesce:
     return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
 
 
-def _place(client_id: str, account: str) -> "QuerySet[Any, Any]":
-    # Prepared reads take texts alone. An index is not needed here: a capped client knows a hundred people or so.
-    known = Connection.objects.alias(person=Cast("account", CharField())).filter(client=OuterRef("pk"), person=account)
-    clients = annotate_people(Client.objects.filter(client_id=client_id))
-    found: QuerySet[Any, Any] = clients.annotate(is_known=Exists(known)).values_list("people", "is_known")
+def _places(clients: "QuerySet[Client]", person: Any, has_too_many: Any) -> "QuerySet[Any, Any]":
+    """Return how many people count, whether the client knows the person and the project counts them, and the last."""
+    found: QuerySet[Any, Any] = clients.values_list(
+        number_of_people(OuterRef("project")),
+        Exists(Connection.objects.filter(client=OuterRef("pk"), account=person)),
+        is_counted(OuterRef("project"), person),
+        has_too_many,
+    )
     return found
 
 
-_PEOPLE = PreparedQuery(("client_id", "account"), _place)
+def _place(client_id: str, account: str) -> "QuerySet[Any, Any]":
+    # Prepared queries take only texts.
+    person = Cast(Value(account, output_field=CharField()), BigIntegerField())
+    return _places(Client.objects.filter(client_id=client_id), person, Value(value=False))
+
+
+_PLACE = PreparedQuery(("client_id", "account"), _place)

@@ -2,6 +2,7 @@
 
 import re
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
@@ -52,7 +53,10 @@ def validate_slug(slug: str) -> None:
     try:
         validate_name(slug)
     except ValidationError as misleading:
-        raise ValidationError("An address can't contain the service's own name.") from misleading
+        raise ValidationError(
+            f"An address can't contain the name of {settings.SERVICE_NAME}, claim a review, or read as if"
+            f" {settings.SERVICE_NAME} itself were speaking. Choose another one."
+        ) from misleading
 
 
 @transaction.atomic
@@ -103,7 +107,7 @@ def find_page(slug: str) -> tuple[Client | None, bool]:
 
 def has_public_page(client: Client) -> bool:
     """Return whether people can see a page of this app now."""
-    return bool(client.page_slug) and client.is_verified and client.is_on
+    return bool(client.page_slug) and client.carries_badge and client.is_on
 
 
 def _new_page(slug: str, actor: Account) -> dict[str, object]:

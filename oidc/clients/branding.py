@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
+from devportal.lib.public_suffixes import registrable_domain
 from oidc.clients.uris import (
     HAS_FRAGMENT,
     HAS_USERINFO,
@@ -21,8 +22,6 @@ from oidc.clients.uris import (
 from oidc.names import validate_name
 
 MAX_URL_LENGTH = 500  # characters
-# Public suffixes of two labels: below them, hosts with the same last two labels may have different owners.
-_SHARED_SECOND_LABELS = frozenset({"ac", "co", "com", "edu", "gob", "gov", "gv", "ne", "net", "or", "org"})
 
 
 # --- Validation ---
@@ -104,17 +103,11 @@ def clean_branding(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_same_site(one: str, other: str) -> bool:
-    """Return whether two hosts seem to have one owner: equal, one a subdomain of the other, or with a common parent.
+    """Return whether two hosts seem to have one owner: equal, or below the same registrable domain.
 
-    A hint for developers and reviewers, not a proof: it knows only the commonest public suffixes.
+    A hint for developers and reviewers, not a proof.
     """
-    if one == other or one.endswith(f".{other}") or other.endswith(f".{one}"):
-        return True
-    last = one.split(".")[-2:]
-    if last != other.split(".")[-2:]:
-        return False
-    shared = 3 if last[0] in _SHARED_SECOND_LABELS and len(last[-1]) == 2 else 2
-    return len(last) == 2 and one.split(".")[-shared:] == other.split(".")[-shared:]
+    return one == other or (registrable_domain(one) or one) == (registrable_domain(other) or other)
 
 
 def foreign_hosts(home_page_url: str, redirect_urls: list[str]) -> list[str]:

@@ -1,29 +1,30 @@
-"""How each redirect URI of a reviewed app counts, and why, for its developers (docs/review.md#hosts)."""
+"""How each redirect URI of a reviewed app counts, and why, for developers and reviewers (docs/review.md#hosts)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from oidc.clients.redirect_uris import playground_redirect_uri
-from oidc.clients.reviewed_hosts import outside_host
-from oidc.domains.coverage import hosts_of, is_loopback, is_lost
+from oidc.clients.reviewed_hosts import approved_among, outside_host
+from oidc.domains.coverage import hosts_of, is_covered, is_loopback, is_lost
 from oidc.models import Client, ProjectDomain
 
 
 class Reason(StrEnum):
     """Why a redirect URI counts as reviewed, or does not."""
 
-    DEVICE = "device"  # counts: the person's own machine, where the app is installed
-    DOMAIN = "domain"  # counts: on a proven domain of the project
-    APPROVED = "approved"  # counts: the last approval took it in
+    DOMAIN = "domain"  # counts: on a proven domain that the last approval covers
+    APPROVED = "approved"  # counts: the last approval covers the host itself
+    HOME = "home"  # does not: the domain of the home page is no longer proven
+    LATER = "later"  # does not: on a proven domain that the last approval does not cover
     LOST = "lost"  # does not: approved, and the domain has lost its proof since
-    LOOPBACK = "loopback"  # does not: nobody's, so that a review alone can take it in
+    LOOPBACK = "loopback"  # does not: nobody can prove it, so only an approval can cover it
     OUTSIDE = "outside"  # does not
 
 
 @dataclass(frozen=True)
 class HostStanding:
-    """How one redirect URI counts; `domain` is the project's that its host lies on, "" for none."""
+    """How one redirect URI counts; `domain` is the project's proven domain that its host is on, "" for none."""
 
     host: str
     reason: Reason
@@ -32,7 +33,7 @@ class HostStanding:
     @property
     def counts(self) -> bool:
         """Whether people who return to it see the app as reviewed."""
-        return self.reason in (Reason.DEVICE, Reason.DOMAIN, Reason.APPROVED)
+        return self.reason in (Reason.DOMAIN, Reason.APPROVED)
 
 
 def host_standing(client: Client, redirect_uri: str, domains: Sequence[ProjectDomain]) -> HostStanding | None:
@@ -44,18 +45,24 @@ def host_standing(client: Client, redirect_uri: str, domains: Sequence[ProjectDo
     host = next(iter(hosts_of([redirect_uri])), "")
     if not host or not client.is_verified or client.first_party or redirect_uri == playground_redirect_uri():
         return None
-    covering = next((row.name for row in domains if row.is_proven and row.covers(host)), "")
+    covering = _covering(host, approved_among(client, domains))
     is_saved = redirect_uri in client.redirect_uris.split()
-    if outside_host(client, redirect_uri) and (is_saved or not covering):
-        return HostStanding(host, _why_not(client, host, domains))
-    if client.type == Client.Type.NATIVE and is_loopback(host):
-        return HostStanding(host, Reason.DEVICE)
+    if not client.carries_badge or (outside_host(client, redirect_uri) and (is_saved or not covering)):
+        return HostStanding(host, _why_not(client, host, domains), _covering(host, domains))
     return HostStanding(host, Reason.DOMAIN if covering else Reason.APPROVED, covering)
 
 
+def _covering(host: str, domains: Iterable[ProjectDomain]) -> str:
+    return next((row.name for row in domains if row.is_proven and row.covers(host)), "")
+
+
 def _why_not(client: Client, host: str, domains: Sequence[ProjectDomain]) -> Reason:
+    if not client.carries_badge:
+        return Reason.HOME
     if is_loopback(host):
         return Reason.LOOPBACK
+    if is_covered(host, domains):
+        return Reason.LATER
     was_approved = host in client.approved_hosts.split()
     return Reason.LOST if was_approved and is_lost(host, domains) else Reason.OUTSIDE
 

@@ -16,16 +16,24 @@ from oidc.clients import redirect_uris as client_redirect_uris
 from oidc.clients.audit import report_client_event
 from oidc.clients.locking import lock_client
 from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS
-from oidc.clients.reviewed_hosts import outside_hosts, set_reviewed_hosts
+from oidc.clients.reviewed_hosts import REVIEWED_COLUMNS, outside_hosts, set_reviewed_hosts
 from oidc.domains.coverage import hosts_of
 from oidc.models import AccessToken, AuthorizationCode, Client, Connection, Project, RefreshToken, TokenFamily
 from oidc.models.clients import new_client_id
 from oidc.names import validate_name
 from oidc.projects.locking import Gone, lock_project
+from oidc.projects.people import keep_places_of_client
 from oidc.projects.quotas import QuotaExceeded
 from oidc.scopes import clean_optional_scopes
 
-CHANGED_BY_SETTINGS = ("name", "redirect_uris", "post_logout_redirect_uris", "least_acr", "optional_scopes")
+CHANGED_BY_SETTINGS = (
+    "name",
+    "redirect_uris",
+    "post_logout_redirect_uris",
+    "least_acr",
+    "optional_scopes",
+    "forgive_lost_responses",
+)
 
 
 def _shown(client: Client) -> dict[str, Any]:
@@ -38,6 +46,7 @@ def _shown(client: Client) -> dict[str, Any]:
         "optional_scopes": client.optional_scopes.split(),
         "enabled": client.enabled,
         "least_acr": client.least_acr,
+        "forgive_lost_responses": client.forgive_lost_responses,
         **_shown_hosts(client),
     }
 
@@ -94,8 +103,9 @@ def update_client(
     *,
     least_acr: str | None = None,
     optional_scopes: Collection[str] | None = None,
+    forgive_lost_responses: bool | None = None,
 ) -> Client:
-    """Set a client's redirect and sign-out URLs, and its name, least level and optional scopes if given; return it.
+    """Set a client's redirect and sign-out URLs, and the other settings that are given; return it.
 
     Raises ValidationError, Gone. The name of a verified client was reviewed, so that it can only be changed by another
     review.
@@ -116,10 +126,12 @@ def update_client(
             row.least_acr = least_acr
         if optional_scopes is not None:
             row.optional_scopes = clean_optional_scopes(row, optional_scopes)
+        if forgive_lost_responses is not None:
+            row.forgive_lost_responses = forgive_lost_responses
         row.redirect_uris = " ".join(redirects)
         row.post_logout_redirect_uris = " ".join(sign_outs)
         set_reviewed_hosts(row)
-        row.save(update_fields=[*CHANGED_BY_SETTINGS, "approved_hosts", "reviewed_hosts", "updated"])
+        row.save(update_fields=[*CHANGED_BY_SETTINGS, *REVIEWED_COLUMNS, "updated"])
         was, now = changes(before, _shown(row))
         if now:
             report_client_event("client.changed", row, actor, before=was, after=now)
@@ -145,13 +157,17 @@ def set_client_enabled(client: Client, actor: Account, enabled: bool, reason: st
 
 
 def delete_client(client: Client, actor: Account) -> None:
-    """Delete a client with all its credentials (docs/security.md#deletion); its id is never given out again."""
+    """Delete a client with all its credentials (docs/security.md#deletion); its id is never given out again.
+
+    The people of an unreviewed one keep counting in the project (docs/review.md#people).
+    """
     with transaction.atomic():
         try:
             row = lock_client(client.pk, for_deletion=True)  # no authorization is added meanwhile
         except Gone:
             return
         report_client_event("client.deleted", row, actor, before=_shown(row))
+        keep_places_of_client(row)
         # Children first, one statement per table: Django's collector would load a million tokens first.
         of_client = {"family__connection__client": row.pk}
         RefreshToken.objects.filter(**of_client).update(access_token=None)

@@ -12,6 +12,7 @@ from devportal.lib.credentials import digest, random_text
 from oidc.clients.audit import report_client_event
 from oidc.clients.locking import lock_client
 from oidc.models import Client, ClientSecret, TokenFamily
+from oidc.signals import client_type_changed
 
 MAX_LIVE_SECRETS = 2
 SECRET_LENGTH = 43  # 256 random bits
@@ -126,3 +127,4 @@ def change_type(client: Client, kind: str, actor: Account | None = None) -> None
         live = TokenFamily.objects.filter(connection__client=client, revoked_at=None)
         live.update(revoked_at=moment, revoked_why="client type changed")
         report_client_event("client.type_changed", client, actor, before={"type": before}, after={"type": kind})
+        client_type_changed.send(sender=Client, client=client, before=before, actor=actor)

@@ -95,9 +95,13 @@ def declare_domain(project: Project, name: str) -> None:
 
 
 def apps_on(domain: ProjectDomain) -> list[Client]:
-    """Return the reviewed apps of the project that have an address on a domain, redirect URLs and pages alike."""
+    """Return the reviewed apps of the project that have a URL on a domain, or whose approval covers it."""
     rows = Client.objects.filter(project=domain.project_id).exclude(verified_at=None).order_by("name", "pk")
-    return [client for client in rows if any(map(domain.covers, _hosts(client)))]
+    return [
+        client
+        for client in rows
+        if domain.name in client.approved_domains.split() or any(map(domain.covers, _hosts(client)))
+    ]
 
 
 def _hosts(client: Client) -> set[str]:

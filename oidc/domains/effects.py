@@ -3,7 +3,8 @@
 import copy
 from collections.abc import Sequence
 
-from oidc.clients.reviewed_hosts import set_reviewed_hosts
+from devportal.lib import clock
+from oidc.clients.reviewed_hosts import REVIEWED_COLUMNS, home_host, set_reviewed_hosts
 from oidc.domains.coverage import domains_of
 from oidc.domains.verdicts import Change
 from oidc.models import Client, Project, ProjectDomain
@@ -24,25 +25,29 @@ def snapshot(domain: ProjectDomain) -> ProjectDomain:
 
 
 def refresh_reviewed_hosts(project: Project, before: ProjectDomain | None = None) -> None:
-    """Compute the reviewed hosts of the project's verified clients anew; the project is locked.
+    """Compute again where the project's verified clients count as reviewed; the project is locked.
 
     `before` is the domain as it was. Hosts that only it spoke for are no longer approved: until they are proven again,
-    or a review takes them in, apps count there as unreviewed. Three statements, however many clients there are.
+    or a review covers them, apps count there as unreviewed. If the home page is on one of them, the app carries no
+    badge anywhere. Three statements, however many clients there are.
     """
     known = domains_of(project)
     # All of them, so that an approval at this moment comes before, or sees what the domains are now.
     rows = Client.objects.select_for_update(no_key=True, of=("self",)).filter(project=project).order_by("pk")
     changed = []
     for client in rows:
-        was = client.approved_hosts, client.reviewed_hosts
+        was = [getattr(client, column) for column in REVIEWED_COLUMNS]
         client.project = project
         if before is not None:
             client.approved_hosts = " ".join(_still_known(client.approved_hosts.split(), before, known))
+            home = home_host(client)
+            if home and not _still_known([home], before, known):
+                client.home_unproven_since = client.home_unproven_since or clock.now()
         set_reviewed_hosts(client, known)
-        if (client.approved_hosts, client.reviewed_hosts) != was:
+        if [getattr(client, column) for column in REVIEWED_COLUMNS] != was:
             changed.append(client)
     if changed:
-        Client.objects.bulk_update(changed, ["approved_hosts", "reviewed_hosts"])
+        Client.objects.bulk_update(changed, REVIEWED_COLUMNS)
 
 
 def _still_known(hosts: Sequence[str], before: ProjectDomain, known: Sequence[ProjectDomain]) -> list[str]:

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 
 from devportal.lib import hosts, split_hosts
+from devportal.lib.public_suffixes import is_public_suffix
 from oidc.domains.proofs import CHALLENGE_LABEL
 
 LONGEST_TYPED = 2000  # characters: an address with its path
@@ -27,6 +28,11 @@ def clean_domain_name(typed: str, *, by_operator: bool = False) -> str:
         if is_wrong(name):
             raise ValidationError(message)
     _check_kind(name)
+    if is_public_suffix(name):
+        raise ValidationError(
+            f"Anybody can register a domain below {name}, so it can't be proven as yours. Enter your own domain there,"
+            f" such as example.{name}."
+        )
     _check_own(name, by_operator)
     return name
 

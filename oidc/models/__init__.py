@@ -1,9 +1,9 @@
 from oidc.models.app_slugs import AppSlug
 from oidc.models.clients import Client, ClientSecret
-from oidc.models.connections import Connection
+from oidc.models.connections import Connection, TakenPlace
 from oidc.models.domains import AppPage, ProjectDomain
 from oidc.models.keys import SigningKey
-from oidc.models.projects import FormerMember, Project, ProjectInvitation, ProjectMember
+from oidc.models.projects import FormerMember, MemberOfRemovedProject, Project, ProjectInvitation, ProjectMember
 from oidc.models.tokens import AccessToken, AuthorizationCode, IDToken, RefreshToken, TokenFamily
 
 __all__ = [
@@ -16,11 +16,13 @@ __all__ = [
     "Connection",
     "FormerMember",
     "IDToken",
+    "MemberOfRemovedProject",
     "Project",
     "ProjectDomain",
     "ProjectInvitation",
     "ProjectMember",
     "RefreshToken",
     "SigningKey",
+    "TakenPlace",
     "TokenFamily",
 ]

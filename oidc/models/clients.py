@@ -13,7 +13,7 @@ from devportal.lib import clock
 from devportal.lib.credentials import random_text
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models.projects import Project
-from oidc.names import MAX_SKELETON_LENGTH, skeleton
+from oidc.names import MAX_SKELETON_LENGTH, skeleton, tile_letter
 
 # The `acr` values of this service (docs/sign-in.md#apps-that-ask-for-more).
 MULTI_FACTOR = "http://schemas.openid.net/pape/policies/2007/06/multi-factor"
@@ -66,15 +66,18 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
     terms_url = models.URLField(max_length=500, blank=True)
     # `db_default`: during a rolling deploy the previous version inserts rows without these two columns.
     support_address = models.EmailField(blank=True, default="", db_default="")
-    # The name's skeleton (oidc/names.py), indexed, to find names that read alike.
+    # The name's skeleton (oidc/names/skeletons.py), indexed, to find names that read alike.
     name_reading = models.CharField(
         max_length=MAX_SKELETON_LENGTH, blank=True, default="", db_default="", db_index=True, editable=False
     )
 
-    # Space-separated hosts: those that the last approval took in, and those at which people see the app as reviewed
-    # (oidc/clients/reviewed_hosts.py). Empty for an app that is not reviewed.
+    # Space-separated: the hosts and the proven domains that the last approval covers, and the hosts at which people see
+    # the app as reviewed (oidc/clients/reviewed_hosts.py). Empty for an app that is not reviewed.
     approved_hosts = models.TextField(blank=True, default="", db_default="", editable=False)
+    approved_domains = models.TextField(blank=True, default="", db_default="", editable=False)
     reviewed_hosts = models.TextField(blank=True, default="", db_default="", editable=False)
+    # Since when the project no longer proves the domain of the home page, which the badge names; None if it does.
+    home_unproven_since = models.DateTimeField(null=True, blank=True, editable=False)
     # When a review last found everything in order; `verified_at` is when the first one did.
     last_reviewed_at = models.DateTimeField(null=True, blank=True)
     # A perceptual hash of the logo, 16 hexadecimal digits, to find logos that look alike; "" without a logo.
@@ -84,6 +87,9 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
 
     # The `acr` value that every sign-in to this client has to meet, whatever the request says.
     least_acr = models.CharField(max_length=100, choices=LeastAcr.choices, blank=True, default="", db_default="")
+
+    # Whether a refresh whose response was lost may be repeated for a while (docs/sign-in.md#lost-responses).
+    forgive_lost_responses = models.BooleanField(default=False, db_default=False)
 
     objects: ClassVar["models.Manager[Client]"] = ApplicationManager()
 
@@ -137,14 +143,19 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
         return self.verified_at is not None
 
     @property
+    def carries_badge(self) -> bool:
+        """Whether people see the app as reviewed: it is verified, and its home page's domain is still proven."""
+        return self.verified_at is not None and self.home_unproven_since is None
+
+    @property
     def shows_logo(self) -> bool:
-        """Whether people see the logo: only once the app is verified (docs/review.md#logos)."""
-        return self.is_verified and bool(self.logo)
+        """Whether people see the logo: only while the app carries the badge (docs/review.md#logos)."""
+        return self.carries_badge and bool(self.logo)
 
     @property
     def letter(self) -> str:
-        """The first letter of the name, shown in place of a logo while the app is unverified."""
-        return self.name[:1].upper() or "?"
+        """The first letter or digit of the name, shown in place of a logo while the app is unverified."""
+        return tile_letter(self.name)
 
     @property
     def domain(self) -> str:

@@ -1,4 +1,4 @@
-"""Consents (Connection), and the token families issued under them (Family)."""
+"""Consents (Connection), and people whom a project counts without one (TakenPlace)."""
 
 from datetime import datetime
 
@@ -7,10 +7,10 @@ from django.db import models
 
 
 class Connection(models.Model):
-    """A person's consent to an app: the row under Connected apps and the unit of the 100-person count.
+    """A person's consent to an app: the row under Connected apps.
 
-    Removing access empties `scopes` and sets `removed_at`; the row stays, because the cap counts everyone who
-    ever authorized the app. For the same reason it outlives the account, without naming anybody.
+    Removing access empties `scopes` and sets `removed_at`; the row stays, because the project's limit of people counts
+    everyone who has ever authorized one of its unreviewed apps. It outlives the account, without naming anybody.
     """
 
     account = models.ForeignKey(
@@ -26,6 +26,8 @@ class Connection(models.Model):
     # What of `scopes` the person granted at hosts that the app's review had not taken in, by host: scopes separated by
     # spaces (docs/review.md#hosts). Null for none.
     scopes_outside_review = models.JSONField(null=True, blank=True, editable=False)
+    # Whether the first consent was given at such a host: the person counts toward the project's limit of people.
+    joined_outside_review = models.BooleanField(default=False, db_default=False, editable=False)
     first_authorized_at = models.DateTimeField()
     last_authorized_at = models.DateTimeField()
     removed_at = models.DateTimeField(null=True, blank=True)
@@ -39,6 +41,27 @@ class Connection(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["account", "client"], name="one_connection_per_account_and_client")
         ]
+        indexes = [
+            models.Index(
+                fields=["client"], condition=models.Q(joined_outside_review=True), name="joined_outside_review"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.account} → {self.client}"
+
+
+class TakenPlace(models.Model):
+    """A person who counts toward a project's limit of people for good (docs/review.md#people).
+
+    The app that they authorized was deleted, or their account was: `account` is null then.
+    """
+
+    project = models.ForeignKey("oidc.Project", models.CASCADE, related_name="taken_places")
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "account"], name="one_place_per_project_and_account")]
+
+    def __str__(self) -> str:
+        return f"{self.account} in {self.project}"

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db import models
 
 from devportal.lib.credentials import random_text
+from devportal.lib.public_suffixes import public_suffix
 from oidc.models.projects import Project
 
 TOKEN_LENGTH = 32  # characters of 5 bits
@@ -56,10 +57,17 @@ class ProjectDomain(models.Model):
         return self.proven_at is not None and self.lost_at is None
 
     def covers(self, host: str) -> bool:
-        """Return whether the proof, if it stands, is one for `host`: a file speaks for its own host alone."""
+        """Return whether the proof, if it stands, is one for `host`.
+
+        A file proves only its own host. A DNS record covers subdomains, but none below another public suffix, where
+        anybody can register: `amazonaws.com` does not cover `bucket.s3.amazonaws.com`.
+        """
         if host == self.name:
             return True
-        return self.method != self.Method.FILE and host.endswith(f".{self.name}")
+        if self.method == self.Method.FILE or not host.endswith(f".{self.name}"):
+            return False
+        suffix = public_suffix(host)
+        return suffix != self.name and not suffix.endswith(f".{self.name}")
 
 
 class AppPage(models.Model):

@@ -50,6 +50,8 @@ class ProjectMember(models.Model):
     account = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="project_memberships")
     role = models.CharField(max_length=10, choices=Role.choices)
     created_at = models.DateTimeField(auto_now_add=True)
+    # When this person stopped being an owner; None for those who are owners now or never were.
+    owner_until = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "account"], name="one_role_per_project_and_account")]
@@ -59,18 +61,44 @@ class ProjectMember(models.Model):
 
 
 class FormerMember(models.Model):
-    """A former membership, with its end; the ProjectMember row is deleted.
+    """A former membership; the ProjectMember row is deleted. Somebody who joined and left again has one row.
 
-    A former member may not review the project's apps (docs/review.md#for-reviewers).
+    A former member may not review the project's apps, and people who shared a project with an owner may not for a year
+    (docs/review.md#conflicts-of-interest).
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="former_members")
     account = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    # None for departures from before it was stored.
+    joined_at = models.DateTimeField(null=True, blank=True)
     left_at = models.DateTimeField()
+    # When this person was an owner for the last time; None for those who never were.
+    owner_until = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["project", "account"], name="one_departure_per_project_and_account")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.account} until {self.left_at}"
+
+
+class MemberOfRemovedProject(models.Model):
+    """A membership of a project that was deleted for good; kept for a year (oidc/projects/colleagues.py).
+
+    Without it, two people could hide that they shared a project by deleting it.
+    """
+
+    project_key = models.BigIntegerField()  # the former key of the project, which is never given to another one
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    joined_at = models.DateTimeField(null=True, blank=True)
+    left_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["project_key"], name="members_of_removed_project"),
+            models.Index(fields=["left_at"], name="removed_memberships_by_age"),
         ]
 
     def __str__(self) -> str:

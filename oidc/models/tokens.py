@@ -57,7 +57,7 @@ class AccessToken(AbstractAccessToken):  # type: ignore[misc]
     """An access token's checksum; the token itself is a signed JWT that only its holder has."""
 
     family = models.ForeignKey(TokenFamily, models.CASCADE, related_name="access_tokens")
-    # Whether the token was used, which tells that its answer arrived; None where REFRESH_GRACE_SECONDS does not ask.
+    # Whether the token was used, which shows that its response arrived. None where lost responses are not forgiven.
     used = models.BooleanField(null=True, editable=False)
 
     objects: ClassVar["models.Manager[AccessToken]"] = models.Manager()
@@ -72,8 +72,8 @@ class AccessToken(AbstractAccessToken):  # type: ignore[misc]
 class RefreshToken(AbstractRefreshToken):  # type: ignore[misc]
     """A refresh token's checksum. `revoked` is the moment it was superseded by the next of its family.
 
-    `next_checksum` and `next_access_checksum` are those of the answer that superseded it, while REFRESH_GRACE_SECONDS
-    asks for them: by these an answer that nobody heard is found. None otherwise, and where an answer was replaced.
+    `next_checksum` and `next_access_checksum` are those of the response that superseded it, if its client forgives lost
+    responses: they find a response that was lost. None otherwise, and where a response was replaced.
     """
 
     # In place of the library's family id: a foreign key to Family.

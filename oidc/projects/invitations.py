@@ -34,6 +34,7 @@ from oidc.projects.audit import report_project_event
 from oidc.projects.locking import Gone, lock_project
 from oidc.projects.quotas import QuotaExceeded, check_project_quota
 from oidc.projects.roles import Role, lock_for_change
+from oidc.signals import owner_added
 
 MAX_SHOWN = 50
 KEEP_ENDED = timedelta(days=1)
@@ -177,6 +178,8 @@ def accept(pk: int, account: Account) -> ProjectMember:
         if row.role == Role.OWNER:
             check_project_quota(account)
         member = ProjectMember.objects.create(project=project, account=account, role=row.role)
+        if row.role == Role.OWNER:
+            owner_added.send(sender=ProjectMember, project=project, transferred=False)
     _end(row)
     report_project_event(
         "invitation.accepted", project, account, row.email, after={"role": member.role}, person=account.pk

@@ -7,9 +7,10 @@ from django.db import transaction
 
 from accounts.models import Account, PairwiseSubject
 from devportal.lib import clock
-from oidc.models import ClientSecret, Project, ProjectMember, TokenFamily
+from oidc.models import ClientSecret, Project, ProjectDomain, ProjectMember, TokenFamily
 from oidc.names import validate_name
 from oidc.projects.audit import report_project_event
+from oidc.projects.colleagues import remember_members
 from oidc.projects.locking import Gone, lock_project
 from oidc.projects.quotas import check_deleted_project_quota, check_project_quota
 from oidc.projects.roles import Role, lock_for_change
@@ -30,11 +31,11 @@ def create_project(owner: Account, name: str) -> Project:
 
 @transaction.atomic
 def rename_project(project: Project, name: str, actor: Account) -> None:
-    """Give a project another name. Raises ValidationError, Gone."""
-    validate_name(name)
+    """Give a project another name; the one that it has is not validated. Raises ValidationError, Gone."""
     before = lock_project(project.pk).name
     project.name = name.strip()
     if project.name != before:
+        validate_name(name)
         project.save(update_fields=["name"])
         report_project_event("project.renamed", project, actor, before={"name": before}, after={"name": project.name})
 
@@ -67,6 +68,7 @@ def delete_project(project: Project, actor: Account) -> None:
 def restore_project(project: Project, actor: Account) -> None:
     """Restore a deleted project with its clients, members, logs and subjects, but without secrets, keys and tokens.
 
+    Its domains are checked again soon, because nobody has looked for their proofs meanwhile.
     Raises Gone if it can't be restored any more or is not deleted; QuotaExceeded.
     """
     with lock_for_change(project, actor, Role.OWNER, deleted=True) as me:
@@ -77,6 +79,7 @@ def restore_project(project: Project, actor: Account) -> None:
         # Again: requests that ran while the project was deleted may have stored credentials since.
         _end_credentials(me.project, clock.now())
         Project.objects.filter(pk=me.project_id).update(deleted_at=None)
+        ProjectDomain.objects.filter(project=me.project_id, check_at__isnull=False).update(check_at=clock.now())
         project.deleted_at = None
         report_project_event("project.restored", project, actor)
 
@@ -92,6 +95,7 @@ def purge_project(project: Project) -> bool:
     if row is None:
         return False
     report_project_event("project.removed", row, None, before={"name": row.name})
+    remember_members(row)
     row.delete()
     PairwiseSubject.objects.filter(sector=row.public_id).delete()
     return True

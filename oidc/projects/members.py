@@ -18,6 +18,7 @@ from oidc.projects.audit import report_project_event
 from oidc.projects.locking import Gone
 from oidc.projects.quotas import check_project_quota
 from oidc.projects.roles import Role, lock_for_change
+from oidc.signals import owner_added
 
 
 class LastOwner(Exception):
@@ -57,11 +58,15 @@ def change_role(member: ProjectMember, role: str, actor: Account) -> None:
 
 def _set_role(project: Project, member: ProjectMember, role: Role, actor: Account, action: str) -> None:
     before, member.role = member.role, role
-    member.save(update_fields=["role"])
+    if before == Role.OWNER != role:
+        member.owner_until = clock.now()
+    member.save(update_fields=["role", "owner_until"])
     fields = {"before": {"role": before}, "after": {"role": str(role)}, "person": member.account_id}
     report_project_event(action, project, actor, member.account.email, **fields)
     if before == Role.OWNER != role:
         invitations.end_of(project, member.account, actor)
+    if role == Role.OWNER:
+        owner_added.send(sender=ProjectMember, project=project, transferred=action == "project.transferred")
 
 
 def remove_member(member: ProjectMember, actor: Account) -> None:
@@ -94,7 +99,7 @@ def transfer_ownership(project: Project, to: ProjectMember, actor: Account) -> N
         if member.role != Role.OWNER:
             _check_room(member.account, actor)
         _set_role(me.project, member, Role.OWNER, actor, "project.transferred")
-        ProjectMember.objects.filter(pk=me.pk).update(role=Role.DEVELOPER)
+        ProjectMember.objects.filter(pk=me.pk).update(role=Role.DEVELOPER, owner_until=clock.now())
         invitations.end_of(me.project, actor, actor)
 
 
@@ -104,7 +109,13 @@ def record_former_member(
 ) -> None:
     """Store a former member, unless the project or the account itself is being deleted (receiver of post_delete)."""
     if (origin.model if isinstance(origin, QuerySet) else type(origin)) is ProjectMember:
-        left = {"left_at": clock.now()}
+        now = clock.now()
+        known = {"left_at": now}
+        if owner_until := now if instance.role == Role.OWNER else instance.owner_until:
+            known["owner_until"] = owner_until
         FormerMember.objects.update_or_create(
-            project_id=instance.project_id, account_id=instance.account_id, defaults=left
+            project_id=instance.project_id,
+            account_id=instance.account_id,
+            defaults=known,
+            create_defaults=known | {"joined_at": instance.created_at},
         )

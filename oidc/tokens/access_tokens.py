@@ -9,7 +9,7 @@ from devportal.lib import clock
 from devportal.lib.credentials import random_text
 from oidc.errors import InvalidToken
 from oidc.models import AccessToken, TokenFamily
-from oidc.tokens import jwt, lost_answers
+from oidc.tokens import jwt, lost_responses
 from oidc.tokens.families import is_active
 from oidc.tokens.lookup import PresentedCredentials, look_up_access_token
 
@@ -53,5 +53,5 @@ def find_access_token(raw: str) -> AccessToken:
         raise InvalidToken("expired", "access_token_expired")
     if not is_active(row.family):
         raise InvalidToken("ended", "access_token_ended")
-    lost_answers.note_use(row)
+    lost_responses.note_use(row)
     return row

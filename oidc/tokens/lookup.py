@@ -41,6 +41,7 @@ _CLIENT_FIELDS = (
     "approved_scopes",
     "optional_scopes",
     "name",
+    "forgive_lost_responses",
 )
 _SECRET_FIELDS = ("digest", "last_used_at", "expires_at")
 _FAMILY_FIELDS = ("connection_id", "scope", "nonce", "auth_time", "told_authentication", "revoked_at")

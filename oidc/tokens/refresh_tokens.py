@@ -10,7 +10,7 @@ from devportal.lib import clock
 from devportal.lib.credentials import random_text
 from oidc.errors import TokenRefusal
 from oidc.models import RefreshToken
-from oidc.tokens import lost_answers
+from oidc.tokens import lost_responses
 from oidc.tokens.families import inactive_refusal, is_granted, revoke_family
 
 log = logging.getLogger(__name__)
@@ -26,9 +26,9 @@ def generate_refresh_token(request: Any, refresh_token: bool = False) -> str:
 def check_refresh_token(row: Any) -> RefreshToken:
     """Return the client's own refresh token if it may be used now. Raises TokenRefusal (RFC 9700 §4.14.2).
 
-    A rotated token is refused. Reuse within REFRESH_REUSE_SECONDS (parallel tabs, a repeated request) does no more;
-    later reuse revokes the family. Within REFRESH_GRACE_SECONDS it is accepted if nobody used the answer that rotated
-    it: that one got lost (docs/sign-in.md#lost-answers).
+    A rotated token is refused. Reuse within REFRESH_REUSE_SECONDS (parallel tabs, a repeated request) has no other
+    effect; later reuse revokes the family. A client that forgives lost responses may repeat it for a while if nobody
+    has used the response that rotated it (docs/sign-in.md#lost-responses).
     """
     if not isinstance(row, RefreshToken):
         raise TokenRefusal("refresh_token_unknown")
@@ -45,11 +45,12 @@ def check_refresh_token(row: Any) -> RefreshToken:
 
 
 def _check_reuse(row: RefreshToken, superseded_at: datetime) -> None:
-    if lost_answers.may_be_answered_again(row):
+    if lost_responses.may_be_repeated(row):
         return
     age = (clock.now() - superseded_at).total_seconds()
     if age > settings.REFRESH_REUSE_SECONDS:
         # Counted where it lasts: by the families whose `revoked_why` says so.
         log.warning("A superseded refresh token of family %s came back; the family ends.", row.family_id)
         revoke_family(row.family, "refresh token reused")
-    raise TokenRefusal("refresh_token_superseded")
+        raise TokenRefusal("refresh_token_superseded")
+    raise TokenRefusal("refresh_token_repeated")

@@ -17,7 +17,7 @@ from devportal.lib.credentials import digest
 from devportal.lib.postgres.statements import PreparedStatement
 from devportal.lib.prepared_queries import InsertSpec
 from oidc.models import AccessToken, AuthorizationCode, RefreshToken
-from oidc.tokens import lost_answers
+from oidc.tokens import lost_responses
 
 _BOTH = {
     "user_id": '"user_id"',  # of the row that is consumed, as the next two
@@ -50,7 +50,7 @@ class TokenRecord:
     checksum: str
     expires: datetime
     scope: str = ""
-    used: bool | None = None  # of an access token: False, to have its first use noted (oidc/tokens/lost_answers.py)
+    used: bool | None = None  # of an access token: False, to have its first use noted (oidc/tokens/lost_responses.py)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Statements:
 
 def consume_and_store(consumed: AuthorizationCode | RefreshToken, access: str, refresh: str | None, scope: str) -> bool:
     """Consume a code or refresh token and store the tokens issued for it; return False if another request was first."""
-    may_get_lost = isinstance(consumed, RefreshToken) and settings.REFRESH_GRACE_SECONDS > 0
+    may_get_lost = isinstance(consumed, RefreshToken) and _is_forgiven(consumed)
     expires = clock.from_now(settings.ACCESS_TOKEN_SECONDS)
     access_token = TokenRecord(digest(access), expires, scope, used=False if may_get_lost else None)
     refresh_token = None
@@ -83,13 +83,17 @@ def store_tokens(
     parameters = _parameters(connection, consumed.pk, moment, access, refresh)
     if isinstance(consumed, RefreshToken):
         if consumed.revoked is not None:
-            return _in_place_of_a_lost_answer(consumed, access, refresh, statements, parameters)
-        keeps = settings.REFRESH_GRACE_SECONDS > 0
+            return _replace_lost_response(consumed, access, refresh, statements, parameters)
+        keeps = _is_forgiven(consumed)
         parameters["next_checksum"] = refresh.checksum if refresh is not None and keeps else None
         parameters["next_access_checksum"] = access.checksum if keeps else None
     if connection.vendor == "postgresql":
         return _in_one_statement(connection, statements, parameters)
     return _in_a_transaction(statements, parameters)
+
+
+def _is_forgiven(consumed: RefreshToken) -> bool:
+    return lost_responses.grace_seconds(consumed.family.connection.client) > 0
 
 
 @functools.cache
@@ -150,7 +154,7 @@ def _in_a_transaction(statements: Statements, parameters: dict[str, Any]) -> boo
     return True
 
 
-def _in_place_of_a_lost_answer(
+def _replace_lost_response(
     superseded: RefreshToken,
     access: TokenRecord,
     refresh: TokenRecord | None,
@@ -158,7 +162,7 @@ def _in_place_of_a_lost_answer(
     parameters: dict[str, Any],
 ) -> bool:
     with transaction.atomic(), connections[DEFAULT_DB_ALIAS].cursor() as cursor:
-        if not lost_answers.end_answer(superseded, refresh.checksum if refresh else None, access.checksum):
+        if not lost_responses.end_response(superseded, refresh.checksum if refresh else None, access.checksum):
             transaction.set_rollback(True)
             return False
         _insert(cursor, statements, parameters)

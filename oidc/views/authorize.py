@@ -37,6 +37,7 @@ from oidc.authorization.outcomes import (
     UserCapReached,
 )
 from oidc.authorization.requests import AuthorizationRequest
+from oidc.clients.reviewed_hosts import why_outside
 from oidc.errors import AuthorizationError, ConsentMissing, UserCapExceeded
 from oidc.parameters import Parameters, UnreadableParameters, parse, read_posted_query
 from oidc.views import pages
@@ -129,7 +130,7 @@ class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
         details: dict[str, Any] = {"redirect_uri": auth_request.redirect_uri}
         reasons = [] if outcome.told is None else [acr.in_words(auth_request.acr, outcome.told)]
         if outside := auth_request.outside_host:
-            reasons.append(f"{outside} was not in the app's review: shown as not reviewed.")
+            reasons.append(f"Shown as not reviewed: {why_outside(auth_request.client, outside)}.")
         if reasons:
             details["reason"] = " ".join(reasons)
         if issued.row is not None:
@@ -157,8 +158,9 @@ def log_outcome(auth_request: AuthorizationRequest, outcome: Outcome) -> None:
             log_refusal(auth_request, AuthorizationError("unavailable", client.unavailable_reason, client=client))
         case UserCapReached(client):
             outside = auth_request.outside_host
-            why = f"{outside} was not in its review" if outside else "it has not been reviewed"
-            reason = f"{settings.UNVERIFIED_APP_PEOPLE} people use this app, and {why}."
+            why = why_outside(client, outside) if outside else "it has not been reviewed"
+            people = settings.UNVERIFIED_APP_PEOPLE
+            reason = f"The project’s unreviewed apps have {people} people, which is the limit, and {why}."
             log_refusal(auth_request, AuthorizationError("app_full", reason, client=client))
 
 

@@ -9,7 +9,8 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from django.views.generic import View
 
-from accounts.key_forms import ReauthenticateKeyForm
+from accounts.factors.ceremonies import Purpose, cancel
+from accounts.key_forms import StepUpKeyForm
 from oidc.authorization import checks, interactions
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import ClientUnavailable, PromptStepUp, RedirectError
@@ -35,12 +36,14 @@ class StepUpView(AuthorizationResponseMixin, View):
         if interaction is None:
             return HttpResponseRedirect(reverse("resume"))
         decision = request.POST.get("decision")
+        if decision:
+            cancel(Purpose.STEP_UP)
         if decision == "cancel":
             return self.decline(request, interaction)
         if decision == "go-on":
             interactions.go_on_without(request.session, interaction.key)
             return see_other(interaction.url)
-        form = ReauthenticateKeyForm(data=request.POST, user=request.user)
+        form = StepUpKeyForm(data=request.POST, user=request.user)
         if form.is_valid():
             flows.reauthenticate(request, form.cleaned_data["credential"])
         else:

@@ -2,14 +2,16 @@
 
 from typing import Any
 
+from allauth.mfa.models import Authenticator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
 
 from accounts.authentication import PASSWORD
-from accounts.key_forms import ReauthenticateKeyForm, begin_authentication
-from accounts.levels import Level, Means, means_of
+from accounts.factors.ceremonies import Purpose
+from accounts.key_forms import StepUpKeyForm, begin_authentication
+from accounts.levels import Level, Means, means_among
 from devportal.lib import passkeys
 from oidc.authorization import interactions
 from oidc.authorization.acr import least_level
@@ -27,7 +29,8 @@ def step_up_page(
     account = auth_request.account
     assert account is not None
     request.form_action_origins = [origin_of(auth_request.redirect_uri)]  # type: ignore[attr-defined]
-    means = means_of(account)
+    factors = list(Authenticator.objects.filter(user=account))
+    means = means_among(account, filter(auth_request.authentication.counts, factors))
     context: dict[str, Any] = {
         "choose_url": interaction.choose_url,
         "client": client_context(asked.client, auth_request.redirect_uri),
@@ -37,12 +40,15 @@ def step_up_page(
         "wants_passkey": asked.level == Level.PHISHING_RESISTANT,
         "is_least": asked.essential and least_level(asked.client) >= asked.level,
         "has_key": means.key,
+        # What the person has would do, but it was added after this session's sign-in.
+        "sign_in_again": not means.reach(asked.level) and means_among(account, factors).reach(asked.level),
+        "request_key": interaction.key,
     } | _ways(auth_request, asked, means, interaction)
     if means.key and passkeys.work_on(request):
         # Alone it has to be two factors; beside a password, having the key is enough for two.
         verified = context["wants_passkey"] or not auth_request.counted_authentication.has_password
-        context["form"] = ReauthenticateKeyForm(user=account)
-        context["js_data"] = {"request_options": begin_authentication(account, verified=verified)}
+        context["form"] = StepUpKeyForm(user=account)
+        context["js_data"] = {"request_options": begin_authentication(account, Purpose.STEP_UP, verified=verified)}
     return render(request, "oidc/step_up.html", context)
 
 

@@ -20,6 +20,7 @@ from tests.machine.things import (
     Connection,
     Family,
     Person,
+    Project,
     Refresh,
     Session,
 )
@@ -41,14 +42,15 @@ class Model:
         connection = self.connections.get((person, app))
         return connection.scopes if connection else set()
 
-    def people_of(self, app: App) -> set[Person]:
-        """Return everybody who ever authorized the app, its owner left out."""
-        return {person for person, of in self.connections if of is app and not person.owns}
+    def people_of(self, project: Project) -> set[Person]:
+        """Return everyone who has ever authorized an unreviewed app of the project, without its owners."""
+        return {person for person, app in self.connections if app.project is project and app.capped and not person.owns}
 
     def is_full_for(self, person: Person, app: App) -> bool:
         if not app.capped or (person, app) in self.connections or person.owns:
             return False
-        return len(self.people_of(app)) >= CAP
+        people = self.people_of(app.project)
+        return len(people) >= CAP and person not in people
 
     def outcome(
         self, session: Session, asked: Asked, came_at: float, *, allowed: bool = False, has_others: bool = False

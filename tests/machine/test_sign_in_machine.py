@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 from django.conf import settings as service_settings
-from django.db.models import F
 from hypothesis import HealthCheck, event, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, run_state_machine_as_test
 
 from devportal.lib import clock as service_clock
-from oidc.models import Connection, RefreshToken
+from oidc.models import Project, RefreshToken
+from oidc.projects.people import people_counted
 from tests.machine.app_rules import AppRules
 from tests.machine.journeys import Journeys, begin
 from tests.machine.operator_rules import OperatorRules
@@ -56,13 +56,11 @@ class SignInMachine(AppRules, PeopleRules, OperatorRules, RuleBasedStateMachine)
         assert all(count == 1 for count in Counter(live.values_list("family", flat=True)).values())
 
     @invariant()
-    def no_app_has_too_many_people(self) -> None:
-        for app in self.state.apps:
-            if app.capped:
-                assert len(self.model.people_of(app)) <= CAP
-                rows = Connection.objects.filter(client=app.pk)
-                owners = rows.filter(account=F("client__project__members__account"))
-                assert rows.count() - owners.count() <= CAP
+    def no_project_has_too_many_people(self) -> None:
+        for project in {app.project for app in self.state.apps if app.capped}:
+            people = len(self.model.people_of(project))
+            assert people <= CAP
+            assert people_counted(Project(pk=project.pk)) == people
 
     def teardown(self) -> None:
         try:

@@ -246,10 +246,12 @@ def test_the_app_is_full(app: RelyingParty, settings: Any) -> None:
     app.authorize()
     entry = the_entry(app)
     assert (entry.outcome, entry.error) == ("refused", "app_full")
-    assert entry.reason == "1 people use this app, and it has not been reviewed."
+    assert (
+        entry.reason == "The project’s unreviewed apps have 1 people, which is the limit, and it has not been reviewed."
+    )
     app.authorize(prompt="none")
     entry = the_entry(app)
-    assert (entry.error, entry.reason[:26]) == ("consent_required", "The app has as many people")
+    assert (entry.error, entry.reason[:30]) == ("consent_required", "The project has as many people")
 
 
 def test_an_address_that_is_removed_while_the_person_reads(app: RelyingParty) -> None:
@@ -376,9 +378,10 @@ def test_a_superseded_refresh_token(app: RelyingParty, later: Mover) -> None:
     first = app.tokens()["refresh_token"]
     app.refresh(first)
     forget(app)
-    why = "The refresh token was superseded. Store the newest one of each answer."
-    refused(app, app.refresh(first), "invalid_grant", why)
+    soon = "The refresh token was superseded a moment ago. Use the newest one of each response."
+    refused(app, app.refresh(first), "invalid_grant", soon)
     later(60)
+    why = "The refresh token was superseded. Store the newest one of each answer."
     refused(app, app.refresh(first), "invalid_grant", why)
     refused(app, app.refresh(first), "invalid_grant", "The authorization has ended: refresh token reused.")
 

@@ -238,6 +238,25 @@ def test_a_hint_tells_an_app_nothing_of_addresses_that_it_does_not_know(both: Re
     assert "code" in answer_of(both.authorize(scope="openid", login_hint=hint, prompt="none"))
 
 
+@pytest.mark.parametrize("left_out", ["email", "email profile", "email offline_access"])
+@pytest.mark.parametrize("hint", ["ada@example.com", " ADA@example.com", "bob@example.com", "nobody@example.com"])
+def test_a_hint_tells_nothing_of_an_address_that_was_left_out(both: RelyingParty, hint: str, left_out: str) -> None:
+    """A scope that the person left out is not asked for again, so it brings no page that would hide the answer."""
+    Client.objects.filter(pk=both.client.pk).update(optional_scopes=left_out)
+    scope = "openid email profile offline_access"
+    both.answer_consent(both.authorize(scope=scope))
+    assert Connection.objects.get(client=both.client).left_out
+    assert leads_to_chooser(both.authorize(scope=scope, login_hint=hint))
+    assert leads_to_chooser(both.authorize(scope="openid", login_hint=hint))
+    assert "code" in answer_of(both.authorize(scope=scope, login_hint=hint, prompt="none"))
+
+
+def test_a_hint_goes_on_to_the_consent_page_where_something_else_is_asked_for(both: RelyingParty) -> None:
+    Client.objects.filter(pk=both.client.pk).update(optional_scopes="email")
+    both.answer_consent(both.authorize(scope="openid email"))
+    assert both.authorize(scope="openid email profile", login_hint="ada@example.com").status_code == 200
+
+
 # --- id_token_hint ---
 
 

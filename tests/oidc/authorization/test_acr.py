@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.test import Client as Browser
 
@@ -14,7 +15,7 @@ from oidc.models import Client, TokenFamily
 from oidc.models.clients import MULTI_FACTOR, PHISHING_RESISTANT
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import RelyingParty, age_sign_in, answer_of, claims_of, sign_in
-from tests.soft_key import SoftKey, add_key
+from tests.soft_key import A_YEAR_AGO, SoftKey, add_key, give_key
 from tests.totp import totp
 
 UNMET = "unmet_authentication_requirements"
@@ -29,19 +30,18 @@ def confirm_password(browser: Browser, person: Account) -> None:
 
 
 def set_up_app(person: Account) -> str:
-    """Give the person an authenticator app, as from another browser."""
+    """Give the person an authenticator app that they have had for a year."""
     secret: str = generate_totp_secret()
     TOTP.activate(person, secret)
+    Authenticator.objects.filter(user=person).update(created_at=A_YEAR_AGO)
     return secret
 
 
 @pytest.fixture
 def key(app: RelyingParty, person: Account) -> SoftKey:
-    """A key that the person has set up in another browser."""
+    """A key that the person has had for a year."""
     made = SoftKey()
-    elsewhere = sign_in(Browser(), person)
-    confirm_password(elsewhere, person)
-    assert add_key(elsewhere, made).status_code == 302
+    give_key(person, made)
     return made
 
 
@@ -204,7 +204,7 @@ def test_a_key_that_does_not_check_who_holds_it_is_not_enough(app: RelyingParty,
 def test_a_code_makes_two_factors_of_a_password(app: RelyingParty, person: Account) -> None:
     secret = set_up_app(person)
     page = app.authorize(claims=essential(MULTI_FACTOR))
-    assert shows(page, "a second step")
+    assert shows(page, "two-step verification")
     assert claims_of(tokens_after(app, follow_code_link(app, page, totp(secret)))["id_token"])["acr"] == MULTI_FACTOR
 
 
@@ -228,10 +228,10 @@ def test_setting_up_an_app_is_a_second_step(app: RelyingParty, person: Account) 
 def test_recovery_codes_that_were_shown_are_no_step(app: RelyingParty, person: Account, key: SoftKey) -> None:
     """Getting recovery codes proves nothing; only the key that brings them does, in the browser where it was used."""
     page = app.authorize(claims=essential(MULTI_FACTOR))
-    assert shows(page, "a second step")
+    assert shows(page, "two-step verification")
     confirm_password(app.browser, person)
     app.browser.post("/account/2fa/recovery-codes/generate/")
-    assert shows(app.authorize(claims=essential(MULTI_FACTOR)), "a second step")
+    assert shows(app.authorize(claims=essential(MULTI_FACTOR)), "two-step verification")
 
 
 @pytest.mark.parametrize("values", [["phrh"], ["gold", "PHR"], [""], ["phr\x00"], ["\ud800"], ["\uff50hr"]])
@@ -314,7 +314,7 @@ def test_cancelling_a_wish_is_cancelling_the_sign_in(app: RelyingParty, key: Sof
 
 def test_the_best_that_is_within_reach_is_asked_for(app: RelyingParty, person: Account) -> None:
     set_up_app(person)
-    assert shows(app.authorize(acr_values=f"gold phr {MULTI_FACTOR}"), "a second step")
+    assert shows(app.authorize(acr_values=f"gold phr {MULTI_FACTOR}"), "two-step verification")
 
 
 def test_claims_decides_where_both_name_values(app: RelyingParty, key: SoftKey) -> None:
@@ -374,7 +374,9 @@ def test_setting_up_a_passkey_is_no_new_sign_in(app: RelyingParty, person: Accou
 # --- A client's least level ---
 
 
-@pytest.mark.parametrize(("least", "heading"), [(MULTI_FACTOR, "a second step"), (PHISHING_RESISTANT, "a passkey")])
+@pytest.mark.parametrize(
+    ("least", "heading"), [(MULTI_FACTOR, "two-step verification"), (PHISHING_RESISTANT, "a passkey")]
+)
 def test_a_least_level_holds_for_every_request(app: RelyingParty, least: str, heading: str) -> None:
     Client.objects.filter(pk=app.client.pk).update(least_acr=least)
     for sent in ({}, {"acr_values": "gold"}, {"claims": essential(MULTI_FACTOR)}, {"prompt": "login"}):

@@ -30,8 +30,7 @@ pytestmark = pytest.mark.django_db
 FOREIGN = "https://elsewhere.test/callback"
 HOST = "elsewhere.test"
 BADGE = "Reviewed by Openport"
-WARNING = "Openport has reviewed Orbit Notes, but not with the address that it sends you to"
-SEEN_AS = "people see the app as one that nobody reviewed."
+WARNING = "Openport has reviewed Orbit Notes, but not for the host that it sends you to"
 LOGO = "/logos/"
 CAP = 3
 
@@ -111,7 +110,7 @@ def test_the_sign_in_pages_show_no_badge_either(reviewed: RelyingParty, person: 
         page = text_of(browser.get(came["Location"]))
         assert (LOGO in page) is shown
         assert ('<span class="small muted">app.example.com</span>' in page) is shown
-        said = f'Not reviewed by Openport with the address <span class="break">{HOST}</span>'
+        said = f'Not reviewed by Openport at the host <span class="break">{HOST}</span>'
         assert (said in page) is not shown
 
 
@@ -143,7 +142,7 @@ def test_the_unavailable_page_shows_the_letter_and_no_link(reviewed: RelyingPart
     assert LOGO in text_of(reviewed.authorize())
     page = text_of(foreign.authorize())
     assert LOGO not in page
-    assert "not with the address that this sign-in was to lead to" in page
+    assert "not for the host that this sign-in was to lead to" in page
     assert 'href="https://app.example.com/"' not in page
 
 
@@ -214,7 +213,9 @@ def test_the_tester_says_it_too(reviewed: RelyingParty) -> None:
         assert (not failed) is passes
         assert passes or "elsewhere.test was not in its review" in failed[0].reason
         notes = [found.note for found in steps if found.note]
-        assert notes == ([] if passes else [f"{HOST} is not in the app's review: {SEEN_AS}"])
+        assert notes == (
+            [] if passes else [f"People see the app as one that nobody reviewed: {HOST} was not in its review."]
+        )
 
 
 # --- The cap ---
@@ -302,7 +303,7 @@ def test_remembered_consent_is_asked_anew_and_seen_as_unreviewed(reviewed: Relyi
     assert "code" in answer_of(foreign.authorize()), "that very host was consented to"
     told = SecurityEvent.objects.filter(kind__startswith="app_allowed").values_list("kind", flat=True)
     assert list(told) == ["app_allowed"] * 2, "once for each of the two"
-    assert "elsewhere.test was not in the app's review" in reason_of(foreign.client)
+    assert "elsewhere.test was not in its review" in reason_of(foreign.client)
 
 
 def test_silently_it_is_consent_required_until_the_host_was_consented_to(
@@ -445,10 +446,10 @@ def test_two_addresses_on_one_host_are_one_host(reviewed: RelyingParty) -> None:
 
 
 @pytest.mark.parametrize("uri", ["http://127.0.0.1:4711/back", "http://localhost/back"])
-@pytest.mark.parametrize(("kind", "counts"), [("native", True), ("web", False), ("spa", False)])
-def test_loopback_is_fine_for_installed_apps_alone(app: RelyingParty, kind: str, counts: bool, uri: str) -> None:
+@pytest.mark.parametrize("kind", ["native", "web", "spa"])
+def test_loopback_counts_only_if_it_was_approved(app: RelyingParty, kind: str, uri: str) -> None:
     change(app, type=kind, redirect_uris=uri, **as_reviewed())
-    assert counts_as_reviewed(app.client, uri) is counts
+    assert counts_as_reviewed(app.client, uri) is False
     change(app, approved_hosts="127.0.0.1 localhost", reviewed_hosts="127.0.0.1 localhost")
     assert counts_as_reviewed(app.client, uri) is True
 
@@ -492,8 +493,9 @@ def test_a_withdrawn_approval_makes_every_host_one_of_an_unreviewed_app(
         assert WARNING not in page
 
 
-def test_a_new_host_on_a_proven_domain_counts_at_once(reviewed: RelyingParty, person: Account) -> None:
+def test_a_new_host_on_an_approved_domain_counts_at_once(reviewed: RelyingParty, person: Account) -> None:
     make_domain(reviewed.client.project, "orbit.test")
+    change(reviewed, approved_domains="orbit.test")
     uris = [REDIRECT_URI, FOREIGN, "https://orbit.test/a", "https://deep.down.orbit.test/b", "https://notorbit.test/c"]
     client = update_client(reviewed.client, person, uris, [])
     assert outside_hosts(client) == [HOST, "notorbit.test"]
@@ -512,7 +514,7 @@ def test_an_approved_host_whose_domain_was_lost_counts_no_more(reviewed: Relying
     reviewed.client.save()
     page = text_of(reviewed.authorize())
     assert BADGE not in page
-    assert WARNING in page
+    assert "Orbit Notes is no longer verified." in page
     ProjectDomain.objects.filter(pk=domain.pk).update(proven_at=clock.now(), lost_at=None)
     set_reviewed_hosts(reviewed.client)
     reviewed.client.save()

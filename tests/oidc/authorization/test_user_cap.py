@@ -1,4 +1,7 @@
-"""The cap of unverified apps: at most 100 people besides the owners (docs/sign-in.md#unverified-apps)."""
+"""The limit of people: a project's unreviewed apps take at most 100 besides the owners (docs/review.md#people).
+
+More clients, deletion and other hosts: tests/security/test_people_limit.py.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -155,9 +158,11 @@ def test_the_services_own_apps_have_no_cap(full_app: RelyingParty) -> None:
     assert "code" in answer_of(full_app.authorize())
 
 
-def test_each_client_has_its_own_count(full_app: RelyingParty) -> None:
+def test_all_clients_of_a_project_share_one_limit(full_app: RelyingParty) -> None:
     sibling = RelyingParty(make_client(full_app.client.project, name="Orbit Mobile"), full_app.browser)
-    assert sibling.authorize().status_code == 200
+    assert is_full_page(sibling.authorize())
+    elsewhere = RelyingParty(make_client(name="Orbit Mobile"), full_app.browser)
+    assert elsewhere.authorize().status_code == 200
 
 
 def test_asking_again_counts_nobody_twice(app: RelyingParty, django_assert_num_queries: Callable[[int], Any]) -> None:

@@ -81,6 +81,7 @@ def test_a_new_client_is_what_was_asked_for_and_no_more(project: Project, actor:
         "optional_scopes": [],
         "enabled": True,
         "least_acr": "",
+        "forgive_lost_responses": False,
     }
 
 

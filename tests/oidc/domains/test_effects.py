@@ -23,7 +23,10 @@ def at(host: str) -> str:
 
 
 def verified(project: Project, *hosts: str, approved: str = "") -> Client:
-    app = make_client(project, verified_at=clock.now(), approved_hosts=approved, redirect_uris=" ".join(map(at, hosts)))
+    """Return an app whose approval covers these hosts and example.com."""
+    uris = " ".join(map(at, hosts))
+    snapshot = {"approved_hosts": approved, "approved_domains": "example.com"}
+    app = make_client(project, verified_at=clock.now(), redirect_uris=uris, **snapshot)
     effects.refresh_reviewed_hosts(project)
     app.refresh_from_db()
     return app
@@ -121,7 +124,8 @@ def test_hosts_are_computed_in_three_statements_however_many_apps(
     project: Project, number: int, django_assert_num_queries: Any
 ) -> None:
     for _ in range(number):
-        make_client(project, verified_at=clock.now(), approved_hosts="", redirect_uris=at("www.example.com"))
+        snapshot = {"approved_hosts": "", "approved_domains": "example.com"}
+        make_client(project, verified_at=clock.now(), redirect_uris=at("www.example.com"), **snapshot)
     make_domain(project)
     with django_assert_num_queries(3):
         effects.refresh_reviewed_hosts(project)

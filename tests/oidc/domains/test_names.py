@@ -23,6 +23,10 @@ KEPT = {
     "straße.example": "xn--strae-oqa.example",
     "\uff45\uff58\uff41\uff4d\uff50\uff4c\uff45\u3002com": "example.com",
     "a-b.c1.example": "a-b.c1.example",
+    "orbit.github.io": "orbit.github.io",
+    "orbit.co.uk": "orbit.co.uk",
+    "city.kawasaki.jp": "city.kawasaki.jp",  # an exception of the list
+    "orbit.unlisted": "orbit.unlisted",
 }
 REFUSED = {
     "": "Enter a domain",
@@ -65,6 +69,15 @@ REFUSED = {
     "a." * 140 + "example": "at most 253|at most",
     "javascript:alert(1)": "domain alone",
     "x" * 3000: "too long",
+    "co.uk": "Anybody can register a domain below co.uk.*such as example.co.uk",
+    "https://GitHub.io/": "below github.io",
+    "github.io.": "below github.io",
+    "s3.amazonaws.com": "below s3.amazonaws.com",
+    "pages.dev": "below pages.dev",
+    "kawasaki.jp": "below kawasaki.jp",
+    "anything.kawasaki.jp": "below anything.kawasaki.jp",  # by a wildcard
+    "個人.香港": "below xn--gmqw5a.xn--j6w193g",
+    "com.": "such as example.com",
     "\ud800.example": "no domain name",
 }
 

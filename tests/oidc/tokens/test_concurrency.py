@@ -86,7 +86,7 @@ def test_with_a_grace_one_of_ten_refreshes_at_once_has_the_live_pair(party: Rely
 
 
 @pytest.mark.parametrize("attempt", range(3))
-def test_a_lost_answer_asked_for_many_times_at_once_leaves_one_pair(
+def test_a_lost_response_asked_for_many_times_at_once_leaves_one_pair(
     party: RelyingParty, settings: Any, attempt: int
 ) -> None:
     settings.REFRESH_GRACE_SECONDS = 30

@@ -95,7 +95,11 @@ def test_refresh_tokens(app: RelyingParty, later: Callable[[float], None]) -> No
     told(app.refresh(first, scope="openid account.read"), "scope_not_granted")
     told(app.refresh(first, scope="openid  email"), "scope_spaces")
     newest = app.refresh(first).json()["refresh_token"]
-    told(app.refresh(first), "refresh_token_superseded")
+    told(app.refresh(first), "refresh_token_repeated")
+    other = app.tokens()["refresh_token"]
+    app.refresh(other)
+    later(11)
+    told(app.refresh(other), "refresh_token_superseded")
     later(31 * 24 * 3600)
     told(app.refresh(newest), "refresh_token_expired")
 

@@ -1,11 +1,11 @@
-"""REFRESH_GRACE_SECONDS: an answer to a refresh that nobody heard is given again (docs/sign-in.md#lost-answers)."""
+"""Forgiven lost responses: of one client, or of all with REFRESH_GRACE_SECONDS (docs/sign-in.md#lost-responses)."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from oidc.models import AccessToken, RefreshToken, TokenFamily
+from oidc.models import AccessToken, Client, RefreshToken, TokenFamily
 from tests.oidc.test_budgets import Counted
 from tests.relying_party import RelyingParty
 
@@ -15,9 +15,18 @@ GRACE = 30
 Later = Callable[[float], None]
 
 
-@pytest.fixture(autouse=True)
-def grace(settings: Any) -> None:
-    settings.REFRESH_GRACE_SECONDS = GRACE
+@pytest.fixture(autouse=True, params=["setting", "client"])
+def forgive(request: pytest.FixtureRequest, settings: Any, spa: Client) -> Callable[[bool], None]:
+    """Have lost responses forgiven by the setting or by the client's switch; return what turns that off and on."""
+
+    def turn(on: bool) -> None:
+        if request.param == "setting":
+            settings.REFRESH_GRACE_SECONDS = GRACE if on else 0
+        else:
+            Client.objects.filter(pk=spa.pk).update(forgive_lost_responses=on)
+
+    turn(True)
+    return turn
 
 
 def refused(response: Any) -> bool:
@@ -35,7 +44,7 @@ def family_has_ended() -> bool:
     return TokenFamily.objects.get().revoked_why == "refresh token reused"
 
 
-def test_a_lost_answer_is_given_again(app: RelyingParty, later: Later) -> None:
+def test_a_lost_response_is_given_again(app: RelyingParty, later: Later) -> None:
     first = app.tokens()
     lost = app.refresh(first["refresh_token"]).json()
     later(20)
@@ -46,7 +55,7 @@ def test_a_lost_answer_is_given_again(app: RelyingParty, later: Later) -> None:
     assert TokenFamily.objects.count() == 1
 
 
-def test_the_unheard_answer_dies_and_its_reuse_is_noticed(app: RelyingParty, later: Later) -> None:
+def test_the_replaced_response_ends_and_its_reuse_is_noticed(app: RelyingParty, later: Later) -> None:
     first = app.tokens()
     lost = app.refresh(first["refresh_token"]).json()
     again = app.refresh(first["refresh_token"]).json()
@@ -59,7 +68,7 @@ def test_the_unheard_answer_dies_and_its_reuse_is_noticed(app: RelyingParty, lat
     assert family_has_ended()
 
 
-def test_answers_may_get_lost_again_and_again_within_the_grace(app: RelyingParty, later: Later) -> None:
+def test_several_responses_may_be_lost_within_the_time(app: RelyingParty, later: Later) -> None:
     first = app.tokens()
     app.refresh(first["refresh_token"])
     for _ in range(4):
@@ -70,7 +79,7 @@ def test_answers_may_get_lost_again_and_again_within_the_grace(app: RelyingParty
     assert is_alive(app, again.json())
 
 
-def test_another_answer_does_not_make_the_grace_longer(app: RelyingParty, later: Later) -> None:
+def test_another_response_does_not_make_the_time_longer(app: RelyingParty, later: Later) -> None:
     first = app.tokens()
     app.refresh(first["refresh_token"])
     later(20)
@@ -81,7 +90,7 @@ def test_another_answer_does_not_make_the_grace_longer(app: RelyingParty, later:
     assert refused(app.refresh(newest["refresh_token"]))
 
 
-def test_after_the_grace_reuse_ends_the_family(app: RelyingParty, later: Later) -> None:
+def test_after_the_time_reuse_ends_the_family(app: RelyingParty, later: Later) -> None:
     first = app.tokens()
     second = app.refresh(first["refresh_token"]).json()
     later(GRACE + 1)
@@ -104,7 +113,7 @@ def test_once_the_successor_was_used_reuse_is_theft(app: RelyingParty, later: La
     assert not is_alive(app, second)
 
 
-def test_a_second_tab_that_repeats_a_token_whose_answer_arrived_ends_nothing(app: RelyingParty) -> None:
+def test_a_second_tab_that_repeats_a_token_whose_response_arrived_ends_nothing(app: RelyingParty) -> None:
     first = app.tokens()
     second = app.refresh(first["refresh_token"]).json()
     assert app.call("/v1/me", second["access_token"]).status_code == 200
@@ -112,7 +121,7 @@ def test_a_second_tab_that_repeats_a_token_whose_answer_arrived_ends_nothing(app
     assert is_alive(app, second)
 
 
-def test_a_thief_who_caught_the_answer_and_waits_has_nothing(app: RelyingParty, later: Later) -> None:
+def test_a_thief_who_caught_the_response_and_waits_has_nothing(app: RelyingParty, later: Later) -> None:
     first = app.tokens()
     caught = app.refresh(first["refresh_token"]).json()
     later(20)
@@ -123,7 +132,7 @@ def test_a_thief_who_caught_the_answer_and_waits_has_nothing(app: RelyingParty, 
     assert family_has_ended()
 
 
-def test_a_thief_who_caught_the_answer_and_uses_it_is_found_by_the_owners_retry(
+def test_a_thief_who_caught_the_response_and_uses_it_is_found_by_the_owners_retry(
     app: RelyingParty, later: Later
 ) -> None:
     first = app.tokens()
@@ -161,24 +170,54 @@ def test_what_was_ended_stays_ended(app: RelyingParty) -> None:
     assert refused(app.refresh(first["refresh_token"]))
 
 
-def test_a_clock_that_runs_behind_gives_no_grace(app: RelyingParty, later: Later) -> None:
+def test_a_clock_that_runs_behind_forgives_nothing(app: RelyingParty, later: Later) -> None:
     first = app.tokens()
     app.refresh(first["refresh_token"])
     later(-5)
     assert refused(app.refresh(first["refresh_token"]))
 
 
-def test_what_was_superseded_without_a_grace_has_none_afterwards(app: RelyingParty, settings: Any) -> None:
-    settings.REFRESH_GRACE_SECONDS = 0
+def test_a_token_superseded_before_the_switch_was_on_is_not_forgiven(
+    app: RelyingParty, forgive: Callable[[bool], None]
+) -> None:
+    forgive(False)
     first = app.tokens()
     second = app.refresh(first["refresh_token"]).json()
     assert RefreshToken.objects.exclude(next_checksum=None).count() == 0
-    settings.REFRESH_GRACE_SECONDS = GRACE
+    forgive(True)
     assert refused(app.refresh(first["refresh_token"]))
     assert is_alive(app, second)
 
 
-def test_the_scope_may_be_narrowed_in_the_second_answer_too(app: RelyingParty) -> None:
+def test_a_switch_that_is_turned_off_forgives_no_earlier_response(
+    app: RelyingParty, forgive: Callable[[bool], None]
+) -> None:
+    first = app.tokens()
+    second = app.refresh(first["refresh_token"]).json()
+    forgive(False)
+    assert refused(app.refresh(first["refresh_token"]))
+    assert is_alive(app, second)
+
+
+def test_the_switch_of_one_client_is_that_of_no_other(app: RelyingParty, web_app: RelyingParty, settings: Any) -> None:
+    settings.REFRESH_GRACE_SECONDS = 0
+    Client.objects.filter(pk=app.client.pk).update(forgive_lost_responses=True)
+    for party, is_forgiven in ((app, True), (web_app, False)):
+        first = party.tokens()["refresh_token"]
+        party.refresh(first)
+        assert refused(party.refresh(first)) is not is_forgiven
+
+
+def test_the_longer_time_of_setting_and_switch_counts(app: RelyingParty, settings: Any, later: Later) -> None:
+    settings.REFRESH_GRACE_SECONDS = 60
+    Client.objects.filter(pk=app.client.pk).update(forgive_lost_responses=True)
+    first = app.tokens()["refresh_token"]
+    app.refresh(first)
+    later(50)
+    assert app.refresh(first).status_code == 200
+
+
+def test_the_scope_may_be_narrowed_in_the_second_response_too(app: RelyingParty) -> None:
     first = app.tokens()
     app.refresh(first["refresh_token"])
     assert app.refresh(first["refresh_token"], scope="openid email").json()["scope"] == "openid email"
@@ -187,7 +226,7 @@ def test_the_scope_may_be_narrowed_in_the_second_answer_too(app: RelyingParty) -
     assert not family_has_ended()
 
 
-def test_a_refused_second_answer_leaves_the_first_alive(app: RelyingParty) -> None:
+def test_a_refused_second_response_leaves_the_first_valid(app: RelyingParty) -> None:
     first = app.tokens()
     second = app.refresh(first["refresh_token"]).json()
     assert app.refresh(first["refresh_token"], scope="openid account.read").json()["error"] == "invalid_scope"
@@ -213,7 +252,7 @@ def test_the_first_use_of_an_access_token_is_noted_and_no_other(app: RelyingPart
     assert list(AccessToken.objects.order_by("pk").values_list("used", flat=True)) == [None, True]
 
 
-def test_another_answer_takes_seven_statements(app: RelyingParty) -> None:
+def test_another_response_takes_seven_statements(app: RelyingParty) -> None:
     token = app.refresh(app.tokens()["refresh_token"]).json()["refresh_token"]
     app.refresh(token)
     with Counted() as counted:

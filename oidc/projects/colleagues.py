@@ -1,0 +1,95 @@
+"""People who share a project: now, or within the last year, also if they have left it or the project is gone.
+
+App review asks, so that nobody decides on the app of somebody they work with (docs/review.md#conflicts-of-interest).
+"""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+
+from devportal.lib import clock
+from oidc.models import FormerMember, MemberOfRemovedProject, Project, ProjectMember
+
+# How long people still count after one of them has left the project that they shared, or an owner has handed it over.
+REMEMBERED = timedelta(days=365)
+
+
+def remembered_since() -> datetime:
+    """Return the time since which former memberships and owners still count."""
+    return clock.now() - REMEMBERED
+
+
+def colleagues_of(account: int, column: str = "account") -> Q:
+    """Return the condition that `column` is somebody who shares a project with this account or did in the last year.
+
+    The account itself is among them. Where it is not known when somebody joined, they count as having shared it.
+    """
+    since = remembered_since()
+    return (
+        Q(**{f"{column}__in": _members(account).values("account")})
+        | Q(**{f"{column}__in": _members_after(account, since).values("account")})
+        | Q(**{f"{column}__in": _former_members(account, since).values("account")})
+        | Q(**{f"{column}__in": _both_former_members(account, since).values("account")})
+        | Q(**{f"{column}__in": _members_of_removed_projects(account, since).values("account")})
+    )
+
+
+def _members(account: int) -> "QuerySet[ProjectMember]":
+    return ProjectMember.objects.filter(project__members__account=account)
+
+
+def _members_after(account: int, since: datetime) -> "QuerySet[ProjectMember]":
+    """Return the members of projects that the account has left, who were there before it left."""
+    return ProjectMember.objects.filter(
+        project__former_members__account=account,
+        project__former_members__left_at__gte=since,
+        created_at__lte=F("project__former_members__left_at"),
+    )
+
+
+def _former_members(account: int, since: datetime) -> "QuerySet[FormerMember]":
+    """Return those who have left a project of the account, and were there after it joined."""
+    rows = FormerMember.objects.filter(left_at__gte=since)
+    return rows.filter(project__members__account=account, project__members__created_at__lte=F("left_at"))
+
+
+def _both_former_members(account: int, since: datetime) -> "QuerySet[FormerMember]":
+    their_end, their_beginning = "project__former_members__left_at", "project__former_members__joined_at"
+    return FormerMember.objects.filter(left_at__gte=since).filter(
+        Q(joined_at=None) | Q(joined_at__lte=F(their_end)),
+        Q(**{their_beginning: None}) | Q(**{f"{their_beginning}__lte": F("left_at")}),
+        **{"project__former_members__account": account, f"{their_end}__gte": since},
+    )
+
+
+def _members_of_removed_projects(account: int, since: datetime) -> "QuerySet[MemberOfRemovedProject]":
+    rows = MemberOfRemovedProject.objects.filter(left_at__gte=since)
+    mine: Any = rows.filter(
+        Q(joined_at=None) | Q(joined_at__lte=OuterRef("left_at")), account=account, project_key=OuterRef("project_key")
+    )
+    met = Exists(mine.filter(left_at__gte=OuterRef("joined_at")))
+    return rows.filter(met | Q(Exists(mine), joined_at=None))
+
+
+def remember_members(project: Project) -> None:
+    """Store the members of a project that is being deleted for good, in the caller's transaction."""
+    since, end = remembered_since(), project.deleted_at or clock.now()
+    present = project.members.values_list("account", "created_at")
+    former = FormerMember.objects.filter(project=project, left_at__gte=since)
+    rows: list[tuple[int, datetime | None, datetime]] = []
+    if end >= since:
+        rows += ((account, joined, end) for account, joined in present)
+    rows += former.values_list("account", "joined_at", "left_at")
+    MemberOfRemovedProject.objects.bulk_create(
+        (
+            MemberOfRemovedProject(project_key=project.pk, account_id=account, joined_at=joined, left_at=left)
+            for account, joined, left in rows
+        ),
+        batch_size=500,
+    )
+
+
+def forget_members() -> int:
+    """Delete memberships of removed projects that ended more than a year ago; return how many."""
+    return MemberOfRemovedProject.objects.filter(left_at__lt=remembered_since()).delete()[0]

@@ -1,0 +1,106 @@
+"""Counting the people of a project's apps that nobody has reviewed (docs/review.md#people).
+
+People who have authorized an unreviewed app of the project count, each of them once. So do people who joined a
+reviewed app through a host that its review did not take in. `Connection` rows say who they are, and `TakenPlace` rows
+where the connection has gone, because the app or the account was deleted.
+"""
+
+from typing import Any, TypedDict
+
+from django.conf import settings
+from django.db.models import (
+    BooleanField,
+    Count,
+    Exists,
+    ExpressionWrapper,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+)
+from django.db.models.functions import Coalesce
+from django_stubs_ext import WithAnnotations
+
+from accounts.models import Account
+from oidc.models import Client, Connection, Project, ProjectMember, TakenPlace
+
+_UNREVIEWED = Q(client__verified_at=None, client__first_party=False)
+
+
+def counted_connections(project: Any) -> "QuerySet[Connection]":
+    """Return the connections whose people count in a project, which may be an OuterRef."""
+    rows = Connection.objects.filter(client__project=project, account__isnull=False)
+    return rows.filter(_UNREVIEWED | Q(joined_outside_review=True))
+
+
+def number_of_people(project: OuterRef) -> Any:
+    """Return an expression for the number of people that count in a project: owners do not, deleted accounts do."""
+    # In three parts, each from an index: a reviewed app may have millions of people.
+    rows = Connection.objects.filter(client__project=project, account__isnull=False)
+    unreviewed = rows.filter(_UNREVIEWED)
+    owners = ProjectMember.objects.filter(role=ProjectMember.Role.OWNER)
+    own = owners.filter(project=OuterRef("client__project"))
+    in_unreviewed = Connection.objects.filter(
+        _UNREVIEWED, client__project=OuterRef("client__project"), account=OuterRef("account")
+    )
+    outside = rows.filter(
+        ~Exists(own.filter(account=OuterRef("account"))), ~Exists(in_unreviewed), joined_outside_review=True
+    )
+    places = TakenPlace.objects.filter(
+        ~Exists(owners.filter(project=OuterRef("project"), account=OuterRef("account"))),
+        ~Exists(counted_connections(OuterRef("project")).filter(account=OuterRef("account"))),
+        project=project,
+    )
+    people = Count("account", distinct=True)
+    # All people minus the owners: filtering out owners would need a subquery per person.
+    joined = _number_of(unreviewed, people) - _number_of(unreviewed.filter(account__in=own.values("account")), people)
+    return joined + _number_of(outside, people) + _number_of(places, Count("pk"))
+
+
+def _number_of(rows: "QuerySet[Any]", number: Count) -> Coalesce:
+    counted = rows.order_by().annotate(group=Value(1)).values("group").annotate(number=number).values("number")
+    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+
+
+class _PeopleCounted(TypedDict):
+    people_counted: int
+
+
+def annotate_people_counted(projects: "QuerySet[Project]") -> "QuerySet[WithAnnotations[Project, _PeopleCounted]]":
+    """Return projects with `people_counted`, the number of people that their limit counts."""
+    return projects.annotate(people_counted=number_of_people(OuterRef("pk")))
+
+
+def people_counted(project: Project) -> int:
+    """Return the number of people that the project's limit counts."""
+    return annotate_people_counted(Project.objects.filter(pk=project.pk)).get().people_counted
+
+
+def is_counted(project: OuterRef, account: Any) -> "ExpressionWrapper[Q]":
+    """Return a condition: the person counts in the project, so that they need no further place there."""
+    places = TakenPlace.objects.filter(project=project, account=account)
+    counts = Q(Exists(counted_connections(project).filter(account=account))) | Q(Exists(places))
+    return ExpressionWrapper(counts, output_field=BooleanField())
+
+
+def keep_places_of_client(client: Client) -> None:
+    """Before a client is deleted: keep counting those of its people who count. The client's row is locked.
+
+    Of an app that had more people than the limit, only so many are kept: they fill the project.
+    """
+    people = counted_connections(client.project_id).filter(client=client).order_by("pk")
+    kept = people.values_list("account", flat=True)[: settings.UNVERIFIED_APP_PEOPLE]
+    TakenPlace.objects.bulk_create(
+        [TakenPlace(project_id=client.project_id, account_id=account) for account in kept], ignore_conflicts=True
+    )
+
+
+def keep_places_of_account(account: Account) -> None:
+    """Before an account is deleted: keep counting it, without naming anybody, once in each project."""
+    connected = Connection.objects.filter(_UNREVIEWED | Q(joined_outside_review=True), account=account)
+    projects = set(connected.values_list("client__project", flat=True))
+    # The account's own rows stay as well: deletion empties their `account`.
+    projects -= set(TakenPlace.objects.filter(account=account).values_list("project", flat=True))
+    TakenPlace.objects.bulk_create([TakenPlace(project_id=project) for project in sorted(projects)])
