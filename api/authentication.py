@@ -20,7 +20,7 @@ from devportal.lib.credentials import matches
 from devportal.lib.prepared_queries import PreparedQuery, RowMapper
 from oidc.errors import InvalidToken
 from oidc.models import Project
-from oidc.tokens import families, jwt, lost_answers
+from oidc.tokens import families, jwt, lost_responses
 from oidc.tokens.lookup import ACCOUNT_FIELDS, PROJECT_FIELDS, SUBJECT_FIELDS, look_up_access_token
 
 _KEY = RowMapper(
@@ -164,7 +164,7 @@ def _by_token(raw: str) -> Caller:
         raise RejectedCredential("invalid_token", text, project=project.pk, client=client.client_id)
     if project.is_suspended:
         raise RejectedCredential("project_suspended", _SUSPENDED, project=project.pk, client=client.client_id)
-    lost_answers.note_use(row)
+    lost_responses.note_use(row)
     still_allowed = frozenset(families.effective_scopes(row.family))
     scopes = frozenset(row.scope.split()) & still_allowed
     assert connection.account is not None

@@ -12,7 +12,7 @@ from rest_framework import exceptions
 from accounts.sources import SourceFailed
 from devportal.lib import request_id, well_known
 from devportal.lib.cors import allow_any_origin
-from devportal.lib.error_envelope import envelope
+from devportal.lib.error_envelope import envelope, link_to_docs
 from devportal.lib.telemetry import metrics
 
 log = logging.getLogger(__name__)
@@ -30,6 +30,7 @@ EXPOSED_HEADERS = (
     "RateLimit-Remaining",
     "RateLimit-Reset",
     "ETag",
+    "Link",
     "X-Request-ID",
 )
 
@@ -86,6 +87,7 @@ class ErrorResponse(JsonResponse):
         super().__init__(envelope(error.code, str(error.detail)), status=error.status_code)
         self.code = error.code
         metrics.api_refused(error.code)
+        link_to_docs(self, error.code)
         if error.challenge:
             self["WWW-Authenticate"] = error.challenge
         if error.retry_after is not None:
@@ -133,6 +135,7 @@ def refused_by_server(status: int, message: str) -> JsonResponse:
     request_id.set_current(request_id.choose({}))  # nothing has chosen one before this
     response = JsonResponse(envelope(code, message), status=status)
     response[request_id.HEADER] = request_id.current()
+    link_to_docs(response, code)
     allow_any_origin(response, EXPOSED_HEADERS)
     return response
 

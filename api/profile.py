@@ -1,12 +1,22 @@
 """The profile object of /v1/me: docs/api.md."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from accounts import sources
 from api.authentication import Caller
-from oidc.scopes import CLAIM_SCOPES
+from oidc.scopes import ACCOUNT_READ, ACCOUNT_READ_CLAIMS, CLAIM_SCOPES
 
-ACCOUNT_READ = "account.read"
+
+def scopes_of_fields(claim_scopes: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    """Return for each field the scopes that return it: the claim's own, and `account.read` if that names it."""
+    return {
+        claim: frozenset({scope, ACCOUNT_READ} if claim in ACCOUNT_READ_CLAIMS else {scope})
+        for claim, scope in claim_scopes.items()
+    }
+
+
+_SCOPES = scopes_of_fields(CLAIM_SCOPES)
 
 
 def profile_for(caller: Caller) -> dict[str, Any]:
@@ -15,7 +25,5 @@ def profile_for(caller: Caller) -> dict[str, Any]:
     Raises accounts.sources.SourceFailed.
     """
     profile = sources.profile_source().profile(caller.account, caller.subject.picture_key)
-    allowed = {
-        name: getattr(profile, name) for name, scope in CLAIM_SCOPES.items() if {scope, ACCOUNT_READ} & caller.scopes
-    }
+    allowed = {name: getattr(profile, name) for name, scopes in _SCOPES.items() if scopes & caller.scopes}
     return {"id": caller.subject.sub} | allowed

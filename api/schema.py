@@ -12,7 +12,7 @@ from rest_framework import serializers
 
 from api.authentication import BearerAuthentication
 from api.errors import ERRORS
-from devportal.lib.error_envelope import docs_url
+from devportal.lib.error_envelope import envelope
 
 _STATES = ["Trial", "Active", "PastDue", "CancelledPeriodActive", "Cancelled", "Expired", "free"]
 
@@ -30,8 +30,6 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
 class ErrorDetailSerializer(serializers.Serializer):  # type: ignore[type-arg]
     code = serializers.ChoiceField(choices=sorted(ERRORS))
     message = serializers.CharField(help_text="For people; may change.")
-    request_id = serializers.CharField(help_text="That of `X-Request-ID`; finds the call in the request log.")
-    docs_url = serializers.URLField(help_text="Cause and fix of this code.")
 
 
 class ErrorSerializer(serializers.Serializer):  # type: ignore[type-arg]
@@ -78,8 +76,7 @@ class PlanSerializer(serializers.Serializer):  # type: ignore[type-arg]
 
 def error_example(code: str) -> dict[str, Any]:
     """Return the body of an error as the document and the docs show it."""
-    link = {"request_id": "Vb3kT9pXw2LmZr7sQd5h", "docs_url": docs_url(f"api-{code}")}
-    return {"error": {"code": code, "message": ERRORS[code][1]} | link}
+    return envelope(code, ERRORS[code][1])
 
 
 def _errors(*codes: str) -> dict[int, OpenApiResponse]:
@@ -103,6 +100,7 @@ def _header(name: str, description: str, statuses: list[str], kind: type = int) 
     )
 
 
+_ERROR_STATUSES = sorted({str(status) for status, _ in ERRORS.values()})
 _COUNTED = ["200", "304", "403", "405", "429", "500", "502"]
 _HEADERS = [
     _header("RateLimit-Limit", "Calls a minute under the tightest limit.", _COUNTED),
@@ -110,7 +108,8 @@ _HEADERS = [
     _header("RateLimit-Reset", "Seconds until the minute ends.", _COUNTED),
     _header("Retry-After", "Seconds to wait, 1 to 60.", ["429"]),
     _header("Allow", "The methods that the endpoint has.", ["405"], str),
-    _header("X-Request-ID", "Names this call in the service's logs.", ["200", "401", "403", "429", "500", "502"], str),
+    _header("X-Request-ID", "Identifies this call in the request log.", ["200", *_ERROR_STATUSES], str),
+    _header("Link", 'The documentation of the error, with `rel="help"`.', _ERROR_STATUSES, str),
     _header("WWW-Authenticate", "RFC 6750 challenge; on 403 with the scopes that would work.", ["401", "403"], str),
 ]
 _COMMON = (

@@ -29,11 +29,12 @@ from api import errors, request_log, schema, throttling
 from api.authentication import BearerAuthentication, Caller, RejectedCredential
 from api.errors import ApiError
 from api.permissions import HasScope
-from api.profile import ACCOUNT_READ, profile_for
+from api.profile import profile_for
 from api.usage import recording
 from devportal.lib import client_ip, request_id
 from devportal.lib.answers import FixedHeaders, json_response
 from devportal.lib.cors import allow_any_origin, is_preflight, preflight_answer
+from oidc.scopes import ACCOUNT_READ
 
 # The endpoint name under which calls of unknown paths are counted, all together.
 UNKNOWN_ENDPOINT = "(none)"

@@ -19,8 +19,8 @@ def refusal(response: Any) -> tuple[int, str]:
     """Return status and code of an error, after checking its envelope (docs/api.md#errors)."""
     body = response.json()
     assert set(body) == {"error"}, body
-    assert set(body["error"]) == {"code", "message", "request_id", "docs_url"}, body
+    assert set(body["error"]) == {"code", "message"}, body
     assert body["error"]["message"]
-    assert body["error"]["request_id"] == response["X-Request-ID"]
-    assert body["error"]["docs_url"] == f"{settings.AUTH_URL}/docs/errors#api-{body['error']['code']}"
+    assert response["X-Request-ID"]
+    assert response["Link"] == f'<{settings.AUTH_URL}/docs/errors#api-{body["error"]["code"]}>; rel="help"'
     return response.status_code, body["error"]["code"]

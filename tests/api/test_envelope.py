@@ -13,6 +13,7 @@ from tests.api.conftest import Key
 from tests.factories import make_key, make_project
 
 SCHEMA = "/v1/openapi.json"
+EXPOSED = ("WWW-Authenticate", "Retry-After", "RateLimit-Remaining", "X-Request-ID", "Link")
 OTHERS = ["POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "PROPFIND", "BREW"]
 NOWHERE = [
     "/v1",
@@ -40,7 +41,7 @@ def allows_any_origin(response: Any) -> bool:
     return (
         response["Access-Control-Allow-Origin"] == "*"
         and "Access-Control-Allow-Credentials" not in response
-        and all(name in exposed for name in ("WWW-Authenticate", "Retry-After", "RateLimit-Remaining", "X-Request-ID"))
+        and all(name in exposed for name in EXPOSED)
     )
 
 
@@ -64,6 +65,52 @@ def everything(key: Key, token: str, settings: Any, monkeypatch: pytest.MonkeyPa
     settings.API_CALLS_PER_MINUTE = 1
     answers["rate_limited"] = call(ME, key.raw)
     return answers
+
+
+# --- The envelope ---
+
+ERRORS = ["unauthenticated", "invalid_api_key", "invalid_token", "insufficient_scope", "not_found"]
+ERRORS += ["method_not_allowed", "rate_limited"]
+
+
+@pytest.mark.parametrize("code", ERRORS)
+def test_an_error_has_a_code_and_a_message_and_its_documentation_in_a_header(
+    everything: dict[str, Any], settings: Any, code: str
+) -> None:
+    response = everything[code]
+    assert set(response.json()) == {"error"}
+    assert set(response.json()["error"]) == {"code", "message"}
+    assert response.json()["error"]["code"] == code
+    assert response["Link"] == f'<{settings.AUTH_URL}/docs/errors#api-{code}>; rel="help"'
+    assert len(response["X-Request-ID"]) >= 8
+    assert allows_any_origin(response)
+
+
+@pytest.mark.parametrize("name", ["profile", "plan", "unchanged", "schema"])
+def test_an_answer_that_is_no_error_links_to_no_error(everything: dict[str, Any], name: str) -> None:
+    assert "Link" not in everything[name]
+    assert everything[name]["X-Request-ID"]
+
+
+@pytest.mark.parametrize("path", [ME, PLAN, "/v1/nothing"])
+def test_an_error_answer_to_head_has_the_same_headers_as_to_get(path: str) -> None:
+    got, headed = call(path), call(path, method="HEAD")
+    assert headed.status_code == got.status_code
+    assert headed["Link"] == got["Link"]
+    assert headed["X-Request-ID"] != got["X-Request-ID"]
+    assert headed["Access-Control-Expose-Headers"] == got["Access-Control-Expose-Headers"]
+
+
+@pytest.mark.parametrize("path", [ME, PLAN])
+def test_a_preflight_is_no_error_and_any_other_options_request_is_one(path: str) -> None:
+    asked = {"Origin": "https://notes.example.com", "Access-Control-Request-Method": "GET"}
+    preflight = call(path, method="OPTIONS", **asked)
+    assert (preflight.status_code, preflight.content) == (204, b"")
+    assert "Link" not in preflight
+    assert preflight["X-Request-ID"]
+    other = call(path, method="OPTIONS", Origin="https://notes.example.com")
+    assert refusal(other) == (405, "method_not_allowed")
+    assert allows_any_origin(other)
 
 
 # --- 404 and 405 ---
