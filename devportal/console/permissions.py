@@ -15,6 +15,11 @@ _MAY: dict[str, dict[str, str]] = {
         "console.appreview": "view change",
         "console.reviewcase": "view change",
         "console.cannedreply": "view add change delete",
+        # To read what is live, and what was done to it; of the trail they see less (admin/log_admin.py).
+        "oidc.client": "view",
+        "oidc.project": "view",
+        "oidc.projectdomain": "view",
+        "console.auditevent": "view",
     },
     OPERATOR: {
         "accounts.account": "view change",

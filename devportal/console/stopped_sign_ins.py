@@ -41,7 +41,7 @@ def view_for_developers(sender: Any, account: Account, stop: Stop, **kwargs: Any
         return DevelopersView(stop.client.unavailable_reason, links=(*mend, entry))
     if stop.kind == "full":
         mend = (("Ask for a review", _page("review", stop.client)),) if may_edit else ()
-        return DevelopersView("The app has as many people as it may have before its review.", links=(*mend, entry))
+        return DevelopersView("The project’s unreviewed apps have reached their limit of people.", links=(*mend, entry))
     mend = (("Check the authorization URL in the tester", _page("client_tester", stop.client)),)
     return DevelopersView("The details below name the part of the request that is wrong.", links=(*mend, entry))
 

@@ -8,7 +8,7 @@ from django.conf import settings
 from devportal.console.analytics import store
 from devportal.console.logs import sign_in_writer
 from devportal.console.models import AuditEvent, IdempotencyToken
-from devportal.console.reviews import alerts, re_reviews
+from devportal.console.reviews import alerts, case_alerts, grown_apps, re_reviews
 from devportal.console.reviews.missed_approvals import take_in_missed_approvals
 from devportal.lib import clock
 from devportal.lib.batches import delete_in_batches, delete_oldest
@@ -53,6 +53,12 @@ def open_re_reviews() -> int:
 
 
 @shared_task
+def open_second_approvals() -> int:
+    """Open cases for apps that have many people by now and a sensitive scope by one approval; return how many."""
+    return grown_apps.open_due_second_approvals()
+
+
+@shared_task
 def announce_submissions() -> int:
     """Mail the reviewers what was submitted for review since the last time; return how many submissions."""
     return alerts.announce_submissions()
@@ -62,3 +68,15 @@ def announce_submissions() -> int:
 def announce_late_reviews() -> int:
     """Mail the reviewers what has begun to wait for longer than REVIEW_TARGET_DAYS; return how many submissions."""
     return alerts.announce_late_reviews()
+
+
+@shared_task
+def announce_cases() -> int:
+    """Mail the reviewers which cases were opened since the last time; return how many."""
+    return case_alerts.announce_cases()
+
+
+@shared_task
+def announce_late_cases() -> int:
+    """Mail the reviewers which cases have been open for longer than CASE_TARGET_DAYS; return how many."""
+    return case_alerts.announce_late_cases()

@@ -112,3 +112,20 @@ def test_who_is_still_a_member_or_whose_project_is_gone_is_no_former_member(owne
     gone.delete()
     migrate("devportal.console.migrations.0006_former_members_of_the_trail", "remember_former_members")
     assert not FormerMember.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_former_owners_are_found_in_the_trail(project: Project, owner: Account, developer: Account) -> None:
+    left = ProjectMember.objects.create(project=project, account=make_account(), role=Role.VIEWER)
+    members.leave_project(project, left.account)
+    FormerMember.objects.update(joined_at=None)
+    for one, other in ((owner, developer), (developer, owner)):
+        members.transfer_ownership(project, ProjectMember.objects.get(project=project, account=other), one)
+    was = ProjectMember.objects.create(project=project, account=make_account(), role=Role.OWNER)
+    members.change_role(was, Role.VIEWER, owner)
+    ProjectMember.objects.update(owner_until=None)
+    migrate("devportal.console.migrations.0017_former_owners", "remember_former_owners")
+    found = dict(ProjectMember.objects.values_list("account", "owner_until"))
+    assert found[owner.pk] is None, "they own it now"
+    assert None not in (found[developer.pk], found[was.account_id])
+    assert FormerMember.objects.get().owner_until == FormerMember.objects.get().left_at

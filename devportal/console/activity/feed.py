@@ -74,6 +74,9 @@ SENTENCES: Mapping[str, str] = {
     "review.approval_withdrawn": "withdrew the approval of {target}",
 }
 
+# What only reviewers and operators read.
+DESK_ONLY = Q(action="review.first_key") | Q(action__startswith="review_case.")
+
 # Filters of the page: query parameter, label, and prefixes of the actions.
 CATEGORIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("project", "The project", ("project.",)),
@@ -88,6 +91,7 @@ _LABELS = {
     "redirect_uris": "Redirect URLs",
     "enabled": "Turned on",
     "least_acr": "Sign-in needs",
+    "forgive_lost_responses": "Lost responses are forgiven",
     "hosts_in_review": "Counts as reviewed at",
     "hosts_outside_review": "Hosts outside of the review",
 }
@@ -116,8 +120,7 @@ class ActivityEntry:
 
 def events_of(project: Project) -> "QuerySet[AuditEvent]":
     """Return the audit events of a project, newest first, without those that only the desk reads."""
-    desk = Q(action="review.first_key") | Q(action__startswith="review_case.")
-    return AuditEvent.objects.filter(~desk, project=project.public_id).order_by("-pk")
+    return AuditEvent.objects.filter(~DESK_ONLY, project=project.public_id).order_by("-pk")
 
 
 def filter_by_category(rows: "QuerySet[AuditEvent]", kind: str) -> "QuerySet[AuditEvent]":
@@ -146,6 +149,13 @@ def activity_entries(membership: Membership, events: Iterable[AuditEvent]) -> li
     rows = list(events)
     names, insiders = _names(membership.project, rows), _insiders(membership.project, rows)
     return [_line(membership, row, names, insiders) for row in rows]
+
+
+def entries_for_reviewers(events: Iterable[AuditEvent], names: dict[str, str]) -> list[ActivityEntry]:
+    """Return audit events as reviewers read them: who acted, without IP addresses. `names` are by client id."""
+    return [
+        ActivityEntry(row.at, _who(row, by_service=False), _said(row, names), _changes(row), "", "") for row in events
+    ]
 
 
 def _line(membership: Membership, row: AuditEvent, names: dict[str, str], insiders: set[int]) -> ActivityEntry:

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from accounts.authentication import account_of
 from devportal.console import reviews
 from devportal.console.models import AppReview, ReviewCase
+from devportal.console.reviews import domain_lookups
 from devportal.lib.admin.actions import ActionRefused
 from oidc.models import Project
 
@@ -42,10 +43,33 @@ def assign(request: HttpRequest, review: AppReview, form: Any) -> str:
     return f"The review is with {assignee or 'nobody'}."
 
 
+def look_up_domains(request: HttpRequest, review: AppReview, form: Any) -> None:
+    """Look up the domains of a submission before a step, for people who may take it (docs/review.md#domains)."""
+    form.lookups = domain_lookups.look_up(review) if _may_decide(request, review) else []
+
+
+def look_up_domains_for_approval(request: HttpRequest, review: AppReview, form: Any) -> None:
+    """Look up the domains as above; refuse the step if the evidence on the page said otherwise until now."""
+    look_up_domains(request, review, form)
+    if gone := domain_lookups.proofs_gone(form.lookups):
+        raise ActionRefused(
+            f"The proof of {gone} was not found just now, so nothing is approved. Read the evidence again, then decide."
+        )
+
+
+def _may_decide(request: HttpRequest, review: AppReview) -> bool:
+    return reviews.may_decide(account_of(request), review.client.project, review)
+
+
+def _with_failures(said: str, form: Any) -> str:
+    failed = domain_lookups.failures(form.lookups)
+    return f"{said} These domains could not be looked up: {failed}." if failed else said
+
+
 @report_refusals
 def start(request: HttpRequest, review: AppReview, form: Any) -> str:
     reviews.start(review, account_of(request))
-    return "The review has begun; the developers know."
+    return _with_failures("The review has begun; the developers know.", form)
 
 
 @report_refusals
@@ -72,10 +96,13 @@ def refusal_handler(step: Callable[..., AppReview], done: str) -> ActionHandler:
 @report_refusals
 def approve(request: HttpRequest, review: AppReview, form: Any) -> str:
     values = {name: form.cleaned_data[name] for name in ("revision", "text")}
-    decided = reviews.approve(review, account_of(request), scopes=form.scopes, checked=form.checked, **values)
+    values |= {"scopes": form.scopes, "checked": form.checked, "lookups": form.lookups}
+    decided = reviews.approve(review, account_of(request), **values)
     if decided.status == AppReview.Status.IN_REVIEW:
-        return "Your approval is noted. It takes effect once a second reviewer decides the same on each scope."
-    return "The app is approved. People see it as reviewed from now on."
+        said = "Your approval is noted. It takes effect once a second reviewer decides the same on each scope."
+    else:
+        said = "The app is approved. People see it as reviewed from now on."
+    return _with_failures(said, form)
 
 
 @report_refusals

@@ -52,6 +52,12 @@ def _renew(request: HttpRequest, case: ReviewCase, form: Any) -> str:
     return "The approval goes on, and the developers know."
 
 
+@report_refusals
+def _confirm(request: HttpRequest, case: ReviewCase, form: Any) -> str:
+    cases.close_case(case, account_of(request), ReviewCase.Outcome.IN_ORDER, form.cleaned_data["text"])
+    return "Your approval is noted as the second one."
+
+
 def _is_open(request: HttpRequest, case: Any) -> bool:
     return bool(case.is_open)
 
@@ -100,6 +106,15 @@ RENEW = RowAction(
     ),
     icon="verified",
 )
+CONFIRM = RowAction(
+    "confirm",
+    "Approve as well",
+    "The approval of account.read stays, now by two reviewers, and the case is closed. Nobody gets a mail.",
+    _confirm,
+    form=forms.OptionalNoteForm,
+    is_open=lambda request, case: case.is_open and case.kind == Kind.SECOND_APPROVAL,
+    icon="verified",
+)
 CLOSE = RowAction("close", "Close the case", _closing, _close, form=CloseForm, is_open=_is_open, icon="task_alt")
 
 CASE_ACTIONS = (
@@ -108,6 +123,7 @@ CASE_ACTIONS = (
     NOTE,
     ASK,
     RENEW,
+    CONFIRM,
     CLOSE,
     review_actions.WITHDRAW,
     review_actions.SUSPEND,

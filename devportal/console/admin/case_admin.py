@@ -1,6 +1,7 @@
 """Admin pages of cases: the lists, and the page of one case with all that reviewers need to settle it."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.contrib import admin
@@ -8,20 +9,31 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
 from unfold.decorators import display
 
 from accounts.authentication import account_of
 from devportal.console.admin.case_actions import CASE_ACTIONS
 from devportal.console.admin.case_list import LISTS, CaseChangeList, CasePaginator
+from devportal.console.admin.live_context import live_context
 from devportal.console.models import AppReview, ReviewCase, ReviewEntry
-from devportal.console.reviews import cases
+from devportal.console.reviews import cases, targets
 from devportal.console.reviews.conflicts import project_conflict
+from devportal.console.reviews.desk_differences import reveal
 from devportal.console.reviews.notifications import DESK_ONLY
+from devportal.console.reviews.reporters import reporters_of
 from devportal.lib import clock
 from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
+from devportal.lib.stored_files import image_response, read_file
 from oidc.clients.lookup import find_client
 
-KIND_COLOURS = {"Appeal": "danger", "Reported by people": "warning", "Domain lost": "warning"}
+KIND_COLOURS = {
+    "Appeal": "danger",
+    "Reported by people": "warning",
+    "Domain lost": "warning",
+    "Needs a second approval": "warning",
+    "Changed after approval": "warning",
+}
 # Rows of each list on the page of one case, the newest.
 MOST_REPORTS = 50
 MOST_NOTES = 100
@@ -37,11 +49,19 @@ def age_in_words(since: Any) -> str:
     return f"{days} d {hours} h" if days else f"{hours} h {minutes % 60} min"
 
 
+def due_in_words(case: ReviewCase) -> str:
+    """Return how long reviewers have for a case; "-" for one that is closed, or that is not urgent."""
+    if not case.is_open or case.kind == ReviewCase.Kind.RE_REVIEW:
+        return "-"
+    left = targets.case_time_left(case.opened_at)
+    return f"late by {targets.in_words(-left)}" if left < timedelta(0) else f"in {targets.in_words(left)}"
+
+
 @admin.register(ReviewCase)
 class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
     """Cases, without those of deleted projects."""
 
-    list_display = ("subject", "project_name", "kind_now", "age", "assignee", "state")
+    list_display = ("subject", "project_name", "kind_now", "age", "due", "assignee", "state")
     search_help_text = "A whole client id, or a whole project id"
     link_filters = ("client", "project")
     row_actions = CASE_ACTIONS
@@ -69,13 +89,14 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
 
     @admin.display(description="about")
     def subject(self, case: ReviewCase) -> str:
-        return case.client.name if case.client else f"The project {case.project.name}"
+        return reveal(case.client.name if case.client else f"The project {case.project.name}")
 
     @admin.display(description="project")
     def project_name(self, case: Any) -> str:
         notes = ["not yours to decide"] if case.conflict else []
         notes += ["suspended"] if case.project.is_suspended else []
-        return f"{case.project.name} ({', '.join(notes)})" if notes else str(case.project.name)
+        name = reveal(case.project.name)
+        return f"{name} ({', '.join(notes)})" if notes else name
 
     @display(description="kind", label=KIND_COLOURS)  # type: ignore[untyped-decorator]
     def kind_now(self, case: ReviewCase) -> str:
@@ -84,6 +105,10 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
     @admin.display(description="open for")
     def age(self, case: ReviewCase) -> str:
         return age_in_words(case.opened_at) if case.is_open else "-"
+
+    @admin.display(description="due")
+    def due(self, case: ReviewCase) -> str:
+        return due_in_words(case)
 
     @admin.display(description="state")
     def state(self, case: ReviewCase) -> str:
@@ -105,10 +130,13 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
             raise Http404
         if request.method not in ("GET", "HEAD") or not self.has_view_permission(request, case):
             raise PermissionDenied
+        logo_url = reverse("admin:console_reviewcase_logo", args=[case.pk])
+        with_inside = not case.conflict
         context = {
             **self.admin_site.each_context(request),
-            **case_context(case, with_inside=not case.conflict),
-            "title": str(case),
+            **case_context(case, with_inside=with_inside),
+            **live_context(request, case.project, case.client, logo_url=logo_url, with_people=with_inside),
+            "title": reveal(str(case)),
             "opts": self.opts,
             "original": case,
             "why_not": cases.case_conflict(account_of(request), case, case.conflict),
@@ -116,6 +144,22 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
             "links": self._history(request, case),
         }
         return TemplateResponse(request, "admin/console/case.html", context)
+
+    def get_urls(self) -> list[URLPattern]:
+        logo = self.admin_site.admin_view(self.logo_view)
+        return [path("<int:pk>/logo/", logo, name="console_reviewcase_logo"), *super().get_urls()]
+
+    def logo_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """GET: the logo that the app of a case has now, for reviewers only (docs/review.md#logos)."""
+        case = self.get_object(request, str(pk))
+        if case is None:
+            raise Http404
+        if not self.has_view_permission(request, case):
+            raise PermissionDenied
+        name = case.client.logo.name if case.client is not None and case.client.logo else None
+        if not name:
+            raise Http404
+        return image_response(partial(read_file, name), "private, no-store")
 
 
 def case_context(case: ReviewCase, *, with_inside: bool) -> dict[str, Any]:
@@ -126,8 +170,10 @@ def case_context(case: ReviewCase, *, with_inside: bool) -> dict[str, Any]:
     """
     client = case.client
     reports = list(case.reports.select_related("reporter").order_by("-pk")[: MOST_REPORTS + 1]) if with_inside else []
+    reporters = reporters_of(reports, client) if with_inside else {}
     entries = ReviewEntry.objects.filter(project=case.project, client=client).select_related("author", "review")
-    entries = entries if with_inside else entries.exclude(kind__in=DESK_ONLY)
+    # What the first of two reviewers decided is on the page of the review (docs/review.md#two-approvals).
+    entries = entries.exclude(kind__in=DESK_ONLY)
     others = ReviewCase.objects.filter(project=case.project, client=client).exclude(pk=case.pk)
     sent = AppReview.objects.filter(client=client).exclude(status=AppReview.Status.DRAFT) if client else None
     return {
@@ -135,7 +181,8 @@ def case_context(case: ReviewCase, *, with_inside: bool) -> dict[str, Any]:
         "client": client,
         "project": case.project,
         "age": age_in_words(case.opened_at),
-        "reports": reports[:MOST_REPORTS],
+        "due": due_in_words(case),
+        "reports": [(report, reporters.get(report.pk)) for report in reports[:MOST_REPORTS]],
         "has_more_reports": len(reports) > MOST_REPORTS,
         "with_inside": with_inside,
         "notes": list(case.notes.select_related("author").order_by("-pk")[:MOST_NOTES])[::-1] if with_inside else [],

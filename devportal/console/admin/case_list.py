@@ -6,10 +6,11 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from devportal.console.models import ReviewCase
+from devportal.console.reviews.targets import case_late_before
 from devportal.lib.admin.changelists import BoundedPaginator, KeysetChangeList
 
-LISTS = (("open", "Open"), ("mine", "Mine"), ("nobodys", "Nobody's"), ("closed", "Closed"))
-_BY_AGE = ("open", "mine", "nobodys")
+LISTS = (("open", "Open"), ("late", "Late"), ("mine", "Mine"), ("nobodys", "Nobody's"), ("closed", "Closed"))
+_BY_AGE = ("open", "late", "mine", "nobodys")
 
 
 class CasePaginator(BoundedPaginator):
@@ -37,6 +38,8 @@ class CaseChangeList(KeysetChangeList):
         rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
         if self.which in _BY_AGE:
             rows = rows.filter(closed_at=None)
+        if self.which == "late":
+            rows = rows.filter(opened_at__lt=case_late_before()).exclude(kind=ReviewCase.Kind.RE_REVIEW)
         if self.which == "mine":
             rows = rows.filter(assignee=request.user.pk)
         if self.which == "nobodys":

@@ -1,13 +1,32 @@
 """Admin pages of the audit trail and the sign-in log, both read-only."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from django.conf import settings
 from django.contrib import admin
-from django.db.models import Q
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models.lookups import IsNull
+from django.http import HttpRequest
 
+from accounts.authentication import account_of
 from accounts.models import Account
+from accounts.roles import is_operator
+from devportal.console.activity import feed
 from devportal.console.models import AuditEvent, SignInEvent
+from devportal.console.reviews.conflicts import project_conflict
 from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
 from oidc.clients.lookup import find_client
+from oidc.models import Project
+
+
+def _has_conflict(account: Account) -> IsNull:
+    """Return the condition that this account has a conflict of interest in the project of an event.
+
+    It is a scalar subquery, so that PostgreSQL evaluates it for the rows of a page alone (reviews/conflicts.py).
+    """
+    projects = Project.objects.filter(public_id=OuterRef("project")).annotate(conflict=project_conflict(account.pk))
+    return IsNull(Subquery(projects.exclude(conflict="").order_by().values("pk")[:1]), False)
 
 
 @admin.register(AuditEvent)
@@ -17,6 +36,32 @@ class AuditEventAdmin(ReadOnlyModelAdmin[AuditEvent]):
     list_display = ("at", "action", "actor_email", "project", "target", "address", "request_id")
     search_help_text = "A whole e-mail address, project, client id, account:…, or request id"
     link_filters = ("actor",)
+
+    # What only operators read: where somebody was, and which request it was.
+    private_columns = ("ip", "address", "request_id")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AuditEvent]:
+        """Return the whole trail for operators, and what was done to projects for reviewers.
+
+        Reviewers don't read the events of projects in which they have a conflict of interest, nor what only reviewers
+        without a conflict read on the page of a case.
+        """
+        rows: QuerySet[AuditEvent] = super().get_queryset(request)
+        account = account_of(request)
+        if is_operator(account):
+            return rows
+        return rows.exclude(project="").exclude(feed.DESK_ONLY).exclude(_has_conflict(account))
+
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        return self._readable(request, self.list_display)
+
+    def get_fields(self, request: HttpRequest, obj: AuditEvent | None = None) -> list[Any]:
+        return self._readable(request, [str(field) for field in super().get_fields(request, obj)])
+
+    def _readable(self, request: HttpRequest, names: Iterable[str]) -> list[Any]:
+        if is_operator(account_of(request)):
+            return list(names)
+        return [name for name in names if name not in self.private_columns]
 
     def search_filter(self, term: str) -> Q:
         if "@" in term:

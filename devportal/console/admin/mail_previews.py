@@ -5,11 +5,11 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from accounts.authentication import account_of
 from accounts.mail.rendering import Mail
 from devportal.console.admin.action_handlers import project_of
 from devportal.console.models import AppReview, ReviewEntry
-from devportal.console.reviews import notifications, second_key
+from devportal.console.reviews import notifications
+from devportal.console.reviews.second_approval import first_approval, needs_second_approval
 from devportal.lib.admin.actions import Preview
 from oidc.models import Project
 
@@ -36,12 +36,12 @@ def decision_preview(kind: str) -> Previews:
 
 
 def approval_preview(request: HttpRequest, review: AppReview, form: Any) -> list[Preview]:
-    """Preview the mail of an approval; a first key of two sends none (docs/review.md#two-keys)."""
-    if second_key.needs_two_keys(review):
-        first = second_key.completed_key(review, account_of(request), form.scopes)
-        if first is None:
-            return []
-        form.cleaned_data["text"] = form.cleaned_data["text"] or first.text
+    """Preview the mail of an approval; the first of two sends none (docs/review.md#two-approvals).
+
+    The preview of a second approval does not depend on the first one, so that nobody learns from it what was decided.
+    """
+    if needs_second_approval(review) and first_approval(review) is None:
+        return []
     return decision_preview(Kind.APPROVED)(request, review, form)
 
 

@@ -11,7 +11,9 @@ from django.utils.html import format_html_join
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from accounts.authentication import account_of
+from accounts.roles import is_operator
 from devportal.console.admin import review_actions
+from devportal.console.reviews.conflicts import conflict_of
 from devportal.lib.admin.actions import ActionForm, ActionRefused, RowAction
 from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
 from oidc import names
@@ -68,6 +70,13 @@ class ProjectAdmin(ReadOnlyModelAdmin[Project]):
 
     def audit_target(self, row: Project) -> str:
         return row.public_id
+
+    def get_fields(self, request: HttpRequest, obj: Project | None = None) -> list[Any]:
+        """Leave out the members for reviewers with a conflict of interest, as the pages of cases do."""
+        account = account_of(request)
+        if obj is None or is_operator(account) or not conflict_of(account, obj):
+            return list(self.fields)
+        return [name for name in self.fields if name != "members"]
 
     @admin.display(description="members")
     def members(self, project: Project) -> str:

@@ -10,7 +10,7 @@ from devportal.console import reviews
 from devportal.console.admin import action_handlers, forms, mail_previews
 from devportal.console.admin.action_handlers import project_of
 from devportal.console.models import ReviewEntry
-from devportal.console.reviews.second_key import first_key, needs_two_keys
+from devportal.console.reviews.second_approval import first_approval, needs_second_approval
 from devportal.lib.admin.actions import RowAction
 
 Kind = ReviewEntry.Kind
@@ -20,7 +20,10 @@ _APPROVAL = (
     "At once people see the name, the logo and the domain as reviewed, any number of them can use the app, and it "
     "may ask for the scopes that you approve. A scope that was approved and is no longer requested loses its approval."
 )
-_TWO_KEYS = "This app has many people and asks for account.read: it takes two reviewers who decide the same."
+_TWO_APPROVALS = (
+    "The app asks for account.read and its project has many people, so two reviewers have to decide the same on each "
+    "scope."
+)
 
 
 def _from(step: str) -> Any:
@@ -34,11 +37,14 @@ def _is_approved(request: HttpRequest, review: Any) -> bool:
 
 
 def _consequence_of_approving(review: Any) -> str:
-    if not needs_two_keys(review):
+    if not needs_second_approval(review):
         return _APPROVAL
-    if first_key(review) is None:
-        return f"{_TWO_KEYS} Yours is noted as the first, and changes nothing yet; the developers are not told."
-    return f"{_TWO_KEYS} Decide as the first reviewer did and the approval takes effect. {_APPROVAL}"
+    if first_approval(review) is None:
+        return f"{_TWO_APPROVALS} Yours is noted as the first, and changes nothing yet. The developers are not told."
+    return (
+        f"{_TWO_APPROVALS} Yours is the second. If it differs from the first, nothing changes, and each of you can "
+        f"read what the other decided. Otherwise it takes effect. {_APPROVAL}"
+    )
 
 
 TAKE = RowAction(
@@ -61,8 +67,10 @@ ASSIGN = RowAction(
 START = RowAction(
     "start",
     "Start the review",
-    "From now on the submission can be decided on. The developers get a mail that the review has started.",
+    "From now on the submission can be decided on. Its domains are looked up again, which takes a few seconds at most. "
+    "The developers get a mail that the review has started.",
     action_handlers.start,
+    prepare=action_handlers.look_up_domains,
     is_open=_from("start"),
     preview=mail_previews.decision_preview(Kind.STARTED),
     icon="play_arrow",
@@ -92,6 +100,7 @@ APPROVE = RowAction(
     "Approve",
     _consequence_of_approving,
     action_handlers.approve,
+    prepare=action_handlers.look_up_domains_for_approval,
     form=forms.ApprovalForm,
     is_open=_from("approve"),
     preview=mail_previews.approval_preview,

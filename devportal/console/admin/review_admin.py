@@ -9,16 +9,18 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from unfold.decorators import display
 
 from accounts.authentication import account_of
 from devportal.console.admin import review_actions, review_page, reviewer_mails, test_account_page
 from devportal.console.admin.evidence_views import EvidenceViews
+from devportal.console.admin.live_context import live_context
 from devportal.console.admin.review_queue import QueueChangeList
 from devportal.console.models import AppReview
 from devportal.console.reviews import targets
 from devportal.console.reviews.conflicts import MEMBER, TOOK_PART, message_of, review_conflict
+from devportal.console.reviews.desk_differences import reveal
 from devportal.lib import clock
 from devportal.lib.stored_files import image_response, read_file
 from oidc.clients.lookup import find_client
@@ -69,7 +71,7 @@ class AppReviewAdmin(EvidenceViews):
 
     @admin.display(description="app")
     def app(self, review: AppReview) -> str:
-        return str(review.snapshot.get("name") or review.client.name)
+        return reveal(str(review.snapshot.get("name") or review.client.name))
 
     @admin.display(description="project")
     def project(self, review: Any) -> str:
@@ -77,7 +79,8 @@ class AppReviewAdmin(EvidenceViews):
         own = review.conflict in (MEMBER, TOOK_PART)
         notes = ["your own"] if own else ["not yours to decide"] if review.conflict else []
         notes += ["suspended"] if project.is_suspended else []
-        return f"{project.name} ({', '.join(notes)})" if notes else str(project.name)
+        name = reveal(project.name)
+        return f"{name} ({', '.join(notes)})" if notes else name
 
     @display(description="kind", label=LABEL_COLOURS)  # type: ignore[untyped-decorator]
     def kind(self, review: AppReview) -> str:
@@ -130,9 +133,13 @@ class AppReviewAdmin(EvidenceViews):
         steps = {step["name"]: step for step in self.available_actions(request, review)}
         note = steps.pop(review_actions.NOTE.name, None)
         against = request.GET.get("against", "")
+        logo_url = reverse("admin:console_appreview_logo", args=[review.pk, review_page.CURRENT])
+        page = review_page.review_context(review, account_of(request), against, with_notes=note is not None)
+        live = {"logo_url": logo_url, "with_people": not review.conflict, "domains": page["evidence"]["domains"]}
         context = {
             **self.admin_site.each_context(request),
-            **review_page.review_context(review, account_of(request), against, with_notes=note is not None),
+            **page,
+            **live_context(request, review.client.project, review.client, **live),
             "opts": self.opts,
             "original": review,
             "why_not": message_of(review.conflict),

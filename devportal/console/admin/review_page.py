@@ -8,14 +8,14 @@ from django.urls import reverse
 from accounts.models import Account
 from devportal.console import reviews
 from devportal.console.admin.forms import scope_title
-from devportal.console.models import AppReview, ReviewRevision
-from devportal.console.reviews import desk_checklist, desk_differences, desk_history
+from devportal.console.models import AppReview, ReviewEntry, ReviewRevision
+from devportal.console.reviews import desk_checklist, desk_differences, desk_history, second_approval
 from devportal.console.reviews.consent_preview import consent_previews
-from devportal.console.reviews.desk_differences import PLACES, lines_of, reveal
+from devportal.console.reviews.desk_differences import PLACES, lines_of, reveal, type_label
 from devportal.console.reviews.evidence.presentation import evidence_context, leaving_link
 from devportal.console.reviews.points import titled_answers
-from devportal.console.reviews.second_key import first_key, needs_two_keys
 from devportal.console.reviews.snapshots import Snapshot, sent_snapshot
+from oidc.models import Client
 
 _ADDRESSES = ("home_page_url", "privacy_policy_url", "terms_url", "demo_url", "redirect_urls", "sign_out_urls")
 _OF_SCOPES = ("scopes", PLACES)  # they have a section of their own
@@ -34,7 +34,7 @@ def review_context(review: AppReview, account: Account, against: str = "", *, wi
     """Return the context of the template `admin/console/review.html`, as `account` may read it.
 
     `against` is "approved" or "revision"; where that makes no sense, or for any other value, the choice is made here.
-    `with_notes`: whether this person may read what reviewers note for each other, a first key and people's reports
+    `with_notes`: whether this person may read what reviewers note for each other, first approvals and people's reports
     among it (`reviews.may_read_notes`).
     """
     client = review.client
@@ -56,19 +56,30 @@ def review_context(review: AppReview, account: Account, against: str = "", *, wi
             _asked(review, sent, field, label) for field, label in reviews.LABELS.items() if field not in _OF_SCOPES
         ],
         "checked": _checked(review),
-        "second_key": _second_key(review) if with_notes else {},
+        "second_approval": _second_approval(review, account) if with_notes else {},
         "history": history,
         "earlier": _titled(history.earlier),
         "measures": _titled(history.measures),
         "notes": reviews.notes_on(review) if with_notes else [],
-        "entries": [_with_answers(entry) for entry in _titled(reviews.timeline(client, for_desk=with_notes))],
+        "entries": [_with_answers(entry) for entry in _titled(_entries(client, account, with_notes))],
     }
 
 
-def _second_key(review: AppReview) -> dict[str, Any]:
-    """Return what the partial `second_key.html` shows: only a review that can be decided on waits for keys."""
-    is_needed = review.status == AppReview.Status.IN_REVIEW and needs_two_keys(review)
-    return {"is_needed": is_needed, "first": first_key(review) if is_needed else None}
+def _entries(client: Client, account: Account, with_notes: bool) -> list[ReviewEntry]:
+    """Return the timeline, as this reviewer may read it."""
+    return second_approval.without_undecided(reviews.timeline(client, for_desk=with_notes), account)
+
+
+def _second_approval(review: AppReview, account: Account) -> dict[str, Any]:
+    """Return what the partial `second_approval.html` shows: only a review that can be decided on waits for approvals.
+
+    `first` is what the first reviewer decided, for people who have decided themselves.
+    """
+    is_needed = review.status == AppReview.Status.IN_REVIEW and second_approval.needs_second_approval(review)
+    first = second_approval.first_approval(review) if is_needed else None
+    shown = first if first is not None and second_approval.has_decided(review, account) else None
+    is_own = shown is not None and shown.by.pk == account.pk
+    return {"is_needed": is_needed, "has_first": first is not None, "first": shown, "is_own": is_own}
 
 
 # --- Logos ---
@@ -138,7 +149,7 @@ def _answers(sent: ReviewRevision | None) -> list[tuple[str, str]]:
 
 def _asked(review: AppReview, sent: Snapshot, field: str, label: str) -> dict[str, Any]:
     value = sent.get(field)
-    lines = [] if field == "logo" else lines_of(value)
+    lines = [] if field == "logo" else lines_of(type_label(value) if field == "type" else value)
     return {
         "label": label,
         "logo": _logo_url(review, ASKED) if field == "logo" and value else "",

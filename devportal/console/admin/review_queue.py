@@ -44,7 +44,9 @@ KINDS: dict[str, tuple[str, Q]] = {
     "appeal": ("Appeal", Q(appealed_at__isnull=False)),
 }
 ASKS = {ACCOUNT_READ: (f"Asks for {ACCOUNT_READ}", Q(snapshot__scopes__has_key=ACCOUNT_READ))}
-FILTERS = ("kind", "late", "asks", "assignee")
+# A first approval is noted, and another reviewer has to decide (docs/review.md#two-approvals).
+APPROVALS = {"second": ("Waits for a second approval", Q(status=Status.IN_REVIEW, first_key_by__isnull=False))}
+FILTERS = ("kind", "late", "asks", "approval", "assignee")
 
 
 @dataclass(frozen=True)
@@ -116,14 +118,14 @@ class QueueChangeList(KeysetChangeList):
     def _is_known(name: str, value: str | None) -> bool:
         if value is None:
             return False
-        choices: dict[str, Any] = {"kind": KINDS, "asks": ASKS, "late": {"1"}}
+        choices: dict[str, Any] = {"kind": KINDS, "asks": ASKS, "approval": APPROVALS, "late": {"1"}}
         return is_key(value) if name == "assignee" else value in choices[name]
 
     @staticmethod
     def _condition(name: str, value: str) -> Q:
         if name == "late":
             return is_late()
-        return Q(assignee=int(value)) if name == "assignee" else (KINDS | ASKS)[value][1]
+        return Q(assignee=int(value)) if name == "assignee" else (KINDS | ASKS | APPROVALS)[value][1]
 
     # --- Pages ---
 
@@ -173,6 +175,7 @@ class QueueChangeList(KeysetChangeList):
         kinds = [self._chip("kind", code, title) for code, (title, _) in KINDS.items()]
         more = [self._chip("late", "1", "Late")]
         more += [self._chip("asks", code, title) for code, (title, _) in ASKS.items()]
+        more += [self._chip("approval", code, title) for code, (title, _) in APPROVALS.items()]
         groups = [("Kind", kinds), ("Only", more)]
         if self.which not in _BY_ASSIGNEE:
             groups.append(("Assignee", self._assignees()))

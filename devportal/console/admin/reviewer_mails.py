@@ -28,6 +28,12 @@ class MyMailsForm(forms.Form):
         required=False,
         widget=UnfoldBooleanSwitchWidget,
     )
+    mails_cases = forms.BooleanField(
+        label="Cases",
+        help_text="Reports, lost domains and other cases: when they are opened, and when they are late.",
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
+    )
 
 
 def my_mails(page: Any, request: HttpRequest) -> HttpResponse:
@@ -44,7 +50,7 @@ def my_mails(page: Any, request: HttpRequest) -> HttpResponse:
             messages.success(request, "Your choice is stored. It holds from the next mail on.")
             return redirect(queue)
     chosen = recipients.settings_of(account)
-    form = MyMailsForm(initial={"mails_new": chosen.mails_new, "mails_late": chosen.mails_late})
+    form = MyMailsForm(initial={name: getattr(chosen, name) for name in MyMailsForm.base_fields})
     context = {
         **page.admin_site.each_context(request),
         "opts": page.opts,

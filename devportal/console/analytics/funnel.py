@@ -16,6 +16,7 @@ IN_THE_LOG = {
     Step.TURNED_AWAY: (sign_in_log.AUTHORIZE, sign_in_log.REFUSED),
     Step.NOT_EXCHANGED: (sign_in_log.TOKEN, sign_in_log.REFUSED),
     Step.NOT_REFRESHED: (sign_in_log.TOKEN, sign_in_log.REFUSED),
+    Step.REPEATED: (sign_in_log.TOKEN, sign_in_log.REFUSED),
     Step.NOT_REVOKED: (sign_in_log.REVOKE, sign_in_log.REFUSED),
 }
 AT_CONSENT = "access_denied"  # what Cancel on the consent page tells the app; elsewhere it tells another error

@@ -57,6 +57,7 @@ class SignInReport:
     refreshed: int
     revoked: int
     refused_later: list[Loss]
+    repeated: list[Loss]  # refreshes with a token that was superseded a moment before
     clients: list[ClientRow]
     new_people: int
     returning: int
@@ -101,6 +102,7 @@ def sign_in_report(query: AnalyticsQuery, clients: Sequence[int]) -> SignInRepor
         total(counts, Step.REVOKED),
         losses_of(counts, "refreshes refused", Step.NOT_REFRESHED)
         + losses_of(counts, "revocations refused", Step.NOT_REVOKED),
+        losses_of(counts, "refreshes repeated", Step.REPEATED),
         _by_client(store.busiest(unit, clients, since, until, MAX_ROWS)) if len(clients) > 1 else [],
         new,
         returning,

@@ -34,6 +34,7 @@ def client_analytics(request: HttpRequest, project_id: str, client_id: str) -> H
         stages=[(stage, _linked(client, query, stage.losses)) for stage in report.stages],
         turned_away=_linked(client, query, report.turned_away),
         refused_later=_linked(client, query, report.refused_later),
+        repeated=_linked(client, query, report.repeated),
     )
 
 
@@ -53,6 +54,7 @@ def project_analytics(request: HttpRequest, project_id: str) -> HttpResponseBase
         stages=[(stage, _unlinked(stage.losses)) for stage in report.stages],
         turned_away=_unlinked(report.turned_away),
         refused_later=_unlinked(report.refused_later),
+        repeated=_unlinked(report.repeated),
         most_rows=MAX_ROWS,
     )
 
@@ -77,6 +79,7 @@ def _context(query: AnalyticsQuery, **more: Any) -> dict[str, Any]:
         "ranges": query.choices(),
         "hour_days": settings.SIGN_IN_HOUR_DAYS,
         "count_days": settings.SIGN_IN_COUNT_DAYS,
+        "reuse_seconds": settings.REFRESH_REUSE_SECONDS,
         **more,
     }
 

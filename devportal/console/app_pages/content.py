@@ -6,6 +6,7 @@ from typing import Any
 
 from devportal.console.reviews.snapshots import approved_snapshot
 from oidc.clients.presentation import client_context
+from oidc.clients.reviewed_hosts import approved_among
 from oidc.domains.coverage import domains_of, hosts_of
 from oidc.models import Client
 from oidc.scopes import SCOPES
@@ -45,7 +46,7 @@ def _is_later(looked_at: datetime | None, since: datetime | None) -> bool:
 
 
 def proven_domains(client: Client) -> list[str]:
-    """Return the proven domains of the project that the app's home page and redirect URLs lie on."""
+    """Return the proven domains of the review that the app's home page and redirect URLs are on."""
     hosts = hosts_of([client.home_page_url, *client.redirect_uris.split()])
-    domains = domains_of(client.project)
+    domains = approved_among(client, domains_of(client.project))
     return [domain.name for domain in domains if domain.is_proven and any(map(domain.covers, hosts))]

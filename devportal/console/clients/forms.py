@@ -5,10 +5,11 @@ from functools import cache
 from typing import Any, NamedTuple, Self
 
 from django import forms
+from django.conf import settings
 from django.http import QueryDict
 
 from devportal.console.clients.uri_list_field import MORE_ROWS, URIListField
-from devportal.console.name_field import name_field
+from devportal.console.name_field import accept_saved_name, name_field
 from oidc import scopes
 from oidc.authorization import tester
 from oidc.clients.host_standings import host_standing
@@ -89,6 +90,12 @@ class ClientSettingsForm(_WithAddresses):
         widget=forms.CheckboxSelectMultiple,
         error_messages={"invalid_choice": "This client may not ask for %(value)s, or can't do without it."},
     )
+    forgive_lost_responses = forms.BooleanField(
+        label=f"Forgive a lost response for {settings.LOST_RESPONSE_SECONDS} seconds",
+        required=False,
+        help_text="Recommended for mobile and desktop apps. If your app did not get the response to a refresh, it may "
+        "send the same refresh token again, as long as nobody has used the new tokens.",
+    )
     field_order = ("name",)
 
     def __init__(self, *args: Any, client: Client, added: str = "", **kwargs: Any) -> None:
@@ -100,12 +107,15 @@ class ClientSettingsForm(_WithAddresses):
             "name": client.name,
             "least_acr": client.least_acr,
             "optional_scopes": client.optional_scopes.split(),
+            "forgive_lost_responses": client.forgive_lost_responses,
         } | saved
         if added and added not in client.registered_redirect_uris:
             initial["redirect_uris"] = (*client.registered_redirect_uris, added)
         super().__init__(*args, **({"initial": initial} | kwargs))
         if client.is_verified:
             del self.fields["name"]
+        else:
+            accept_saved_name(self.fields["name"], client.name)
         optional = self.fields["optional_scopes"]
         assert isinstance(optional, forms.MultipleChoiceField)
         optional.choices = [(scope.name, scope.title) for scope in scopes.optional_candidates(client)]

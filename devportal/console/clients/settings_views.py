@@ -60,6 +60,7 @@ def _update(client: Client, membership: Membership, given: dict[str, Any]) -> Cl
             name,
             least_acr=given["least_acr"],
             optional_scopes=given["optional_scopes"],
+            forgive_lost_responses=given["forgive_lost_responses"],
         )
 
 
@@ -73,6 +74,7 @@ def _settings(request: HttpRequest, membership: Membership, client: Client, form
         endpoints=endpoints(),
         optional_scopes=client.optional_scopes.split(),
         people_before_review=settings.UNVERIFIED_APP_PEOPLE,
+        lost_response_seconds=settings.LOST_RESPONSE_SECONDS,
     )
 
 

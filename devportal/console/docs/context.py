@@ -30,7 +30,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
 _OPENS = {
     OPENID: "sub",
     OFFLINE_ACCESS: "a refresh token",
-    "account.read": "at the developer API: every field of the profile, and the plan",
+    "account.read": "at the developer API: e-mail address, name, photo and plan",
 }
 
 
@@ -70,6 +70,7 @@ def _limits() -> dict[str, Any]:
         "access_token_life": format_duration(settings.ACCESS_TOKEN_SECONDS),
         "id_token_life": format_duration(settings.ID_TOKEN_SECONDS),
         "refresh_token_life": format_duration(settings.REFRESH_TOKEN_SECONDS),
+        "lost_response_seconds": settings.LOST_RESPONSE_SECONDS,
         "reuse_time": format_duration(settings.REFRESH_REUSE_SECONDS),
         "pending_life": format_duration(settings.PENDING_REQUEST_SECONDS),
         "people": settings.UNVERIFIED_APP_PEOPLE,

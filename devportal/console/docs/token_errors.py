@@ -99,6 +99,12 @@ HELP: dict[str, tuple[str, str]] = {
         "A newer one was given in exchange for it. If it comes back late, the whole authorization ends.",
         "Store the newest one before using the access token, and refresh in one place at a time.",
     ),
+    "refresh_token_repeated": (
+        "A newer one was given in exchange for it a moment ago. Either the response was lost on its way, or two "
+        "processes refreshed at once. The newer one still works.",
+        "Use the newest one. If responses get lost, as on phones, turn on “Forgive a lost response” in the client's "
+        "settings.",
+    ),
     "scope_not_granted": (
         "A refresh asks for a scope that the sign-in did not have.",
         "Leave scope out, or ask for fewer scopes.",

@@ -2,8 +2,9 @@
 
 import difflib
 
-from devportal.console.mends import Mend, client_page, docs
+from devportal.console.mends import Mend, client_page, docs, project_page
 from devportal.console.models import SignInEvent
+from oidc.clients.reviewed_hosts import home_host
 from oidc.models import Client
 from oidc.projects.roles import Role
 from oidc.scopes import SCOPES, allowed_scopes
@@ -55,5 +56,8 @@ def _spelling(name: str) -> str:
 
 def mend_host_of_review(client: Client, event: SignInEvent) -> Mend:
     """Return the mend for what is approved, but not at the host of the redirect URL."""
+    if client.is_verified and not client.carries_badge:
+        text = f"Prove {home_host(client)} again. It is the domain of the app's home page, which the badge names."
+        return Mend(text, "Domains", project_page(client.project, "domains"), Role.DEVELOPER)
     text = "Send the app for review with this host among its redirect URLs, or sign in at a host that was in it."
     return Mend(text, "Go to the review", client_page(client, "review"), Role.DEVELOPER)

@@ -67,6 +67,8 @@ def _preview(text: str) -> MendOf:
 
 
 def _review(client: Client, event: SignInEvent) -> Mend:
+    if client.is_verified and not client.carries_badge:
+        return mend_host_of_review(client, event)
     if client.is_verified:
         return Mend("The app is reviewed by now. Start a new sign-in.", "Review", client_page(client, "review"))
     text = "Send the app for review: a reviewed app has no limit of people."
@@ -84,6 +86,16 @@ def _deleted(client: Client, event: SignInEvent) -> Mend:
 
 def _settings(text: str, label: str) -> MendOf:
     return lambda client, event: Mend(text, label, client_page(client, "client_settings"))
+
+
+def _repeated(client: Client, event: SignInEvent) -> Mend:
+    if client.forgive_lost_responses:
+        text = "The new tokens were already in use. Let one process refresh at a time, and share its response."
+        return Mend(text, "How to refresh", docs("tokens", "refresh"))
+    text = "If your app did not get the last response, let the client forgive lost responses. Otherwise refresh in one "
+    text += "place at a time."
+    page = client_page(client, "client_settings", "lost-responses")
+    return Mend(text, "Forgive lost responses", page, Role.DEVELOPER)
 
 
 # --- Rules ---
@@ -175,7 +187,11 @@ _PEOPLE = (
         r"Access was not yet granted",
         _preview(f"{_PROMPT_NONE} This is the page that comes then."),
     ),
-    _rule(r"The app has as many people|\d+ people use this app", _review),
+    _rule(
+        r"The project has as many people|The project’s unreviewed apps have \d+ people"
+        r"|The app has as many people|\d+ people use this app",  # in entries of earlier versions
+        _review,
+    ),
     _rule(r"The person has allowed it, but not at", mend_host_of_review),
     _rule(
         r"The person pressed Cancel",
@@ -240,6 +256,7 @@ _TOKENS = (
     ),
     _rule(r"The refresh token is unknown", _refresh("Send the newest refresh token, with the client_id that got it.")),
     _rule(r"The refresh token has expired", _refresh("Have the person sign in again.")),
+    _rule(r"The refresh token was superseded a moment ago", _repeated),
     _rule(
         r"The refresh token was superseded",
         _refresh("Store the refresh token of every answer before using it, and let one process refresh at a time."),

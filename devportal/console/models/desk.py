@@ -15,6 +15,8 @@ class ReviewCase(models.Model):
         RE_REVIEW = "re_review", "Review is due again"
         APPEAL = "appeal", "Appeal"
         DOMAIN_LOST = "domain_lost", "Domain lost"
+        SECOND_APPROVAL = "second_approval", "Needs a second approval"
+        CHANGED = "changed", "Changed after approval"
 
     class Outcome(models.TextChoices):
         IN_ORDER = "in_order", "Everything is in order"
@@ -33,6 +35,9 @@ class ReviewCase(models.Model):
     closed_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     outcome = models.CharField(max_length=20, choices=Outcome.choices, blank=True)
     outcome_text = models.TextField(blank=True)
+    # When the reviewers were mailed that it was opened, and that it waits longer than CASE_TARGET_DAYS.
+    announced_at = models.DateTimeField(null=True, blank=True)
+    late_told_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [
@@ -106,11 +111,12 @@ class CannedReply(models.Model):
 
 
 class ReviewerSettings(models.Model):
-    """Which mails a reviewer wants; without a row, both."""
+    """Which mails a reviewer wants; without a row, all of them."""
 
     account = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="+")
     mails_new = models.BooleanField("a mail for each new submission", default=True)
     mails_late = models.BooleanField("a mail for each submission that waits too long", default=True)
+    mails_cases = models.BooleanField("mails about cases", default=True, db_default=True)
 
     class Meta:
         verbose_name_plural = "reviewer settings"

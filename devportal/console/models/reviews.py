@@ -63,12 +63,14 @@ class AppReview(models.Model):
     test_account_encrypted = models.TextField(blank=True, default="", db_default="")
     # Codes of the desk's checklist that were ticked for the approval, and by whom; None before.
     checked: "models.JSONField[Any, Any]" = models.JSONField(null=True, blank=True)
-    # The first of two keys (docs/review.md#two-keys): who approved, when, and what: `revision`, `scopes`, `text`.
+    # The first of two approvals (docs/review.md#two-approvals): by whom, when, and `revision`, `scopes`, `text`.
     first_key_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+", db_index=False
     )
     first_key_at = models.DateTimeField(null=True, blank=True)
     first_key: "models.JSONField[Any, Any]" = models.JSONField(null=True, blank=True)
+    # When a second reviewer approved as well; None for an approval by one.
+    second_approval_at = models.DateTimeField(null=True, blank=True)
     # When the developers objected to a rejection, and who had rejected it.
     appealed_at = models.DateTimeField(null=True, blank=True)
     appealed_from = models.ForeignKey(

@@ -9,17 +9,19 @@ from django.db.models import Count, Exists, Max, Min, OuterRef, Q
 
 from accounts.models import Outbox
 from api.models import RequestLog
-from devportal.console.models import AppReview, SignInEvent
+from devportal.console.models import AppReview, ReviewCase, SignInEvent
 from devportal.lib import clock
-from oidc.models import Client, Connection, SigningKey
+from oidc.models import Client, Project, SigningKey, TakenPlace
+from oidc.projects.people import annotate_people_counted, counted_connections
 
 # So many rows of a log are counted at most: the newest.
 MOST_COUNTED = 50_000
-# So many waiting mails, and clients near their cap.
+# So many waiting mails, and projects near their limit of people.
 MOST_WAITING = 10_000
-MOST_CLIENTS = 5
-# An unverified app is near its cap from this share of it.
-NEAR_CAP = 0.8
+MOST_PROJECTS = 5
+MOST_COUNTED_PROJECTS = 100
+# A project is near its limit of people from this share of it.
+NEAR_LIMIT = 0.8
 
 
 class Waiting(NamedTuple):
@@ -68,6 +70,14 @@ def waiting_reviews() -> Waiting:
     return Waiting(found["number"], found["oldest"])
 
 
+def open_cases() -> tuple[int, int, datetime | None]:
+    """Return how many cases are open, how many of them are late, and when the oldest was opened."""
+    rows = ReviewCase.objects.filter(closed_at=None, project__deleted_at=None).order_by()
+    late = Q(opened_at__lt=clock.now() - timedelta(days=settings.CASE_TARGET_DAYS)) & ~Q(kind=ReviewCase.Kind.RE_REVIEW)
+    found = rows.aggregate(number=Count("pk"), late=Count("pk", filter=late), oldest=Min("opened_at"))
+    return found["number"], found["late"], found["oldest"]
+
+
 def sign_ins(hours: int = 24) -> dict[str, int]:
     """Return the steps of sign-ins to apps by outcome, and of the period before: `signed_in`, `signed_in_before`."""
     now = clock.now()
@@ -89,15 +99,20 @@ def api_calls(hours: int = 24) -> dict[str, int]:
     )
 
 
-def clients_near_cap() -> list[Client]:
-    """Return unverified apps that nearly as many people authorized as may (docs/review.md), some of them.
+def projects_near_limit() -> list[Project]:
+    """Return some projects whose unreviewed apps have nearly as many people as they may have (docs/review.md#people).
 
-    Of each app no more rows are read than its cap has. Owners of its project, who do not count, are counted here.
+    Exact counts are read only of projects with about so many connections, and of no more than MOST_COUNTED_PROJECTS.
     """
-    near = max(int(settings.UNVERIFIED_APP_PEOPLE * NEAR_CAP), 1)
-    people = Connection.objects.filter(client=OuterRef("pk")).order_by("client")
-    rows = Client.objects.filter(verified_at=None, first_party=False, enabled=True, project__deleted_at=None)
-    return list(rows.filter(Exists(people[near - 1 : near])).select_related("project")[:MOST_CLIENTS])
+    near = max(int(settings.UNVERIFIED_APP_PEOPLE * NEAR_LIMIT), 1)
+    clients = Client.objects.filter(verified_at=None, first_party=False, enabled=True, project=OuterRef("pk"))
+    people = counted_connections(OuterRef("pk")).order_by()
+    places = TakenPlace.objects.filter(project=OuterRef("pk")).order_by()
+    # People are among the connections and the places: where there are enough, one of the two has at least half.
+    many = Exists(people[(near - 1) // 2 :][:1]) | Exists(places[(near - 1) // 2 :][:1])
+    rows = Project.objects.filter(Exists(clients), many, deleted_at=None).order_by().values_list("pk", flat=True)
+    counted = annotate_people_counted(Project.objects.filter(pk__in=list(rows[:MOST_COUNTED_PROJECTS])))
+    return list(counted.filter(people_counted__gte=near).order_by("pk")[:MOST_PROJECTS])
 
 
 def database_connections() -> tuple[int, int] | None:

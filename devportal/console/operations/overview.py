@@ -130,6 +130,14 @@ def _reviews() -> Card:
     return Card("Review queue", f"{waiting.number:,} waiting", notes, ATTENTION if is_old else NEUTRAL)
 
 
+def _cases() -> Card:
+    number, late, oldest = figures.open_cases()
+    if oldest is None:
+        return Card("Cases", "None", ("No case is open.",), GOOD)
+    notes = (f"{late:,} late", f"The oldest has been open for {_age(oldest)}")
+    return Card("Cases", f"{number:,} open", notes, ATTENTION if late else NEUTRAL)
+
+
 def _mail() -> Card:
     waiting, given_up = figures.waiting_mail(), figures.given_up_mail()
     notes = [f"The oldest has waited for {_age(waiting.oldest)}"] if waiting.oldest else ["No mail waits."]
@@ -168,14 +176,14 @@ def _tasks() -> Card:
     return Card("Periodic tasks", f"{len(late)} of {len(states)} late", tuple(notes), BAD)
 
 
-def _near_cap() -> Card:
-    clients = figures.clients_near_cap()
-    cap = settings.UNVERIFIED_APP_PEOPLE
-    if not clients:
-        return Card("Apps near their cap", "None", (f"No unverified app is near {cap:,} people.",), GOOD)
-    links = tuple((client.name, reverse("admin:oidc_client_change", args=[client.pk])) for client in clients)
-    notes = (f"Unverified, and near {cap:,} people or beyond",)
-    return Card("Apps near their cap", _count(len(clients), figures.MOST_CLIENTS), notes, ATTENTION, links)
+def _near_limit() -> Card:
+    title, limit = "Projects near the limit of people", settings.UNVERIFIED_APP_PEOPLE
+    projects = figures.projects_near_limit()
+    if not projects:
+        return Card(title, "None", (f"No project’s unreviewed apps have nearly {limit:,} people.",), GOOD)
+    links = tuple((project.name, reverse("admin:oidc_project_change", args=[project.pk])) for project in projects)
+    notes = (f"Their unreviewed apps have nearly {limit:,} people, or more",)
+    return Card(title, _count(len(projects), figures.MOST_PROJECTS), notes, ATTENTION, links)
 
 
 def _counters() -> Card:
@@ -192,9 +200,10 @@ PANELS = (
     Panel("Sign-ins to apps, 24 hours", "console_signinevent", _sign_ins),
     Panel("API errors, 24 hours", "api_requestlog", _errors),
     Panel("Review queue", "console_appreview", _reviews),
+    Panel("Cases", "console_reviewcase", _cases),
     Panel("Outbox", "accounts_outbox", _mail),
     Panel("Signing key", "oidc_signingkey", _signing_key),
     Panel("Periodic tasks", "console_taskrun", _tasks),
-    Panel("Apps near their cap", "oidc_client", _near_cap),
+    Panel("Projects near the limit of people", "oidc_project", _near_limit),
     Panel("Redis", "console_taskrun", _counters, lambda: reverse("health_ready")),
 )

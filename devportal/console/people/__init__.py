@@ -1,1 +1,1 @@
-"""The people of a project's apps, and the user cap."""
+"""The people of a project's apps, and their limit."""

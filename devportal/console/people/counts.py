@@ -1,58 +1,82 @@
-"""Numbers of people per app, and the cap of unverified apps; no personal data."""
+"""Numbers of people per app, and the limit of people of a project's unreviewed apps; no personal data."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import ceil
+from typing import Any
 
 from django.conf import settings
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.db.models.functions import TruncDay
 
 from devportal.console.charts.bars import BarChart, Series
 from devportal.lib import clock
-from oidc.authorization.user_cap import annotate_people
 from oidc.models import Client, Connection, Project
+from oidc.projects.people import annotate_people_counted, people_counted
 
 TREND_DAYS = 30
-# From this share of the cap on, developers are warned.
+# From this share of the limit on, developers are warned.
 WARNING_SHARE = 0.8
 
 
 @dataclass(frozen=True)
-class CapUsage:
-    """How far an app is from its cap; `cap` is None for one that has none."""
+class LimitUsage:
+    """How many people a project's unreviewed apps have, of how many they may have together."""
+
+    project: Project
+    people: int
+    limit: int
+
+    @property
+    def share(self) -> int:
+        """The share of the limit that is used, in percent."""
+        return min(100, self.people * 100 // self.limit) if self.limit else 100
+
+    @property
+    def is_full(self) -> bool:
+        return self.people >= self.limit
+
+    @property
+    def is_near(self) -> bool:
+        return self.people >= self.limit * WARNING_SHARE
+
+
+@dataclass(frozen=True)
+class AppPeople:
+    """How many people one app has: ever (besides the project's owners), and now."""
 
     client: Client
     people: int
     people_now: int
-    cap: int | None
 
     @property
-    def share(self) -> int:
-        """The share of the cap that is used, in percent."""
-        return min(100, self.people * 100 // self.cap) if self.cap else 0
-
-    @property
-    def is_full(self) -> bool:
-        return self.cap is not None and self.people >= self.cap
-
-    @property
-    def is_near(self) -> bool:
-        return self.cap is not None and self.people >= self.cap * WARNING_SHARE
+    def has_limit(self) -> bool:
+        return not (self.client.is_verified or self.client.first_party)
 
 
-def cap_usage(client: Client) -> CapUsage:
-    """Return the CapUsage of one client of `annotate_people`."""
-    has_cap = not (client.is_verified or client.first_party)
-    people, now = getattr(client, "people", 0), getattr(client, "people_now", 0)
-    return CapUsage(client, people, now, settings.UNVERIFIED_APP_PEOPLE if has_cap else None)
+def app_people(client: Client) -> AppPeople:
+    """Return the AppPeople of one client of `annotate_people`."""
+    return AppPeople(client, getattr(client, "people", 0), getattr(client, "people_now", 0))
 
 
-def near_cap(projects: Iterable[int]) -> list[CapUsage]:
-    """Return the apps of these projects (primary keys) that are at their cap or near it."""
-    capped = Client.objects.filter(project__in=list(projects), verified_at=None, first_party=False)
-    near = annotate_people(capped).filter(people__gte=settings.UNVERIFIED_APP_PEOPLE * WARNING_SHARE)
-    return [cap_usage(client) for client in near.order_by("-people", "pk")]
+def limit_usage(project: Project) -> LimitUsage | None:
+    """Return how many people count in a project; None for one that has neither an unreviewed app nor such people."""
+    usage = LimitUsage(project, people_counted(project), settings.UNVERIFIED_APP_PEOPLE)
+    return usage if usage.people or _unreviewed(project=project).exists() else None
+
+
+def near_limit(projects: Iterable[int]) -> list[LimitUsage]:
+    """Return those of these projects (primary keys) whose unreviewed apps are at the limit of people or near it."""
+    limit = settings.UNVERIFIED_APP_PEOPLE
+    rows = Project.objects.filter(Exists(_unreviewed(project=OuterRef("pk"))), pk__in=list(projects))
+    near = annotate_people_counted(rows).filter(people_counted__gte=ceil(limit * WARNING_SHARE)).order_by("pk")
+    return [LimitUsage(project, project.people_counted, limit) for project in near]
+
+
+def _unreviewed(**of: Any) -> "QuerySet[Client]":
+    rows: QuerySet[Client] = Client.objects.filter(verified_at=None, first_party=False, **of)
+    return rows
 
 
 def trend_chart(project: Project) -> BarChart:

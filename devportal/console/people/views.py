@@ -1,5 +1,7 @@
 """How many people use a project's apps."""
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
 
 from devportal.console.access import get_membership
@@ -12,10 +14,12 @@ from oidc.models import Client
 
 @console_page()
 def people(request: HttpRequest, project_id: str) -> HttpResponse:
-    """GET …/people: numbers for each client, and the trend; nobody is named."""
+    """GET …/people: the project's limit, numbers for each client, and the trend; nobody is named."""
     membership = get_membership(request, project_id)
     page = paginate(annotate_people(Client.objects.filter(project=membership.project)), request)
-    apps = [counting.cap_usage(client) for client in page.rows]
-    return render_page(
-        request, "console/people.html", membership, page=page, apps=apps, trend=counting.trend_chart(membership.project)
-    )
+    context: dict[str, Any] = {
+        "apps": [counting.app_people(client) for client in page.rows],
+        "limit": counting.limit_usage(membership.project),
+        "trend": counting.trend_chart(membership.project),
+    }
+    return render_page(request, "console/people.html", membership, page=page, **context)

@@ -4,7 +4,7 @@ The number of SQL statements does not depend on the number of projects: each que
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,7 +15,7 @@ from accounts.models import Account
 from api.models import ApiKey, UsageTotal
 from devportal.console.clients.secret_use import RECENTLY
 from devportal.console.models import AppReview
-from devportal.console.people.counts import CapUsage, near_cap
+from devportal.console.people.counts import LimitUsage, near_limit
 from devportal.lib import clock
 from oidc.models import Client, ClientSecret, Connection, Project, ProjectMember
 from oidc.projects.lifecycle import restorable_until
@@ -87,7 +87,7 @@ class ProjectOverview:
     role: str
     facts: ProjectCounts
     calls: CallStatistics
-    nearly_full: Sequence[CapUsage] = field(default=())
+    people_limit: LimitUsage | None = None  # of its unreviewed apps, where they are near it
 
     @property
     def restorable_until(self) -> datetime | None:
@@ -111,7 +111,7 @@ class ProjectOverview:
     @property
     def warnings(self) -> list[ProjectWarning]:
         """Warnings, the most urgent first."""
-        found = [_full(app) for app in self.nearly_full]
+        found = [_full(self.people_limit)] if self.people_limit else []
         if self.calls.errors_are_rising:
             share = 100 * self.calls.recent_errors // self.calls.recent
             found.append(ProjectWarning(f"Errors are rising: {share} % of the latest calls failed.", "requests"))
@@ -131,14 +131,13 @@ class ProjectOverview:
         return found
 
 
-def _full(app: CapUsage) -> ProjectWarning:
-    name = app.client.name
-    cap = "one person" if app.cap == 1 else f"{app.cap} people"
-    if app.is_full:
-        text = f"{name} is full: it has the {cap} that an app may have before review. Nobody new can join."
+def _full(usage: LimitUsage) -> ProjectWarning:
+    limit = "one person" if usage.limit == 1 else f"{usage.limit} people"
+    if usage.is_full:
+        text = f"The project is full: its apps have the {limit} that they may have before review. Nobody new can join."
     else:
-        text = f"{name} has {app.people} of the {cap} that an app may have before review."
-    return ProjectWarning(text, "review", app.client.client_id)
+        text = f"The project’s apps have {usage.people} of the {limit} that they may have before review."
+    return ProjectWarning(text, "people")
 
 
 # --- Queries ---
@@ -154,16 +153,14 @@ def project_overviews(seats: Sequence[ProjectMember]) -> list[ProjectOverview]:
     """Return the cards of these memberships' projects, in three SQL statements."""
     live = [membership.project_id for membership in seats if not membership.project.is_deleted]
     facts, calls = _facts(live), _calls(live)
-    full: dict[int, list[CapUsage]] = {}
-    for app in near_cap(live):
-        full.setdefault(app.client.project_id, []).append(app)
+    limits = {usage.project.pk: usage for usage in near_limit(live)}
     return [
         ProjectOverview(
             project=membership.project,
             role=membership.role,
             facts=facts.get(membership.project_id, ProjectCounts()),
             calls=calls.get(membership.project_id, CallStatistics()),
-            nearly_full=full.get(membership.project_id, []),
+            people_limit=limits.get(membership.project_id),
         )
         for membership in seats
     ]
@@ -189,7 +186,7 @@ def _facts(projects: Sequence[int]) -> dict[int, ProjectCounts]:
     first = ending.order_by().values("project").annotate(first=Min("expires_at")).values("first")
     rows = Project.objects.filter(pk__in=projects).annotate(
         n_clients=_number_of(clients),
-        n_verified=_number_of(clients.exclude(verified_at=None)),
+        n_verified=_number_of(clients.exclude(verified_at=None).filter(home_unproven_since=None)),
         n_without_secret=_number_of(clients.filter(~Exists(live_secret), type=Client.Type.WEB, enabled=True)),
         n_in_review=_number_of(reviews.filter(status__in=AppReview.FROZEN)),
         n_changes=_number_of(reviews.filter(status=AppReview.Status.CHANGES_REQUESTED)),

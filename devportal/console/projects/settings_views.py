@@ -9,6 +9,7 @@ from django.urls import reverse
 from devportal.console.access import get_membership
 from devportal.console.confirmation import confirm_by_name
 from devportal.console.members.views import CHANGED, LAST_OWNER, members_of
+from devportal.console.name_field import accept_saved_name
 from devportal.console.projects.forms import ProjectNameForm, TransferForm
 from devportal.console.shortcuts import console_page, render_page
 from oidc.projects import lifecycle, members
@@ -29,6 +30,7 @@ def project_settings(request: HttpRequest, project_id: str) -> HttpResponse:
     form = ProjectNameForm(
         request.POST if request.method == "POST" else None, initial={"name": membership.project.name}
     )
+    accept_saved_name(form.fields["name"], membership.project.name)
     if form.is_valid():
         try:
             with lock_for_change(membership.project, membership.account, Role.OWNER):

@@ -37,6 +37,7 @@ class ClientTable(Table):
     first_party = StrictBooleanField(required=False)
     verified = StrictBooleanField(required=False)
     least_acr = StrictChoiceField(Client.LeastAcr.values, required=False)
+    forgive_lost_responses = StrictBooleanField(required=False)
     approved_scopes = StrictListField(child=StrictChoiceField(APPROVABLE), unique=True, required=False)
     optional_scopes = StrictListField(child=StrictChoiceField(OPTIONAL), unique=True, required=False)
 
@@ -64,15 +65,17 @@ def apply_client(values: dict[str, Any], project: Project, rotate_secrets: bool)
     for key in ("redirect_uris", "post_logout_redirect_uris", "approved_scopes", "optional_scopes"):
         if key in values:
             setattr(client, key, " ".join(values[key]))
-    for key in ("enabled", "first_party", "least_acr"):
+    for key in ("enabled", "first_party", "least_acr", "forgive_lost_responses"):
         if key in values:
             setattr(client, key, values[key])
     verified = values.get("verified", client.is_verified)
     if verified != client.is_verified:
         client.verified_at = client.last_reviewed_at = clock.now() if verified else None
     if client.verified_at and ("verified" in values or "redirect_uris" in values):
-        # What an operator declares of a verified app counts as reviewed.
-        set_approved_hosts(client, client.redirect_uris.split())
+        # The declaration is the snapshot: the hosts of its redirect URLs, and the proven domains that it is on.
+        pages = (client.home_page_url, client.privacy_policy_url, client.terms_url)
+        sign_outs = client.post_logout_redirect_uris.split()
+        set_approved_hosts(client, client.redirect_uris.split(), [*pages, *sign_outs])
     else:
         set_reviewed_hosts(client)
     client.save()

@@ -1,7 +1,7 @@
-"""Mails to reviewers: what was submitted, and what waits for too long (docs/review.md#the-queue).
+"""Mails to reviewers: what was submitted, what waits for too long, and what waits for a second approval.
 
-Two periodic tasks send them. What they tell of is claimed in the transaction that queues the mails, so that each
-submission is told once, also by tasks that run at the same time.
+See docs/review.md#the-queue. Periodic tasks send the first two. What they tell of is claimed in the transaction that
+queues the mails, so that each submission is told once, also by tasks that run at the same time.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 
 from accounts.mail import outbox
 from accounts.models import Account
-from devportal.console.models import AppReview
+from devportal.console.models import AppReview, ReviewEntry
 from devportal.console.reviews import targets
 from devportal.console.reviews.notifications import queue_url, review_admin_url
 from devportal.console.reviews.recipients import who_wants
@@ -24,8 +24,10 @@ from devportal.lib import clock
 BATCH = 500
 # Most apps that a mail names, and most that are looked at for that: a mail is no list of work.
 MAX_NAMED, MAX_LOOKED_AT = 20, 40
-# The templates of the two mails.
-NEW, LATE = "desk_new", "desk_late"
+# The templates of the mails.
+NEW, LATE, SECOND = "desk_new", "desk_late", "desk_second_approval"
+# Reviewers who get a mail about one first approval.
+MOST_REVIEWERS = 50
 
 
 def announce_submissions() -> int:
@@ -53,6 +55,20 @@ def _tell(waiting: "QuerySet[AppReview]", told_at: str, wish: str, template: str
         if context := _mail_context(reviewer, news):
             outbox.queue_mail(reviewer.email, template, context)
     return len(claimed)
+
+
+def tell_of_first_approval(review: AppReview, actor: Account) -> None:
+    """Mail the other reviewers that a review waits for a second approval, without what was decided.
+
+    In the caller's transaction. Reviewers who have decided before read that this decision differs from theirs.
+    """
+    given = ReviewEntry.objects.filter(review=review, kind=ReviewEntry.Kind.FIRST_KEY).exclude(author=None)
+    decided = set(given.filter(details__revision=review.revision).values_list("author", flat=True))
+    context = {"app": review.snapshot.get("name") or review.client.name, "link": review_admin_url(review)}
+    for reviewer in who_wants("mails_new").exclude(pk=actor.pk)[:MOST_REVIEWERS]:
+        if not has_conflict_of_interest(reviewer, review.client.project, review):
+            differs = {"has_decided": reviewer.pk in decided}
+            outbox.queue_mail(reviewer.email, SECOND, context | differs)
 
 
 def _mail_context(reviewer: Account, rows: Sequence[AppReview]) -> dict[str, Any] | None:

@@ -61,7 +61,7 @@ def _appeal(
         else:
             messages.success(request, SENT)
             return HttpResponseRedirect(back)
-    if offer is None or offer.case is not None:
+    if offer is None or offer.case is not None or offer.again_at is not None:
         messages.error(request, "There is nothing to appeal against at the moment.")
         return HttpResponseRedirect(back)
     return render_page(request, "console/appeal.html", membership, client, form=form, appeal=offer, back=back)

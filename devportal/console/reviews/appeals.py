@@ -29,6 +29,8 @@ from oidc.models import Client, Project
 
 Kind = ReviewEntry.Kind
 APPEAL = ReviewCase.Kind.APPEAL
+# A project or an app can have one appeal against a suspension or a withdrawal within this time.
+APPEAL_EVERY = timedelta(days=30)
 # The latest of these says what stands of an app.
 _DECISIONS = (Kind.APPROVED, Kind.REJECTED, Kind.APPROVAL_WITHDRAWN)
 
@@ -38,12 +40,13 @@ class AppealOffer:
     """What developers may appeal against.
 
     `entry` is the decision, None if nobody knows of it any more; `until` the end of the time for it, None for none;
-    `case` the appeal that is open already.
+    `case` the appeal that is open already; `again_at` from when the next appeal is possible, None for now.
     """
 
     entry: ReviewEntry | None
     until: datetime | None = None
     case: ReviewCase | None = None
+    again_at: datetime | None = None
 
     @property
     def is_rejection(self) -> bool:
@@ -94,7 +97,7 @@ def offer_for_client(client: Client) -> AppealOffer | None:
     if entry is None or entry.kind == Kind.APPROVED:
         return None
     if entry.kind == Kind.APPROVAL_WITHDRAWN:
-        return AppealOffer(entry, case=cases.open_case_of(APPEAL, client.project, client))
+        return _offer_of_case(entry, client.project, client)
     if entry.review is None or entry.review.status != Status.REJECTED:
         return None
     if _why_no_appeal(entry.review, entry.has_newer):
@@ -107,7 +110,19 @@ def offer_for_project(project: Project) -> AppealOffer | None:
     if not project.is_suspended:
         return None
     entries = ReviewEntry.objects.filter(project=project, client=None, kind=Kind.SUSPENDED)
-    return AppealOffer(entries.order_by("-pk").first(), case=cases.open_case_of(APPEAL, project))
+    return _offer_of_case(entries.order_by("-pk").first(), project)
+
+
+def _offer_of_case(entry: ReviewEntry | None, project: Project, client: Client | None = None) -> AppealOffer:
+    """Return the offer of an appeal that is a case: one open at a time, and one in APPEAL_EVERY."""
+    rows = ReviewCase.objects.filter(kind=APPEAL, project=project, client=client)
+    last = rows.order_by("-opened_at", "-pk").first()
+    if last is None:
+        return AppealOffer(entry)
+    if last.is_open:
+        return AppealOffer(entry, case=last)
+    again_at = last.opened_at + APPEAL_EVERY
+    return AppealOffer(entry, again_at=again_at if again_at > clock.now() else None)
 
 
 # --- Appealing ---
@@ -142,7 +157,7 @@ def appeal_rejection(review: AppReview, actor: Account, text: str) -> AppReview:
 
 
 def appeal_withdrawal(client: Client, actor: Account, text: str) -> ReviewCase:
-    """Open a case against the withdrawal of an app's approval, or of scopes; one at a time.
+    """Open a case against the withdrawal of an app's approval, or of scopes; one at a time and in 30 days.
 
     Raises IncompleteSubmission, ReviewNotAllowed, IllegalReviewStep.
     """
@@ -156,9 +171,9 @@ def appeal_withdrawal(client: Client, actor: Account, text: str) -> ReviewCase:
 
 
 def appeal_suspension(project: Project, actor: Account, text: str) -> ReviewCase:
-    """Open a case against the suspension of a project; one at a time. The project is locked by the caller.
+    """Open a case against the suspension of a project; one at a time and in 30 days.
 
-    Raises IncompleteSubmission, ReviewNotAllowed, IllegalReviewStep.
+    The project is locked by the caller. Raises IncompleteSubmission, ReviewNotAllowed, IllegalReviewStep.
     """
     with transaction.atomic():
         row = Project.objects.select_for_update(no_key=True).filter(pk=project.pk).first()
@@ -174,6 +189,10 @@ def appeal_suspension(project: Project, actor: Account, text: str) -> ReviewCase
 def _open(offer: AppealOffer, project: Project, client: Client | None, actor: Account, text: str) -> ReviewCase:
     if offer.case is not None:
         raise IllegalReviewStep("Your appeal is with the reviewers already.")
+    if offer.again_at is not None:
+        raise IllegalReviewStep(
+            f"One appeal is possible in 30 days. You can appeal again from {offer.again_at:%-d %B %Y}."
+        )
     said = _reason(text)
     case = cases.open_case(APPEAL, project, client, text=said, actor=actor)
     details = {"name": client.name if client else project.name, "case": case.pk}

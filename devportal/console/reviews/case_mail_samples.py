@@ -22,6 +22,16 @@ _PROJECT = _CONTEXT | {
 }
 _DESK = _CONTEXT | {"text": _WORDS, "link": "https://id.example.com/admin/console/reviewcase/7/change/"}
 
+CASE_READERS = "reviewers who want it, but not about cases that they can't work on"
+_CASE = {"name": "Orbit Notes", "kind": "Reported by people", "waits": "3 d", "link": _DESK["link"]}
+_TWO = [_CASE, _CASE | {"name": "Comet Mail", "kind": "Domain lost", "waits": "4 d"}]
+_LIST = "https://id.example.com/admin/console/reviewcase/"
+_CASES: dict[str, dict[str, Any]] = {
+    "one case": {"cases": [_CASE], "more": 0, "number": 1, "link": _DESK["link"], "target_days": 3},
+    "several": {"cases": _TWO, "more": 0, "number": 2, "link": _LIST, "target_days": 3},
+    "many": {"cases": _TWO, "more": 130, "number": 132, "link": _LIST, "target_days": 3},
+}
+
 register(
     {
         "review_appealed": Sample("Review: appeal sent", "A developer appeals", TEAM, {"": _CONTEXT}),
@@ -43,6 +53,8 @@ register(
                 "about a suspension": _PROJECT | {"text": "What we saw was not yours. The suspension is lifted."},
             },
         ),
+        "desk_cases": Sample("Review: new cases", "Cases are opened", CASE_READERS, _CASES),
+        "desk_cases_late": Sample("Review: late cases", "Cases are open for too long", CASE_READERS, _CASES),
         "desk_appealed": Sample(
             "Desk: an appeal",
             "A developer appeals",

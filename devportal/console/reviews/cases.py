@@ -5,7 +5,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from accounts.models import Account
-from devportal.console.models import DeskNote, ReviewCase, ReviewEntry
+from devportal.console.models import AppReview, DeskNote, ReviewCase, ReviewEntry
 from devportal.console.reviews.case_mails import tell_of_outcome
 from devportal.console.reviews.conflicts import conflict_of, message_of
 from devportal.console.reviews.timeline import clean_text, record_entry
@@ -13,7 +13,8 @@ from devportal.console.reviews.workflow import (
     IllegalReviewStep,
     IncompleteSubmission,
     ReviewNotAllowed,
-    may_decide,
+    lock_rights,
+    may_be_given,
     require_reviewer,
 )
 from devportal.lib import clock
@@ -28,7 +29,13 @@ Side = ReviewEntry.Side
 MAX_CASE_TEXT = 20_000
 # So often somebody else may open or close the same case just then, before opening it is given up.
 _ATTEMPTS = 5
-APPEALED_FROM_YOU = "This is an appeal against what you decided: somebody else answers it."
+APPEALED_FROM_YOU = "This is an appeal against what you decided, so another reviewer answers it."
+APPROVED_BY_YOU = "You gave the first approval, so another reviewer gives the second one."
+# The entry with the decision that a case is about, whose author has no say in the case.
+_DECISIONS: dict[str, str] = {
+    Kind.APPEAL: ReviewEntry.Kind.APPROVAL_WITHDRAWN,
+    Kind.SECOND_APPROVAL: ReviewEntry.Kind.APPROVED,
+}
 
 
 # --- Opening ---
@@ -93,10 +100,13 @@ def _report(what: str, case: ReviewCase, actor: Account | None, **details: Any) 
 
 
 def decided_against(case: ReviewCase) -> int | None:
-    """Return the key of whoever took the decision that an appeal is about: a suspension, or a withdrawn approval."""
-    if case.kind != Kind.APPEAL:
+    """Return the key of the reviewer who took the decision that a case is about; None if there is no such decision.
+
+    An appeal is about a suspension or a withdrawn approval, a second approval about the first one.
+    """
+    if case.kind not in _DECISIONS:
         return None
-    kind = ReviewEntry.Kind.APPROVAL_WITHDRAWN if case.client_id else ReviewEntry.Kind.SUSPENDED
+    kind = _DECISIONS[case.kind] if case.client_id else ReviewEntry.Kind.SUSPENDED
     entries = ReviewEntry.objects.filter(
         project=case.project_id, client=case.client_id, kind=kind, at__lte=case.opened_at
     )
@@ -111,8 +121,10 @@ def case_conflict(account: Account, case: ReviewCase, conflict: str | None = Non
     """
     known = conflict_of(account, case.project) if conflict is None else conflict
     if known:
-        return message_of(known, ever=True)
-    return APPEALED_FROM_YOU if decided_against(case) == account.pk else ""
+        return message_of(known)
+    if decided_against(case) != account.pk:
+        return ""
+    return APPEALED_FROM_YOU if case.kind == Kind.APPEAL else APPROVED_BY_YOU
 
 
 def require_case_worker(account: Account, case: ReviewCase) -> None:
@@ -126,7 +138,8 @@ def require_case_worker(account: Account, case: ReviewCase) -> None:
 
 
 def _begin(case: ReviewCase, actor: Account) -> ReviewCase:
-    """Lock the case and its app, in this order of locks: the app first. Raises ReviewNotAllowed, IllegalReviewStep."""
+    """Lock the project, the actor, the app and the case, in this order. Raises ReviewNotAllowed, IllegalReviewStep."""
+    actor = lock_rights(case.project_id, actor)
     client = lock_client(case.client_id) if case.client_id else None
     row = ReviewCase.objects.select_for_update(of=("self",)).select_related("project").filter(pk=case.pk).first()
     if row is None:
@@ -147,7 +160,7 @@ def assign_case(case: ReviewCase, actor: Account, assignee: Account | None) -> R
     """Give a case to a reviewer, or to nobody. Raises ReviewNotAllowed (for actor or assignee), IllegalReviewStep."""
     row = _begin(case, actor)
     if assignee is not None:
-        may = may_decide(assignee, row.project) and decided_against(row) != assignee.pk
+        may = may_be_given(assignee, row.project) and decided_against(row) != assignee.pk
         if not may:
             raise ReviewNotAllowed(f"{assignee} can't work on this case.")
     if row.assignee_id != (assignee.pk if assignee else None):
@@ -163,7 +176,7 @@ def add_note(case: ReviewCase, actor: Account, text: str) -> DeskNote:
 
     Raises ReviewNotAllowed, IncompleteSubmission.
     """
-    require_reviewer(actor, case.project)
+    require_reviewer(lock_rights(case.project_id, actor), case.project)
     said = _required(text)
     note = DeskNote.objects.create(case=case, author=actor, at=clock.now(), text=said)
     _report("noted", case, actor)
@@ -199,15 +212,16 @@ def close_case(case: ReviewCase, actor: Account, outcome: str, text: str = "") -
     _close(row, actor, outcome, said)
     if row.kind == Kind.RE_REVIEW and outcome == Outcome.IN_ORDER and row.client and row.client.is_verified:
         _renew(row.client, actor, said)
+    if row.kind == Kind.SECOND_APPROVAL and outcome == Outcome.IN_ORDER and row.client:
+        _confirm_approval(row.client)
     if row.kind == Kind.APPEAL:
         tell_of_outcome(row)
     return row
 
 
-def settle_re_review(client: Client, actor: Account, outcome: str, text: str) -> None:
-    """Close the open re-review of an app because a step of a review has settled it; the client is locked."""
-    row = ReviewCase.objects.select_for_update().filter(client=client, kind=Kind.RE_REVIEW, closed_at=None).first()
-    if row is not None:
+def settle(client: Client, actor: Account, outcome: str, text: str, *kinds: str) -> None:
+    """Close an app's open cases of these kinds because a step of a review has settled them; the client is locked."""
+    for row in ReviewCase.objects.select_for_update().filter(client=client, kind__in=kinds, closed_at=None):
         row.client, row.project = client, client.project
         _close(row, actor, outcome, text)
 
@@ -217,6 +231,14 @@ def _close(row: ReviewCase, actor: Account, outcome: str, text: str) -> None:
     row.outcome, row.outcome_text = outcome, text
     row.save(update_fields=["closed_at", "closed_by", "outcome", "outcome_text"])
     _report("closed", row, actor, outcome=outcome)
+
+
+def _confirm_approval(client: Client) -> None:
+    """Store the second approval with the review that was approved last."""
+    approved = AppReview.objects.filter(client=client, status=AppReview.Status.APPROVED)
+    if (last := approved.order_by("-number").first()) is not None:
+        last.second_approval_at = clock.now()
+        last.save(update_fields=["second_approval_at"])
 
 
 def _renew(client: Client, actor: Account, text: str) -> None:

@@ -13,42 +13,49 @@ from django.db.models.lookups import IsNull
 from accounts.models import Account, FamilyMember, OrganizationMember
 from devportal.console.models import AppReview, ReviewEntry, ReviewRevision
 from oidc.models import FormerMember, Project, ProjectMember
+from oidc.projects.colleagues import colleagues_of, remembered_since
 
 MEMBER, TOOK_PART, REJECTED, FAMILY, ORGANIZATION = "member", "took_part", "rejected", "family", "organization"
+SHARED_PROJECT = "project"
 # What the desk says of each, to the person themselves.
 MESSAGES = {
-    MEMBER: "You are a member of this project: others decide on it.",
-    TOOK_PART: "You were a member of this project since this was drafted, or sent it or wrote in it: others decide on "
-    "it.",
-    REJECTED: "You rejected this, and its developers appealed: somebody else decides on the appeal.",
-    FAMILY: "You share a family with somebody who takes part in this project: others decide on it.",
-    ORGANIZATION: "You share an organization with somebody who takes part in this project: others decide on it.",
+    MEMBER: "You are a member of this project, so other reviewers decide on it.",
+    TOOK_PART: "You were once a member of this project, or sent or wrote something in one of its reviews, so other "
+    "reviewers decide on it.",
+    REJECTED: "You rejected this, and its developers appealed. Another reviewer decides on the appeal.",
+    FAMILY: "You share a family with somebody who takes part in this project, so other reviewers decide on it.",
+    ORGANIZATION: "You share an organization with somebody who takes part in this project, so other reviewers decide "
+    "on it.",
+    SHARED_PROJECT: "You share another project with an owner of this one, or did within the last year, so other "
+    "reviewers decide on it.",
 }
-# In a project as a whole it counts whenever it was.
-EVER = "You were once a member of this project, or sent or wrote something in one of its reviews: others decide on it."
 # Rows that name somebody, and the column that does.
 _Parts = list[tuple["QuerySet[Any]", str]]
 
 
-def _parts_in_review() -> _Parts:
-    """Return who takes part in the review that the outer query is at; without the project's present members."""
-    left = FormerMember.objects.filter(project=OuterRef("client__project"), left_at__gte=OuterRef("created_at"))
-    return [
-        (left, "account"),
-        (ReviewEntry.objects.filter(review=OuterRef("pk"), side=ReviewEntry.Side.DEVELOPER), "author"),
-        (ReviewRevision.objects.filter(review=OuterRef("pk")), "sent_by"),
-        (AppReview.objects.filter(pk=OuterRef("pk")), "submitted_by"),
-    ]
-
-
-def _parts_in_project(project: str) -> _Parts:
-    """Return who ever took part in the project that the outer query names; without its present members."""
+def _parts(project: str) -> _Parts:
+    """Return the people who ever took part in the project that the outer query names, without its present members."""
     return [
         (FormerMember.objects.filter(project=OuterRef(project)), "account"),
         (ReviewEntry.objects.filter(project=OuterRef(project), side=ReviewEntry.Side.DEVELOPER), "author"),
         (ReviewRevision.objects.filter(review__client__project=OuterRef(project)), "sent_by"),
         (AppReview.objects.filter(client__project=OuterRef(project)), "submitted_by"),
     ]
+
+
+def _shares_project(account: int, project: str) -> Q:
+    """Return the condition that the account shares a project with an owner, or did within the last year.
+
+    People who stopped being owners within the last year still count, so that handing the project over hides nobody.
+    """
+    lately, colleagues = Q(owner_until__gte=remembered_since()), colleagues_of(account)
+    members = ProjectMember.objects.filter(Q(role=ProjectMember.Role.OWNER) | lately, project=OuterRef(project))
+    former = FormerMember.objects.filter(lately, project=OuterRef(project))
+    condition = Q()
+    for rows in (members, former):
+        found = Subquery(rows.filter(colleagues).order_by().values("pk")[:1])
+        condition |= Q(IsNull(found, False))
+    return condition
 
 
 def _any(parts: _Parts, relation: str, value: Any) -> Q:
@@ -74,14 +81,16 @@ def _groups_of(account: int) -> list[tuple[str, str, list[int]]]:
     ]
 
 
-def _conflict(account: int, members: "QuerySet[Any]", parts: _Parts, *more: When) -> Case:
-    present: _Parts = [(members, "account")]
+def _conflict(account: int, project: str, *more: When) -> Case:
+    present: _Parts = [(ProjectMember.objects.filter(project=OuterRef(project)), "account")]
+    parts = _parts(project)
     everybody = [*present, *parts]
     return Case(
         When(_any(present, "", account), then=Value(MEMBER)),
         When(_any(parts, "", account), then=Value(TOOK_PART)),
         *more,
         *(When(_any(everybody, path, keys), then=Value(code)) for code, path, keys in _groups_of(account) if keys),
+        When(_shares_project(account, project), then=Value(SHARED_PROJECT)),
         default=Value(""),
         output_field=CharField(),
     )
@@ -90,22 +99,20 @@ def _conflict(account: int, members: "QuerySet[Any]", parts: _Parts, *more: When
 def review_conflict(account: int) -> Case:
     """Return the annotation of an AppReview with this account's conflict of interest: a key of MESSAGES, or "".
 
-    Takes part in a review: who submitted any revision of it, wrote in it as a developer, or was a member of the project
-    since its draft was begun. Whoever shares a family or an organization with one of these is in conflict too, and so
-    is who rejected what is appealed.
+    A conflict in the project is one in each of its reviews. In addition, a reviewer who rejected what is appealed has
+    one.
     """
-    members = ProjectMember.objects.filter(project=OuterRef("client__project"))
-    rejected = When(Q(appealed_from=account), then=Value(REJECTED))
-    return _conflict(account, members, _parts_in_review(), rejected)
+    return _conflict(account, "client__project", When(Q(appealed_from=account), then=Value(REJECTED)))
 
 
 def project_conflict(account: int, project: str = "pk") -> Case:
-    """Return the annotation of a row with this account's conflict of interest in a project as a whole.
+    """Return the annotation of a row with this account's conflict of interest in a project; `project` names its column.
 
-    `project` names the column with the project. Here it counts whenever somebody took part.
+    The people who take part in a project are its members, its former members, and those who sent or wrote something in
+    one of its reviews, whenever that was. They have a conflict, and so has anyone who shares a family or an
+    organization with one of them, or shares another project with one of the owners.
     """
-    members = ProjectMember.objects.filter(project=OuterRef(project))
-    return _conflict(account, members, _parts_in_project(project))
+    return _conflict(account, project)
 
 
 def conflict_of(account: Account, project: Project, review: AppReview | None = None) -> str:
@@ -122,6 +129,6 @@ def conflict_of(account: Account, project: Project, review: AppReview | None = N
     return TOOK_PART if found is None else str(found)
 
 
-def message_of(conflict: str, *, ever: bool = False) -> str:
-    """Return what the desk says of a conflict; "" for none. `ever`: it concerns a whole project."""
-    return EVER if ever and conflict == TOOK_PART else MESSAGES.get(conflict, "")
+def message_of(conflict: str) -> str:
+    """Return what the admin says of a conflict; "" for none."""
+    return MESSAGES.get(conflict, "")

@@ -20,17 +20,21 @@ USUAL_SCOPES = ("openid", "email", "profile")
 
 
 def consent_preview(
-    client: Client, shown: Snapshot, account: Account, plan: str, *, verified: bool, prefix: str, title: str
+    client: Client, shown: Snapshot, account: Account, plan: str, *, verified: bool, is_approval: bool, title: str
 ) -> dict[str, Any]:
     """Return the context of console/partials/consent_preview.html, with `account` as the signed-in person.
 
-    `plan` is the name of their plan. `prefix` makes its HTML ids unique on a page with several previews.
+    `plan` is the name of their plan. `is_approval`: as the page will be after an approval, which takes a proven home
+    page; its HTML ids differ from those of the preview of today.
     """
     app = copy.copy(client)
     for field in FIELD_VALIDATORS:
         setattr(app, field, shown[field])
     app.verified_at = clock.now() if verified else None
-    card = presentation.client_context(app) | {"logo_url": logos.logo_path(client, shown["logo"]) if verified else None}
+    if is_approval:
+        app.home_unproven_since = None
+    logo = logos.logo_path(client, shown["logo"]) if app.carries_badge else None
+    card = presentation.client_context(app) | {"logo_url": logo}
     # One that counts as reviewed, if there is one: the page of another one looks otherwise (docs/review.md#hosts).
     redirect_urls = sorted(shown["redirect_urls"], key=lambda uri: bool(outside_host(client, uri)))
     asked = [*USUAL_SCOPES, *shown["scopes"]] if verified else USUAL_SCOPES
@@ -42,7 +46,7 @@ def consent_preview(
         optional=optional_among(client, asked),
         plan=plan,
     )
-    return question | {"prefix": f"{prefix}-", "title": title}
+    return question | {"prefix": "after-" if is_approval else "now-", "title": title}
 
 
 def consent_previews(client: Client, asked: Snapshot, account: Account) -> list[dict[str, Any]]:
@@ -50,8 +54,8 @@ def consent_previews(client: Client, asked: Snapshot, account: Account) -> list[
     now = client_values(client) | {"scopes": approved_scopes(client)} if client.is_verified else asked
     shows_plan = any(ACCOUNT_READ in snapshot["scopes"] for snapshot in (now, asked))
     plan = plan_name(account) if shows_plan else ""  # once for both
-    title = "Now, as it was approved" if client.is_verified else "Before review"
+    title = "Now, as it was approved" if client.carries_badge else "Now" if client.is_verified else "Before review"
     return [
-        consent_preview(client, now, account, plan, verified=client.is_verified, prefix="now", title=title),
-        consent_preview(client, asked, account, plan, verified=True, prefix="after", title="Once this is approved"),
+        consent_preview(client, now, account, plan, verified=client.is_verified, is_approval=False, title=title),
+        consent_preview(client, asked, account, plan, verified=True, is_approval=True, title="Once this is approved"),
     ]

@@ -1,13 +1,17 @@
 """Differences between two snapshots as the desk shows them: line by line, and long texts word by word."""
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import Any, Literal
 
 from devportal.console.models import AppReview, ReviewRevision
 from devportal.console.reviews.snapshots import LABELS, Snapshot
+from oidc.models import Client
+from oidc.names import skeleton
 
 # A text of at least so many words is compared word by word; with more than MAX_WORDS on either side, as a whole, since
 # the time for a comparison grows with the square of the words.
@@ -17,6 +21,12 @@ _WORD = re.compile(r"\s*\S+")
 # What turns the direction of a line, or can't be seen: shown by its code, since it may make an address or a name look
 # like another.
 _UNSEEN = re.compile("[\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u3164\ufeff\uffa0]")
+
+# Words with a letter of another script, and where the Latin blocks end.
+_WORD_OF_OTHERS = re.compile(r"\S*[^\x00-\u024f\s]\S*")
+_OTHER_SCRIPTS = "\u0250"
+# Cyrillic and Greek letters that look like Latin ones. Many words have some; few have no others.
+_HOMOGLYPHS = frozenset("асеорхуіјѕԁһӏԛԝѵАВЕКМНОРСТХІЈЅԌοΑΒΕΖΗΙΚΜΝΟΡΤΥΧ")  # noqa: RUF001  (lookalikes)
 
 Kind = Literal["same", "gone", "new"]
 # What is compared beside the labelled fields, if a snapshot has it: where in the app each scope is used.
@@ -43,8 +53,37 @@ class FieldChange:
 
 
 def reveal(text: str) -> str:
-    """Return the text with invisible and direction-changing characters as their codes, like [U+202E]."""
-    return _UNSEEN.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
+    """Return the text with characters that mislead followed by, or shown as, their codes, like [U+202E].
+
+    Invisible and direction-changing ones are replaced. Letters of other scripts that look like Latin ones are marked in
+    words that mix them with Latin letters, or that have no other letters.
+    """
+    shown = _WORD_OF_OTHERS.sub(lambda word: _marked(word[0]), text)
+    return _UNSEEN.sub(lambda found: _code(found[0]), shown)
+
+
+def _code(character: str) -> str:
+    return f"[U+{ord(character):04X}]"
+
+
+def _marked(word: str) -> str:
+    """Return a word with a code after each letter that looks like a Latin one but is none, if that may mislead."""
+    letters = [character for character in word if character.isalnum() or _looks_latin(character)]
+    alike = {character for character in letters if _looks_latin(character)}
+    is_mixed = any(character.isascii() for character in letters)
+    is_disguise = len(letters) > 2 and _HOMOGLYPHS.issuperset(letters)
+    if not alike or not (is_mixed or is_disguise):
+        return word
+    return "".join(f"{character}{_code(character)}" if character in alike else character for character in word)
+
+
+@lru_cache(maxsize=4096)
+def _looks_latin(character: str) -> bool:
+    """Return whether a letter or digit of another script reads as a Latin one; letters with marks are Latin."""
+    if character.isascii() or unicodedata.normalize("NFD", character)[0].isascii() or character < _OTHER_SCRIPTS:
+        return False
+    reading = skeleton(character)
+    return reading.isascii() and reading.isalnum()
 
 
 def kept_revisions(review: AppReview) -> dict[int, ReviewRevision]:
@@ -61,7 +100,7 @@ def field_changes(before: Snapshot, after: Snapshot) -> list[FieldChange]:
         if name == "scopes":
             found += _of_scopes(before, after)
         elif name != PLACES and (was or None) != (now or None):
-            found.append(_change(name, label, was, now))
+            found.append(change_of(name, label, was, now))
     return found
 
 
@@ -70,19 +109,22 @@ def _of_scopes(before: Snapshot, after: Snapshot) -> list[FieldChange]:
     found = []
     was, now = before.get("scopes") or {}, after.get("scopes") or {}
     if set(was) != set(now):
-        found.append(_change("scopes", "Scopes", list(was), list(now)))
+        found.append(change_of("scopes", "Scopes", list(was), list(now)))
     for name, label in (("scopes", "Why {}"), (PLACES, "Where {} is used")):
         was, now = before.get(name) or {}, after.get(name) or {}
         found += [
-            _change(name, label.format(scope), was.get(scope), now.get(scope))
+            change_of(name, label.format(scope), was.get(scope), now.get(scope))
             for scope in dict.fromkeys((*was, *now))
             if was.get(scope) != now.get(scope)
         ]
     return found
 
 
-def _change(name: str, label: str, was: Any, now: Any) -> FieldChange:
-    if isinstance(was, str) and isinstance(now, str) and _are_texts(was, now):
+def change_of(name: str, label: str, was: Any, now: Any) -> FieldChange:
+    """Return the change of one field, value by value or word by word."""
+    if name == "type":
+        was, now = type_label(was), type_label(now)
+    elif isinstance(was, str) and isinstance(now, str) and _are_texts(was, now):
         return FieldChange(name, label, words=word_parts(was, now))
     old, new = lines_of(was), lines_of(now)
     # Of a single value both sides are whole: there is nothing in it that could have stayed.
@@ -90,6 +132,11 @@ def _change(name: str, label: str, was: Any, now: Any) -> FieldChange:
     before = [Part("gone" if many and line not in new else "same", reveal(line)) for line in old]
     after = [Part("new" if many and old and line not in old else "same", reveal(line)) for line in new]
     return FieldChange(name, label, before, after)
+
+
+def type_label(kind: str | None) -> str:
+    """Return the type of a client in words; "" for none."""
+    return Client.Type(kind).label if kind in Client.Type.values else kind or ""
 
 
 def lines_of(value: Any) -> list[str]:

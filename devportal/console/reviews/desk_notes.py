@@ -15,6 +15,7 @@ from devportal.console.reviews.workflow import (
     ReviewNotAllowed,
     Status,
     lock_for_step,
+    lock_rights,
     may_decide,
 )
 from devportal.lib import clock
@@ -38,6 +39,7 @@ def write_note(review: AppReview, actor: Account, text: str) -> DeskNote:
     The audit event names no project: its members read the trail of the project. Raises ReviewNotAllowed,
     IncompleteSubmission, IllegalReviewStep.
     """
+    actor = lock_rights(review.client.project_id, actor)
     client = lock_for_step(review.client_id)
     # Read under the lock: a membership or a submission of a moment ago counts.
     row = AppReview.objects.select_related("client__project").filter(pk=review.pk).first()

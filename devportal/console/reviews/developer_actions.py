@@ -16,7 +16,7 @@ from devportal.console.reviews.for_reviewers import ForReviewers, write_for_revi
 from devportal.console.reviews.points import answers_to, points_of
 from devportal.console.reviews.requirements import missing_among, submission_requirements
 from devportal.console.reviews.revisions import note_revision
-from devportal.console.reviews.second_key import NO_KEY, drop_key
+from devportal.console.reviews.second_approval import NO_FIRST_APPROVAL, drop_first_approval
 from devportal.console.reviews.snapshots import (
     REVIEWED_SCOPES,
     UNSENT,
@@ -38,6 +38,7 @@ from devportal.console.reviews.workflow import (
     Status,
     begin_step,
     lock_for_step,
+    lock_rights,
     require_developer,
 )
 from devportal.lib import clock
@@ -55,6 +56,7 @@ MAX_COMMENTS = 20
 def draft_of(client: Client, actor: Account) -> AppReview:
     """Return the review that may be edited, a new draft if none is open. Raises NotAllowed, IllegalReviewStep."""
     with transaction.atomic():
+        actor = lock_rights(client.project_id, actor)
         locked = lock_for_step(client.pk)
         require_developer(actor, locked.project)
         review = open_review(locked)
@@ -227,9 +229,9 @@ def withdraw(review: AppReview, actor: Account) -> AppReview:
     review, side = begin_step(review, actor, "withdraw")
     review.status = Status.WITHDRAWN
     review.decided_at = clock.now()
-    drop_key(review)
+    drop_first_approval(review)
     review.test_account_encrypted = ""
-    review.save(update_fields=["status", "decided_at", "test_account_encrypted", *NO_KEY])
+    review.save(update_fields=["status", "decided_at", "test_account_encrypted", *NO_FIRST_APPROVAL])
     record_entry(Kind.WITHDRAWN, side, actor, review.client.project, review.client, review, details=_name(review))
     return review
 

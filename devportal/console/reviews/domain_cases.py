@@ -1,4 +1,4 @@
-"""Cases at the desk for reviewed apps that stand on a domain which the project has lost (docs/review.md#cases)."""
+"""Cases of reviewed apps on a domain that the project has lost or removed (docs/review.md#cases)."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ from django.dispatch import receiver
 from devportal.console.models import ReviewCase
 from devportal.console.reviews.cases import open_case, open_case_of
 from oidc.domains.claims import apps_on
+from oidc.domains.effects import snapshot
 from oidc.domains.verdicts import Change
 from oidc.models import Project, ProjectDomain
 from oidc.signals import domain_changed
@@ -14,20 +15,28 @@ from oidc.signals import domain_changed
 DOMAIN_LOST = ReviewCase.Kind.DOMAIN_LOST
 _SENTENCES = {
     Change.LOST: "{name} is no longer proven: the project's proof of it was not found for too long.",
-    Change.REGAINED: "{name} is proven again.",
+    Change.NARROWED: "{name} is now proven by a file: its subdomains are no longer proven.",
     Change.REMOVED: "{name} was removed by the project.",
+    Change.PROVEN: "{name} is proven again.",
+    Change.REGAINED: "{name} is proven again.",
+    Change.WIDENED: "{name} is proven by DNS again, with its subdomains.",
 }
+_OPENS = (Change.LOST, Change.NARROWED, Change.REMOVED)
 
 
 @receiver(domain_changed)
 def note_change(sender: Any, project: Project, domain: ProjectDomain, change: Change, **kwargs: Any) -> None:
-    """Open a case for each reviewed app on a lost domain, or add to the open one what became of the domain.
+    """Open a case for each reviewed app on a domain that lost its proof or was removed, or add to the open one.
 
-    In the transaction of the change, with the project locked.
+    A later proof of the domain is added to a case that is still open. In the transaction of the change, with the
+    project locked.
     """
-    if change not in _SENTENCES:
+    if change not in _SENTENCES or domain.proven_at is None:
         return
     sentence = _SENTENCES[change].format(name=domain.name)
-    for client in apps_on(domain):
-        if change == Change.LOST or open_case_of(DOMAIN_LOST, project, client) is not None:
+    before = snapshot(domain)
+    if change == Change.NARROWED:
+        before.method = ProjectDomain.Method.DNS  # what it was, when it spoke for its subdomains as well
+    for client in apps_on(before):
+        if change in _OPENS or open_case_of(DOMAIN_LOST, project, client) is not None:
             open_case(DOMAIN_LOST, project, client, text=sentence)

@@ -89,6 +89,15 @@ register(
         ),
         "desk_new": Sample("Desk: new submissions", "Apps were sent for review", REVIEWERS, _ALERTS),
         "desk_late": Sample("Desk: late submissions", "Apps wait for too long", REVIEWERS, _ALERTS),
+        "desk_second_approval": Sample(
+            "Review: second approval needed",
+            "A first reviewer approves an app that needs two approvals",
+            REVIEWERS,
+            {
+                "to reviewers who have not decided": _DESK | {"has_decided": False},
+                "to a reviewer who decided otherwise": _DESK | {"has_decided": True},
+            },
+        ),
         "desk_withdrawn": Sample("Desk: taken back", "The team takes an app back from review", ASSIGNEE, {"": _DESK}),
     }
 )

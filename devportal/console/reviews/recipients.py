@@ -19,13 +19,13 @@ def settings_of(account: Account) -> ReviewerSettings:
     return ReviewerSettings.objects.filter(account=account).first() or ReviewerSettings(account=account)
 
 
-def save_settings(account: Account, *, mails_new: bool, mails_late: bool) -> None:
+def save_settings(account: Account, *, mails_new: bool, mails_late: bool, mails_cases: bool) -> None:
     """Store which mails a reviewer wants."""
-    wanted = {"mails_new": mails_new, "mails_late": mails_late}
+    wanted = {"mails_new": mails_new, "mails_late": mails_late, "mails_cases": mails_cases}
     ReviewerSettings.objects.update_or_create(account=account, defaults=wanted)
 
 
 def who_wants(mail: str) -> "QuerySet[Account]":
-    """Return the reviewers who want one of the mails, `mails_new` or `mails_late`, at addresses that are verified."""
+    """Return the reviewers who want some mails, named as in ReviewerSettings, and whose email address is verified."""
     declined = ReviewerSettings.objects.filter(**{mail: False}).values("account")
     return reviewers().filter(email_verified=True).exclude(pk__in=declined)

@@ -7,9 +7,10 @@ from django.db import transaction
 
 from accounts.models import Account
 from devportal.console.models import AppReview, ReviewCase
-from devportal.console.reviews import cases, desk_checklist, logos, second_key
+from devportal.console.reviews import cases, desk_checklist, logos, second_approval
 from devportal.console.reviews.developer_actions import apply_snapshot
-from devportal.console.reviews.domain_rules import hosts_to_prove
+from devportal.console.reviews.domain_lookups import Lookup
+from devportal.console.reviews.domain_rules import cover_submission, why_not_approvable
 from devportal.console.reviews.reasons import REASONS, SUSPENSION_REASONS, validate_reasons
 from devportal.console.reviews.snapshots import approved_snapshot
 from devportal.console.reviews.timeline import Kind, clean_text, record_entry
@@ -21,7 +22,8 @@ from devportal.console.reviews.workflow import (
     Status,
     begin_step,
     lock_for_step,
-    may_decide,
+    lock_rights,
+    may_be_given,
     require_reviewer,
     require_revision,
     require_suspender,
@@ -36,7 +38,7 @@ from oidc.scopes import format_scope
 Outcome = ReviewCase.Outcome
 
 # What approving an app, and taking that back, writes to its row.
-VERIFICATION = ("verified_at", "last_reviewed_at", "approved_scopes", "approved_hosts", "reviewed_hosts")
+VERIFICATION = ("verified_at", "last_reviewed_at", "approved_scopes", *reviewed_hosts.REVIEWED_COLUMNS)
 
 
 def _record(kind: str, actor: Account, review: AppReview, **more: Any) -> None:
@@ -51,7 +53,7 @@ def assign(review: AppReview, actor: Account, assignee: Account | None) -> AppRe
     Raises ReviewNotAllowed (for actor or assignee), IllegalReviewStep.
     """
     review, _ = begin_step(review, actor, "assign")
-    if assignee is not None and not may_decide(assignee, review.client.project, review):
+    if assignee is not None and not may_be_given(assignee, review.client.project, review):
         raise ReviewNotAllowed(f"{assignee} can't decide on this app.")
     if review.assignee == assignee:
         return review
@@ -80,7 +82,7 @@ def _decide(review: AppReview, actor: Account, status: str, reasons: list[str], 
     review.status = status
     review.decided_at, review.decided_by = clock.now(), actor
     review.reasons, review.reason_text = reasons, text
-    second_key.drop_key(review)
+    second_approval.drop_first_approval(review)
     if not review.is_open:
         review.test_account_encrypted = ""  # docs/review.md#the-test-account
     review.save()
@@ -123,12 +125,14 @@ def approve(
     scopes: Mapping[str, bool],
     checked: Collection[str],
     text: str = "",
+    lookups: Iterable[Lookup] = (),
 ) -> AppReview:
     """Verify the app as submitted; `scopes` holds the decision on each requested scope.
 
-    `checked` are the codes of `desk_checklist.py` that the reviewer ticked: all that apply. Logo, label, cap and scopes
-    change with the commit. A scope that is not asked for any more is approved no more. Where two keys are needed, the
-    first one is noted and the review stays as it is (docs/review.md#two-keys).
+    `checked` are the codes of `desk_checklist.py` that the reviewer ticked: all that apply. `lookups` are the domains
+    as they were just looked up, for the timeline. Logo, label, cap and scopes change with the commit. A scope that is
+    not asked for any more is approved no more. Where two approvals are needed, the first one is noted and the review
+    stays as it is (docs/review.md#two-approvals).
     Raises ReviewNotAllowed, IllegalReviewStep, Incomplete; ValidationError for a name that has become reserved.
     """
     review, _ = begin_step(review, actor, "approve")
@@ -138,28 +142,38 @@ def approve(
         raise IncompleteSubmission("Decide on each requested scope.")
     validate_name(review.snapshot["name"])
     note, client = clean_text(text), review.client
-    if unproven := hosts_to_prove(client, review.snapshot):
-        raise IncompleteSubmission(f"The project has not proven {', '.join(unproven[:5])}, so this can't be approved.")
-    if second_key.needs_two_keys(review):
-        first = second_key.turn_key(review, actor, scopes, ticked, note)
+    if problem := why_not_approvable(client, review.snapshot):
+        raise IncompleteSubmission(problem)
+    if second_approval.needs_second_approval(review):
+        first = second_approval.note_or_complete(review, actor, scopes, ticked, note)
         if first is None:
             return review
         note = note or first.text
+        review.second_approval_at = clock.now()
     before = approved_snapshot(client)
     apply_snapshot(client, review.snapshot)
     client.verified_at = client.verified_at or clock.now()
     client.approved_scopes = format_scope(scope for scope, yes in scopes.items() if yes)
     client.last_reviewed_at = clock.now()
-    reviewed_hosts.set_approved_hosts(client, review.snapshot["redirect_urls"])
+    cover_submission(client, review)
     client.save(update_fields=VERIFICATION)
     review.decisions = {scope: bool(yes) for scope, yes in scopes.items()}
     _decide(review, actor, Status.APPROVED, [], note)
+    details = {"scopes": review.decisions, "checked": ticked, "domains": [found.as_details() for found in lookups]}
+    _finish_approval(review, actor, note, before, details)
+    return review
+
+
+def _finish_approval(
+    review: AppReview, actor: Account, note: str, before: dict[str, Any], details: dict[str, Any]
+) -> None:
+    """Record an approval that took effect, and close the cases that it settles."""
+    client = review.client
     was, now = changes(before, approved_snapshot(client))
-    details = {"scopes": review.decisions, "checked": ticked}
     _record(Kind.APPROVED, actor, review, text=note, details=details, before=was, after=now)
     logos.delete_if_unused(client, before["logo"])
-    cases.settle_re_review(client, actor, Outcome.IN_ORDER, f"Review {review.number} was approved.")
-    return review
+    settled = (ReviewCase.Kind.RE_REVIEW, ReviewCase.Kind.SECOND_APPROVAL)
+    cases.settle(client, actor, Outcome.IN_ORDER, f"Review {review.number} was approved.", *settled)
 
 
 @transaction.atomic
@@ -176,6 +190,7 @@ def withdraw_approval(
     Refreshes and calls narrow at once, since both read the client anew. Who uses the app already goes on using it,
     beyond the cap too. Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
     """
+    actor = lock_rights(client.project_id, actor)
     client = lock_for_step(client.pk)
     require_reviewer(actor, client.project)
     codes, note = validate_reasons(reasons, text, SUSPENSION_REASONS), clean_text(text)
@@ -203,16 +218,24 @@ def withdraw_approval(
         before=before,
         after=after,
     )
-    if not client.is_verified:
-        cases.settle_re_review(client, actor, Outcome.ACTED, "The approval was withdrawn.")
+    _settle_after_withdrawal(client, actor)
     return client
+
+
+def _settle_after_withdrawal(client: Client, actor: Account) -> None:
+    """Close the cases that asked whether what was just withdrawn should stay approved."""
+    settled = [] if client.is_verified else [ReviewCase.Kind.RE_REVIEW]
+    if second_approval.SENSITIVE_SCOPE not in client.approved_scopes.split():
+        settled.append(ReviewCase.Kind.SECOND_APPROVAL)
+    cases.settle(client, actor, Outcome.ACTED, "The approval was withdrawn.", *settled)
 
 
 def _locked(project: Project, actor: Account) -> Project:
     row = Project.objects.select_for_update(no_key=True).filter(pk=project.pk).first()
-    if row is None:
+    account = Account.objects.select_for_update(no_key=True).filter(pk=actor.pk).first()
+    if row is None or account is None:
         raise IllegalReviewStep("This project is deleted.")
-    require_suspender(actor, row)
+    require_suspender(account, row)
     return row
 
 

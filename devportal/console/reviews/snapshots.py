@@ -19,6 +19,7 @@ LABELS = {
     "privacy_policy_url": "Privacy policy",
     "terms_url": "Terms",
     "support_address": "Support address",
+    "type": "Type",
     "redirect_urls": "Redirect URLs",
     "sign_out_urls": "Sign-out URLs",
     "scopes": "Scopes",
@@ -61,13 +62,14 @@ def client_values(client: Client) -> Snapshot:
     return {
         **{field: getattr(client, field) for field in FIELD_VALIDATORS},
         "logo": client.logo.name or "",
-        **addresses_in_force(client),
+        **settings_in_force(client),
     }
 
 
-def addresses_in_force(client: Client) -> Snapshot:
-    """Return what the settings page changes, and holds there at once."""
+def settings_in_force(client: Client) -> Snapshot:
+    """Return what the pages of the client's settings change, with immediate effect."""
     return {
+        "type": client.type,
         "redirect_urls": list(client.registered_redirect_uris),
         "sign_out_urls": list(client.registered_post_logout_redirect_uris),
     }
@@ -75,7 +77,11 @@ def addresses_in_force(client: Client) -> Snapshot:
 
 def approved_snapshot(client: Client) -> Snapshot:
     """Return the client's present values and approved scopes as a snapshot."""
-    last = last_approved(client)
+    return _approved_snapshot(client, last_approved(client))
+
+
+def _approved_snapshot(client: Client, last: AppReview | None) -> Snapshot:
+    """The same as `approved_snapshot`, with the latest approved review given."""
     explained = last.snapshot if last else {}
     held = approved_scopes(client)
     return client_values(client) | {
@@ -103,19 +109,20 @@ def working_snapshot_of(client: Client, review: AppReview | None) -> Snapshot:
     if review.is_frozen:
         return dict(review.snapshot)
     # Values that are also changed on other pages, and hold there at once, are taken from the client.
-    now = addresses_in_force(client)
+    now = settings_in_force(client)
     return {**review.snapshot, **now} if client.is_verified else {**review.snapshot, **now, "name": client.name}
 
 
 def initial_snapshot(client: Client) -> Snapshot:
     """Return the values of a new draft: those in force, with the unapproved changes of the last review."""
-    values = approved_snapshot(client)
     last = client.reviews.order_by("-number").first()
+    is_approved = last is None or last.status == Status.APPROVED
+    values = _approved_snapshot(client, last if is_approved else last_approved(client))
     if last is None or last.status not in (Status.WITHDRAWN, Status.REJECTED):
         return values
     written = {field: value for field, value in last.snapshot.items() if field != UNSENT}
     if client.is_verified:
-        return {**values, **written, **addresses_in_force(client)}
+        return {**values, **written, **settings_in_force(client)}
     # Before the first approval the client's values are the newest; what reviewers alone read is only in reviews.
     only_there = ("scopes", "places", "demo_url")
     return values | {field: written[field] for field in only_there if field in written}
@@ -158,11 +165,12 @@ def has_changes(client: Client, snapshot: Snapshot) -> bool:
     """Return whether there is something to review; always true for an unverified app."""
     if not client.is_verified:
         return True
-    now = client_values(client)
-    if any(
-        snapshot.get(field) != value for field, value in now.items() if field not in ("redirect_urls", "sign_out_urls")
-    ):
+    held_at_once = settings_in_force(client)
+    if any(snapshot.get(field) != value for field, value in client_values(client).items() if field not in held_at_once):
         return True
     if set(hosts_of(snapshot.get("redirect_urls", []))) - set(client.approved_hosts.split()):
         return True
-    return set(snapshot.get("scopes", {})) != set(approved_scopes(client))
+    if set(snapshot.get("scopes", {})) != set(approved_scopes(client)):
+        return True
+    approved = last_approved(client)
+    return approved is not None and approved.snapshot.get("type", client.type) != client.type

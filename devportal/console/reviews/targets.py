@@ -1,4 +1,8 @@
-"""How long a review may wait: REVIEW_TARGET_DAYS, counted from its last submission (docs/review.md#the-queue)."""
+"""How long reviews and cases may wait.
+
+A review has REVIEW_TARGET_DAYS, counted from its last submission (docs/review.md#the-queue), a case CASE_TARGET_DAYS,
+counted from when it was opened (docs/review.md#cases).
+"""
 
 from datetime import datetime, timedelta
 
@@ -17,6 +21,16 @@ def late_before() -> datetime:
 def time_left(submitted_at: datetime) -> timedelta:
     """Return how long reviewers have for a submission; negative once it is late."""
     return submitted_at - late_before()
+
+
+def case_late_before() -> datetime:
+    """Return the time before which an open case was opened if it is late."""
+    return clock.now() - settings.CASE_TARGET_DAYS * DAY
+
+
+def case_time_left(opened_at: datetime) -> timedelta:
+    """Return how long reviewers have for a case; negative once it is late."""
+    return opened_at - case_late_before()
 
 
 def in_words(span: timedelta) -> str:

@@ -13,7 +13,14 @@ from django.db import transaction
 from accounts.models import Account
 from devportal.console.models import AppReview
 from devportal.console.reviews.timeline import clean_text
-from devportal.console.reviews.workflow import IllegalReviewStep, Side, lock_for_step, may_decide
+from devportal.console.reviews.workflow import (
+    IllegalReviewStep,
+    ReviewNotAllowed,
+    Side,
+    lock_for_step,
+    lock_rights,
+    may_decide,
+)
 from devportal.lib import encryption
 from devportal.lib.encrypted_columns import EncryptedColumn, register
 from oidc.projects.audit import report_project_event
@@ -80,8 +87,9 @@ def test_account_for(review: AppReview, actor: Account) -> dict[str, str] | None
     encryption.Unreadable.
     """
     try:
+        actor = lock_rights(review.client.project_id, actor)
         client = lock_for_step(review.client_id)
-    except IllegalReviewStep:
+    except (IllegalReviewStep, ReviewNotAllowed):
         return None
     row = AppReview.objects.filter(pk=review.pk).first()
     if row is None or not row.test_account_encrypted:

@@ -61,7 +61,10 @@ def record_entry(
         details=details or {},
     )
     # What people wrote stands in the timeline, and not in the trail.
-    told = {"side": side, **{name: value for name, value in (details or {}).items() if name != "answers"}}
+    hidden = {"answers"}
+    if kind in notifications.DESK_ONLY:
+        hidden |= {"scopes", "checked"}  # the second reviewer reads the trail, too (docs/review.md#two-approvals)
+    told = {"side": side, **{name: value for name, value in (details or {}).items() if name not in hidden}}
     if review is not None:
         told |= {"review": review.number, "revision": review.revision}
     if entry.reasons:

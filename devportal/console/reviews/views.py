@@ -6,12 +6,16 @@ from functools import partial
 from typing import Any, cast
 
 from django.contrib import messages
+from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.views.decorators.debug import sensitive_post_parameters
 
 from accounts.authentication import account_of
+from accounts.factors.staff import lacks_second_factor
 from devportal.console import reviews
 from devportal.console.access import Membership, get_client
 from devportal.console.models import AppReview, ReviewEntry
@@ -209,8 +213,11 @@ STEPS: Mapping[str, Callable[[HttpRequest, Membership, Client], HttpResponse]] =
 
 
 def _for_members_and_reviewers(request: HttpRequest, project_id: str, client_id: str) -> Client:
-    """Return a client for a member of its project or a reviewer. Raises Http404 for anybody else."""
-    if not reviews.may_review(account_of(request)):
+    """Return a client for a member of its project or a reviewer. Raises Http404 for anybody else.
+
+    Reviewers see more than others here, so they need what opens the admin: a second factor (docs/accounts.md#staff).
+    """
+    if not reviews.may_review(account_of(request)) or lacks_second_factor(request):
         return get_client(request, project_id, client_id)[1]
     rows: Any = Client.objects.select_related("project")
     return cast(
@@ -222,7 +229,13 @@ def _for_members_and_reviewers(request: HttpRequest, project_id: str, client_id:
 @console_page()
 def review_preview(request: HttpRequest, project_id: str, client_id: str, number: int) -> HttpResponse:
     """…/review/preview/<number>: the consent page before and after one submission."""
-    client = _for_members_and_reviewers(request, project_id, client_id)
+    try:
+        client = _for_members_and_reviewers(request, project_id, client_id)
+    except Http404:
+        if reviews.may_review(account_of(request)) and lacks_second_factor(request):
+            back = urlencode({REDIRECT_FIELD_NAME: request.path})
+            return HttpResponseRedirect(f"{reverse('staff_second_factor')}?{back}")
+        raise
     found = get_object_or_404(AppReview, client=client, number=number)
     account = account_of(request)
     if found.status == AppReview.Status.DRAFT and not is_member(account, client.project):
@@ -233,7 +246,7 @@ def review_preview(request: HttpRequest, project_id: str, client_id: str, number
 
 @console_page()
 def review_logo(request: HttpRequest, project_id: str, client_id: str, version: str) -> HttpResponse:
-    """…/review/logo/<version>.webp: a logo, also an unapproved one, for members and reviewers only."""
+    """…/review/logo/<version>.webp: a logo, also an unapproved one, for members and reviewers with a second factor."""
     client = _for_members_and_reviewers(request, project_id, client_id)
     name = logos.find_logo(client, version)
     if name is None:

@@ -9,7 +9,7 @@ from devportal.console.models import AppReview, ReviewEntry
 from devportal.console.reviews.conflicts import conflict_of, message_of
 from oidc.clients.locking import lock_client
 from oidc.models import Client, Project, ProjectMember
-from oidc.projects.locking import Gone
+from oidc.projects.locking import Gone, lock_project
 
 Status = AppReview.Status
 Side = ReviewEntry.Side
@@ -98,6 +98,12 @@ def may_decide(account: Account, project: Project, review: AppReview | None = No
     return side_of(account, project, review) == Side.REVIEWER
 
 
+def may_be_given(assignee: Account, project: Project, review: AppReview | None = None) -> bool:
+    """Return whether a review or a case may be given to this person, with their roles read again."""
+    account = Account.objects.filter(pk=assignee.pk).first()
+    return account is not None and may_decide(account, project, review)
+
+
 def require_reviewer(account: Account, project: Project) -> None:
     """Raise ReviewNotAllowed unless this person may decide on this project."""
     if not may_review(account):
@@ -114,7 +120,7 @@ def require_suspender(account: Account, project: Project) -> None:
 
 def _require_no_conflict(account: Account, project: Project) -> None:
     if conflict := conflict_of(account, project):
-        raise ReviewNotAllowed(message_of(conflict, ever=True))
+        raise ReviewNotAllowed(message_of(conflict))
 
 
 def require_developer(account: Account, project: Project) -> None:
@@ -124,6 +130,22 @@ def require_developer(account: Account, project: Project) -> None:
 
 
 # --- Steps ---
+
+
+def lock_rights(project_pk: int, actor: Account) -> Account:
+    """Lock a project and the actor's account, and return the account as it is now, with its present roles.
+
+    Every step of a reviewer starts with this, before it locks a client, so that memberships and roles can't change
+    until the step ends (docs/review.md#for-reviewers). Raises IllegalReviewStep, ReviewNotAllowed.
+    """
+    try:
+        lock_project(project_pk)
+    except Gone:
+        raise IllegalReviewStep("This app is deleted.") from None
+    account = Account.objects.select_for_update(no_key=True).filter(pk=actor.pk).first()
+    if account is None:
+        raise ReviewNotAllowed("Your account no longer exists.")
+    return account
 
 
 def lock_for_step(client_pk: int) -> Client:
@@ -138,12 +160,13 @@ def lock_for_step(client_pk: int) -> Client:
 
 
 def begin_step(review: AppReview, actor: Account, name: str) -> tuple[AppReview, str]:
-    """Lock the client, read the review anew, and check the step; return the review and the actor's side.
+    """Lock everything that the step depends on, read it again, and check the step; return review and actor's side.
 
-    Call it inside a transaction. Of two people at once, the second sees what the first did. Raises ReviewNotAllowed,
-    IllegalReviewStep.
+    The locks are those of the project, the actor's account and the client, in this order. Call it inside a transaction.
+    Of two people at once, the second sees what the first did. Raises ReviewNotAllowed, IllegalReviewStep.
     """
     step = REVIEW_STEPS[name]
+    actor = lock_rights(review.client.project_id, actor)
     client = lock_for_step(review.client_id)
     row = AppReview.objects.filter(pk=review.pk).first()
     if row is None:

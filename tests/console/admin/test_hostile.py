@@ -97,6 +97,32 @@ def test_a_reason_that_is_none_deactivates_nobody(as_superuser: Browser, world: 
     assert not AuditEvent.objects.filter(action="account.deactivated").exists()
 
 
+TO_FIELDS = ["", "%20", "%00", "x", "password", "pk", "a" * 5000, "%F0%9F%90%99", "id__exact", "_meta", "emailaddress"]
+
+
+def test_the_field_of_a_popup_that_is_none_is_no_failure(as_superuser: Browser, world: World) -> None:
+    as_superuser.raise_request_exception = False
+    for model in admin.site._registry:
+        base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        row = model._default_manager.order_by("-pk").first()
+        relations = [field.name for field in model._meta.get_fields(include_hidden=True) if not field.concrete]
+        for field in (*TO_FIELDS[: 11 if model is Account else 1], *relations[:2]):
+            urls = [f"{base}?_to_field={field}", *([f"{base}{row.pk}/change/?_to_field={field}"] if row else [])]
+            for url in urls:
+                assert as_superuser.get(url).status_code in (200, 302, 400, 403, 404), url
+        if row is not None:
+            posted = as_superuser.post(f"{base}{row.pk}/change/", {"_to_field": ""})
+            assert posted.status_code in (200, 302, 400, 403, 404), base
+
+
+@pytest.mark.parametrize("page", ["change", "delete"])
+def test_an_empty_field_of_a_popup_is_a_bad_request(as_superuser: Browser, world: World, page: str) -> None:
+    for base in ("accounts/account", "accounts/plan", "oidc/project"):
+        row = apps.get_model(base.replace("/", "."))._default_manager.order_by("-pk").first()
+        assert as_superuser.get(f"/admin/{base}/{row.pk}/{page}/?_to_field=").status_code in (400, 403), base
+    assert as_superuser.get(f"/admin/accounts/account/{world.person.pk}/change/?_to_field=").status_code == 400
+
+
 @pytest.mark.parametrize(
     "path", ["r/1/1/", "r/x/y/", "r/999/999/", "no/such/", "accounts/", "auth/", "oidc/", "x/y/1/change/"]
 )

@@ -61,7 +61,7 @@ def test_an_operator_does_not_suspend_a_project_of_their_own(
 ) -> None:
     world.project.members.create(account=operator, role="viewer")
     form = {"reasons": ["harmful"], "text": "x", "confirm": "1"}
-    assert "others decide on it" in press(as_operator, f"oidc/project/{world.project.pk}/do/suspend", **form)
+    assert "other reviewers decide on it" in press(as_operator, f"oidc/project/{world.project.pk}/do/suspend", **form)
     world.project.refresh_from_db()
     assert not world.project.is_suspended
 
@@ -73,6 +73,10 @@ def test_an_operator_does_not_suspend_a_project_of_their_own(
         "\uff2f\uff30\uff25\uff2e\uff30\uff2f\uff32\uff34",
         "\u041epenport mail",
         "open\u200bport",
+        "()penp()rt",
+        "Lighthouse ✅",
+        "Reviewed by experts",
+        "Security Team",
         "",
         "x" * 101,
         "a\tb",

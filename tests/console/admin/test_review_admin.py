@@ -328,10 +328,10 @@ def test_nobody_decides_on_what_was_drafted_before_they_left(
     members.leave_project(project, reviewer)
     assert "(your own)" in text_of(as_reviewer, QUEUE)
     text = text_of(as_reviewer, page(review))
-    assert "You were a member of this project since this was drafted" in text
+    assert "You were once a member of this project" in text
     assert steps_on(text) == set()
     for step in ("take", "approve", "reject", "request-changes", "suspend"):
-        assert "others decide on it" in press(as_reviewer, review, step, **MAILED.get(step, {})), step
+        assert "other reviewers decide on it" in press(as_reviewer, review, step, **MAILED.get(step, {})), step
     assert not fresh(app).is_verified
 
 
@@ -343,7 +343,7 @@ def test_nobody_decides_on_a_project_of_their_own(
     project.members.create(account=reviewer, role=role)
     assert "(your own)" in text_of(as_reviewer, QUEUE)
     text = text_of(as_reviewer, page(review))
-    assert "You are a member of this project: others decide on it." in text
+    assert "You are a member of this project, so other reviewers decide on it." in text
     assert steps_on(text) == set()
     assert re.findall(r"<button[^>]*disabled[^>]*>([^<]+)</button>", text) == [
         "Suspend the project", "Approve", "Request changes", "Reject", "Assign to me", "Assign to …",
@@ -356,7 +356,7 @@ def test_nobody_decides_on_a_project_of_their_own(
         ("reject", MAILED["reject"]), ("request-changes", MAILED["request-changes"]), ("suspend", MAILED["suspend"]),
     ):  # fmt: skip
         said = press(as_reviewer, review, step, **form)
-        assert "others decide on it" in said, step
+        assert "other reviewers decide on it" in said, step
     assert AppReview.objects.values().get() == before
     assert not Project.objects.get(pk=project.pk).is_suspended
     assert not fresh(app).is_verified

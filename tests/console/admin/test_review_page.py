@@ -168,6 +168,11 @@ def test_answers_to_what_was_asked_stand_with_the_difference(as_reviewer: Browse
     assert "Yes." in text
 
 
+def without_live_values(text: str) -> str:
+    """Return a page without what people see of the app today: edits of an app that is not reviewed count at once."""
+    return re.sub(r'<section class="sheet" aria-labelledby="(consent|live)">.*?</section>', "", text, flags=re.S)
+
+
 def test_what_developers_draft_after_a_request_for_changes_is_theirs(
     as_reviewer: Browser, app: Client, developer: Account, reviewer: Account, review: AppReview
 ) -> None:
@@ -177,9 +182,7 @@ def test_what_developers_draft_after_a_request_for_changes_is_theirs(
     text = text_of(as_reviewer, page(review))
     assert "Half a thought" not in text
     assert JUSTIFICATION in text
-    assert "unsent@example.com" not in re.sub(
-        r'<section class="sheet" aria-labelledby="consent">.*?</section>', "", text
-    )
+    assert "unsent@example.com" not in without_live_values(text)
 
 
 def test_links_lead_to_what_was_sent_while_developers_draft_something_else(
@@ -190,9 +193,7 @@ def test_links_lead_to_what_was_sent_while_developers_draft_something_else(
     leave = f"{QUEUE}{review.pk}/leave/?to="
     assert as_reviewer.get(f"{leave}https://example.com/").status_code == 200
     assert as_reviewer.get(f"{leave}https://example.com/unsent").status_code == 404
-    assert "https://example.com/unsent" not in re.sub(
-        r'<section class="sheet" aria-labelledby="consent">.*?</section>', "", text_of(as_reviewer, page(review))
-    )
+    assert "https://example.com/unsent" not in without_live_values(text_of(as_reviewer, page(review)))
 
 
 def test_logos_of_both_sides_are_shown_to_reviewers(as_reviewer: Browser, resubmitted: AppReview) -> None:

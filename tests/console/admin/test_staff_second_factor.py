@@ -5,7 +5,6 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from allauth.account.authentication import AUTHENTICATION_METHODS_SESSION_KEY
 from allauth.mfa.models import Authenticator
 from django.test import Client as Browser
 
@@ -15,11 +14,13 @@ from tests.accounts.factors.conftest import give_app, give_codes, give_passkey, 
 from tests.console.admin.test_sign_in import METHODS
 from tests.factories import PASSWORD
 from tests.relying_party import sign_in
+from tests.soft_key import A_YEAR_AGO, SoftKey, give_key
 from tests.totp import totp
 from tests.urls import every_url
 
 WANTED = "/admin/accounts/account/"
 PAGE = "/account/2fa/staff/"
+AGAIN, KEY_AGAIN = "/account/login/again/", "/account/2fa/webauthn/reauthenticate/"
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +37,10 @@ def leads_to(browser: Browser, path: str = WANTED) -> str:
 
 def reauthenticate(browser: Browser, account: Account) -> None:
     browser.post("/account/reauthenticate/", {"login": account.email, "password": PASSWORD})
+
+
+def make_factors_older(account: Account) -> None:
+    Authenticator.objects.filter(user=account).update(created_at=A_YEAR_AGO)
 
 
 def enrol(browser: Browser) -> Any:
@@ -91,9 +96,10 @@ def test_who_signed_in_with_two_steps_enters_at_once(superuser: Account) -> None
     assert leads_to(browser) == WANTED
 
 
-def test_who_signed_in_before_the_factor_was_there_is_asked_for_it(superuser: Account) -> None:
+def test_a_session_without_its_older_factor_is_asked_for_it(superuser: Account) -> None:
     browser = sign_in(Browser(), superuser)
     secret = give_app(superuser)
+    make_factors_older(superuser)
     assert leads_to(browser) == "/account/2fa/reauthenticate/"
     answer = browser.post(f"/account/2fa/reauthenticate/?next={PAGE}", {"code": totp(secret)}, follow=True)
     assert answer.request["PATH_INFO"] in (WANTED, "/admin/")
@@ -108,31 +114,64 @@ def test_a_recovery_code_is_a_second_step_too(superuser: Account) -> None:
     assert leads_to(browser) == WANTED
 
 
-def test_a_passkey_alone_is_enough(superuser: Account) -> None:
-    key = give_passkey(superuser)
-    browser = Browser()
-    browser.force_login(superuser, backend="allauth.account.auth_backends.AuthenticationBackend")
-    session = browser.session
-    session["account_authentication_methods_user"] = str(superuser.pk)
-    record = {"method": "mfa", "at": 1.0, "id": key.pk, "type": "webauthn", "passwordless": True}
-    session[AUTHENTICATION_METHODS_SESSION_KEY] = [record]
-    session.save()
+def test_a_factor_that_is_newer_than_the_sign_in_asks_for_a_new_sign_in(superuser: Account) -> None:
+    browser = sign_in(Browser(), superuser)
+    secret = give_app(superuser)  # elsewhere
+    assert leads_to(browser) == AGAIN
+    browser.post("/account/2fa/reauthenticate/", {"code": totp(secret)})
+    assert leads_to(browser) == AGAIN
+    page = browser.get(AGAIN).content.decode()
+    assert "Sign in again" in page
+    answer = browser.post("/account/choose", {"decision": "another"})
+    assert urlsplit(answer["Location"]).path == "/account/login/"
+    browser.post("/account/login/", {"login": superuser.email, "password": PASSWORD})
+    browser.post("/account/2fa/authenticate/", {"code": totp(secret, 1)})
     assert leads_to(browser) == WANTED
 
 
-def test_whoever_has_only_a_passkey_is_asked_for_that(superuser: Account) -> None:
+def sign_in_with_passkey(key: SoftKey, account: Account) -> Browser:
+    browser = Browser()
+    options = browser.get("/account/2fa/webauthn/login/", headers={"Accept": "application/json"}).json()
+    form = {"credential": key.signed(options["request_options"], account)}
+    assert browser.post("/account/2fa/webauthn/login/", form).status_code == 302
+    return browser
+
+
+def test_a_passkey_alone_is_enough(superuser: Account) -> None:
+    key = SoftKey()
+    give_key(superuser, key)
+    assert leads_to(sign_in_with_passkey(key, superuser)) == WANTED
+
+
+def test_people_with_only_a_passkey_are_asked_for_it(superuser: Account) -> None:
     browser = sign_in(Browser(), superuser)
-    give_passkey(superuser)
+    give_key(superuser, SoftKey())
     assert leads_to(browser) == "/account/2fa/webauthn/reauthenticate/"
+
+
+def test_a_key_that_verifies_nobody_signs_in_and_does_not_open_the_admin(superuser: Account) -> None:
+    key = SoftKey(verifies=False)
+    give_key(superuser, key, signs_in_alone=False)
+    browser, step = sign_in_as_far_as_possible(superuser)
+    form = {"credential": key.signed(step.context["js_data"]["request_options"])}
+    assert browser.post("/account/2fa/authenticate/", form).status_code == 302
+    assert leads_to(browser) == KEY_AGAIN
+    for verifies, ends_at in ((False, KEY_AGAIN), (True, WANTED)):
+        key.verifies = verifies
+        options = browser.get(KEY_AGAIN).context["js_data"]["request_options"]
+        assert options["publicKey"]["userVerification"] == "required"
+        browser.post(KEY_AGAIN, {"credential": key.signed(options)})
+        assert leads_to(browser) == ends_at
 
 
 def test_a_session_that_knew_the_password_alone_gains_nothing_by_adding_a_factor(superuser: Account) -> None:
     browser = sign_in(Browser(), superuser)
     give_passkey(superuser)  # by its owner, elsewhere
     reauthenticate(browser, superuser)
-    enrol(browser)
-    assert Authenticator.objects.filter(user=superuser, type="totp").exists()
-    assert leads_to(browser).endswith("/reauthenticate/")
+    page = browser.get("/account/2fa/totp/activate/")
+    assert urlsplit(page["Location"]).path == KEY_AGAIN
+    assert not Authenticator.objects.filter(user=superuser, type="totp").exists()
+    assert leads_to(browser) == AGAIN
 
 
 def test_a_factor_that_is_gone_opens_nothing_any_more(superuser: Account) -> None:
@@ -144,7 +183,7 @@ def test_a_factor_that_is_gone_opens_nothing_any_more(superuser: Account) -> Non
     assert leads_to(browser) == PAGE
 
 
-def test_others_are_told_nothing_new(signed_in: Browser) -> None:
+def test_others_learn_nothing_new(signed_in: Browser) -> None:
     assert signed_in.get("/admin/", follow=True).status_code == 403
     assert signed_in.get(PAGE)["Location"] == "/account/2fa/"
     assert Browser().get(PAGE)["Location"].startswith("/account/login/")

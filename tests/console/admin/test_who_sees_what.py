@@ -1,4 +1,4 @@
-"""Who sees what in the admin: operators all but reviewing, reviewers nothing but reviewing, others nothing."""
+"""Who sees what in the admin: operators all but reviewing, reviewers what they review, others nothing."""
 
 import re
 
@@ -9,8 +9,9 @@ from django.test import Client as Browser
 from tests.console.admin.conftest import World
 from tests.console.admin.crawling import unlinked
 
-# What reviewers see; their desk.
-REVIEWING = {"console.appreview", "console.cannedreply", "console.reviewcase"}
+# What reviewers see: the lists they work on, and what they read about the apps.
+LIVE = {"console.auditevent", "oidc.client", "oidc.project", "oidc.projectdomain"}
+REVIEWING = {"console.appreview", "console.cannedreply", "console.reviewcase"} | LIVE
 # Of these, what operators don't see.
 REVIEWERS_ALONE = {"console.appreview", "console.reviewcase"}
 
@@ -37,7 +38,7 @@ def test_a_superuser_sees_everything(as_superuser: Browser, world: World) -> Non
     assert models_seen(as_superuser) == all_models()
 
 
-def test_a_reviewer_sees_reviewing_alone(as_reviewer: Browser, world: World) -> None:
+def test_a_reviewer_sees_reviews_and_what_they_are_about(as_reviewer: Browser, world: World) -> None:
     assert models_seen(as_reviewer) == REVIEWING
     assert world.person.email not in as_reviewer.get("/admin/").content.decode()
 

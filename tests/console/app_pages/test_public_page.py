@@ -14,9 +14,10 @@ from devportal.console import reviews
 from devportal.lib import clock
 from oidc.authorization import consent
 from oidc.clients import app_pages
+from oidc.clients.registration import update_client
 from oidc.models import Client, ProjectDomain
 from tests.console.reviews.reviewing import JUSTIFICATION, SCOPE, approved, fill, fresh, ticks
-from tests.factories import make_account
+from tests.factories import make_account, make_domain
 from tests.relying_party import RelyingParty, sign_in
 
 PAGE = "/apps/orbit-notes/"
@@ -141,6 +142,23 @@ def test_only_proven_domains_are_named(published: Client) -> None:
     assert "elsewhere.example" not in text_of()
     ProjectDomain.objects.update(lost_at=clock.now())
     assert ">None<" in text_of()
+
+
+@pytest.mark.parametrize("proven", ["before", "after"])
+def test_domains_outside_of_the_review_are_not_named(
+    app: Client, developer: Account, reviewer: Account, proven: str
+) -> None:
+    if proven == "before":
+        make_domain(app.project, "bank.test")
+    client = approved(app, developer, reviewer)
+    if proven == "after":
+        make_domain(client.project, "bank.test")
+    app_pages.publish_page(client, developer, "orbit-notes")
+    uris = [*client.registered_redirect_uris, "https://bank.test/callback"]
+    update_client(client, developer, uris, [])
+    text = text_of()
+    assert "example.com" in text
+    assert "bank.test" not in text
 
 
 def test_a_former_address_leads_on(published: Client, developer: Account) -> None:

@@ -25,7 +25,9 @@ OUTSIDE = "People who come from here see the app as one that nobody reviewed"
 @pytest.fixture
 def client_of(project: Project) -> Client:
     """A reviewed app, to which an address elsewhere was added."""
-    return make_client(project, redirect_uris=f"{URI} {FOREIGN}", **as_reviewed())
+    return make_client(
+        project, redirect_uris=f"{URI} {FOREIGN}", approved_domains="example.com orbit.test", **as_reviewed()
+    )
 
 
 def words(response: Any) -> str:
@@ -50,8 +52,8 @@ def test_each_address_of_a_reviewed_app_says_whether_it_counts(as_developer: Bro
     assert page.count('Counts as reviewed: on your proven domain <span class="break">orbit.test</span>.') == 1
     assert page.count(OUTSIDE) == 2
     assert page.count("Prove its domain") == 1, "localhost is nobody's"
-    assert f'<a href="{at("review", client_of.project, client_of)}">Send the app for review</a> again' in page
-    assert "with nobody new once it has 100 people" in page
+    assert f'<a href="{at("review", client_of.project, client_of)}">Submit this change for review</a>' in page
+    assert "with nobody new once the project’s unreviewed apps have 100 people" in page
 
 
 def test_a_viewer_reads_it_too(as_viewer: Browser, client_of: Client) -> None:
@@ -151,7 +153,7 @@ def test_the_review_page_names_the_hosts_and_a_review_takes_them_in(
     save(as_developer, client, redirect_uris=[*client.redirect_uris.split(), "https://elsewhere.test/back"])
     text = words(as_developer.get(page))
     assert '<li><code class="break">elsewhere.test</code></li>' in text
-    assert "A new approval covers it: send the app for review again." in text
+    assert "then submit this change for review." in text
     make_domain(client.project, "elsewhere.test")  # proven, and nothing has computed it anew
     approved(fresh(client), developer, reviewer)
     assert "Outside of the review" not in words(as_developer.get(page))
@@ -199,12 +201,45 @@ def test_a_lost_domain_is_the_reason_that_is_given(client_of: Client) -> None:
     assert (found.reason, found.counts) == (Reason.LOST, False)
 
 
-@pytest.mark.parametrize(
-    ("kind", "reason"), [("native", Reason.DEVICE), ("spa", Reason.LOOPBACK), ("web", Reason.LOOPBACK)]
-)
-def test_loopback_is_named_by_what_it_is(client_of: Client, kind: str, reason: Reason) -> None:
+@pytest.mark.parametrize("kind", ["native", "spa", "web"])
+def test_loopback_counts_only_if_it_was_approved(client_of: Client, kind: str) -> None:
     client_of.type = kind
-    assert standing(client_of, "http://127.0.0.1:9/x").reason == reason
+    assert standing(client_of, "http://127.0.0.1:9/x").reason == Reason.LOOPBACK
+    client_of.approved_hosts = client_of.reviewed_hosts = "127.0.0.1"
+    assert standing(client_of, "http://127.0.0.1:9/x").reason == Reason.APPROVED
+
+
+def test_a_domain_proven_after_the_review_is_the_reason_that_is_given(client_of: Client) -> None:
+    make_domain(client_of.project, "elsewhere.test")
+    found = standing(client_of, FOREIGN)
+    assert (found.reason, found.domain, found.counts) == (Reason.LATER, "elsewhere.test", False)
+
+
+def test_the_domain_of_the_home_page_is_the_reason_that_is_given(client_of: Client) -> None:
+    client_of.home_unproven_since = clock.now()
+    found = standing(client_of, URI)
+    assert (found.reason, found.counts) == (Reason.HOME, False)
+
+
+def test_the_console_says_what_to_do_about_a_domain_proven_later(as_developer: Browser, client_of: Client) -> None:
+    make_domain(client_of.project, "elsewhere.test")
+    page = settings_page(as_developer, client_of)
+    assert "Not reviewed: your domain elsewhere.test was not part of the review." in page
+    assert f'<a href="{at("review", client_of.project, client_of)}">Submit this change for review</a>.' in page
+    page = words(as_developer.get(at("review", client_of.project, client_of)))
+    assert "submit this change for review" in page
+
+
+@pytest.mark.parametrize("page", ["project", "clients", "client_settings", "review"])
+def test_the_console_says_that_the_home_page_is_not_proven(as_viewer: Browser, client_of: Client, page: str) -> None:
+    Client.objects.update(home_unproven_since=clock.now(), home_page_url="https://gone.test/")
+    own = () if page in ("project", "clients") else (client_of,)
+    text = words(as_viewer.get(at(page, client_of.project, *own)))
+    assert "Home page not proven" in text
+    assert ">Verified<" not in text
+    if page == "review":
+        assert "People see this app as unreviewed" in text
+        assert "gone.test" in text
 
 
 @pytest.mark.parametrize("uri", ["", "https://", "nothing", "\x00", playground_redirect_uri])

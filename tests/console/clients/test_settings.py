@@ -51,6 +51,27 @@ def test_a_developer_changes_name_and_addresses(as_developer: Browser, developer
     assert event.after == {"name": "Orbit Diary", "redirect_uris": [f"{URI}/2", URI]}
 
 
+@pytest.mark.parametrize("name", ["⭕penp⭕rt", "Orbit ✔", "Verified Orbit", "Account Security"])
+def test_a_name_that_misleads_people_is_refused_with_its_reason(
+    as_developer: Browser, client_of: Client, name: str
+) -> None:
+    text = save(as_developer, client_of, name=name).content.decode()
+    assert "A name can&#x27;t contain" in text or "reads as if it came from Openport itself" in text
+    assert settings_of(client_of)[0] == "Orbit Notes"
+
+
+def test_a_name_that_is_older_than_a_rule_stays_while_other_settings_change(
+    as_developer: Browser, client_of: Client
+) -> None:
+    Client.objects.filter(pk=client_of.pk).update(name="Support")
+    page = as_developer.get(at("client_settings", client_of.project, client_of)).content.decode()
+    assert 'data-saved-name="Support"' in page  # static/js/check-name.js does not ask about this one
+    assert save(as_developer, client_of, name="Support", redirect_uris=[f"{URI}/2"]).status_code == 302
+    assert settings_of(client_of)[:2] == ("Support", f"{URI}/2")
+    assert save(as_developer, client_of, name="Support Team").status_code == 200
+    assert settings_of(client_of)[0] == "Support"
+
+
 def test_a_developer_sets_what_sign_in_needs(as_developer: Browser, client_of: Client) -> None:
     page = as_developer.get(at("client_settings", client_of.project, client_of)).content.decode()
     assert "Sign-in needs" in page
@@ -62,6 +83,30 @@ def test_a_developer_sets_what_sign_in_needs(as_developer: Browser, client_of: C
     assert Client.objects.get().least_acr == "phr"
     save(as_developer, client_of, least_acr="")
     assert Client.objects.get().least_acr == ""
+
+
+def test_a_developer_forgives_lost_responses(as_developer: Browser, client_of: Client) -> None:
+    page = as_developer.get(at("client_settings", client_of.project, client_of)).content.decode()
+    assert "Forgive a lost response for 30 seconds" in page
+    assert "Recommended for mobile and desktop apps" in page
+    save(as_developer, client_of, forgive_lost_responses="on")
+    assert Client.objects.get().forgive_lost_responses is True
+    (event,) = trail("client.changed")
+    assert (event.before, event.after) == ({"forgive_lost_responses": False}, {"forgive_lost_responses": True})
+    assert "checked" in as_developer.get(at("client_settings", client_of.project, client_of)).content.decode()
+    save(as_developer, client_of)
+    assert Client.objects.get().forgive_lost_responses is False
+
+
+def test_a_viewer_reads_whether_lost_responses_are_forgiven_and_can_not_change_it(
+    as_viewer: Browser, client_of: Client
+) -> None:
+    url = at("client_settings", client_of.project, client_of)
+    assert "Not forgiven" in as_viewer.get(url).content.decode()
+    assert save(as_viewer, client_of, forgive_lost_responses="on").status_code in (403, 404)
+    assert Client.objects.get().forgive_lost_responses is False
+    Client.objects.update(forgive_lost_responses=True)
+    assert "Forgiven for 30 seconds" in as_viewer.get(url).content.decode()
 
 
 @pytest.mark.parametrize("level", ["phrh", "PHR", " phr ", "1", "x" * 5000, "\U0001f600"])

@@ -238,7 +238,7 @@ def test_removing_says_what_depends_on_the_domain(
     app = make_client(project, name="Orbit & Sons", verified_at=clock.now())
     text = text_of(as_developer.get(url))
     assert "Orbit & Sons</a>" in text
-    assert "no logo and no badge" in text
+    assert "without logo and badge" in text
     response = as_developer.post(url)
     assert (response.status_code, response["Location"]) == (302, at(project))
     assert "example.com is removed." in text_of(as_developer.get(at(project)))

@@ -7,7 +7,10 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from accounts.models import Account
 from devportal.lib import clock
+from oidc.domains import claims
+from oidc.domains.effects import refresh_reviewed_hosts
 from oidc.domains.tasks import check_domains
 from oidc.models import Client, Project, ProjectDomain
 from tests.factories import make_account, make_client, make_domain
@@ -33,9 +36,9 @@ redirect_uris = ["https://www.example.com/callback"]
 
 @pytest.fixture
 def provision(tmp_path: Path) -> Any:
-    def apply(domains: str) -> Project:
+    def apply(domains: str, more: str = "") -> Project:
         file = tmp_path / "file.toml"
-        file.write_text(FILE.format(domains), encoding="utf-8")
+        file.write_text(FILE.format(domains) + more, encoding="utf-8")
         call_command("provision", file)
         return Project.objects.get()
 
@@ -72,11 +75,34 @@ def test_a_domain_that_was_added_by_hand_becomes_the_operators(provision: Any) -
 
 def test_reviewed_apps_that_the_file_does_not_name_follow(provision: Any) -> None:
     project = provision("")
-    app = make_client(
-        project, name="Other", verified_at=clock.now(), approved_hosts="", redirect_uris="https://a.example.com/cb"
-    )
+    fields = {"verified_at": clock.now(), "approved_hosts": "", "redirect_uris": "https://a.example.com/cb"}
+    covered = make_client(project, name="Other", approved_domains="example.com", **fields)
+    other = make_client(project, name="Third", **fields)
     provision('domains = ["example.com"]')
-    assert Client.objects.get(pk=app.pk).reviewed_hosts == "a.example.com"
+    assert Client.objects.get(pk=covered.pk).reviewed_hosts == "a.example.com"
+    assert Client.objects.get(pk=other.pk).reviewed_hosts == "", "its approval did not cover the domain"
+
+
+def test_the_snapshot_of_a_client_declared_verified_is_its_declaration(provision: Any) -> None:
+    project = provision('domains = ["example.com", "unused.example"]\n', "verified = true\n")
+    app = Client.objects.get(project=project)
+    assert (app.approved_hosts, app.approved_domains) == ("www.example.com", "example.com")
+    make_domain(project, "later.example")
+    Client.objects.update(redirect_uris="https://new.example.com/cb https://later.example/cb https://unused.example/cb")
+    refresh_reviewed_hosts(project)
+    assert Client.objects.get(pk=app.pk).reviewed_hosts == "www.example.com new.example.com"
+
+
+def test_applying_the_file_again_brings_no_badge_back_for_a_home_page_that_was_given_up(provision: Any) -> None:
+    project = provision("", "verified = true\n")
+    home = make_domain(project, "home.example")
+    Client.objects.update(home_page_url="https://home.example/")
+    claims.remove_domain(home, Account.objects.get(email="dana@example.com"))
+    assert not Client.objects.get().carries_badge
+    provision("", "verified = true\n")
+    assert not Client.objects.get().carries_badge
+    provision('domains = ["home.example"]', "verified = true\n")
+    assert Client.objects.get().carries_badge
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ MADE = {
         "Differs from https://a.example.com/: only the slash at the end.",
         "No redirect URL is registered yet.",
         "100 people use this app, and it has not been reviewed.",
+        "The project’s unreviewed apps have 100 people, which is the limit, and it has not been reviewed.",
         "The code_verifier must have 43 to 128 characters, of A-Z, a-z, 0-9 and -._~ only.",
     ],
     "_why_refused(auth_request, refused)": [

@@ -12,10 +12,11 @@ from django.test.utils import CaptureQueriesContext
 from redis.exceptions import ConnectionError as RedisLost
 
 from accounts.models import Account, Outbox
-from devportal.console.models import AppReview, SignInEvent, TaskRun
+from devportal.console.models import AppReview, ReviewCase, SignInEvent, TaskRun
 from devportal.console.operations import overview
 from devportal.console.operations.overview import Card
 from devportal.lib import clock
+from oidc.authorization import consent
 from oidc.models import Connection, SigningKey
 from tests.console.admin.conftest import World
 from tests.factories import make_account
@@ -40,10 +41,28 @@ def test_an_operator_sees_every_card_but_the_reviews(as_operator: Browser, world
     assert {title for title in titles if f">{title}</a>" in page} == titles - {"Review queue", "Cases"}
 
 
-def test_a_reviewer_sees_the_queue_alone(as_reviewer: Browser, world: World) -> None:
+def test_a_reviewer_sees_the_queue_the_cases_and_projects_near_their_limit(as_reviewer: Browser, world: World) -> None:
     page = as_reviewer.get("/admin/").content.decode()
-    assert page.count('<section class="card') == 1
+    assert page.count('<section class="card') == 3
     assert "1 waiting" in page
+    assert ">Cases</a>" in page
+    assert "limit of people" in page
+
+
+def test_open_and_late_cases_are_counted(superuser: Account, world: World, settings: Any) -> None:
+    assert cards_of(superuser)["Cases"].value == "None"
+    settings.CASE_TARGET_DAYS = 2
+    ages = {"report": 1, "domain_lost": 3, "re_review": 9}
+    for kind, days in ages.items():
+        ReviewCase.objects.create(
+            project=world.project, client=world.client, kind=kind, opened_at=clock.now() - timedelta(days=days)
+        )
+    closed = {"closed_at": clock.now(), "opened_at": clock.now() - timedelta(days=30)}
+    ReviewCase.objects.create(project=world.project, kind="appeal", **closed)
+    card = cards_of(superuser)["Cases"]
+    assert (card.value, card.notes[0], card.state) == ("3 open", "1 late", "attention")
+    settings.CASE_TARGET_DAYS = 4
+    assert cards_of(superuser)["Cases"].state == "neutral"
 
 
 def test_it_takes_a_bounded_number_of_statements(superuser: Account, world: World) -> None:
@@ -86,13 +105,15 @@ def test_what_asks_for_attention_is_said(superuser: Account, world: World) -> No
     assert found["Periodic tasks"].value.startswith("1 of ")
     assert found["Periodic tasks"].notes == ("oidc.tasks.rotate_keys: never, for 3\xa0months",)
     assert found["Review queue"].state == "attention"
-    assert found["Apps near their cap"].links[0][0] == world.client.name
+    assert found["Projects near the limit of people"].links[0][0] == world.client.project.name
 
 
-def test_an_app_below_its_share_of_the_cap_is_not_near_it(superuser: Account, world: World, settings: Any) -> None:
-    assert cards_of(superuser)["Apps near their cap"].state == "good"
+def test_a_project_below_its_share_of_the_limit_is_not_near_it(superuser: Account, world: World, settings: Any) -> None:
+    assert cards_of(superuser)["Projects near the limit of people"].state == "good"
     settings.UNVERIFIED_APP_PEOPLE = 1
-    assert cards_of(superuser)["Apps near their cap"].state == "attention"
+    assert cards_of(superuser)["Projects near the limit of people"].state == "good", "owners do not count"
+    consent.record_consent(make_account(), world.client, ["openid"])
+    assert cards_of(superuser)["Projects near the limit of people"].state == "attention"
 
 
 def test_sign_ins_of_a_day_and_of_the_day_before(superuser: Account, world: World) -> None:

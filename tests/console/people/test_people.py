@@ -9,10 +9,10 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account, PairwiseSubject
-from devportal.console.people.counts import cap_usage, trend_chart
+from devportal.console.people.counts import limit_usage, trend_chart
 from devportal.lib import clock
 from oidc.authorization import consent
-from oidc.authorization.user_cap import annotate_people
+from oidc.clients.registration import delete_client
 from oidc.errors import UserCapExceeded
 from oidc.models import Client, Connection, Project
 from tests.factories import make_account, make_client, make_project
@@ -41,32 +41,52 @@ def test_a_project_without_a_client_says_what_to_do(
     assert "Create the first client" not in text_of(as_viewer, project)
 
 
-def test_each_client_says_how_many_of_how_many(as_viewer: Browser, project: Project, owner: Account) -> None:
+def test_the_page_says_how_many_people_of_how_many_the_project_has(
+    as_viewer: Browser, project: Project, owner: Account
+) -> None:
     client = make_client(project, name="Starling")
     people = join(client, 3)
     consent.record_consent(owner, client, ["openid"])  # uses it, and is not counted against the limit
     consent.remove_consent(Connection.objects.get(account=people[0]))
     text = text_of(as_viewer, project)
-    assert "Starling 3 3 of 100" in text
+    assert "3 of 100 people" in text
+    assert "Starling 3 3 The project’s limit, until review" in text
     assert "Full" not in text
+
+
+def test_a_person_counts_once_over_all_clients_of_a_project(as_viewer: Browser, project: Project) -> None:
+    apps = [make_client(project, name=name) for name in ("Starling", "Wren")]
+    (person,) = join(apps[0], 1)
+    consent.record_consent(person, apps[1], ["openid"])
+    join(apps[1], 1)
+    assert "2 of 100 people" in text_of(as_viewer, project)
+
+
+def test_people_of_a_deleted_client_are_still_shown(as_viewer: Browser, project: Project, owner: Account) -> None:
+    client = make_client(project)
+    join(client, 2)
+    delete_client(client, owner)
+    assert "2 of 100 people" in text_of(as_viewer, project)
 
 
 def test_a_verified_app_has_no_limit(as_viewer: Browser, project: Project, settings: Any) -> None:
     client = make_client(project, name="Starling", verified_at=clock.now())
     settings.UNVERIFIED_APP_PEOPLE = 2
     join(client, 3)
-    assert "Starling 3 3 No limit" in text_of(as_viewer, project)
+    text = text_of(as_viewer, project)
+    assert "Starling 3 3 No limit" in text
+    assert "Limit before review" not in text
 
 
-def test_a_full_app_says_so_and_what_lifts_the_limit(as_viewer: Browser, project: Project, settings: Any) -> None:
+def test_a_full_project_says_so_and_what_lifts_the_limit(as_viewer: Browser, project: Project, settings: Any) -> None:
     settings.UNVERIFIED_APP_PEOPLE = 5
     client = make_client(project)
     join(client, 4)
     assert "Nearly full" in text_of(as_viewer, project)
     join(client, 1)
     text = text_of(as_viewer, project)
-    assert "5 of 5 Full" in text
-    assert "Review lifts the limit" in text
+    assert "5 of 5 people Full" in text
+    assert "To lift the limit, submit your clients for review" in text
 
 
 def test_the_page_counts_as_the_limit_does(project: Project, owner: Account, settings: Any) -> None:
@@ -78,7 +98,8 @@ def test_the_page_counts_as_the_limit_does(project: Project, owner: Account, set
     consent.remove_consent(Connection.objects.get(account=people[0]))
     people[1].delete()
     for is_full in (False, True):
-        shown = cap_usage(annotate_people(Client.objects.all()).get())
+        shown = limit_usage(project)
+        assert shown is not None
         assert shown.is_full == is_full
         assert shown.people == (3 if is_full else 2)
         newcomer = make_account()
@@ -102,7 +123,8 @@ def test_another_projects_people_are_not_counted(as_viewer: Browser, project: Pr
     other = make_client(make_project(name="Elsewhere"), name="Paperboat")
     join(other, 2)
     text = text_of(as_viewer, project)
-    assert "Starling 0 0 of 100" in text
+    assert "0 of 100 people" in text
+    assert "Starling 0 0 The project’s limit, until review" in text
     assert "Paperboat" not in text
     assert trend_chart(project).is_empty
 

@@ -328,7 +328,7 @@ def test_owners_and_developers_use_it_and_viewers_do_not(
 
 def test_who_counts_as_one_of_the_people_is_told_so(project: Project, at_keyboard: Browser, as_owner: Browser) -> None:
     client = make_client(project)
-    told = "as one of the people of this unverified app"
+    told = "toward the project’s limit of people"
     assert told in text(Playground(client, at_keyboard).page())
     assert told not in text(Playground(client, as_owner).page())
 

@@ -174,7 +174,9 @@ def test_a_revoked_key_ends_nothing(project: Project, owner: Account) -> None:
     assert warnings_of(owner) == []
 
 
-def test_an_app_near_its_cap_and_one_that_is_full(project: Project, owner: Account, settings: Any) -> None:
+def test_a_project_near_its_limit_of_people_and_one_that_is_full(
+    project: Project, owner: Account, settings: Any
+) -> None:
     settings.UNVERIFIED_APP_PEOPLE = 5
     client = make_client(project, name="Starling")
     for _ in range(3):
@@ -182,11 +184,11 @@ def test_an_app_near_its_cap_and_one_that_is_full(project: Project, owner: Accou
     consent.record_consent(owner, client, ["openid"])  # owners do not count
     assert warnings_of(owner) == []
     consent.record_consent(make_account(), client, ["openid"])
-    assert warnings_of(owner) == ["Starling has 4 of the 5 people that an app may have before review."]
+    assert warnings_of(owner) == ["The project’s apps have 4 of the 5 people that they may have before review."]
     consent.remove_consent(
         consent.record_consent(make_account(), client, ["openid"])
     )  # who goes again has taken a place
-    assert "Starling is full" in warnings_of(owner)[0]
+    assert "The project is full" in warnings_of(owner)[0]
     Client.objects.update(verified_at=clock.now())
     assert warnings_of(owner) == []
 

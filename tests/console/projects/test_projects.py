@@ -28,6 +28,9 @@ HOSTILE_NAMES = [
     "x" * 100_000,
     "Openport",
     "0penp0rt Notes",
+    "⭕penp⭕rt",
+    "✓ Orbit",
+    "Account Security",
     "Оpenport",  # noqa: RUF001  (Cyrillic O)
     "Open\u200bport",
     "\u202etropnepo",
@@ -164,6 +167,14 @@ def test_a_hostile_name_renames_nothing(as_owner: Browser, project: Project, nam
     response = as_owner.post(settings_of(project), {"name": name})
     assert response.status_code in (200, 400)
     assert Project.objects.get(pk=project.pk).name == "Orbit Notes"
+
+
+def test_a_name_that_is_older_than_a_rule_can_be_saved_again(as_owner: Browser, project: Project) -> None:
+    Project.objects.filter(pk=project.pk).update(name="Support")
+    assert 'data-saved-name="Support"' in text_of(as_owner.get(settings_of(project)))
+    assert as_owner.post(settings_of(project), {"name": "Support"}).status_code == 302
+    assert "reads as if it came from Openport" in text_of(as_owner.post(settings_of(project), {"name": "Help"}))
+    assert Project.objects.get(pk=project.pk).name == "Support"
 
 
 def test_nobody_else_renames(as_developer: Browser, as_viewer: Browser, as_outsider: Browser, project: Project) -> None:

@@ -155,6 +155,16 @@ def test_a_least_level_is_set_and_taken_back(tmp_path: Path) -> None:
     assert Client.objects.get(name="Live").least_acr == ""
 
 
+def test_forgiving_lost_responses_is_set_and_taken_back(tmp_path: Path) -> None:
+    text = FILE.replace('type = "spa"', 'type = "spa"\nforgive_lost_responses = true')
+    provision(tmp_path, text)
+    assert [client.forgive_lost_responses for client in Client.objects.order_by("name")] == [True, False]
+    provision(tmp_path, FILE)
+    assert Client.objects.get(name="Live").forgive_lost_responses is True
+    provision(tmp_path, text.replace("= true", "= false"))
+    assert Client.objects.get(name="Live").forgive_lost_responses is False
+
+
 def test_suspending_and_verifying(tmp_path: Path) -> None:
     text = FILE.replace('name = "Orbit"', 'name = "Orbit"\nsuspended = true').replace(
         'type = "spa"', 'type = "spa"\nverified = true'
@@ -183,11 +193,18 @@ def test_suspending_and_verifying(tmp_path: Path) -> None:
         (optional('"account.read"'), "clients[1].optional_scopes: account.read is not among its approved_scopes"),
         (FILE.replace('type = "spa"', 'type = "spa"\nleast_acr = "phrh"'), "clients[1].least_acr"),
         (FILE.replace('type = "spa"', 'type = "spa"\nleast_acr = ["phr"]'), "clients[1].least_acr"),
+        (
+            FILE.replace('type = "spa"', 'type = "spa"\nforgive_lost_responses = "yes"'),
+            "clients[1].forgive_lost_responses",
+        ),
         (FILE.replace('password = "a long password 1"', "password = 7"), "people[0].password"),
         (FILE.replace('"Dana@example.com"', '"Dana"'), "people[0].email"),
         (FILE.replace('name = "Orbit"', 'name = ""'), "projects[0].name"),
         (FILE.replace('name = "Orbit"', 'name = "0pen Port"'), "projects[0].name"),
         (FILE.replace('name = "Live"', 'name = "Openport Live"'), "projects[0].clients[1].name"),
+        (FILE.replace('name = "Live"', 'name = "Op€nport"'), "projects[0].clients[1].name"),
+        (FILE.replace('name = "Live"', 'name = "Account Security"'), "projects[0].clients[1].name"),
+        (FILE.replace('name = "Orbit"', 'name = "Orbit ✓"'), "projects[0].name"),
         (FILE + "\n[[plans]]\nid = 'pro'\n", "plans[0].display_name"),
         (FILE + "\n[[families]]\nowner = 'x'\n", "families[0].owner"),
         (FILE + KEY.replace("robin", "nobody"), "projects[0].api_keys[0].owner"),

@@ -255,7 +255,7 @@ def test_a_reviewer_chooses_and_what_is_chosen_holds(
     rob: Account, browser_of: Callable[[Account], Browser], submitted: AppReview
 ) -> None:
     browser = browser_of(rob)
-    assert ticked(browser) == ["mails_new", "mails_late"]
+    assert ticked(browser) == ["mails_new", "mails_late", "mails_cases"]
     assert browser.post(MY_MAILS, {"mails_late": "on"}).status_code == 302
     assert news(to=rob.email) == []
     aged(submitted, 30)

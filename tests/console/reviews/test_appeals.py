@@ -152,7 +152,7 @@ def test_an_appeal_against_a_withdrawn_approval_is_a_case(app: Client, developer
     with pytest.raises(IllegalReviewStep, match="with the reviewers already"):
         appeals.appeal_withdrawal(app, developer, WHY)
     assert ReviewCase.objects.count() == 1
-    with pytest.raises(ReviewNotAllowed, match="somebody else answers"):
+    with pytest.raises(ReviewNotAllowed, match="another reviewer answers"):
         cases.close_case(case, judge, "in_order", "No.")
     with pytest.raises(ReviewNotAllowed):
         cases.assign_case(case, reviewer, judge)
@@ -176,7 +176,7 @@ def test_an_appeal_against_a_suspension_is_a_case_of_the_project(
     case = appeals.appeal_suspension(project, developer, WHY)
     assert (case.project, case.client) == (project, None)
     other = make_reviewer()
-    with pytest.raises(ReviewNotAllowed, match="somebody else answers"):
+    with pytest.raises(ReviewNotAllowed, match="another reviewer answers"):
         cases.close_case(case, reviewer, "acted", "Lifted.")
     reviews.lift_suspension(project, other)
     with pytest.raises(IncompleteSubmission, match="what was found"):
@@ -245,3 +245,45 @@ def test_a_suspended_project_is_left_alone_by_strangers(app: Client, reviewer: A
     stranger.force_login(make_account())
     assert stranger.get(f"/console/p/{app.project.public_id}/appeal").status_code == 404
     assert stranger.get(f"{page_of(app)}/appeal").status_code == 404
+
+
+# --- One open at a time, and one in 30 days ---
+
+DAYS = 24 * 3600.0
+
+
+def test_the_next_appeal_against_a_withdrawal_is_possible_after_30_days(
+    app: Client, developer: Account, reviewer: Account, as_developer: Browser, later: Callable[[float], None]
+) -> None:
+    approved(app, developer, reviewer)
+    reviews.withdraw_approval(app, make_reviewer(), reasons=["imitation"])
+    case = appeals.appeal_withdrawal(app, developer, WHY)
+    later(10 * DAYS)
+    cases.close_case(case, reviewer, "in_order", "The logo is still theirs.")
+    later(20 * DAYS - 60)
+    with pytest.raises(IllegalReviewStep, match="One appeal is possible in 30 days"):
+        appeals.appeal_withdrawal(app, developer, WHY)
+    page = as_developer.get(page_of(app)).content.decode()
+    assert "You can appeal again from" in page
+    assert "appeal-text" not in page
+    said = as_developer.post(f"{page_of(app)}/appeal", {"text": WHY}, follow=True).content.decode()
+    assert "One appeal is possible in 30 days" in said
+    assert ReviewCase.objects.count() == 1
+    later(120)
+    assert "appeal-text" in as_developer.get(page_of(app)).content.decode()
+    assert appeals.appeal_withdrawal(app, developer, WHY).is_open
+
+
+def test_the_next_appeal_against_a_suspension_is_possible_after_30_days(
+    app: Client, developer: Account, reviewer: Account, later: Callable[[float], None]
+) -> None:
+    suspended(app, reviewer)
+    case = appeals.appeal_suspension(app.project, developer, WHY)
+    other = make_reviewer()
+    cases.close_case(case, other, "acted", "It was somebody else's doing.")
+    reviews.lift_suspension(app.project, other)
+    project = suspended(app, other)
+    with pytest.raises(IllegalReviewStep, match="One appeal is possible in 30 days"):
+        appeals.appeal_suspension(project, developer, WHY)
+    later(30 * DAYS)
+    assert appeals.appeal_suspension(project, developer, WHY).is_open

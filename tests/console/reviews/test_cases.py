@@ -328,7 +328,7 @@ class TestPages:
         reviews.suspend_project(app.project, reviewer, reasons=["harmful"])
         case = appeals.appeal_suspension(app.project, developer, "It was not us.")
         text = browser_of(reviewer).get(page(case)).content.decode()
-        assert "somebody else answers it" in text
+        assert "another reviewer answers it" in text
         assert f"{CASES}{case.pk}/do/" not in text, "no step for who decided before"
         desk = browser_of(make_reviewer())
         assert "It was not us." in desk.get(page(case)).content.decode()
@@ -356,7 +356,7 @@ class TestPages:
         for _ in range(2):
             text = browser_of(_relative(developer)).get(page(case)).content.decode()
             assert not [words for words in inside if words in text]
-            assert "others decide on it" in text
+            assert "other reviewers decide on it" in text
             if case.is_open:
                 case = cases.close_case(case, reviewer, "acted", "Their whole doing.")
         assert "Their whole doing." in browser_of(make_reviewer()).get(page(case)).content.decode()

@@ -86,7 +86,7 @@ SITUATIONS: dict[str, tuple[Relate, str, str]] = {
         lambda scene, me: FormerMember.objects.create(
             project=scene.project, account=me, left_at=FormerMember.objects.earliest("pk").left_at
         ),
-        "",
+        "took_part",
         "took_part",
     ),
     "family of a member": (lambda scene, me: _family(scene.developer, me), "family", "family"),
@@ -95,7 +95,7 @@ SITUATIONS: dict[str, tuple[Relate, str, str]] = {
     "family of the first sender": (lambda scene, me: _family(scene.first_sender, me), "family", "family"),
     "family of who wrote": (lambda scene, me: _family(scene.writer, me), "family", "family"),
     "family of a viewer who left": (lambda scene, me: _family(scene.viewer, me), "family", "family"),
-    "family of who left before": (lambda scene, me: _family(scene.gone_before, me), "", "family"),
+    "family of who left before": (lambda scene, me: _family(scene.gone_before, me), "family", "family"),
     "organization of a member": (
         lambda scene, me: _organization(scene.developer, me),
         "organization",
@@ -107,7 +107,11 @@ SITUATIONS: dict[str, tuple[Relate, str, str]] = {
         "organization",
     ),
     "organization of who wrote": (lambda scene, me: _organization(scene.writer, me), "organization", "organization"),
-    "organization of who left before": (lambda scene, me: _organization(scene.gone_before, me), "", "organization"),
+    "organization of who left before": (
+        lambda scene, me: _organization(scene.gone_before, me),
+        "organization",
+        "organization",
+    ),
     "family of the reviewer who asked for changes": (lambda scene, me: _family(scene.desk, me), "", ""),
 }
 

@@ -17,6 +17,8 @@ from PIL import Image
 from accounts.models import Account
 from devportal.console import reviews
 from devportal.console.models import AppReview, AuditEvent
+from devportal.console.reviews.consent_preview import consent_previews
+from devportal.console.reviews.snapshots import client_values
 from devportal.lib import clock
 from oidc.models import Client, Project, ProjectMember
 from tests.console.reviews.reviewing import (
@@ -214,7 +216,8 @@ def test_a_form_sets_nothing_that_it_does_not_show(as_owner: Browser, app: Clien
     assert changed == {*BRANDING, "name_reading"}
     review = AppReview.objects.get()
     assert (review.status, review.number, review.revision, review.assignee) == (Status.SUBMITTED, 1, 1, None)
-    assert set(review.snapshot) == {*BRANDING, "logo", "redirect_urls", "sign_out_urls", "scopes", "places", "demo_url"}
+    of_the_client = {"logo", "type", "redirect_urls", "sign_out_urls"}
+    assert set(review.snapshot) == {*BRANDING, *of_the_client, "scopes", "places", "demo_url"}
     assert review.snapshot["scopes"] == {SCOPE: JUSTIFICATION}
     assert review.decisions == {}
 
@@ -361,6 +364,17 @@ def test_what_is_typed_is_previewed_and_not_saved(as_developer: Browser, app: Cl
     assert "example.com" in question(page, "after"), "what can't be used is not shown"
     assert AppReview.objects.values().get() == before
     assert fresh(app).name == BRANDING["name"]
+
+
+def test_an_app_whose_home_page_was_given_up_is_previewed_as_people_see_it(
+    app: Client, developer: Account, reviewer: Account
+) -> None:
+    client = approved(app, developer, reviewer)
+    Client.objects.filter(pk=client.pk).update(logo="logos/orbit.webp", home_unproven_since=clock.now())
+    client = fresh(client)
+    now, after = consent_previews(client, client_values(client) | {"scopes": {}}, developer)
+    assert (now["client"]["verified"], bool(now["client"]["logo_url"])) == (False, False)
+    assert (after["client"]["verified"], bool(after["client"]["logo_url"])) == (True, True)
 
 
 def test_what_was_approved_is_previewed_beside_the_change(

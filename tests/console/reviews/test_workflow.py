@@ -329,17 +329,13 @@ def test_a_viewer_who_was_there_for_a_moment_of_the_draft_has_a_part(
     _is_refused_everything(reviews.submit(app, developer), mine.account)
 
 
-def test_who_left_before_the_draft_reviews_it_and_does_not_suspend(
+def test_a_member_who_left_before_the_draft_decides_on_nothing(
     app: Client, developer: Account, later: Callable[[float], None]
 ) -> None:
     mine = _joined(app.project)
     members.leave_project(app.project, mine.account)
     later(60)
-    review = reviews.start(sent(app, developer), mine.account)
-    decide(review, mine.account, Status.APPROVED)
-    assert fresh(app).is_verified
-    with pytest.raises(ReviewNotAllowed):
-        reviews.suspend_project(app.project, mine.account, reasons=["harmful"])
+    _is_refused_everything(sent(app, developer), mine.account)
 
 
 def test_what_somebody_wrote_counts_where_nothing_is_known_of_their_membership(app: Client, developer: Account) -> None:

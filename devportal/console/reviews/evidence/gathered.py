@@ -28,11 +28,11 @@ class SimilarLogo:
 
 @dataclass(frozen=True)
 class Person:
-    """Who submitted, or owns the project. `created_at` is None where the account is gone."""
+    """Somebody who submitted, or owns or owned the project. `created_at` is None where the account is gone."""
 
     email: str
     created_at: datetime | None
-    part: str  # "submitted it" or "owner"
+    part: str  # in words, such as "owner" or "owner until 5 March 2026"
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ class Setback:
 
 @dataclass(frozen=True)
 class OtherApps:
-    """Other apps of the project and of its owners' other projects, as far as they were read."""
+    """Other apps of the project and of the other projects of the people behind it, as far as they were read."""
 
     apps: Sequence[Client] = ()
     is_more: bool = False
     suspended: Sequence[str] = ()  # names of projects that are suspended now
-    setbacks: Sequence[Setback] = ()  # in the owners' other projects
+    setbacks: Sequence[Setback] = ()  # in those other projects
 
 
 @dataclass(frozen=True)

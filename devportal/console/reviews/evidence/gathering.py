@@ -19,7 +19,7 @@ def gather(review: AppReview) -> Gathered:
     revision = latest_revision(review)
     asked = {"sign_out_urls": [], "logo": "", **sent_snapshot(review, revision)}
     domains = domains_of(client.project)
-    owners = history.owners_of(client.project)
+    behind = history.people_behind(review)
     cases, reports = history.gather_cases(client)
     logo_hash = hash_asked(client, asked["logo"])
     return Gathered(
@@ -32,9 +32,9 @@ def gather(review: AppReview) -> Gathered:
         names=lookalikes.similar_apps(client, asked["name"]),
         logo_hash=logo_hash,
         logos=lookalikes.similar_logos(client, logo_hash),
-        people=history.gather_people(review, owners),
+        people=history.gather_people(review, behind),
         setbacks=history.setbacks_in([client.project_id]),
-        others=history.gather_other_apps(client, owners),
+        others=history.gather_other_apps(client, behind),
         usage=gather_usage(client),
         cases=cases,
         reports=reports,

@@ -2,19 +2,22 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from django.db.models import Q
+from django.db.models import F, Q
 
-from devportal.console.models import AppReport, AppReview, ReviewCase, ReviewEntry
+from accounts.models import Account
+from devportal.console.models import AppReport, AppReview, ReviewCase, ReviewEntry, ReviewRevision
 from devportal.console.reviews.evidence.gathered import CaseSeen, OtherApps, Person, Setback
+from devportal.console.reviews.evidence.words import day
 from devportal.lib import clock
-from oidc.models import Client, Project, ProjectMember
+from oidc.models import Client, FormerMember, Project, ProjectMember
 
 Kind = ReviewEntry.Kind
 SETBACKS = (Kind.REJECTED, Kind.APPROVAL_WITHDRAWN, Kind.SUSPENDED)
-MAX_OWNERS = 20
-MAX_PROJECTS = 100  # other projects of these owners
+MAX_OWNERS = 20  # of each: present, former, and people who submitted
+MAX_PROJECTS = 100  # other projects of these people
 MAX_APPS = 200
 MAX_SETBACKS = 50
 MAX_CASES = 50
@@ -22,20 +25,45 @@ MAX_REPORTS = 500
 REPORT_DAYS = 365  # reports that are older say nothing of what is sent now
 
 
-def gather_people(review: AppReview, owners: Iterable[ProjectMember]) -> list[Person]:
-    """Return who sent the submission, and who owns the project."""
-    sender = review.submitted_by
-    found = [Person(sender.email, sender.created_at, "submitted it")] if sender else []
-    if sender is None and review.revision:
-        found = [Person("", None, "submitted it")]
-    own = [row.account for row in owners if sender is None or row.account_id != sender.pk]
-    return [*found, *(Person(account.email, account.created_at, "owner") for account in own)]
+@dataclass(frozen=True)
+class Behind:
+    """Somebody who stands behind an app, and by what part in its project."""
+
+    account: Account
+    part: str
 
 
-def owners_of(project: Project) -> list[ProjectMember]:
-    """Return the project's owners, with their accounts."""
-    rows = ProjectMember.objects.filter(project=project, role=ProjectMember.Role.OWNER)
-    return list(rows.select_related("account").order_by("pk")[:MAX_OWNERS])
+def people_behind(review: AppReview) -> list[Behind]:
+    """Return who submitted the review, and who owns the project, owned it or submitted anything in it before.
+
+    So nobody disappears from the evidence by leaving the project. Each person is listed once.
+    """
+    project = review.client.project_id
+    found = [Behind(review.submitted_by, "submitted it")] if review.submitted_by else []
+    held = Q(role=ProjectMember.Role.OWNER) | Q(owner_until__isnull=False)
+    members = ProjectMember.objects.filter(held, project=project).select_related("account").order_by("pk")
+    found += [Behind(row.account, _ownership(row.owner_until, row.role)) for row in members[:MAX_OWNERS]]
+    former = FormerMember.objects.filter(project=project, owner_until__isnull=False).select_related("account")
+    rows = former.order_by("-owner_until")[:MAX_OWNERS]
+    found += [Behind(row.account, _ownership(row.owner_until)) for row in rows]
+    revisions = ReviewRevision.objects.filter(review__client__project=project).values("sent_by")
+    reviews = AppReview.objects.filter(client__project=project).values("submitted_by")
+    senders = Account.objects.filter(Q(pk__in=revisions) | Q(pk__in=reviews)).order_by("-pk")
+    found += [Behind(account, "submitted an app of the project before") for account in senders[:MAX_OWNERS]]
+    once: dict[int, Behind] = {}
+    for one in found:
+        once.setdefault(one.account.pk, one)
+    return list(once.values())
+
+
+def _ownership(until: datetime | None, role: str = "") -> str:
+    return "owner" if role == ProjectMember.Role.OWNER else f"owner until {day(until)}"
+
+
+def gather_people(review: AppReview, behind: Sequence[Behind]) -> list[Person]:
+    """Return the people behind an app with the age of their accounts."""
+    gone = [Person("", None, "submitted it")] if review.submitted_by is None and review.revision else []
+    return [*gone, *(Person(one.account.email, one.account.created_at, one.part) for one in behind)]
 
 
 def setbacks_in(projects: Iterable[int]) -> list[Setback]:
@@ -53,18 +81,26 @@ def setbacks_in(projects: Iterable[int]) -> list[Setback]:
     ]
 
 
-def gather_other_apps(client: Client, owners: Sequence[ProjectMember]) -> OtherApps:
-    """Return the project's other apps, and those of the other projects that its owners own."""
-    accounts = [row.account_id for row in owners]
-    memberships = ProjectMember.objects.filter(account__in=accounts, role=ProjectMember.Role.OWNER)
-    elsewhere = memberships.exclude(project=client.project_id).order_by("-pk")
-    pairs = elsewhere.values_list("project", "project__name", "project__suspended_at")[:MAX_PROJECTS]
+def gather_other_apps(client: Client, behind: Sequence[Behind]) -> OtherApps:
+    """Return the project's other apps, and those of other projects that these people own, owned, or submitted apps of.
+
+    Suspended projects come first, so that many others can't hide them.
+    """
+    accounts = [one.account.pk for one in behind]
+    held = Q(role=ProjectMember.Role.OWNER) | Q(owner_until__isnull=False)
+    owned = ProjectMember.objects.filter(held, account__in=accounts).values("project")
+    formerly = FormerMember.objects.filter(account__in=accounts, owner_until__isnull=False).values("project")
+    submitted = AppReview.objects.filter(submitted_by__in=accounts).values("client__project")
+    sent = ReviewRevision.objects.filter(sent_by__in=accounts).values("review__client__project")
+    rows = Project.objects.filter(Q(pk__in=owned) | Q(pk__in=formerly) | Q(pk__in=submitted) | Q(pk__in=sent))
+    elsewhere = rows.exclude(pk=client.project_id).order_by(F("suspended_at").desc(nulls_last=True), "-pk")
+    pairs = elsewhere.values_list("pk", "name", "suspended_at")[:MAX_PROJECTS]
     projects = {pk: (name, suspended) for pk, name, suspended in pairs}
-    rows = Client.objects.filter(project__in=[client.project_id, *projects]).exclude(pk=client.pk)
-    apps = list(rows.select_related("project").order_by("-pk")[: MAX_APPS + 1])
+    apps = Client.objects.filter(project__in=[client.project_id, *projects]).exclude(pk=client.pk)
+    found = list(apps.select_related("project").order_by("-pk")[: MAX_APPS + 1])
     return OtherApps(
-        apps=apps[:MAX_APPS],
-        is_more=len(apps) > MAX_APPS,
+        apps=found[:MAX_APPS],
+        is_more=len(found) > MAX_APPS,
         suspended=[name for name, suspended in projects.values() if suspended is not None],
         setbacks=setbacks_in(projects),
     )

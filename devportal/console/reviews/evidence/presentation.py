@@ -11,6 +11,8 @@ from devportal.console.reviews.evidence.addresses import is_web
 from devportal.console.reviews.evidence.collecting import collect_evidence
 from devportal.console.reviews.evidence.facts import Detail, Fact, Verdict
 
+# Facts about people and their other projects, which a reviewer with a conflict of interest does not read.
+_ABOUT_PEOPLE = frozenset({"account_age", "other_apps", "reports"})
 # Marks that tell the verdicts apart without their colours, beside the word.
 _MARKS = {Verdict.FAIL: "✕", Verdict.WARN: "!", Verdict.PASS: "✓"}
 
@@ -18,15 +20,16 @@ _MARKS = {Verdict.FAIL: "✕", Verdict.WARN: "!", Verdict.PASS: "✓"}
 def evidence_context(review: AppReview, *, may_decide: bool) -> dict[str, Any]:
     """Return what the template `admin/console/partials/evidence.html` shows as `evidence`.
 
-    `may_decide`: whether this person may decide on the app. Whose own it may be reads nothing of reports, and can't
-    have its pages looked at.
+    `may_decide`: whether this person may decide on the app. Others read no facts about people, and can't have the app's
+    pages fetched again.
     """
     found = collect_evidence(review)
     if not may_decide:
-        found = replace(found, facts=tuple(fact for fact in found.facts if fact.code != "reports"))
+        found = replace(found, facts=tuple(fact for fact in found.facts if fact.code not in _ABOUT_PEOPLE))
     again = reverse("admin:console_appreview_look_again", args=[review.pk])
     return {
         "summary": found.summary,
+        "domains": found.gathered.domains,  # read once for the whole page
         "facts": [_fact(review, fact) for fact in found.by_gravity],
         "look_again_url": again if review.revision and may_decide else "",
     }

@@ -11,6 +11,11 @@ def day(moment: datetime | None) -> str:
     return f"{moment.day} {moment:%B %Y}" if moment else "an unknown day"
 
 
+def minute(moment: datetime | None) -> str:
+    """Return a time as "5 March 2026, 14:05 UTC"; "an unknown time" for None."""
+    return f"{day(moment)}, {moment:%H:%M} UTC" if moment else "an unknown time"
+
+
 def many(count: int, word: str, plural: str = "") -> str:
     """Return a number with its noun: "1 app", "2 apps"; `plural` for a word that takes no s."""
     return f"{count:,} {word}" if count == 1 else f"{count:,} {plural or f'{word}s'}"

@@ -19,6 +19,7 @@ from devportal.lib import clock
 from oidc.authorization import consent
 from oidc.models import Client, Connection, Project, ProjectDomain, ProjectMember
 from oidc.names import skeleton
+from oidc.projects import members
 from tests.console.reviews.reviewing import SCOPE, Status, decide, review_in, sent
 from tests.factories import make_account, make_client, make_domain, make_project
 
@@ -81,16 +82,72 @@ def test_what_the_owners_have_elsewhere(app: Client, developer: Account, owner: 
     review = sent(app, developer)
     second = make_project(owner, name="Second")
     make_client(second, name="Nova")
-    make_client(make_project(developer, name="Not the owner's"), name="Comet")
+    make_client(make_project(developer, name="The submitter's"), name="Comet")
+    make_client(make_project(name="A stranger's"), name="Pulsar")
     ProjectMember.objects.create(project=make_project(name="Only a viewer"), account=owner, role="viewer")
     found = found_of(review).others
-    assert [other.name for other in found.apps] == ["Nova"]
+    assert {other.name for other in found.apps} == {"Nova", "Comet"}
     assert (list(found.suspended), list(found.setbacks)) == ([], [])
     reviews.suspend_project(second, reviewer, reasons=["unsafe"])
     found = found_of(review).others
     assert list(found.suspended) == ["Second"]
     assert [(row.kind, row.project) for row in found.setbacks] == [("suspended", "Second")]
     assert verdict(review, "other_apps") == "fail"
+
+
+def _left(project: Project, account: Account, heir: ProjectMember) -> None:
+    members.transfer_ownership(project, heir, account)
+    members.leave_project(project, account)
+
+
+def _stayed_as_a_developer(project: Project, account: Account, heir: ProjectMember) -> None:
+    members.transfer_ownership(project, heir, account)
+
+
+@pytest.mark.parametrize("hand_over", [_left, _stayed_as_a_developer])
+@pytest.mark.parametrize("part", ["owner", "former owner", "submitter"])
+def test_leaving_a_project_before_it_is_suspended_hides_nothing(
+    hand_over: Callable[[Project, Account, ProjectMember], None],
+    part: str,
+    app: Client,
+    owner: Account,
+    developer: Account,
+    reviewer: Account,
+) -> None:
+    bad = developer if part == "submitter" else owner
+    review = sent(app, developer)
+    if part == "former owner":
+        heir = ProjectMember.objects.create(project=app.project, account=make_account(), role="developer")
+        hand_over(app.project, owner, heir)
+    if part == "submitter":
+        AppReview.objects.update(submitted_by=owner)
+    second = make_project(bad, name="Second")
+    make_client(second, name="Nova")
+    hand_over(second, bad, ProjectMember.objects.create(project=second, account=make_account(), role="developer"))
+    reviews.suspend_project(second, reviewer, reasons=["unsafe"])
+    found = found_of(review_again(review))
+    assert bad.email in {person.email for person in found.people}
+    assert list(found.others.suspended) == ["Second"]
+    assert verdict(review_again(review), "other_apps") == "fail"
+
+
+def test_a_later_submission_by_somebody_else_hides_nothing(app: Client, developer: Account, reviewer: Account) -> None:
+    review, other = sent(app, developer), make_account()
+    second = make_project(other, name="Second")
+    rejected = AppReview.objects.create(
+        client=make_client(second, name="Nova"), number=1, snapshot={}, submitted_by=other, created_at=clock.now()
+    )
+    rejected.revisions.create(number=1, snapshot={}, sent_at=clock.now(), sent_by=developer)
+    reviews.suspend_project(second, reviewer, reasons=["unsafe"])
+    assert list(found_of(review_again(review)).others.suspended) == ["Second"]
+
+
+def test_many_projects_hide_no_suspended_one(app: Client, owner: Account, developer: Account) -> None:
+    review = sent(app, developer)
+    Project.objects.filter(pk=make_project(owner, name="Second").pk).update(suspended_at=clock.now())
+    rows = Project.objects.bulk_create(Project(name=f"P{number}", public_id=f"prj_{number}") for number in range(120))
+    ProjectMember.objects.bulk_create(ProjectMember(project=row, account=owner, role="owner") for row in rows)
+    assert list(found_of(review).others.suspended) == ["Second"]
 
 
 def test_reports_and_open_cases(app: Client, developer: Account) -> None:

@@ -50,7 +50,8 @@ TABLE: list[tuple[str, str, dict[str, Any], str]] = [
     ("domains", "pass", {"elsewhere": [domain("unused.example.net")]}, ""),
     ("domains", "warn", {"elsewhere": [domain()]}, "Another project has proven example.com"),
     ("domains", "warn", {"domains": [domain(missing_since=days_ago(3))]}, "not found any more"),
-    ("domains", "warn", {"domains": [domain(checked_at=days_ago(30))]}, "not looked at"),
+    ("domains", "warn", {"domains": [domain(checked_at=days_ago(30))]}, "not looked up"),
+    ("domains", "warn", {"domains": [domain(problem="no answer")]}, "without success (no answer)"),
     ("domains", "fail", {"domains": []}, "not proven example.com"),
     ("domains", "fail", {"asked": FOREIGN, "domains": [domain(), NEIGHBOUR]}, "elsewhere.net"),
     ("domains", "fail", {"domains": [domain(lost_at=days_ago(1))]}, "was lost"),
@@ -170,11 +171,11 @@ def test_the_summary_counts_and_fails_come_first() -> None:
     assert "0 fail" not in Evidence(found, tuple(judge_facts(gathered()))).summary
 
 
-def test_each_host_says_by_what_it_is_proven_since_when_and_when_that_was_looked_at() -> None:
+def test_each_host_says_by_what_it_is_proven_since_when_and_when_it_was_looked_up() -> None:
     lines = [detail.text for detail in fact("domains", gathered()).details]
     assert lines == [
-        f"example.com: DNS record of example.com, since {LONG_AGO.day} {LONG_AGO:%B %Y}, looked at on "
-        f"{days_ago(2).day} {days_ago(2):%B %Y}"
+        f"example.com: DNS record of example.com, since {LONG_AGO.day} {LONG_AGO:%B %Y}, looked up on "
+        f"{days_ago(2).day} {days_ago(2):%B %Y, %H:%M} UTC"
     ]
 
 

@@ -30,7 +30,7 @@ JUDGES: tuple[Judge, ...] = (
     Judge("account_age", "Age of the accounts", past.judge_accounts),
     Judge("project_age", "Age of the project", past.judge_project),
     Judge("setbacks", "Earlier rejections and withdrawals", past.judge_setbacks),
-    Judge("other_apps", "Other apps of the owners", past.judge_other_apps),
+    Judge("other_apps", "Other apps of owners and submitters", past.judge_other_apps),
     Judge("reports", "Reports and open cases", past.judge_reports),
     Judge("people", "People", use.judge_people),
     Judge("sign_ins", "Sign-ins and refusals", use.judge_sign_ins),

@@ -6,7 +6,7 @@ from datetime import timedelta
 from devportal.console.reviews.domain_rules import addresses_to_prove
 from devportal.console.reviews.evidence.facts import Detail, Finding, failed, passed, warned
 from devportal.console.reviews.evidence.gathered import Gathered
-from devportal.console.reviews.evidence.words import day, listed, many
+from devportal.console.reviews.evidence.words import day, listed, many, minute
 from oidc.clients.branding import foreign_hosts
 from oidc.domains.coverage import hosts_of, is_covered, is_loopback, is_lost
 from oidc.models import Client, ProjectDomain
@@ -17,7 +17,7 @@ MAX_SHOWN = 20
 
 
 def judge_domains(found: Gathered) -> Finding:
-    """Each host of pages, redirects and sign-outs: by what it is proven, since when, and when that was looked at."""
+    """Each host of pages, redirects and sign-outs: by what it is proven, since when, and when that was looked up."""
     hosts = [host for host in hosts_of(addresses_to_prove(found.asked)) if not is_loopback(host)]
     details = tuple(Detail(_proof_of(host, found)) for host in hosts[:MAX_SHOWN])
     unproven = [host for host in hosts if not is_covered(host, found.domains)]
@@ -33,9 +33,12 @@ def judge_domains(found: Gathered) -> Finding:
     missing = [domain.name for domain in used if domain.missing_since]
     if missing:
         return warned(f"The proof of {listed(missing)} was there and is not found any more.", *details)
+    failed_lookups = [domain.name for domain in used if domain.problem]
+    if failed_lookups:
+        return warned(f"The last lookup of {listed(failed_lookups)} found no proof.", *details)
     stale = [domain.name for domain in used if _is_stale(domain, found)]
     if stale:
-        return warned(f"The proof of {listed(stale)} was not looked at for more than two weeks.", *details)
+        return warned(f"The proof of {listed(stale)} was not looked up for more than two weeks.", *details)
     if not hosts:
         return passed("No address has a host that could be proven.")
     return passed(f"{many(len(hosts), 'host')}, all on proven domains.", *details)
@@ -58,7 +61,9 @@ def _proof_of(host: str, found: Gathered) -> str:
     how = proven.get_method_display()
     text = f"{host}: {how} of {proven.name}, since {day(proven.proven_at)}"
     if proven.checked_at and proven.method != ProjectDomain.Method.OPERATOR:
-        text += f", looked at on {day(proven.checked_at)}"
+        text += f", looked up on {minute(proven.checked_at)}"
+        if proven.problem:
+            text += f" without success ({' '.join(proven.problem.split())})"
     return text + (f", missing since {day(proven.missing_since)}" if proven.missing_since else "")
 
 

@@ -15,13 +15,13 @@ MAX_SHOWN = 10
 
 
 def judge_accounts(found: Gathered) -> Finding:
-    """How long those who sent the app, and own its project, have had their accounts."""
+    """How long the people behind the app have had their accounts: present and former owners, and submitters."""
     details = tuple(
         Detail(f"{person.email}, {person.part}: since {day(person.created_at)}" if person.email else "Account deleted")
         for person in found.people
     )
     if any(person.created_at is None for person in found.people):
-        return failed("The account of whoever submitted it is gone.", *details)
+        return failed("The account that submitted it is gone.", *details)
     young = [person.email for person in found.people if person.created_at and found.now - person.created_at < YOUNG]
     if young:
         return warned(f"Younger than 30 days: {listed(young)}.", *details)
@@ -56,7 +56,7 @@ def judge_setbacks(found: Gathered) -> Finding:
 
 
 def judge_other_apps(found: Gathered) -> Finding:
-    """What else the project and its owners have, and what became of it."""
+    """What became of the other projects of people who own or owned this one, or submitted apps of it."""
     others = found.others
     count = f"{many(len(others.apps), 'app')}{' or more' if others.is_more else ''}"
     reviewed = sum(app.is_verified for app in others.apps)
@@ -66,13 +66,13 @@ def judge_other_apps(found: Gathered) -> Finding:
         *(_told(row, with_project=True) for row in others.setbacks[:MAX_SHOWN]),
     )
     if others.suspended:
-        return failed("Another project of the owners is suspended.", *details)
+        return failed("Another project of these people is suspended.", *details)
     if any(row.kind != Kind.REJECTED and found.now - row.at < RECENT for row in others.setbacks):
-        return failed("Another project of the owners lost an approval or was suspended in the last year.", *details)
+        return failed("Another project of these people lost an approval or was suspended in the last year.", *details)
     if others.setbacks:
-        return warned("Another project of the owners had a rejection, a withdrawal or a suspension.", *details)
+        return warned("Another project of these people had a rejection, a withdrawal or a suspension.", *details)
     if not others.apps:
-        return passed("The owners have no other app.")
+        return passed("These people have no other app.")
     return passed(f"{count} beside this one, and nothing against them.", Detail(f"{reviewed} reviewed"))
 
 

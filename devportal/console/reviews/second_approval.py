@@ -1,0 +1,150 @@
+"""Second approvals: a sensitive scope of a project with many people takes two reviewers (docs/review.md#two-approvals).
+
+The first approval is noted and changes nothing. Nobody reads what the first reviewer decided until they have decided
+themselves, so that the second decision is one of its own.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.dispatch import receiver
+
+from accounts.models import Account
+from accounts.roles import is_reviewer, roles_changed
+from accounts.signals import access_ended
+from devportal.console.models import AppReview, ReviewEntry
+from devportal.console.reviews.alerts import tell_of_first_approval
+from devportal.console.reviews.timeline import record_entry
+from devportal.console.reviews.workflow import ReviewNotAllowed, may_decide
+from devportal.lib import clock
+from oidc.models import Connection, Project
+
+# It opens what somebody's account holds, so approving it for many people takes two reviewers.
+SENSITIVE_SCOPE = "account.read"
+# People are counted up to this number, as in the evidence; so a threshold of as many is never reached.
+MOST_COUNTED = 10_000
+# The columns keep the names that they had before: a process of the version before may still write them.
+NO_FIRST_APPROVAL: dict[str, None] = {"first_key_by": None, "first_key_at": None, "first_key": None}
+
+
+@dataclass(frozen=True)
+class FirstApproval:
+    """The approval of the first of two reviewers: `scopes` maps each scope to the decision, `text` is their note."""
+
+    by: Account
+    at: datetime
+    scopes: dict[str, bool]
+    text: str
+
+
+def has_many_people(project: Project) -> bool:
+    """Return whether more than REVIEW_SECOND_KEY_PEOPLE people ever authorized an app of the project.
+
+    Reads at most one person more than that. With a threshold of 0 every project has many people; with one of
+    MOST_COUNTED none has.
+    """
+    threshold = settings.REVIEW_SECOND_KEY_PEOPLE
+    if threshold == 0 or threshold >= MOST_COUNTED:
+        return threshold == 0
+    people = Connection.objects.filter(client__project=project).order_by().values("account").distinct()
+    return people[: threshold + 1].count() > threshold
+
+
+def needs_second_approval(review: AppReview) -> bool:
+    """Return whether an approval takes two reviewers: what is asked for is sensitive, and the project has many people.
+
+    A scope that is held and kept is among those that are asked for. It does not matter what is decided on it.
+    """
+    return SENSITIVE_SCOPE in review.snapshot.get("scopes", {}) and has_many_people(review.client.project)
+
+
+def first_approval(review: AppReview) -> FirstApproval | None:
+    """Return the first approval if it stands: for the present revision, by somebody who may still decide on it."""
+    given = review.first_key
+    by = review.first_key_by
+    if not given or by is None or review.first_key_at is None or review.status != AppReview.Status.IN_REVIEW:
+        return None
+    if given["revision"] != review.revision or not may_decide(by, review.client.project, review):
+        return None
+    return FirstApproval(by, review.first_key_at, given["scopes"], given["text"])
+
+
+def note_or_complete(
+    review: AppReview, actor: Account, scopes: Mapping[str, bool], ticked: Sequence[str], text: str
+) -> FirstApproval | None:
+    """Return the first approval that `actor` completes, or None after noting theirs as the first.
+
+    The client is locked: of two reviewers at once, the second to lock it gives the second approval. Another decision
+    than the first one takes its place, and its reviewer is told. `ticked` are the codes of the checklist, for the
+    timeline. Raises ReviewNotAllowed for the person who gave the first one.
+    """
+    held = first_approval(review)
+    if held is not None and held.by.pk == actor.pk:
+        raise ReviewNotAllowed(
+            "You have approved this already. It takes effect once a second reviewer decides the same."
+        )
+    decided = {scope: bool(yes) for scope, yes in scopes.items()}
+    if held is not None and held.scopes == decided:
+        return held
+    review.first_key_by, review.first_key_at = actor, clock.now()
+    review.first_key = {"revision": review.revision, "scopes": decided, "text": text}
+    review.save(update_fields=list(NO_FIRST_APPROVAL))
+    details: dict[str, Any] = {"name": review.snapshot.get("name", ""), "revision": review.revision}
+    details |= {"scopes": decided, "checked": list(ticked)}
+    client = review.client
+    kind, side = ReviewEntry.Kind.FIRST_KEY, ReviewEntry.Side.REVIEWER
+    record_entry(kind, side, actor, client.project, client, review, text=text, details=details)
+    tell_of_first_approval(review, actor)
+    return None
+
+
+def drop_first_approval(review: AppReview) -> None:
+    """Forget the first approval; the caller saves the review."""
+    review.first_key_by = review.first_key_at = review.first_key = None
+
+
+# --- Who reads it ---
+
+
+def has_decided(review: AppReview, account: Account) -> bool:
+    """Return whether this reviewer has given an approval of the present revision, first or replaced."""
+    given = ReviewEntry.objects.filter(review=review, kind=ReviewEntry.Kind.FIRST_KEY, author=account)
+    return any(details.get("revision") == review.revision for details in given.values_list("details", flat=True))
+
+
+def without_undecided(entries: Iterable[ReviewEntry], account: Account) -> list[ReviewEntry]:
+    """Return timeline entries without first approvals that this reviewer may not read yet.
+
+    Once the review has ended, every reviewer may.
+    """
+    known: dict[int, bool] = {}
+    shown = []
+    for entry in entries:
+        review = entry.review
+        if entry.kind == ReviewEntry.Kind.FIRST_KEY and review and review.status == AppReview.Status.IN_REVIEW:
+            if review.pk not in known:
+                known[review.pk] = has_decided(review, account)
+            if not known[review.pk]:
+                continue
+        shown.append(entry)
+    return shown
+
+
+# --- What ends it ---
+
+
+@receiver(access_ended)
+def end_approvals_of_a_closed_account(sender: Any, account: Account, **kwargs: Any) -> None:
+    """End the first approvals of a person whose account is deactivated, closed or deleted."""
+    rows = AppReview.objects.filter(status=AppReview.Status.IN_REVIEW, first_key_by=account)
+    rows.update(**NO_FIRST_APPROVAL)
+
+
+@receiver(roles_changed)
+def end_approvals_of_a_former_reviewer(sender: Any, account: Account, **kwargs: Any) -> None:
+    """End the first approvals of a person who is no reviewer any more; they don't come back with the role."""
+    if not is_reviewer(account):
+        end_approvals_of_a_closed_account(sender, account)
