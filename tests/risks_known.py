@@ -81,6 +81,15 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         1,
         "A route of ours, kept in the session; `next` in it is judged by the page it leads to.",
     ),
+    ("accounts/views/email_reauthentication.py", "redirect to a value"): (
+        1,
+        "This page, with `next` as allauth judges it.",
+    ),
+    ("accounts/views/leaving.py", "redirect to a value"): (1, "A page of reauthentication, from reverse()."),
+    ("accounts/views/second_factors.py", "redirect to a value"): (
+        3,
+        "Pages of reauthentication, from reverse() or this page's path; allauth checks `next` when it leads on.",
+    ),
     ("accounts/views/stale_forms.py", "redirect to a value"): (1, "`next` if allauth finds it our own, or a route."),
     ("devportal/lib/host_header.py", "redirect to a value"): (1, "The admin, by the settings."),
     ("devportal/lib/admin/site.py", "redirect to a value"): (
@@ -172,6 +181,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/admin/older_newer.html", "link {{ cl.*_url }}"): (3, "A query on this page, beginning with `?`."),
     ("templates/admin/accounts/subscription_change.html", "link {{ step_url }}"): (2, "A page of the admin."),
     ("templates/admin/console/partials/review_head.html", "link {{ preview_url }}"): (1, "A page of the console."),
+    ("templates/admin/console/partials/live_app.html", "link {{ live_logo }}"): (1, "A path of the admin's own."),
     ("templates/admin/console/partials/review_difference.html", "link {{ row.logos.* }}"): (
         2,
         "Logos of the review: a route.",

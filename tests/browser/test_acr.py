@@ -120,7 +120,7 @@ def test_an_app_for_codes_is_a_second_step(apps: tuple[App, App], browser: Chrom
         allow(page)
         assert "acr" not in arrive(page, app)  # a wish makes nobody set anything up
         page.goto(app.authorization_url(claims=required(MULTI_FACTOR)))
-        heading(page, "Vault asks for a second step")
+        heading(page, "Vault asks for two-step verification")
         page.get_by_role("link", name="Set up an authenticator app").click()
         if page.locator("input[name=login]").count():
             sign_in(page, CODES)
@@ -150,7 +150,7 @@ def test_an_app_with_a_least_level_says_so(apps: tuple[App, App], browser: Chrom
         Device(page)
         page.goto(app.authorization_url())
         sign_in(page, LEAST)
-        heading(page, "Strongroom asks for a second step")
+        heading(page, "Strongroom asks for two-step verification")
         expect(page.get_by_text("Everybody who signs in to Strongroom has to")).to_be_visible()
         set_up_passkey(page, LEAST, app)
         allow(page)

@@ -46,7 +46,7 @@ def test_a_stranger_is_signed_out_by_way_of_the_mail(live_service: Service, brow
             there.reload()
             expect(there.get_by_role("navigation", name="Account")).to_be_visible()  # the link alone did nothing
 
-            here.get_by_role("link", name="Look at the activity").click()
+            here.get_by_role("link", name="Check the activity").click()
             expect(here.get_by_role("heading", name="from a browser that was new here")).to_be_visible()
             here.goto(f"{live_service.address}/account/sessions/")
             here.get_by_role("button", name="Sign out Firefox on Windows").click()

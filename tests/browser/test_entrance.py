@@ -209,10 +209,10 @@ def test_the_old_address_takes_the_account_back(guarded: Service, apps: tuple[Ap
     def takes_it_back(page: Page) -> None:
         watch = Watch(page.context)
         page.goto(f"{guarded.address}/account/address/take-back")
-        page.get_by_label("Your old e-mail address").fill(MOVED)
+        page.get_by_label("Your old email address").fill(MOVED)
         page.get_by_label("Code from that mail").fill(guarded.code_mailed_to(MOVED))
-        page.get_by_role("button", name="Take the address back").click()
-        heading(page, "The address is yours again")
+        page.get_by_role("button", name="Take the email address back").click()
+        heading(page, "The email address is yours again")
         page.get_by_role("link", name="Choose a new password").click()
         page.fill("input[name=email]", MOVED)
         page.get_by_role("button", name="Send the code").click()

@@ -168,7 +168,7 @@ def test_a_recovery_that_an_operator_starts_is_stopped_from_the_mail_and_from_th
         page.context.add_cookies(signed_in["cookies"])
         page.goto(f"{live_service.address}/account/2fa/")
         page.get_by_role("button", name="Stop it").click()
-        expect(page.get_by_text("Your second steps stay as they are.")).to_be_visible()
+        expect(page.get_by_text("Nothing was removed from your account.")).to_be_visible()
         expect(page.get_by_role("button", name="Stop it")).to_have_count(0)
         watch.check()
 

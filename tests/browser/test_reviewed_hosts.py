@@ -17,7 +17,7 @@ from tests.services.service import Service
 pytestmark = [pytest.mark.browser, pytest.mark.node, pytest.mark.slow]
 
 MAKER, KNOWN = "hosts-maker@example.com", "hosts-known@example.com"
-NOT_REVIEWED = "Openport has reviewed Two Shores, but not with the address that it sends you to: 127.0.0.1"
+NOT_REVIEWED = "Openport has reviewed Two Shores, but not for the host that it sends you to: 127.0.0.1"
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_an_added_host_is_told_of_and_takes_the_badge_away(app: App, browser: Ch
         expect(page.get_by_text("Not reviewed: 127.0.0.1. People who come from there")).to_be_visible()
         expect(page.get_by_text("Not at every host")).to_be_visible()
         camera.take("settings-host-outside-of-the-review")
-        page.get_by_role("link", name="Send the app for review").click()
+        page.get_by_role("link", name="Submit this change for review").first.click()
         expect(page.get_by_role("heading", name="Outside of the review")).to_be_visible()
         camera.take("review-host-outside-of-the-review")
 
@@ -69,7 +69,7 @@ def test_an_added_host_is_told_of_and_takes_the_badge_away(app: App, browser: Ch
     def newcomer(page: Page) -> None:
         camera = Camera(page, Watch(page.context), axe)
         page.goto(app.authorization_url(redirect_uri=elsewhere(app)))
-        expect(page.get_by_text("Not reviewed by Openport with the address 127.0.0.1")).to_be_visible()
+        expect(page.get_by_text("Not reviewed by Openport at the host 127.0.0.1")).to_be_visible()
         camera.take("sign-in-host-outside-of-the-review")
 
     browser.visit(developer)

@@ -287,7 +287,9 @@ GROUPS = (
         /account/password/reset/done/       200 200 | 405 405
         /account/confirm-email/             302 302 | 302 302
         /account/address/take-back          200 200 | 200 200
-        /account/address/taken-back         200 200 | 405 405
+        /account/address/taken-back         200 200 | 302 302
+        /account/undo/                      200 200 | 200 200
+        /account/undone/                    200 200 | 405 405
         /account/inactive/                  200 200 | 405 405
         """,
     ),
@@ -302,6 +304,8 @@ GROUPS = (
         /account/password/change/           302 200 | 302 200
         /account/password/set/              302 302 | 302 302
         /account/reauthenticate/            302 200 | 302 200
+        /account/reauthenticate/email/      302 302 | 302 302
+        /account/login/again/               302 200 | 302 405
         /account/logout/                    302 200 | 302 302
         /account/sessions/                  302 200 | 302 302
         /account/activity/                  302 200 | 302 405
@@ -475,7 +479,7 @@ GROUPS = (
         /admin/autocomplete/                302 403 403 403 | 302 405 405 405
         /admin/jsi18n/                      302 200 200 200 | 302 405 405 405
         /admin/r/1/1/                       302 404 404 404 | 302 404 404 404
-        /admin/oidc/                        302 404 200 200 | 302 404 200 200
+        /admin/oidc/                        302 200 200 200 | 302 200 200 200
         /admin/accounts/                    302 404 200 200 | 302 404 200 200
         /admin/api/                         302 404 200 200 | 302 404 200 200
         /admin/console/                     302 200 200 200 | 302 200 200 200
@@ -492,7 +496,7 @@ GROUPS = (
         /admin/console/appreview/{review}/                        302 302 302 302 | 302 302 302 302
         /admin/console/appreview/{review}/change/                 302 200 403 200 | 302 403 403 403
         /admin/console/appreview/{review}/delete/                 302 403 403 403 | 302 403 403 403
-        /admin/console/appreview/{review}/history/                302 403 404 302 | 302 403 404 302
+        /admin/console/appreview/{review}/history/                302 302 404 302 | 302 302 404 302
         /admin/console/appreview/my-mails/                        302 200 403 200 | 302 302 403 302
         /admin/console/appreview/{review}/leave/                  302 404 403 404 | 302 404 403 404
         /admin/console/appreview/{review}/look-again/             302 405 403 405 | 302 302 403 302
@@ -524,7 +528,7 @@ GROUPS = (
         /admin/*/{row}/                     302 302 302 302 | 302 302 302 302
         /admin/*/{row}/change/              302 200 200 200 | 302 200 200 200
         /admin/*/{row}/delete/              302 200 200 200 | 302 200 200 200
-        /admin/*/{row}/history/             302 403 302 302 | 302 403 302 302
+        /admin/*/{row}/history/             302 302 302 302 | 302 302 302 302
         /admin/*/do/none/                   302 404 404 404 | 302 404 404 404
         /admin/*/{row}/do/none/             302 404 404 404 | 302 404 404 404
         """,
@@ -540,7 +544,8 @@ GROUPS = (
         /admin/console/reviewcase/{case}/                         302 302 302 302 | 302 302 302 302
         /admin/console/reviewcase/{case}/change/                  302 200 403 200 | 302 403 403 403
         /admin/console/reviewcase/{case}/delete/                  302 403 403 403 | 302 403 403 403
-        /admin/console/reviewcase/{case}/history/                 302 403 404 302 | 302 403 404 302
+        /admin/console/reviewcase/{case}/history/                 302 302 404 302 | 302 302 404 302
+        /admin/console/reviewcase/{case}/logo/                    302 404 403 404 | 302 404 403 404
         /admin/console/reviewcase/do/none/                        302 404 404 404 | 302 404 404 404
         /admin/console/reviewcase/{case}/do/none/                 302 404 404 404 | 302 404 404 404
         /admin/console/reviewcase/{case}/do/take/                 302 200 403 200 | 302 302 403 302
@@ -549,6 +554,7 @@ GROUPS = (
         /admin/console/reviewcase/{case}/do/ask/                  302 200 403 200 | 302 200 403 200
         /admin/console/reviewcase/{case}/do/renew/                302 302 403 302 | 302 302 403 302
         /admin/console/reviewcase/{case}/do/close/                302 200 403 200 | 302 200 403 200
+        /admin/console/reviewcase/{case}/do/confirm/              302 302 403 302 | 302 302 403 302
         /admin/console/reviewcase/{case}/do/withdraw-approval/    302 302 403 302 | 302 302 403 302
         /admin/console/reviewcase/{case}/do/suspend/              302 200 403 200 | 302 200 403 200
         /admin/console/reviewcase/{case}/do/lift/                 302 302 403 302 | 302 302 403 302
@@ -579,10 +585,24 @@ GROUPS = (
         /admin/*/do/none/                   302 404 404 404 | 302 404 404 404
         /admin/*/{row}/do/none/             302 404 404 404 | 302 404 404 404
         """,
-        models="accounts/invitation accounts/outbox api/apikey api/requestlog console/auditevent console/signinevent "
-        "console/taskrun "
-        "oidc/accesstoken oidc/client oidc/connection oidc/project oidc/projectdomain oidc/refreshtoken "
-        "oidc/signingkey",
+        models="accounts/invitation accounts/outbox api/apikey api/requestlog console/signinevent console/taskrun "
+        "oidc/accesstoken oidc/connection oidc/refreshtoken oidc/signingkey",
+    ),
+    Group(
+        "Lists and rows that reviewers read as well",
+        ADMIN,
+        "others reviewer operator superuser",
+        """
+        /admin/*/                           302 200 200 200 | 302 200 200 200
+        /admin/*/add/                       302 403 403 403 | 302 403 403 403
+        /admin/*/{row}/                     302 302 302 302 | 302 302 302 302
+        /admin/*/{row}/change/              302 200 200 200 | 302 403 403 403
+        /admin/*/{row}/delete/              302 403 403 403 | 302 403 403 403
+        /admin/*/{row}/history/             302 302 302 302 | 302 302 302 302
+        /admin/*/do/none/                   302 404 404 404 | 302 404 404 404
+        /admin/*/{row}/do/none/             302 404 404 404 | 302 404 404 404
+        """,
+        models="console/auditevent oidc/client oidc/project oidc/projectdomain",
     ),
     Group(
         "Rows that operators add, change and delete",

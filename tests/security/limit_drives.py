@@ -8,11 +8,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client as Browser
 
 from accounts import mailbox_proof
+from accounts.activity.recording import record, token_of
 from accounts.models import Account, Family
 from accounts.plans import members
 from devportal.console.idempotency import new_token
@@ -28,7 +30,7 @@ from tests.urls import every_url
 Step = Callable[[int, dict[str, Any]], Any]
 # What forms say at a bound of the table.
 MESSAGES = re.compile(
-    r"Several mails went|many invitations|Too many reports|up to 2 |is the maximum|may have|at most|[0-9] [kK]B"
+    r"[Ss]everal mails|many invitations|Too many reports|up to 2 |is the maximum|may have|at most|[0-9] [kK]B"
     r"|[0-9] MB|larger than"
 )
 SPELLINGS = ["ada@example.com", "ADA@example.com", " ada@Example.COM", "Ada@EXAMPLE.com "]
@@ -165,17 +167,64 @@ def codes_that_take_back(world: World) -> Step:
     return lambda n, changes: Browser().post(world.path, {"email": f"n{n}@example.com", "code": "AAAA"}, **changes)
 
 
+def event_of_new_codes(account: Account) -> str:
+    """Return the link's token of an event that added recovery codes, and that the person's mailbox can undo."""
+    codes = RecoveryCodes.activate(account).instance
+    return token_of(record(account, "recovery_codes_made", factor=codes.pk, mailbox=account.email))
+
+
+@drives("codes that remove a new factor")
+def codes_that_undo(world: World) -> Step:
+    token = event_of_new_codes(world.person)
+    return lambda n, changes: Browser().post(world.path, {"event": token, "code": "AAAA"}, **changes)
+
+
+@drives("mails with the code that removes a new factor")
+def mails_that_undo(world: World) -> Step:
+    token = event_of_new_codes(world.person)
+    return lambda n, changes: Browser().post(world.path, {"event": token, "action": "send"}, **changes)
+
+
+def without_password(world: World) -> Browser:
+    """Return the browser of the person, who has neither a password nor a factor."""
+    browser = world.browser
+    world.person.set_unusable_password()
+    world.person.save()
+    session = browser.session
+    session["_auth_user_hash"] = world.person.get_session_auth_hash()
+    session.save()
+    return browser
+
+
+@drives("codes from a mail when asked again")
+def codes_when_asked_again(world: World) -> Step:
+    browser = without_password(world)
+    return lambda n, changes: browser.post(world.path, {"code": "AAAA"}, **changes)
+
+
+@drives("mails with the code when asked again")
+def mails_when_asked_again(world: World) -> Step:
+    browser = without_password(world)
+
+    def step(n: int, changes: dict[str, Any]) -> Any:
+        session = browser.session
+        session.pop("code_sent", None)  # a second mail within a minute is not sent
+        session.save()
+        return browser.post(world.path, {"action": "send"}, **changes)
+
+    return step
+
+
 @drives("wrong passwords in a known browser")
 def wrong_passwords_here(world: World) -> Step:
     world.browser.cookies.pop("openport_session")
     return lambda n, changes: log_in(world.browser, SPELLINGS[n], "wrong", changes)
 
 
-@drives("wrong passwords when asked again")
+@drives("wrong passwords of people who are signed in")
 def wrong_passwords_again(world: World) -> Step:
-    return lambda n, changes: world.browser.post(
-        world.path, {"login": world.person.email, "password": "wrong"}, **changes
-    )
+    form = {"login": world.person.email, "password": "wrong", "oldpassword": "wrong"}
+    return lambda n, changes: world.browser.post(world.path, form, **changes)
 
 
 @drives("wrong second steps for one account", "wrong second steps from anywhere")
@@ -198,11 +247,18 @@ def wrong_code(account: Account, changes: dict[str, Any]) -> Any:
     return browser.post("/account/2fa/authenticate/", {"code": "000000"}, **changes)
 
 
-@drives("wrong second steps when asked again")
+@drives("wrong codes of people who are signed in")
 def wrong_codes_again(world: World) -> Step:
     browser = world.browser
     TOTP.activate(world.person, generate_totp_secret())
     return lambda n, changes: browser.post(world.path, {"code": "000000"}, **changes)
+
+
+@drives("wrong codes until a right one")
+def wrong_codes_in_a_row(world: World) -> Step:
+    if world.path == "/account/2fa/authenticate/":
+        return wrong_codes(world)
+    return wrong_codes_again(world)
 
 
 # --- Forms and codes ---

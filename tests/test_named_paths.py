@@ -1,0 +1,149 @@
+"""Every path that the documentation names exists: files, folders, templates, and tests by their names.
+
+A path that begins with a folder of the repository is read from there. Any other is the end of a path: `lookup.py`,
+`reviews/workflow.py` and `layouts/docs.html` are found wherever they are, in tables in the folder of their heading.
+"""
+
+import fnmatch
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from tests.test_citations import OTHERS
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = (*sorted((ROOT / "docs").glob("*.md")), *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING")))
+CODE = re.compile(r"`([^`\n]+)`")
+PATH = re.compile(r"[\w./*-]+")
+SUFFIX = re.compile(r"\w\.(py|html|css|js|mjs|ts|json|toml|txt|in|conf|yaml|sql|svg|sh|service|timer)$")
+# What git does not track, and what stands elsewhere than in the repository.
+MADE = (".cache", ".data", ".static", ".venv", "__pycache__", "node_modules")
+# Not of the repository: a service makes them, a test runs without them, or an operator writes them.
+ELSEWHERE = {
+    "docs/accounts.md": {"your-data.html", "your-data.json", "exports/"},  # in an export, and where exports are kept
+    "docs/console.md": {"llms.txt"},  # an address of the docs
+    "docs/deployment.md": {"deploy/.env", "deploy/secrets", "deploy/compose.override.yaml"},  # an operator's own
+    "docs/operations.md": {".static/", "pictures/", "logos/", "sbom.cdx.json"},  # made by commands, kept by the service
+    "docs/settings.md": {"media/"},  # in DATA_DIR
+    "README.md": {".data/mail/"},  # in DATA_DIR
+}
+# The packages whose modules docs/architecture.md lists, by the heading of their table.
+PACKAGE = re.compile(r"^### `([\w/]+)/`")
+
+
+@cache
+def paths() -> frozenset[str]:
+    """Return every file and folder of the repository, from its root."""
+    found: set[str] = set()
+    for path in ROOT.rglob("*"):
+        inner = path.relative_to(ROOT)
+        if not OTHERS & set(inner.parts) and inner.parts[0] not in (*MADE, ".git"):
+            found.add(inner.as_posix())
+    return frozenset(found)
+
+
+@cache
+def ends() -> frozenset[str]:
+    """Return every path and its ends, such as `reviews/workflow.py`."""
+    return frozenset("/".join(PurePosixPath(path).parts[i:]) for path in paths() for i in range(path.count("/") + 1))
+
+
+@cache
+def folders() -> frozenset[str]:
+    """Return the folders in the root."""
+    return frozenset(path.split("/", 1)[0] for path in paths() if "/" in path)
+
+
+def named_paths(line: str) -> Iterator[str]:
+    """Yield what a line of a document names in code that looks like a path of the repository."""
+    for code in CODE.findall(line):
+        name = code.partition("::")[0]
+        if not PATH.fullmatch(name) or name.startswith(("/", ".md", "DATA_DIR/")) or name.endswith("/."):
+            continue
+        if SUFFIX.search(name) or (name.endswith("/") and "." not in name) or name.split("/")[0] in folders():
+            yield name
+
+
+def exists(name: str) -> bool:
+    path = name.rstrip("/")
+    if "*" in path:
+        return bool(fnmatch.filter(paths(), path))
+    is_from_the_root = "/" in path and path.split("/", 1)[0] in folders()
+    return path in (paths() if is_from_the_root else ends())
+
+
+def missing_in(document: Path) -> list[str]:
+    name = document.relative_to(ROOT).as_posix()
+    return [
+        f"{name}:{number}: {path}"
+        for number, line in enumerate(document.read_text(encoding="utf-8").splitlines(), 1)
+        for path in named_paths(line)
+        if path not in ELSEWHERE.get(name, set()) and not exists(path)
+    ]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_path_that_a_document_names_exists(document: Path) -> None:
+    assert missing_in(document) == []
+
+
+@pytest.mark.parametrize("document", sorted(ELSEWHERE))
+def test_every_exception_is_still_named(document: str) -> None:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    assert [path for path in ELSEWHERE[document] if f"`{path}`" not in text] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_test_that_is_named_with_its_file_is_in_it(document: Path) -> None:
+    found = []
+    for file, test in re.findall(r"`([\w/]+\.py)::(\w+)`", document.read_text(encoding="utf-8")):
+        candidates = [path for path in paths() if path == file or path.endswith(f"/{file}")]
+        if not any(f"def {test}(" in (ROOT / path).read_text(encoding="utf-8") for path in candidates):
+            found.append(f"{file}::{test}")
+    assert found == []
+
+
+def listed_modules() -> Iterator[tuple[int, str, str]]:
+    """Yield line, folder and name of each module that the tables of docs/architecture.md list."""
+    package = ""
+    lines = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, 1):
+        if line.startswith("#"):
+            package = match[1] if (match := PACKAGE.match(line)) else ""
+        if not package or not line.startswith("| `"):
+            continue
+        first, _, rest = line.removeprefix("| ").partition(" | ")
+        names = [name.rstrip("/") for name in CODE.findall(first)]
+        for name in names:
+            yield number, package, name
+        if len(names) == 1 and "." not in names[0]:  # a folder, whose modules follow by their bare names
+            bare = [name for name in CODE.findall(rest) if re.fullmatch(r"\w+\.py", name)]
+            for name in bare:
+                yield number, f"{package}/{names[0]}", name
+
+
+def test_every_module_in_the_tables_of_the_architecture_is_in_its_folder() -> None:
+    listed = list(listed_modules())
+    assert len(listed) > 200
+    assert [f"{number}: {folder}/{name}" for number, folder, name in listed if f"{folder}/{name}" not in paths()] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("See `oidc/scopes.py` and `lookup.py`.", ["oidc/scopes.py", "lookup.py"]),
+        ("`tests/oidc/` and `views/`", ["tests/oidc/", "views/"]),
+        ("`test_x.py::test_name` in `requirements/*.in`", ["test_x.py", "requirements/*.in"]),
+        ("`/v1/me`, `application/json`, `10.0.0.0/8`, `make test`, `DATA_DIR/mail`, `account.read`", []),
+    ],
+)
+def test_paths_differ_from_other_code(line: str, expected: list[str]) -> None:
+    assert list(named_paths(line)) == expected
+
+
+@pytest.mark.parametrize("name", ["oidc/no_such_module.py", "no_such_module.py", "tests/nowhere/", "devportal/*.no"])
+def test_a_path_that_does_not_exist_is_found(name: str) -> None:
+    assert not exists(name)
