@@ -37,8 +37,8 @@ class AuditEventAdmin(ReadOnlyModelAdmin[AuditEvent]):
     search_help_text = "A whole e-mail address, project, client id, account:…, or request id"
     link_filters = ("actor",)
 
-    # What only operators read: where somebody was, and which request it was.
-    private_columns = ("ip", "address", "request_id")
+    # What only operators read: where somebody was, which request it was, and links to accounts.
+    private_columns = ("ip", "address", "request_id", "actor", "person")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AuditEvent]:
         """Return the whole trail for operators, and what was done to projects for reviewers.
