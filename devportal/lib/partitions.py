@@ -1,8 +1,7 @@
-"""Tables that are parted by day on PostgreSQL, so that old days are dropped whole (docs/operations.md#retention).
+"""Tables that are partitioned by day on PostgreSQL, so that old days are dropped whole (docs/operations.md#retention).
 
 A partition holds a day (UTC). There is always a default partition, which takes rows of days without one, so that no
-insert fails. What the table held when it was parted is one more partition, `…_before` (partition_conversion.py). On
-other engines the tables are plain, and old rows are deleted in batches.
+insert fails. On other engines the tables are plain, and old rows are deleted in batches.
 """
 
 import logging
@@ -40,7 +39,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class DailyTable:
-    """A table that is parted by day of a column with a time zone."""
+    """A table that is partitioned by day of a column with a time zone."""
 
     table: str
     column: str
@@ -48,11 +47,6 @@ class DailyTable:
     @property
     def default(self) -> str:
         return f"{self.table}_default"
-
-    @property
-    def before(self) -> str:
-        """The partition of what was there before the table was parted."""
-        return f"{self.table}_before"
 
     def name_of(self, day: datetime) -> str:
         return f"{self.table}_{day:%Y%m%d}"
@@ -66,13 +60,6 @@ def midnight(moment: datetime) -> datetime:
 def literal(moment: datetime) -> str:
     """Return a moment as SQL: definitions take no parameters."""
     return f"'{moment.astimezone(UTC).isoformat(sep=' ')}'"
-
-
-def is_partitioned(cursor: Any, table: str) -> bool:
-    """Return whether a table is parted."""
-    cursor.execute("SELECT relkind = 'p' FROM pg_class WHERE oid = to_regclass(%s)", [table])
-    found = cursor.fetchone()
-    return bool(found and found[0])
 
 
 def partitions_of(cursor: Any, table: str) -> list[Partition]:
@@ -92,6 +79,44 @@ def _upper_bound(bound: str) -> datetime | None:
     return datetime.fromisoformat(match[1]).astimezone(UTC) if match else None
 
 
+def partition_by_day(connection: BaseDatabaseWrapper, daily: DailyTable) -> None:
+    """Partition an empty table by day, on PostgreSQL; for the migration that follows the one that creates the table.
+
+    Its key becomes (id, time), because a unique constraint has to hold the time. Raises ValueError if it has rows.
+    """
+    if connection.vendor != "postgresql":
+        return
+    table, plain = daily.table, f"{daily.table}_plain"
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT EXISTS (SELECT FROM {table})")  # noqa: S608  (names are our own)
+        if cursor.fetchone()[0]:
+            raise ValueError(f"{table} has rows.")
+        definitions = _definitions(cursor, table)
+        cursor.execute(f"ALTER TABLE {table} RENAME TO {plain}")
+        cursor.execute(f"ALTER SEQUENCE {table}_id_seq RENAME TO {plain}_id_seq")
+        like = f"LIKE {plain} INCLUDING DEFAULTS INCLUDING IDENTITY"
+        cursor.execute(f"CREATE TABLE {table} ({like}) PARTITION BY RANGE ({daily.column})")
+        cursor.execute(f"DROP TABLE {plain}")
+        cursor.execute(f"ALTER TABLE {table} ADD CONSTRAINT {table}_pkey PRIMARY KEY (id, {daily.column})")
+        for definition in definitions:
+            cursor.execute(definition)
+        cursor.execute(f"CREATE TABLE {daily.default} PARTITION OF {table} DEFAULT")
+    create_ahead(connection, daily)
+
+
+def _definitions(cursor: Any, table: str) -> list[str]:
+    """Return the statements that create a table's constraints and indexes, except for its primary key."""
+    cursor.execute(
+        "SELECT format('ALTER TABLE %%s ADD CONSTRAINT %%I %%s', "
+        "conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint "
+        "WHERE conrelid = to_regclass(%s) AND contype IN ('c', 'u', 'f') UNION ALL "
+        "SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = to_regclass(%s) "
+        "AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)",
+        [table, table],
+    )
+    return [definition for (definition,) in cursor.fetchall()]
+
+
 # --- Periodic work ---
 
 
@@ -102,11 +127,8 @@ def clear_before(model: type[models.Model], daily: DailyTable, before: datetime)
     somebody else holds a lock for long, a day is left to the next run.
     """
     if default_connection.vendor == "postgresql":
-        with default_connection.cursor() as cursor:
-            parted = is_partitioned(cursor, daily.table)
-        if parted:
-            create_ahead(default_connection, daily)
-            return _clear_partitions(daily, before)
+        create_ahead(default_connection, daily)
+        return _clear_partitions(daily, before)
     return delete_in_batches(model._default_manager.filter(**{f"{daily.column}__lt": before}))
 
 
@@ -122,8 +144,7 @@ def _create(connection: BaseDatabaseWrapper, daily: DailyTable, day: datetime) -
     def act(cursor: Any) -> bool:
         _only_one(cursor, daily)
         existing = partitions_of(cursor, daily.table)
-        # A day that "before" holds. Partitions go on from each other, so that a day is held whole or not at all.
-        if any(one.table == part or (one.table == daily.before and _reaches(one, day)) for one in existing):
+        if any(one.table == part for one in existing):
             return False
         span = f"{daily.column} >= {literal(day)} AND {daily.column} < {literal(until)}"
         cursor.execute(f"SELECT EXISTS (SELECT FROM {daily.default} WHERE {span})")  # noqa: S608  (names are our own)
@@ -138,10 +159,6 @@ def _create(connection: BaseDatabaseWrapper, daily: DailyTable, day: datetime) -
     return bool(_unless_busy(connection, act, f"make {part}"))
 
 
-def _reaches(partition: Partition, day: datetime) -> bool:
-    return partition.until is not None and partition.until > day
-
-
 def _clear_partitions(daily: DailyTable, before: datetime) -> int:
     gone = 0
     with default_connection.cursor() as cursor:
@@ -149,7 +166,7 @@ def _clear_partitions(daily: DailyTable, before: datetime) -> int:
     for partition in existing:
         if partition.until is not None and partition.until <= before:
             gone += _drop(daily, partition.table)
-        elif partition.table in (daily.before, daily.default):
+        elif partition.table == daily.default:
             gone += _delete_rows(daily, partition.table, before)
     return gone
 

@@ -14,8 +14,7 @@ from api import tasks
 from api.models import RequestLog, UsageBucket
 from api.usage import store
 from devportal.lib import clock, partitions
-from devportal.lib.partition_conversion import partition_by_day
-from devportal.lib.partitions import DailyTable, midnight, partitions_of
+from devportal.lib.partitions import DailyTable, midnight, partition_by_day, partitions_of
 from oidc.models import Project
 from tests.factories import make_project
 
@@ -167,73 +166,32 @@ def test_a_locked_day_is_left_to_the_next_run(
     assert tasks.clear_request_log() == 1
 
 
-# --- Parting a table that is in use ---
+# --- Partitioning an empty table ---
 
 
-def plain_rows() -> list[tuple[Any, ...]]:
-    return run("SELECT id, at, name FROM plain ORDER BY id")
+def plain_names() -> tuple[set[Any], set[Any]]:
+    constraints = (
+        "SELECT conname FROM pg_constraint WHERE conrelid = 'plain'::regclass AND contype IN ('c', 'f', 'p', 'u')"
+    )
+    return set(run(constraints)), set(run("SELECT indexname FROM pg_indexes WHERE tablename = 'plain'"))
 
 
-@pytest.fixture
-def project() -> Project:
-    """The project of the rows of `plain`, which has some of them."""
-    made = make_project()
+def test_partitioning_keeps_constraints_and_indexes_by_their_names() -> None:
     run(PLAIN_SQL)
-    insert = "INSERT INTO plain (at, name, project_id) SELECT now() - n * interval '1 day', 'n' || n, {} FROM {}"
-    run(insert.format(made.pk, "generate_series(-2, 50) AS n"))
-    return made
-
-
-def test_parting_a_table_keeps_every_row_and_goes_on_with_its_ids(project: Project) -> None:
-    before = plain_rows()
+    project, before = make_project(), plain_names()
     partition_by_day(connection, PLAIN)
-    assert plain_rows() == before
-    for number in (0, 1):
-        run(f"INSERT INTO plain (at, name, project_id) VALUES (now(), 'new {number}', {project.pk})")
-    assert [row[0] for row in plain_rows()][-2:] == [before[-1][0] + 1, before[-1][0] + 2]
-    assert {str(name) for (name,) in run("SELECT DISTINCT tableoid::regclass FROM plain")} == {"plain_before"}
-    partition_by_day(connection, PLAIN)  # once more: nothing
-
-
-def test_it_keeps_constraints_and_indexes_by_their_names(project: Project) -> None:
-    constraints = "SELECT conname FROM pg_constraint WHERE conrelid = 'plain'::regclass AND contype IN ('c', 'f', 'u')"
-    indexes = "SELECT indexname FROM pg_indexes WHERE tablename = 'plain'"
-    before = set(run(constraints)), set(run(indexes))
-    partition_by_day(connection, PLAIN)
-    assert (set(run(constraints)), set(run(indexes))) == before
-    for wrong in (f"now(), '', {project.pk}", "now(), 'x', 0", f"now() - interval '3 days', '', {project.pk}"):
+    assert plain_names() == before
+    insert = "INSERT INTO plain (at, name, project_id) VALUES ({})"
+    run(insert.format(f"now(), 'x', {project.pk}"))
+    for wrong in (f"now(), '', {project.pk}", "now(), 'y', 0", f"(SELECT at FROM plain), 'x', {project.pk}"):
         with pytest.raises(DatabaseError):
-            run(f"INSERT INTO plain (at, name, project_id) VALUES ({wrong})")
-    again = "INSERT INTO plain (at, name, project_id) SELECT at, name, project_id FROM plain ON CONFLICT DO NOTHING"
-    run(again.replace("ON CONFLICT", "ON CONFLICT (name, at)"))
-    assert len(plain_rows()) == 53
-
-
-def test_old_rows_of_it_are_deleted_and_at_last_the_whole(
-    project: Project, later: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    partition_by_day(connection, PLAIN)
-    gone = partitions._clear_partitions(PLAIN, clock.now() - 30 * DAY)
-    assert gone == 21
-    assert len(plain_rows()) == 32
-    partitions._clear_partitions(PLAIN, clock.now() + 30 * DAY)
-    assert "plain_before" not in names(PLAIN)
-    assert not plain_rows()
-
-
-def test_an_attempt_that_was_broken_off_is_gone_on_with(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr("devportal.lib.partition_conversion._make_parent", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            partition_by_day(connection, PLAIN)
-    run(f"INSERT INTO plain (at, name, project_id) VALUES (now(), 'meanwhile', {project.pk})")
-    partition_by_day(connection, PLAIN)
-    assert len(plain_rows()) == 54
-    assert "plain_before" in names(PLAIN)
-
-
-def test_an_empty_table_begins_with_today() -> None:
-    run(PLAIN_SQL)
-    partition_by_day(connection, PLAIN)
+            run(insert.format(wrong))
+    assert [(row[0], row[1]) for row in run("SELECT id, name FROM plain")] == [(1, "x")]
     assert PLAIN.name_of(datetime.now(UTC)) in names(PLAIN)
-    assert "plain_before" not in names(PLAIN)
+
+
+def test_a_table_with_rows_is_not_partitioned() -> None:
+    run(PLAIN_SQL)
+    run(f"INSERT INTO plain (at, name, project_id) VALUES (now(), 'x', {make_project().pk})")
+    with pytest.raises(ValueError, match="has rows"):
+        partition_by_day(connection, PLAIN)

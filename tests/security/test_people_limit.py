@@ -3,9 +3,6 @@
 from typing import Any
 
 import pytest
-from django.core.management import call_command
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.test import Client as Browser
 
 from accounts.models import Account
@@ -252,24 +249,6 @@ def test_an_owner_who_used_a_deleted_client_counts_after_a_transfer(project: Pro
     member = ProjectMember.objects.create(project=project, account=make_account(), role=Role.DEVELOPER)
     members.transfer_ownership(project, member, owner)
     assert people_counted(project) == 1
-
-
-# --- Upgrading ---
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_migration_keeps_counting_deleted_accounts(owner: Account) -> None:
-    project = make_project(owner)
-    unreviewed, reviewed = make_client(project), make_client(project, name="R", **as_reviewed())
-    now = clock.now()
-    for client in (unreviewed, unreviewed, reviewed):
-        Connection.objects.create(client=client, first_authorized_at=now, last_authorized_at=now, removed_at=now)
-    executor = MigrationExecutor(connection)
-    executor.migrate([("oidc", "0027_index_of_people_outside_review")])
-    executor.loader.build_graph()
-    executor.migrate([("oidc", "0028_places_of_deleted_accounts")])
-    assert people_counted(project) == 2
-    call_command("migrate", verbosity=0)
 
 
 def test_people_who_joined_outside_of_a_review_count_after_removal_and_deletion(

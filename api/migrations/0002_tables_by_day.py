@@ -1,0 +1,18 @@
+"""The request log and the counts by minute are partitioned by day on PostgreSQL; their models do not change."""
+
+from typing import Any
+
+from django.db import migrations
+
+from devportal.lib.partitions import DailyTable, partition_by_day
+
+
+def partition(apps: Any, schema_editor: Any) -> None:
+    partition_by_day(schema_editor.connection, DailyTable("api_requestlog", "at"))
+    partition_by_day(schema_editor.connection, DailyTable("api_usagebucket", "minute"))
+
+
+class Migration(migrations.Migration):
+    dependencies = [("api", "0001_initial")]
+
+    operations = [migrations.RunPython(partition, migrations.RunPython.noop)]
