@@ -1,102 +1,85 @@
-"""Errors of the sign-in service: codes with their public descriptions, and exceptions with a reason for the log."""
+"""Exceptions of the sign-in service. Each carries a reason with its parameters (oidc/reasons.py)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from oidc.models import Client
-from oidc.token_errors import TOKEN_ERRORS
-
-# Every error that the authorization endpoint may send to an app, with its public description.
-ERROR_DESCRIPTIONS = {
-    "access_denied": "The person pressed Cancel.",
-    "consent_required": "Access was not yet granted.",
-    "interaction_required": "The person has to do something that prompt=none does not allow.",
-    "invalid_request": "The request is malformed.",
-    "invalid_scope": "The client may not use one of these scopes.",
-    "login_required": "The person is not signed in.",
-    "registration_not_supported": "The registration parameter is not supported.",
-    "request_not_supported": "The request parameter is not supported.",
-    "request_uri_not_supported": "The request_uri parameter is not supported.",
-    "server_error": "The service failed; try again.",
-    "temporarily_unavailable": "The service is busy; try again shortly.",
-    "unmet_authentication_requirements": "The person did not sign in as strongly as was asked for.",
-    "unsupported_response_type": "The only response type is code.",
-}
+from oidc.reason_texts import REASONS, developer_text, public_text
+from oidc.reasons import Facts, Reason
 
 
 @dataclass(eq=False)
-class AuthorizationError(Exception):
+class Refusal(Exception):
+    """A request that is refused. `parameters` are those of the reason's texts."""
+
+    reason: Reason
+    parameters: Facts = field(default_factory=dict)
+
+    @property
+    def error(self) -> str:
+        """The error code of the standard."""
+        return REASONS[self.reason].error
+
+    @property
+    def description(self) -> str:
+        """The `error_description`, which anybody may read."""
+        return public_text(self.reason, self.parameters)
+
+    @property
+    def developer_text(self) -> str:
+        """What the app's developer reads."""
+        return developer_text(self.reason, self.parameters)
+
+
+@dataclass(eq=False)
+class AuthorizationError(Refusal):
     """An authorization error response (RFC 6749 §4.1.2.1, OpenID Connect Core 3.1.2.6).
 
-    `description` may be shown to anybody, `reason` to the developer of `client`, once one is found. `may_redirect` is
-    False until the redirect URL is trusted: then the person gets a page, and nothing is sent anywhere. `cancelled`: the
-    person declined.
+    `may_redirect` is False until the redirect URL is trusted. The person then gets a page, and the app nothing.
     """
 
-    code: str
-    description: str = ""
     may_redirect: bool = True
-    reason: str = ""
-    client: Client | None = None
-    cancelled: bool = False  # by the person
+    client: Client | None = None  # once one is found
     redirect_uri: str = ""  # of the request, once it is known to be a registered one
     page: str = "request"  # where no app may be told: the anchor of the page's documentation, below `page-`
 
     @property
-    def public_description(self) -> str:
-        return self.description or ERROR_DESCRIPTIONS.get(self.code, "The request is refused.")
+    def cancelled(self) -> bool:
+        """Whether the person declined."""
+        return self.reason in (Reason.CANCELLED, Reason.LEVEL_DECLINED)
 
 
 @dataclass(eq=False)
-class TokenRefusal(Exception):
+class TokenRefusal(Refusal):
     """A request to the token or revocation endpoint that is refused (RFC 6749 §5.2).
 
-    `kind` names a row of TOKEN_ERRORS: the app gets its `error`, `description` and `status`. `reason` is for
-    the app's developer, who reads it in the sign-in log of the client `client_id` ("" where none is known); without
-    one the description stands there. `authenticated` tells that the client is what it claims, as far as its type can,
-    `proven` that it showed a secret. `family` is the key of the token family of the code or refresh token, where it is
-    one of the client's.
+    `client_id` is "" where no client is known. `authenticated` tells that the client is what it claims, as far as its
+    type can, `proven` that it sent a valid secret. `family` is the key of the token family of the code or refresh
+    token, where it is one of the client's.
     """
 
-    kind: str
-    reason: str = ""
     client_id: str = ""
     authenticated: bool = False
     proven: bool = False
     family: int | None = None
 
-    @property
-    def error(self) -> str:
-        return TOKEN_ERRORS[self.kind].error
-
-    @property
-    def description(self) -> str:
-        return TOKEN_ERRORS[self.kind].description
-
-    @property
-    def status(self) -> int:
-        return TOKEN_ERRORS[self.kind].status
-
 
 class InvalidClient(TokenRefusal):
     """Client authentication failed (RFC 6749 §5.2); `client_id` is what the request claims, if one has that id."""
-
-    def __init__(self, reason: str, client_id: str = "", kind: str = "client_failed") -> None:
-        super().__init__(kind, reason, client_id)
 
 
 class MultipleAuthenticationMethods(TokenRefusal):
     """A request authenticates its client in two ways (RFC 6749 §2.3)."""
 
     def __init__(self) -> None:
-        super().__init__("two_ways")
+        super().__init__(Reason.TWO_WAYS)
 
 
 class InvalidToken(Exception):
-    """An invalid token; `reason` is for the log, `kind` the row of TOKEN_ERRORS that userinfo answers with."""
+    """An invalid token; `reason` is what userinfo answers with, `detail` says in the server's log what was wrong."""
 
-    def __init__(self, reason: str = "", kind: str = "access_token_invalid") -> None:
-        super().__init__(reason)
-        self.kind = kind
+    def __init__(self, detail: str, reason: Reason = Reason.ACCESS_TOKEN_INVALID) -> None:
+        super().__init__(detail)
+        self.reason = reason
 
 
 class UserCapExceeded(Exception):

@@ -7,15 +7,20 @@ from urllib.parse import parse_qsl
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
 from django.http import HttpRequest, UnreadablePostError
 
+from oidc.reasons import Facts, Reason
+
 FORM_CONTENT_TYPE = "application/x-www-form-urlencoded"
 MAX_FIELDS = 100
 # Longest query of a browser's request, percent-encoded: it is stored in the session while the person signs in.
 MAX_QUERY = 4096
-TOO_LONG = f"The request is longer than {MAX_QUERY:,} characters."
 
 
 class UnreadableParameters(Exception):
-    """The parameters can't be parsed; the argument is a public error description."""
+    """The parameters can't be parsed."""
+
+    def __init__(self, reason: Reason, parameters: Facts | None = None) -> None:
+        super().__init__(reason)
+        self.reason, self.parameters = reason, parameters or {}
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ def read_query(request: HttpRequest) -> Parameters:
 def within_bounds(query: str) -> str:
     """Return `query`. Raises UnreadableParameters if it is longer than MAX_QUERY characters."""
     if len(query) > MAX_QUERY:
-        raise UnreadableParameters(TOO_LONG)
+        raise UnreadableParameters(Reason.REQUEST_TOO_LONG, {"longest": MAX_QUERY})
     return query
 
 
@@ -63,17 +68,17 @@ def read_form(request: HttpRequest) -> Parameters:
 def read_encoded_form(request: HttpRequest) -> str:
     """Return a form body, still encoded. Raises UnreadableParameters for another content type or a broken body."""
     if request.content_type != FORM_CONTENT_TYPE:
-        raise UnreadableParameters(f"The body must be {FORM_CONTENT_TYPE}.")
+        raise UnreadableParameters(Reason.BODY_TYPE)
     try:
         body = request.body
     except (RequestDataTooBig, TooManyFieldsSent) as error:
-        raise UnreadableParameters("The body is too large.") from error
+        raise UnreadableParameters(Reason.BODY_TOO_LARGE) from error
     except UnreadablePostError as error:
-        raise UnreadableParameters("The body broke off.") from error
+        raise UnreadableParameters(Reason.BODY_BROKEN) from error
     try:
         return body.decode("ascii")
     except UnicodeDecodeError as error:
-        raise UnreadableParameters("The body must be percent-encoded.") from error
+        raise UnreadableParameters(Reason.BODY_NOT_ENCODED) from error
 
 
 def parse(encoded: str) -> Parameters:
@@ -81,7 +86,7 @@ def parse(encoded: str) -> Parameters:
     try:
         pairs = parse_qsl(encoded, errors="surrogateescape", max_num_fields=MAX_FIELDS, keep_blank_values=True)
     except ValueError as error:
-        raise UnreadableParameters("There are too many parameters.") from error
+        raise UnreadableParameters(Reason.TOO_MANY_PARAMETERS) from error
     values: dict[str, str] = {}
     repeated, malformed = set(), set()
     for name, value in pairs:

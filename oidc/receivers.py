@@ -29,6 +29,7 @@ from oidc.models import (
 from oidc.projects import invitations
 from oidc.projects.invitations import invitations_to_account
 from oidc.projects.people import keep_places_of_account
+from oidc.reasons import Reason
 
 APPS_AT_HOME = 4
 
@@ -37,7 +38,7 @@ APPS_AT_HOME = 4
 def end_authorizations(sender: Any, account: Account, **kwargs: Any) -> None:
     """Revoke the codes and tokens and end the open invitations of a person who is deactivated or deleted."""
     live = TokenFamily.objects.filter(connection__account=account, revoked_at=None)
-    live.update(revoked_at=clock.now(), revoked_why="account ended")
+    live.update(revoked_at=clock.now(), revocation_reason=Reason.ENDED_ACCOUNT_CLOSED)
     invitations.end_everywhere(account)
 
 

@@ -18,8 +18,8 @@ from oauthlib.openid import Server as OpenIDServer
 
 from oidc.errors import TokenRefusal
 from oidc.parameters import read_form
+from oidc.reasons import Reason, reason_of_library
 from oidc.scopes import OPENID
-from oidc.token_errors import row_of_library
 
 # RFC 7636 §4.1, §4.2: a verifier has 43 to 128 unreserved characters, an S256 challenge 43 of base64url.
 CODE_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
@@ -100,9 +100,9 @@ class RefusingGrant:
 
 
 def refusal_of_library(body: str) -> TokenRefusal:
-    """Return what oauthlib refused, as JSON, in the words of TOKEN_ERRORS."""
+    """Return what oauthlib refused, as JSON, with our reason."""
     refused = json.loads(body)
-    return TokenRefusal(row_of_library(refused["error"], refused.get("error_description", "")))
+    return TokenRefusal(reason_of_library(refused["error"], refused.get("error_description", "")))
 
 
 def _add_client(request: Any, refusal: TokenRefusal) -> None:
@@ -151,9 +151,9 @@ def verify_code_challenge(verifier: str, challenge: str) -> bool:
     Raises TokenRefusal.
     """
     if not CODE_VERIFIER.fullmatch(verifier):
-        raise TokenRefusal("verifier_malformed")
+        raise TokenRefusal(Reason.VERIFIER_MALFORMED)
     if not code_challenge_method_s256(verifier, challenge):
-        raise TokenRefusal("verifier_wrong")
+        raise TokenRefusal(Reason.VERIFIER_WRONG)
     return True
 
 

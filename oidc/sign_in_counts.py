@@ -10,10 +10,12 @@ from enum import StrEnum
 from django.contrib.sessions.backends.base import SessionBase
 
 from devportal.lib import clock, count_buffer
+from oidc import sign_in_log
 from oidc.authorization import interactions
 from oidc.authorization.requests import AuthorizationRequest
 from oidc.errors import TokenRefusal
 from oidc.models import Client, Connection
+from oidc.reasons import Reason
 
 KIND = "sign_in"
 HOUR = 3600  # seconds
@@ -72,7 +74,7 @@ def consent_allowed(auth_request: AuthorizationRequest) -> None:
 def app_is_full(session: SessionBase, auth_request: AuthorizationRequest) -> None:
     """Count that a pending request shows the page of an app that takes nobody more."""
     if interactions.note_step(session, auth_request.interaction.key, Step.REFUSED):
-        count(Step.REFUSED, auth_request.client.client_id, "app_full")
+        count(Step.REFUSED, auth_request.client.client_id, sign_in_log.APP_FULL)
 
 
 def request_ended(auth_request: AuthorizationRequest, client: Client, error: str, *, cancelled: bool) -> None:
@@ -109,7 +111,9 @@ def token_refused(refusal: TokenRefusal, grant_type: str | None) -> None:
     """Count a refusal of the token endpoint, by the grant that was asked for; of an unknown client nothing."""
     if refusal.client_id:
         step = _REFUSALS.get(grant_type or "", Step.NOT_EXCHANGED)
-        count(Step.REPEATED if refusal.kind == "refresh_token_repeated" else step, refusal.client_id, refusal.error)
+        count(
+            Step.REPEATED if refusal.reason == Reason.REFRESH_TOKEN_REPEATED else step, refusal.client_id, refusal.error
+        )
 
 
 def revocation_refused(refusal: TokenRefusal) -> None:

@@ -13,11 +13,16 @@ AUTHORIZE, TOKEN, REVOKE = "authorize", "token", "revoke"
 # refused.
 ISSUED, SIGNED_IN, REFRESHED, REVOKED = "issued", "signed_in", "refreshed", "revoked"
 CANCELLED, REFUSED = "cancelled", "refused"
+# Where the app gets no error: the pages that people see, in the place of an error code.
+UNAVAILABLE, APP_FULL = "unavailable", "app_full"
 OUTCOMES = (ISSUED, SIGNED_IN, REFRESHED, REVOKED, CANCELLED, REFUSED)
 
 
 def record(outcome: str, client: Client, endpoint: str, **details: Any) -> None:
-    """Report one step: `outcome` is one of OUTCOMES; `details` are error, reason, redirect_uri, family (its key)."""
+    """Report one step: `outcome` is one of OUTCOMES.
+
+    `details` are error, reason (oidc/reasons.py) with its parameters, redirect_uri, and family (its key).
+    """
     record_for_client_id(client.client_id, outcome, endpoint, project=client.project.public_id, **details)
 
 

@@ -34,7 +34,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class DevelopersView:
-    """What one of the app's developers reads; `links` are pairs of text and address, the mend first."""
+    """What one of the app's developers reads; `links` are pairs of text and address, the fix first."""
 
     text: str
     comparison: Comparison | None = None

@@ -13,7 +13,6 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from oauth2_provider.oauth2_validators import OAuth2Validator
-from oauthlib.oauth2.rfc6749 import errors
 
 from devportal.lib import client_ip, clock
 from devportal.lib.telemetry import metrics
@@ -24,6 +23,7 @@ from oidc.claims import claims_for
 from oidc.clients import authentication, lookup
 from oidc.errors import InvalidToken, TokenRefusal
 from oidc.models import AuthorizationCode, Client, RefreshToken
+from oidc.reasons import Reason
 from oidc.server import REVOKE_PATH
 from oidc.sign_in_counts import Step
 from oidc.tokens import access_tokens, codes, families, jwt, refresh_tokens, store
@@ -111,7 +111,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
     ) -> bool:
         if redirect_uri != request.presented.credential.redirect_uri:
             # RFC 6749 §5.2; the library says invalid_request.
-            raise TokenRefusal("redirect_uri_differs")
+            raise TokenRefusal(Reason.REDIRECT_URI_DIFFERS)
         return True
 
     def get_authorization_code_nonce(self, client_id: str, code: str, redirect_uri: str, request: Any) -> str | None:
@@ -136,7 +136,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
     ) -> bool:
         # Called only if a requested scope was not granted.
         if "" in request_scopes:
-            raise errors.InvalidScopeError(description=scopes.SPACES, request=request)
+            raise TokenRefusal(Reason.SCOPE_SPACES)
         # Libraries send with each refresh what the app asked for at first: what the person left out is passed over
         # (docs/sign-in.md#optional-scopes).
         left_out = set(request_scopes) - set(request.granted)
@@ -159,7 +159,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         if not store.consume_and_store(
             request.presented.credential, token["access_token"], token.get("refresh_token"), token["scope"]
         ):
-            raise TokenRefusal("lost_race")
+            raise TokenRefusal(Reason.LOST_RACE)
         metrics.token_issued(request.grant_type)
         self._report_tokens(request)
 
@@ -191,7 +191,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         try:
             row = access_tokens.find_access_token(token or "")
         except InvalidToken as error:
-            raise TokenRefusal(error.kind) from error
+            raise TokenRefusal(error.reason) from error
         limits.count_client(row.family.connection.client)
         request.access_token = row
         request.client, request.user = row.family.connection.client, row.family.connection.account
@@ -213,6 +213,6 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         family = families.find_family_by_token(token, request.client.pk, access_tokens_too=proven)
         if family is not None:
             limits.count_client(request.client)
-            if families.revoke_family(family, "revoked by the app"):
+            if families.revoke_family(family, Reason.ENDED_REVOKED_BY_APP):
                 sign_in_log.record(sign_in_log.REVOKED, request.client, sign_in_log.REVOKE, family=family.pk)
                 sign_in_counts.count(Step.REVOKED, request.client.client_id)

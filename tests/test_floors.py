@@ -38,8 +38,8 @@ PATH = re.compile(rf"({'|'.join(PATHS)})(?![\w-])")
 
 FILE_LINES = 500
 FUNCTION_LINES = 45
-# The settings are one table, and one file by design.
-ONE_TABLE = ("devportal.settings",)
+# One table each, and one file by design.
+ONE_TABLE = ("devportal.settings", "devportal.console.reason_help")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a member of an app's project reads on a page that ended a sign-in to the app: what differs, and its mend."""
+"""What a member of an app's project reads on a page that ended a sign-in to the app: what differs, and its fix."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -37,13 +37,13 @@ def view_for_developers(sender: Any, account: Account, stop: Stop, **kwargs: Any
     settings_page = _page("client_settings", stop.client)
     if stop.kind == "unavailable":
         may_turn_on = may_edit and not stop.client.enabled
-        mend = (("Turn the client on", f"{settings_page}#switch"),) if may_turn_on else ()
-        return DevelopersView(stop.client.unavailable_reason, links=(*mend, entry))
+        fix = (("Turn the client on", f"{settings_page}#switch"),) if may_turn_on else ()
+        return DevelopersView(stop.client.unavailable_text, links=(*fix, entry))
     if stop.kind == "full":
-        mend = (("Ask for a review", _page("review", stop.client)),) if may_edit else ()
-        return DevelopersView("The project’s unreviewed apps have reached their limit of people.", links=(*mend, entry))
-    mend = (("Check the authorization URL in the tester", _page("client_tester", stop.client)),)
-    return DevelopersView("The details below name the part of the request that is wrong.", links=(*mend, entry))
+        fix = (("Ask for a review", _page("review", stop.client)),) if may_edit else ()
+        return DevelopersView("The project’s unreviewed apps have reached their limit of people.", links=(*fix, entry))
+    fix = (("Check the authorization URL in the tester", _page("client_tester", stop.client)),)
+    return DevelopersView("The details below name the part of the request that is wrong.", links=(*fix, entry))
 
 
 def _other_address(client: Client, sent: str, entry: tuple[str, str], may_edit: bool) -> DevelopersView:

@@ -96,6 +96,8 @@ def build_row(model: type[Row], values: Mapping[str, Any]) -> Row | None:
 def _fitting(field: Any, value: Any) -> Any:
     if isinstance(field, models.DateTimeField):
         return datetime.fromtimestamp(value, UTC)
+    if isinstance(field, models.JSONField):
+        return dict(value)
     if isinstance(field, models.CharField | models.TextField):
         return storable_text(str(value), field.max_length or MAX_TEXT_BYTES)
     return min(max(int(value), 0), _LARGEST.get(field.get_internal_type(), LARGEST_KEY))

@@ -17,7 +17,7 @@ def find_dangers() -> str:
 
 
 def log_stored_dangers() -> None:
-    """Log what the settings don't fit in the database and in Redis. It stops no start: it may be mended meanwhile."""
+    """Log what the settings don't fit in the database and in Redis. It stops no start: it may be fixed meanwhile."""
     try:
         _log(run_checks(tags=[Tags.database], databases=["default"]))
     except DatabaseError:

@@ -13,6 +13,7 @@ from oidc.errors import AuthorizationError
 from oidc.models import Client
 from oidc.models.clients import MULTI_FACTOR, PHISHING_RESISTANT
 from oidc.parameters import Parameters
+from oidc.reasons import Facts, Reason
 
 # From the weakest. `phrh` of OpenID's EAP ACR values is not among them: whether a key is kept in hardware could only be
 # known from its attestation, which is not asked for.
@@ -51,7 +52,7 @@ def read_acr_request(parameters: Parameters, client: Client) -> AcrRequest:
     levels = tuple(ACR_VALUES[value] for value in values)
     if claim and claim.essential and claim.values:
         if not values:
-            raise AuthorizationError("unmet_authentication_requirements", "No acr value of the request is ever given.")
+            raise AuthorizationError(Reason.ACR_NEVER_GIVEN)
         return AcrRequest(max(least, min(levels)), values=values, is_told=True)
     return AcrRequest(least, levels, values, is_told=bool(values or least or _asks_for_whatever_it_is(claim)))
 
@@ -72,7 +73,6 @@ def told_claims(asked: AcrRequest, counted: Authentication) -> dict[str, Any] | 
     return ({"acr": met[0]} if met else {}) | {"amr": list(counted.methods)}
 
 
-def in_words(asked: AcrRequest, told: dict[str, Any]) -> str:
-    """Return what was asked for and what was done, for the client's developer."""
-    wanted = " ".join(asked.values) or "no level in particular"
-    return f"Asked for {wanted}; told acr {told.get('acr', '(none)')}, amr {' '.join(told['amr'])}."
+def log_parameters(asked: AcrRequest, told: dict[str, Any]) -> Facts:
+    """Return what was asked for and what the tokens say, for the sign-in log."""
+    return {"asked": list(asked.values), "acr": str(told.get("acr", "")), "amr": list(told["amr"])}

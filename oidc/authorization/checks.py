@@ -6,6 +6,8 @@ In the order of docs/sign-in.md#the-order-of-the-checks; errors before the redir
 import re
 from collections.abc import Callable
 
+from django.conf import settings
+
 from oidc import scopes
 from oidc.authorization import acr, consent, person_checks
 from oidc.authorization.outcomes import (
@@ -20,13 +22,20 @@ from oidc.authorization.requests import PROMPTS, RESPONSE_MODES, AuthorizationRe
 from oidc.authorization.user_cap import is_user_cap_reached
 from oidc.clients.lookup import find_client
 from oidc.clients.redirect_uris import explain_mismatch
-from oidc.clients.reviewed_hosts import why_outside
+from oidc.clients.reviewed_hosts import reason_outside
 from oidc.errors import AuthorizationError
-from oidc.parameters import MAX_QUERY, TOO_LONG, printable_name
+from oidc.parameters import MAX_QUERY, printable_name
+from oidc.reasons import Facts, Reason
 from oidc.server import CODE_CHALLENGE
 
 # Longest `state` and `nonce`, in characters: they are stored while the person signs in, `nonce` with the family too.
 LONGEST = {"state": 2048, "nonce": 1024}
+# Parameters of OpenID Connect Core 6 and 7.2.1 that this service does not read.
+NOT_SUPPORTED = {
+    "request": Reason.REQUEST_NOT_SUPPORTED,
+    "request_uri": Reason.REQUEST_URI_NOT_SUPPORTED,
+    "registration": Reason.REGISTRATION_NOT_SUPPORTED,
+}
 MAX_AGE_PATTERN = re.compile(r"\d{1,10}")
 
 
@@ -71,30 +80,22 @@ def _issue_code(auth_request: AuthorizationRequest, left_out: frozenset[str], *,
 def check_client(auth_request: AuthorizationRequest) -> None:
     parameters = auth_request.parameters
     if not parameters.is_clear("client_id"):
-        raise AuthorizationError("invalid_request", "client_id is repeated or unreadable.", may_redirect=False)
+        raise AuthorizationError(Reason.CLIENT_ID_UNCLEAR, may_redirect=False)
     client = find_client(parameters.get("client_id"))
     if client is None:
-        raise AuthorizationError(
-            "invalid_request", "No app with this client_id is registered.", may_redirect=False, page="client"
-        )
+        raise AuthorizationError(Reason.CLIENT_ID_UNKNOWN, may_redirect=False, page="client")
     auth_request.found_client = client
     if len(auth_request.interaction.query) > MAX_QUERY:
-        raise AuthorizationError("invalid_request", TOO_LONG, may_redirect=False)
+        raise AuthorizationError(Reason.REQUEST_TOO_LONG, {"longest": MAX_QUERY}, may_redirect=False)
 
 
 def check_redirect_uri(auth_request: AuthorizationRequest) -> None:
     uri = auth_request.parameters.get("redirect_uri")
     if not uri or not auth_request.parameters.is_clear("redirect_uri"):
-        raise AuthorizationError(
-            "invalid_request",
-            "redirect_uri is missing, repeated or unreadable.",
-            may_redirect=False,
-            page="redirect-url",
-        )
+        raise AuthorizationError(Reason.REDIRECT_URI_UNCLEAR, may_redirect=False, page="redirect-url")
     if not auth_request.client.redirect_uri_allowed(uri):
-        text = "The redirect_uri is not, character for character, a registered one."
-        reason = explain_mismatch(uri, auth_request.client.registered_redirect_uris)
-        raise AuthorizationError("invalid_request", text, may_redirect=False, reason=reason, page="redirect-url")
+        reason, facts = explain_mismatch(uri, auth_request.client.registered_redirect_uris)
+        raise AuthorizationError(reason, facts, may_redirect=False, page="redirect-url")
     auth_request.redirect_uri = uri
 
 
@@ -105,40 +106,40 @@ def check_client_enabled(auth_request: AuthorizationRequest) -> ClientUnavailabl
 def check_parameters(auth_request: AuthorizationRequest) -> None:
     parameters = auth_request.parameters
     for name in sorted(parameters.repeated | parameters.malformed):
-        raise AuthorizationError("invalid_request", f"The parameter {printable_name(name)} is repeated or unreadable.")
-    for name in ("request", "request_uri", "registration"):
+        raise AuthorizationError(Reason.PARAMETER_UNCLEAR, {"name": printable_name(name)})
+    for name, reason in NOT_SUPPORTED.items():
         if parameters.get(name):
-            raise AuthorizationError(f"{name}_not_supported")
+            raise AuthorizationError(reason)
     if not parameters.get("state"):
-        raise AuthorizationError("invalid_request", "state is missing.")
+        raise AuthorizationError(Reason.STATE_MISSING)
     for name, longest in LONGEST.items():
         if len(parameters.get(name) or "") > longest:
-            raise AuthorizationError("invalid_request", f"{name} is longer than {longest:,} characters.")
+            raise AuthorizationError(Reason.PARAMETER_TOO_LONG, {"name": name, "longest": longest})
     if not parameters.get("response_type"):
-        raise AuthorizationError("invalid_request", "response_type is missing.")
+        raise AuthorizationError(Reason.RESPONSE_TYPE_MISSING)
     if parameters.get("response_type") != "code":
-        raise AuthorizationError("unsupported_response_type")
+        raise AuthorizationError(Reason.RESPONSE_TYPE_UNSUPPORTED)
     if (parameters.get("response_mode") or "query") not in RESPONSE_MODES:
-        raise AuthorizationError("invalid_request", "response_mode must be query or form_post.")
+        raise AuthorizationError(Reason.RESPONSE_MODE_UNSUPPORTED)
 
 
 def check_code_challenge(auth_request: AuthorizationRequest) -> None:
     # RFC 7636 §4.3; an absent method would mean `plain`, which nobody may use.
     if not auth_request.parameters.get("code_challenge"):
-        raise AuthorizationError("invalid_request", "code_challenge is missing: PKCE is required.")
+        raise AuthorizationError(Reason.CODE_CHALLENGE_MISSING)
     if auth_request.parameters.get("code_challenge_method") != "S256":
-        raise AuthorizationError("invalid_request", "code_challenge_method must be S256.")
+        raise AuthorizationError(Reason.CODE_CHALLENGE_METHOD_UNSUPPORTED)
     if not CODE_CHALLENGE.fullmatch(auth_request.parameters.get("code_challenge") or ""):
-        raise AuthorizationError("invalid_request", "code_challenge must be 43 characters of base64url.")
+        raise AuthorizationError(Reason.CODE_CHALLENGE_MALFORMED)
 
 
 def check_prompt(auth_request: AuthorizationRequest) -> None:
     prompts = auth_request.prompts
     unknown = [prompt for prompt in prompts if prompt not in PROMPTS]
     if unknown or ("none" in prompts and len(prompts) > 1):
-        raise AuthorizationError("invalid_request", "prompt must be none alone, or others of the supported values.")
+        raise AuthorizationError(Reason.PROMPT_UNSUPPORTED)
     if (max_age := auth_request.parameters.get("max_age")) and not MAX_AGE_PATTERN.fullmatch(max_age):
-        raise AuthorizationError("invalid_request", "max_age must be a number of seconds.")
+        raise AuthorizationError(Reason.MAX_AGE_MALFORMED)
 
 
 def check_acr(auth_request: AuthorizationRequest) -> None:
@@ -148,31 +149,25 @@ def check_acr(auth_request: AuthorizationRequest) -> None:
 def check_scope(auth_request: AuthorizationRequest) -> None:
     asked = scopes.parse_scope(auth_request.parameters.get("scope"))
     if "" in asked:
-        raise AuthorizationError("invalid_scope", scopes.SPACES)
+        raise AuthorizationError(Reason.SCOPE_SPACES)
     if scopes.OPENID not in asked:
-        raise AuthorizationError("invalid_scope", "scope must include openid.")
+        raise AuthorizationError(Reason.SCOPE_WITHOUT_OPENID)
     if refused := sorted(set(asked) - auth_request.allowed_scopes):
-        raise AuthorizationError("invalid_scope", _which_refused(refused), reason=_why_refused(auth_request, refused))
+        raise AuthorizationError(*_why_refused(auth_request, refused))
     auth_request.scopes = scopes.parse_scope(scopes.format_scope(asked))
 
 
-def _which_refused(refused: list[str]) -> str:
-    """Return the public description of refused scopes: the first that is wrong, and how."""
-    unknown = [scope for scope in refused if scope not in scopes.SCOPES]
-    if unknown:
-        return f"There is no scope {printable_name(unknown[0])}."
-    return f"The scope {refused[0]} is not approved for this client, or not with this redirect_uri."
-
-
-def _why_refused(auth_request: AuthorizationRequest, refused: list[str]) -> str:
-    """Return the reason, for the app's developer, why these scopes are refused."""
-    approved = scopes.allowed_scopes(auth_request.client)
-    if set(refused) <= approved:
-        return (
-            f"Approved for this client, but {why_outside(auth_request.client, auth_request.outside_host)}: "
-            f"{', '.join(map(printable_name, refused))}."
-        )
-    return f"Unknown, or not approved for this client: {', '.join(map(printable_name, refused))}."
+def _why_refused(auth_request: AuthorizationRequest, refused: list[str]) -> tuple[Reason, Facts]:
+    """Return why these scopes are refused; its parameters are the first that is wrong, and all of them."""
+    named: Facts = {"name": printable_name(refused[0]), "scopes": [printable_name(scope) for scope in refused]}
+    if unknown := [scope for scope in refused if scope not in scopes.SCOPES]:
+        return Reason.SCOPE_UNKNOWN, named | {"name": printable_name(unknown[0])}
+    if not set(refused) <= scopes.allowed_scopes(auth_request.client):
+        return Reason.SCOPE_NOT_APPROVED, named
+    reason, facts = reason_outside(
+        auth_request.client, auth_request.outside_host, Reason.SCOPE_OUTSIDE_REVIEW, Reason.SCOPE_HOME_UNPROVEN
+    )
+    return reason, facts | named
 
 
 def check_user_cap(auth_request: AuthorizationRequest) -> UserCapReached | None:
@@ -184,10 +179,19 @@ def check_user_cap(auth_request: AuthorizationRequest) -> UserCapReached | None:
     ):
         return None
     if auth_request.silent:
-        outside = auth_request.outside_host
-        why = why_outside(auth_request.client, outside) if outside else "it has not been reviewed"
-        raise AuthorizationError("consent_required", reason=f"The project has as many people as it may have: {why}.")
+        raise AuthorizationError(*why_full(auth_request))
     return UserCapReached(auth_request.client)
+
+
+def why_full(auth_request: AuthorizationRequest) -> tuple[Reason, Facts]:
+    """Return why the app has no place for a person more, and the parameters of that reason."""
+    people: Facts = {"people": settings.UNVERIFIED_APP_PEOPLE}
+    if not (outside := auth_request.outside_host):
+        return Reason.PEOPLE_LIMIT, people
+    reason, facts = reason_outside(
+        auth_request.client, outside, Reason.PEOPLE_LIMIT_OUTSIDE_REVIEW, Reason.PEOPLE_LIMIT_HOME_UNPROVEN
+    )
+    return reason, facts | people
 
 
 def check_consent(auth_request: AuthorizationRequest) -> PromptConsent | IssueCode | None:
@@ -204,18 +208,17 @@ def check_consent(auth_request: AuthorizationRequest) -> PromptConsent | IssueCo
         # The service's own apps need not ask.
         return _issue_code(auth_request, left_out, consent_given_now=True)
     if auth_request.silent:
-        raise AuthorizationError("consent_required", reason=_why_asked(auth_request))
+        raise AuthorizationError(*_why_asked(auth_request))
     return ask
 
 
-def _why_asked(auth_request: AuthorizationRequest) -> str:
-    """Return the reason why a person is asked who has allowed all of it elsewhere, "" for one who has not."""
-    if set(auth_request.scopes) <= consent.granted_scopes(auth_request.connection):
-        outside = auth_request.outside_host
-        if auth_request.client.carries_badge:
-            return f"The person has allowed it, but not at {outside}, which its review did not take in."
-        return f"The person has allowed it, but not at {outside}: {why_outside(auth_request.client, outside)}."
-    return ""
+def _why_asked(auth_request: AuthorizationRequest) -> tuple[Reason, Facts]:
+    """Return why the person has to be asked: nothing was allowed yet, or all of it, but at other hosts."""
+    if not set(auth_request.scopes) <= consent.granted_scopes(auth_request.connection):
+        return Reason.CONSENT_MISSING, {}
+    return reason_outside(
+        auth_request.client, auth_request.outside_host, Reason.CONSENT_OUTSIDE_REVIEW, Reason.CONSENT_HOME_UNPROVEN
+    )
 
 
 Check = Callable[[AuthorizationRequest], Outcome | None]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from oidc.errors import AuthorizationError
+from oidc.reasons import Reason
 
 MAX_LENGTH = 2048  # characters of `claims`
 MAX_DEPTH = 12  # objects and lists in one another; what OpenID's specifications show has up to nine
@@ -30,18 +31,18 @@ def read_acr_claim(text: str | None) -> AcrClaim | None:
     if text is None:
         return None
     if len(text) > MAX_LENGTH:
-        _refuse(f"claims is longer than {MAX_LENGTH:,} characters.")
+        raise AuthorizationError(Reason.CLAIMS_TOO_LONG, {"longest": MAX_LENGTH})
     try:
         claims = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        _refuse("claims is not JSON, or names a member twice.")
+        raise AuthorizationError(Reason.CLAIMS_UNREADABLE) from None
     if not isinstance(claims, dict):
-        _refuse("claims is not a JSON object.")
+        raise AuthorizationError(Reason.CLAIMS_NOT_AN_OBJECT)
     if _is_deeper(claims, MAX_DEPTH):
-        _refuse("claims is nested too deeply.")
+        raise AuthorizationError(Reason.CLAIMS_TOO_DEEP)
     of_id_token = claims.get("id_token")
     if of_id_token is not None and not isinstance(of_id_token, dict):
-        _refuse("id_token in claims is not a JSON object.")
+        raise AuthorizationError(Reason.CLAIMS_ID_TOKEN_NOT_AN_OBJECT)
     if not of_id_token or "acr" not in of_id_token:
         return None
     return _acr_claim(of_id_token["acr"])
@@ -51,17 +52,17 @@ def _acr_claim(asked: Any) -> AcrClaim:
     if asked is None:  # Core 5.5.1: requested in the default manner
         return AcrClaim()
     if not isinstance(asked, dict):
-        _refuse("acr in claims is neither null nor a JSON object.")
+        raise AuthorizationError(Reason.ACR_CLAIM_MALFORMED)
     essential = asked.get("essential", False)
     if not isinstance(essential, bool):
-        _refuse("essential of acr is neither true nor false.")
+        raise AuthorizationError(Reason.ACR_ESSENTIAL_MALFORMED)
     if "value" in asked and "values" in asked:
-        _refuse("acr in claims has both value and values.")
+        raise AuthorizationError(Reason.ACR_VALUE_AND_VALUES)
     values = [asked["value"]] if "value" in asked else asked.get("values", [])
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        _refuse("value of acr has to be a text, values a list of texts.")
+        raise AuthorizationError(Reason.ACR_VALUES_MALFORMED)
     if "values" in asked and not values:
-        _refuse("values of acr is empty.")
+        raise AuthorizationError(Reason.ACR_VALUES_EMPTY)
     return AcrClaim(essential, tuple(values))
 
 
@@ -81,7 +82,3 @@ def _is_deeper(value: Any, depth: int) -> bool:
         return False
     inside = value.values() if isinstance(value, dict) else value
     return depth == 0 or any(_is_deeper(each, depth - 1) for each in inside)
-
-
-def _refuse(text: str) -> NoReturn:
-    raise AuthorizationError("invalid_request", text)

@@ -19,6 +19,7 @@ from oidc.clients.locking import lock_client
 from oidc.clients.reviewed_hosts import outside_host, outside_hosts
 from oidc.errors import ConsentMissing, UserCapExceeded
 from oidc.models import Client, Connection, TokenFamily
+from oidc.reasons import Reason
 
 
 def find_connection(account: Account, client: Client) -> Connection | None:
@@ -181,7 +182,7 @@ def remove_consent(connection: Connection, request: HttpRequest | None = None) -
         scopes="", left_out="", scopes_outside_review=None, removed_at=moment
     )
     live = TokenFamily.objects.filter(connection=connection, revoked_at=None)
-    live.update(revoked_at=moment, revoked_why="access removed")
+    live.update(revoked_at=moment, revocation_reason=Reason.ENDED_ACCESS_REMOVED)
     report_client_event("consent.removed", connection.client, connection.account)
     if connection.account is not None:
         record(connection.account, "app_removed", request, app=connection.client.name)

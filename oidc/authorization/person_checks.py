@@ -6,6 +6,7 @@ from oidc.authorization import consent
 from oidc.authorization.outcomes import PromptChoice, PromptLogin, PromptStepUp
 from oidc.authorization.requests import AuthorizationRequest
 from oidc.errors import AuthorizationError, InvalidToken
+from oidc.reasons import Reason
 from oidc.tokens import jwt
 
 
@@ -17,7 +18,7 @@ def id_token_hint_subject(auth_request: AuthorizationRequest) -> str | None:
     try:
         claims = jwt.verify_id_token_hint(hint)
     except InvalidToken:
-        raise AuthorizationError("invalid_request", "id_token_hint is not an ID token of this service.") from None
+        raise AuthorizationError(Reason.ID_TOKEN_HINT_INVALID) from None
     sub = claims.get("sub")
     return sub if isinstance(sub, str) else ""
 
@@ -27,7 +28,7 @@ def check_signed_in(auth_request: AuthorizationRequest) -> PromptLogin | PromptC
     subject = id_token_hint_subject(auth_request)
     if account is None:
         if auth_request.silent:
-            raise AuthorizationError("login_required")
+            raise AuthorizationError(Reason.NOT_SIGNED_IN)
         is_new = "create" in auth_request.prompts
         return PromptChoice() if auth_request.has_others and not is_new else PromptLogin(hint=hint, new=is_new)
     sector = auth_request.client.project.public_id
@@ -36,7 +37,7 @@ def check_signed_in(auth_request: AuthorizationRequest) -> PromptLogin | PromptC
     # Whether the hint's person is among the others is not asked here: that the page comes would tell the app.
     if auth_request.has_others and not auth_request.silent and not auth_request.has_chosen:
         return PromptChoice()
-    raise AuthorizationError("login_required", "Another person is signed in.")
+    raise AuthorizationError(Reason.OTHER_PERSON_SIGNED_IN)
 
 
 def find_connection(auth_request: AuthorizationRequest) -> None:
@@ -95,11 +96,8 @@ def check_level(auth_request: AuthorizationRequest) -> PromptStepUp | None:
 
 def _unmet_silently(auth_request: AuthorizationRequest) -> AuthorizationError:
     if level_of(auth_request.authentication.steps) >= auth_request.acr.required:
-        return AuthorizationError("login_required", "The person signed in that strongly longer ago than max_age.")
-    return AuthorizationError(
-        "unmet_authentication_requirements",
-        reason="The person would have to show more than they did in this session, which prompt=none does not allow.",
-    )
+        return AuthorizationError(Reason.STRONG_SIGN_IN_TOO_OLD)
+    return AuthorizationError(Reason.LEVEL_NOT_REACHED)
 
 
 def check_max_age(auth_request: AuthorizationRequest) -> PromptLogin | None:
@@ -110,5 +108,5 @@ def check_max_age(auth_request: AuthorizationRequest) -> PromptLogin | None:
     if (not auth_request.wants_new_sign_in and not too_old) or signed_in_at >= came_at:
         return None
     if auth_request.silent:
-        raise AuthorizationError("login_required", "The person signed in longer ago than max_age.")
+        raise AuthorizationError(Reason.SIGN_IN_TOO_OLD)
     return PromptLogin(again=True)

@@ -16,10 +16,12 @@ from oidc.authorization import checks, person_checks
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import ClientUnavailable
 from oidc.authorization.requests import AuthorizationRequest
-from oidc.clients.reviewed_hosts import why_outside
+from oidc.clients.reviewed_hosts import reason_outside
 from oidc.errors import AuthorizationError
 from oidc.models import Client
 from oidc.parameters import Parameters, UnreadableParameters, parse, within_bounds
+from oidc.reason_texts import developer_text, public_text
+from oidc.reasons import Reason
 
 MAX_LENGTH = 16_000  # characters; few browsers send more
 
@@ -28,7 +30,7 @@ MAX_LENGTH = 16_000  # characters; few browsers send more
 class CheckResult:
     """One check: whether it passed (None: it could not run), and the exact reason if it did not.
 
-    `name` is the check's, by which its mend is found. `error` is the code that the app would be sent; "" where the
+    `name` is the check's, by which its fix is found. `error` is the code that the app would be sent; "" where the
     person would see a page and the app nothing. Neither happens (`is_answered` is False) when what was pasted would not
     reach sign-in as a request of this client. `note` is what else a check that passed has found. `needs` is the title
     of the check without which this one can't run. `value` is what a failed check of redirect_uri was sent, and of one
@@ -89,10 +91,10 @@ def _result(check: _Check, trial: RequestUnderTest) -> CheckResult:
     except _NotARequest as refusal:
         return CheckResult(check.title, False, str(refusal), name=check.name)
     except AuthorizationError as error:
-        sent = error.code if error.may_redirect else ""
-        reason = error.reason or error.public_description
+        sent = error.error if error.may_redirect else ""
         value = _value(check.name, trial.auth_request)
-        return CheckResult(check.title, False, reason, sent, is_answered=True, name=check.name, value=value)
+        text = error.developer_text
+        return CheckResult(check.title, False, text, sent, is_answered=True, name=check.name, value=value)
     note = _note_of_host(trial) if check.name == "check_redirect_uri" else ""
     return CheckResult(check.title, True, note=note, name=check.name)
 
@@ -124,7 +126,7 @@ def _readable(trial: RequestUnderTest) -> None:
     try:
         trial.auth_request.parameters = parse(within_bounds(query))
     except UnreadableParameters as error:
-        raise _NotARequest(str(error)) from error
+        raise _NotARequest(public_text(error.reason, error.parameters)) from error
 
 
 def _of_this_client(trial: RequestUnderTest) -> None:
@@ -149,9 +151,10 @@ def _cut(text: str) -> tuple[str, str]:
 
 def _note_of_host(trial: RequestUnderTest) -> str:
     """Return what a host outside of the app's review means for the request (docs/review.md#hosts), "" for another."""
-    host = trial.auth_request.outside_host
-    why = why_outside(trial.auth_request.client, host) if host else ""
-    return f"People see the app as one that nobody reviewed: {why}." if why else ""
+    if not (host := trial.auth_request.outside_host):
+        return ""
+    client = trial.auth_request.client
+    return developer_text(*reason_outside(client, host, Reason.SHOWN_OUTSIDE_REVIEW, Reason.SHOWN_HOME_UNPROVEN))
 
 
 def _as_endpoint(check: checks.Check) -> Callable[[RequestUnderTest], None]:
@@ -161,8 +164,7 @@ def _as_endpoint(check: checks.Check) -> Callable[[RequestUnderTest], None]:
         if check is not checks.check_client and trial.auth_request.found_client is None:
             trial.auth_request.found_client = trial.client
         if isinstance(check(trial.auth_request), ClientUnavailable):
-            reason = trial.auth_request.client.unavailable_reason
-            raise AuthorizationError("invalid_request", reason, may_redirect=False)
+            raise AuthorizationError(trial.auth_request.client.unavailable_reason, may_redirect=False)
 
     return run
 

@@ -11,6 +11,7 @@ from devportal.lib.credentials import digest, matches, random_text
 from oidc.clients.secrets import SECRET_LENGTH
 from oidc.errors import InvalidClient, MultipleAuthenticationMethods
 from oidc.models import ClientSecret
+from oidc.reasons import Reason
 from oidc.tokens.lookup import PresentedCredentials, look_up_by_refresh_token, look_up_credentials
 
 LAST_USED_INTERVAL = timedelta(hours=1)
@@ -22,16 +23,16 @@ def parse_basic_header(header: str) -> tuple[str, str]:
     """Return client id and secret of a Basic header, form-decoded (RFC 6749 §2.3.1). Raises InvalidClient."""
     scheme, _, encoded = header.strip().partition(" ")
     if scheme.lower() != "basic":
-        raise InvalidClient("not Basic", kind="header_unreadable")
+        raise InvalidClient(Reason.HEADER_UNREADABLE)
     try:
         client_id, colon, secret = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
         if not colon:
-            raise InvalidClient("Basic without a colon", kind="header_unreadable")
+            raise InvalidClient(Reason.HEADER_UNREADABLE)
         pair = unquote_plus(client_id, errors="strict"), unquote_plus(secret, errors="strict")
     except (binascii.Error, ValueError) as error:
-        raise InvalidClient("Basic that can't be decoded", kind="header_unreadable") from error
+        raise InvalidClient(Reason.HEADER_UNREADABLE) from error
     if any("\x00" in text for text in pair):
-        raise InvalidClient("Basic with a NUL", kind="header_unreadable")
+        raise InvalidClient(Reason.HEADER_UNREADABLE)
     return pair
 
 
@@ -57,7 +58,7 @@ def authenticate_client(
         if secret:
             raise MultipleAuthenticationMethods
         if client_id and client_id != basic_id:
-            raise InvalidClient("two client ids", kind="two_client_ids")
+            raise InvalidClient(Reason.TWO_CLIENT_IDS)
         client_id, secret = basic_id, basic_secret
     if refresh_token is not None and header is None and not client_id and not secret:
         presented = look_up_by_refresh_token(refresh_token)
@@ -67,7 +68,7 @@ def authenticate_client(
         return replace(presented, proven=_check_secret(presented, secret, secret_optional, address))
     except InvalidClient as refusal:
         if not client_id:  # by what was sent alone, so that nothing is told of a refresh token that came with it
-            refusal.kind = "client_unnamed"
+            refusal.reason = Reason.CLIENT_UNNAMED
         raise
 
 
@@ -80,16 +81,16 @@ def _check_secret(presented: PresentedCredentials, secret: str | None, secret_op
     if not presented.secrets:
         matches(secret or "", _NO_DIGEST)
     if presented.client is None:
-        raise InvalidClient("unknown client")
+        raise InvalidClient(Reason.CLIENT_FAILED)
     claimed = presented.client.client_id
     # The end is compared here, in each process and for each request: it holds from its second on.
     usable = [row for row in matching if not row.is_expired]
     if presented.client.has_secret and matching and not usable:
-        raise InvalidClient(f"This secret expired: …{matching[0].last_four}.", claimed)
+        raise InvalidClient(Reason.SECRET_EXPIRED, {"last_four": matching[0].last_four}, claimed)
     if presented.client.has_secret and not usable and (secret or not secret_optional):
-        raise InvalidClient("The client secret is wrong." if secret else "The client secret is missing.", claimed)
+        raise InvalidClient(Reason.SECRET_WRONG if secret else Reason.SECRET_MISSING, client_id=claimed)
     if not presented.client.has_secret and secret:
-        raise InvalidClient("A secret was sent, and clients of this type have none.", claimed)
+        raise InvalidClient(Reason.SECRET_UNEXPECTED, client_id=claimed)
     for row in usable:
         _note_use(row, address)
     return bool(usable)

@@ -20,6 +20,7 @@ from oidc.clients.uris import (
     split_web_address,
     too_long,
 )
+from oidc.reasons import Facts, Reason
 
 MAX_LENGTH = 2000  # characters
 MAX_REDIRECT_URIS = 50
@@ -96,21 +97,32 @@ def notes_for(uri: str, others: Collection[str]) -> list[str]:
 # --- A URL that matches none ---
 
 
-_PARTS = ("the scheme", "the host", "the port", "the path", "the query", "the part after #")
+_PARTS = (
+    Reason.REDIRECT_URI_SCHEME,
+    Reason.REDIRECT_URI_HOST,
+    Reason.REDIRECT_URI_PORT,
+    Reason.REDIRECT_URI_PATH,
+    Reason.REDIRECT_URI_QUERY,
+    Reason.REDIRECT_URI_FRAGMENT,
+)
+_LONGEST_PART = 200  # characters of a part that a reason names
 
 
-def explain_mismatch(sent: str, registered: Sequence[str]) -> str:
-    """Return the reason, for the developer, why `sent` matches no registered URL; "" if it matches.
+def explain_mismatch(sent: str, registered: Sequence[str]) -> tuple[Reason, Facts]:
+    """Return why `sent` matches no registered URL, and the parameters of that reason.
 
     They are compared as whole strings; the nearest registered one is named with the first part that differs.
     """
-    if sent in registered:
-        return ""
-    if not registered:
-        return "No redirect URL is registered yet."
     nearest = nearest_registered(sent, registered)
-    assert nearest is not None
-    return f"Differs from {nearest}: {_what_differs(sent, nearest)}"
+    if nearest is None:
+        return Reason.NO_REDIRECT_URI_REGISTERED, {}
+    if sent.rstrip("/") == nearest.rstrip("/"):
+        return Reason.REDIRECT_URI_SLASH, {"registered": nearest}
+    for reason, got, expected in zip(_PARTS, _cut(sent), _cut(nearest), strict=True):
+        if got != expected:
+            shown: Facts = {"received": got[:_LONGEST_PART], "expected": expected[:_LONGEST_PART]}
+            return reason, shown | {"registered": nearest}
+    return Reason.REDIRECT_URI_SPELLING, {"registered": nearest, "position": shared_start(sent, nearest) + 1}
 
 
 def nearest_registered(sent: str, registered: Sequence[str]) -> str | None:
@@ -124,15 +136,6 @@ def shared_start(one: str, other: str) -> int:
     return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _what_differs(sent: str, registered: str) -> str:
-    if sent.rstrip("/") == registered.rstrip("/"):
-        return "only the slash at the end."
-    for what, got, expected in zip(_PARTS, _cut(sent), _cut(registered), strict=True):
-        if got != expected:
-            return f"{what} is {_shown(got)}, registered is {_shown(expected)}."
-    return f"at character {shared_start(sent, registered) + 1}."
-
-
 def _cut(uri: str) -> tuple[str, ...]:
     """Split a URL into its parts, without normalising any."""
     scheme, _, rest = uri.partition("://")
@@ -142,10 +145,6 @@ def _cut(uri: str) -> tuple[str, ...]:
     # What stands before an @ is never taken for a host: it may be a password.
     host, colon, port = ("", "", "") if "@" in authority else authority.rpartition(":")
     return scheme, host if colon else authority, port if colon else "", slash + path, query, fragment
-
-
-def _shown(text: str) -> str:
-    return f"“{text[:200]}”" if text else "missing"
 
 
 # --- Lists of URLs ---

@@ -11,6 +11,7 @@ from devportal.lib import clock
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.domains.coverage import domains_of, hosts_of, is_covered, is_lost
 from oidc.models import Client, ProjectDomain
+from oidc.reasons import Facts, Reason
 
 # The columns that this module computes, for `save` and `bulk_update`.
 REVIEWED_COLUMNS = ("approved_hosts", "approved_domains", "reviewed_hosts", "home_unproven_since")
@@ -43,11 +44,14 @@ def outside_hosts(client: Client) -> list[str]:
     return list(dict.fromkeys(host for host in found if host))
 
 
-def why_outside(client: Client, host: str) -> str:
-    """Return why a request at an outside host is one of an unreviewed app: a clause for the app's developer."""
+def reason_outside(client: Client, host: str, outside: Reason, home_unproven: Reason) -> tuple[Reason, Facts]:
+    """Return which of two reasons makes a request at an outside host one of an unreviewed app, and its parameters.
+
+    `outside`: the review did not take in the host. `home_unproven`: the domain of the home page has lost its proof.
+    """
     if client.is_verified and not client.carries_badge:
-        return f"the project no longer proves the domain of its home page, {home_host(client)}"
-    return f"{host} was not in its review"
+        return home_unproven, {"host": host, "home": home_host(client)}
+    return outside, {"host": host}
 
 
 def is_trusted_at(client: Client, redirect_uri: str) -> bool:

@@ -12,6 +12,7 @@ from devportal.lib.credentials import digest, random_text
 from oidc.clients.audit import report_client_event
 from oidc.clients.locking import lock_client
 from oidc.models import Client, ClientSecret, TokenFamily
+from oidc.reasons import Reason
 from oidc.signals import client_type_changed
 
 MAX_LIVE_SECRETS = 2
@@ -125,6 +126,6 @@ def change_type(client: Client, kind: str, actor: Account | None = None) -> None
         client.save(update_fields=["type", "client_type", "updated"])
         client.secrets.filter(ended_at=None).update(ended_at=moment)
         live = TokenFamily.objects.filter(connection__client=client, revoked_at=None)
-        live.update(revoked_at=moment, revoked_why="client type changed")
+        live.update(revoked_at=moment, revocation_reason=Reason.ENDED_CLIENT_TYPE_CHANGED)
         report_client_event("client.type_changed", client, actor, before={"type": before}, after={"type": kind})
         client_type_changed.send(sender=Client, client=client, before=before, actor=actor)

@@ -633,7 +633,27 @@ class Migration(migrations.Migration):
                 ("told_authentication", models.TextField(blank=True, null=True)),
                 ("created_at", models.DateTimeField()),
                 ("revoked_at", models.DateTimeField(blank=True, null=True)),
-                ("revoked_why", models.CharField(blank=True, default="", max_length=40)),
+                (
+                    "revocation_reason",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("ended_refresh_token_reused", "ended_refresh_token_reused"),
+                            ("ended_code_replayed", "ended_code_replayed"),
+                            ("ended_consent_sent_twice", "ended_consent_sent_twice"),
+                            ("ended_revoked_by_app", "ended_revoked_by_app"),
+                            ("ended_access_removed", "ended_access_removed"),
+                            ("ended_account_closed", "ended_account_closed"),
+                            ("ended_client_type_changed", "ended_client_type_changed"),
+                            ("ended_project_deleted", "ended_project_deleted"),
+                            ("ended_playground", "ended_playground"),
+                            ("ended_by_operator", "ended_by_operator"),
+                        ],
+                        default="",
+                        max_length=40,
+                    ),
+                ),
+                ("revocation_note", models.CharField(blank=True, default="", max_length=40)),
                 (
                     "connection",
                     models.ForeignKey(

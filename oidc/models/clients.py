@@ -14,6 +14,8 @@ from devportal.lib.credentials import random_text
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models.projects import Project
 from oidc.names import MAX_SKELETON_LENGTH, skeleton, tile_letter
+from oidc.reason_texts import developer_text
+from oidc.reasons import Reason
 
 # The `acr` values of this service (docs/sign-in.md#apps-that-ask-for-more).
 MULTI_FACTOR = "http://schemas.openid.net/pape/policies/2007/06/multi-factor"
@@ -133,10 +135,15 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
         return self.State.ON if self.enabled else self.State.OFF
 
     @property
-    def unavailable_reason(self) -> str:
-        """Why nobody can sign in to a client that is not on, for its developer."""
-        reasons = {self.State.DELETED: "The project is deleted.", self.State.SUSPENDED: "The project is suspended."}
-        return reasons.get(self.state, "The client is turned off.")
+    def unavailable_reason(self) -> Reason:
+        """Why nobody can sign in to a client that is not on."""
+        reasons = {self.State.DELETED: Reason.PROJECT_DELETED, self.State.SUSPENDED: Reason.PROJECT_SUSPENDED}
+        return reasons.get(self.state, Reason.CLIENT_OFF)
+
+    @property
+    def unavailable_text(self) -> str:
+        """The same as a sentence for the client's developers."""
+        return developer_text(self.unavailable_reason, {})
 
     @property
     def is_verified(self) -> bool:

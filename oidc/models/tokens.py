@@ -11,6 +11,7 @@ from oauth2_provider.models import (
 )
 
 from oidc.models.connections import Connection
+from oidc.reasons import REVOCATION_REASONS
 
 
 class TokenFamily(models.Model):
@@ -27,7 +28,11 @@ class TokenFamily(models.Model):
     told_authentication = models.TextField(null=True, blank=True)  # noqa: DJ001  (None: nothing is told)
     created_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
-    revoked_why = models.CharField(max_length=40, blank=True, default="")
+    revocation_reason = models.CharField(
+        max_length=40, blank=True, default="", choices=[(reason.value, reason.value) for reason in REVOCATION_REASONS]
+    )
+    # What an operator who ended it tells the app's developers.
+    revocation_note = models.CharField(max_length=40, blank=True, default="")
 
     class Meta:
         db_table = "oidc_family"

@@ -14,6 +14,7 @@ from oidc.projects.colleagues import remember_members
 from oidc.projects.locking import Gone, lock_project
 from oidc.projects.quotas import check_deleted_project_quota, check_project_quota
 from oidc.projects.roles import Role, lock_for_change
+from oidc.reasons import Reason
 from oidc.signals import project_ended
 
 
@@ -48,7 +49,7 @@ def restorable_until(project: Project) -> datetime | None:
 def _end_credentials(project: Project, moment: datetime) -> None:
     ClientSecret.objects.filter(client__project=project, ended_at=None).update(ended_at=moment)
     live = TokenFamily.objects.filter(connection__client__project=project, revoked_at=None)
-    live.update(revoked_at=moment, revoked_why="project deleted")
+    live.update(revoked_at=moment, revocation_reason=Reason.ENDED_PROJECT_DELETED)
     project_ended.send(sender=Project, project=project)
 
 

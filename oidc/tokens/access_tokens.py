@@ -9,6 +9,7 @@ from devportal.lib import clock
 from devportal.lib.credentials import random_text
 from oidc.errors import InvalidToken
 from oidc.models import AccessToken, TokenFamily
+from oidc.reasons import Reason
 from oidc.tokens import jwt, lost_responses
 from oidc.tokens.families import is_active
 from oidc.tokens.lookup import PresentedCredentials, look_up_access_token
@@ -50,8 +51,8 @@ def find_access_token(raw: str) -> AccessToken:
     if row is None:
         raise InvalidToken("unknown")
     if row.expires <= clock.now():
-        raise InvalidToken("expired", "access_token_expired")
+        raise InvalidToken("expired", Reason.ACCESS_TOKEN_EXPIRED)
     if not is_active(row.family):
-        raise InvalidToken("ended", "access_token_ended")
+        raise InvalidToken("ended", Reason.ACCESS_TOKEN_ENDED)
     lost_responses.note_use(row)
     return row

@@ -12,6 +12,7 @@ from devportal.lib.credentials import digest
 from oidc import scopes as scope_rules
 from oidc.errors import TokenRefusal
 from oidc.models import AuthorizationCode, Connection, TokenFamily
+from oidc.reasons import Reason
 from oidc.tokens.families import inactive_refusal, is_active, revoke_family
 
 
@@ -62,7 +63,7 @@ def _end_unused(connection: Connection, request_key: str) -> None:
         request_key=request_key, consumed_at=None, family__connection=connection, family__revoked_at=None
     )
     for twin in unused.select_related("family"):
-        revoke_family(twin.family, "answered again")
+        revoke_family(twin.family, Reason.ENDED_CONSENT_SENT_TWICE)
 
 
 def check_code(row: Any) -> AuthorizationCode:
@@ -71,12 +72,12 @@ def check_code(row: Any) -> AuthorizationCode:
     The replay of a used code revokes its family (RFC 6749 §4.1.2).
     """
     if not isinstance(row, AuthorizationCode):
-        raise TokenRefusal("code_unknown")
+        raise TokenRefusal(Reason.CODE_UNKNOWN)
     if row.consumed_at is not None:
-        revoke_family(row.family, "code replayed")
-        raise TokenRefusal("code_used")
+        revoke_family(row.family, Reason.ENDED_CODE_REPLAYED)
+        raise TokenRefusal(Reason.CODE_USED)
     if row.expires <= clock.now():
-        raise TokenRefusal("code_expired", f"The code is older than {settings.AUTHORIZATION_CODE_SECONDS} seconds.")
+        raise TokenRefusal(Reason.CODE_EXPIRED, {"seconds": settings.AUTHORIZATION_CODE_SECONDS})
     if not is_active(row.family):
         raise inactive_refusal(row.family)
     return row

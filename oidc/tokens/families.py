@@ -7,23 +7,19 @@ from devportal.lib.credentials import digest
 from oidc import scopes as scope_rules
 from oidc.clients.audit import report_client_event
 from oidc.errors import TokenRefusal
-from oidc.models import AccessToken, Client, RefreshToken, TokenFamily
-
-_OFF = {
-    Client.State.DELETED: "project_deleted",
-    Client.State.SUSPENDED: "project_suspended",
-    Client.State.OFF: "client_off",
-}
+from oidc.models import AccessToken, RefreshToken, TokenFamily
+from oidc.reasons import Facts, Reason
 
 
 def inactive_refusal(family: TokenFamily) -> TokenRefusal:
     """Return why the family is not valid. What became of the person or their consent only the log says."""
     client = family.connection.client
     if not client.is_on:
-        return TokenRefusal(_OFF[client.state], client.unavailable_reason)
-    if family.revoked_at is not None:
-        return TokenRefusal("authorization_ended", f"The authorization has ended: {family.revoked_why}.")
-    return TokenRefusal("authorization_ended", "The person removed the app's access, or their account is closed.")
+        return TokenRefusal(client.unavailable_reason)
+    if family.revoked_at is None:
+        return TokenRefusal(Reason.ACCESS_REMOVED)
+    note: Facts = {"note": family.revocation_note} if family.revocation_note else {}
+    return TokenRefusal(Reason(family.revocation_reason), note)
 
 
 def is_granted(family: TokenFamily) -> bool:
@@ -43,11 +39,15 @@ def is_active(family: TokenFamily) -> bool:
     return is_granted(family) and family.connection.client.is_on
 
 
-def revoke_family(family: TokenFamily, why: str) -> bool:
-    """Revoke a family: its code and all its tokens. The consent stays. Return whether it was live."""
-    ended = TokenFamily.objects.filter(pk=family.pk, revoked_at=None).update(revoked_at=clock.now(), revoked_why=why)
+def revoke_family(family: TokenFamily, reason: Reason) -> bool:
+    """Revoke a family: its code and all its tokens. The consent stays. Return whether it was live.
+
+    `reason` is one of REVOCATION_REASONS.
+    """
+    live = TokenFamily.objects.filter(pk=family.pk, revoked_at=None)
+    ended = live.update(revoked_at=clock.now(), revocation_reason=reason)
     if ended:
-        report_client_event("family.ended", family.connection.client, None, details={"why": why})
+        report_client_event("family.ended", family.connection.client, None, details={"reason": reason})
     return bool(ended)
 
 

@@ -18,6 +18,7 @@ from devportal.lib import clock
 from devportal.lib.credentials import digest
 from oidc.errors import InvalidToken
 from oidc.models import SigningKey
+from oidc.reasons import Reason
 from oidc.signing_keys import keyring
 from oidc.tokens.signature_cache import SignatureCache, SignedBy, SignedClaims
 
@@ -127,7 +128,7 @@ def verify_access_token(token: str) -> str:
     if known.audience != settings.BASE_URL:
         raise InvalidToken("for another audience")
     if not isinstance(known.expires, int) or isinstance(known.expires, bool) or known.expires <= clock.timestamp():
-        raise InvalidToken("expired", "access_token_expired")
+        raise InvalidToken("expired", Reason.ACCESS_TOKEN_EXPIRED)
     return checksum
 
 

@@ -6,6 +6,7 @@ from django.db.models import QuerySet
 
 from devportal.lib import clock
 from oidc.models import TokenFamily
+from oidc.reasons import Reason
 
 BATCH = 5000  # families of one statement: some 100 ms, so that no request waits long for a lock
 
@@ -17,8 +18,11 @@ def live_families(since: datetime | None = None, before: datetime | None = None)
     return families.filter(created_at__lt=before) if before else families
 
 
-def end_families(families: "QuerySet[TokenFamily]", why: str) -> int:
-    """Revoke families with their codes and tokens, in batches; return how many. Consents stay."""
+def end_families(families: "QuerySet[TokenFamily]", note: str) -> int:
+    """Revoke families with their codes and tokens, in batches; return how many. Consents stay.
+
+    `note` is the operator's, for the apps' developers.
+    """
     ended, last = 0, 0
     while True:
         ahead = families.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)
@@ -26,5 +30,5 @@ def end_families(families: "QuerySet[TokenFamily]", why: str) -> int:
         if upto is None:
             return ended
         batch = families.filter(pk__gt=last, pk__lte=upto)
-        ended += batch.update(revoked_at=clock.now(), revoked_why=why)
+        ended += batch.update(revoked_at=clock.now(), revocation_reason=Reason.ENDED_BY_OPERATOR, revocation_note=note)
         last = upto

@@ -10,6 +10,7 @@ from devportal.lib import clock
 from devportal.lib.credentials import random_text
 from oidc.errors import TokenRefusal
 from oidc.models import RefreshToken
+from oidc.reasons import Reason
 from oidc.tokens import lost_responses
 from oidc.tokens.families import inactive_refusal, is_granted, revoke_family
 
@@ -31,9 +32,9 @@ def check_refresh_token(row: Any) -> RefreshToken:
     has used the response that rotated it (docs/sign-in.md#lost-responses).
     """
     if not isinstance(row, RefreshToken):
-        raise TokenRefusal("refresh_token_unknown")
+        raise TokenRefusal(Reason.REFRESH_TOKEN_UNKNOWN)
     if row.expires <= clock.now():
-        raise TokenRefusal("refresh_token_expired")
+        raise TokenRefusal(Reason.REFRESH_TOKEN_EXPIRED)
     family = row.family
     if not is_granted(family):
         raise inactive_refusal(family)
@@ -49,8 +50,7 @@ def _check_reuse(row: RefreshToken, superseded_at: datetime) -> None:
         return
     age = (clock.now() - superseded_at).total_seconds()
     if age > settings.REFRESH_REUSE_SECONDS:
-        # Counted where it lasts: by the families whose `revoked_why` says so.
         log.warning("A superseded refresh token of family %s came back; the family ends.", row.family_id)
-        revoke_family(row.family, "refresh token reused")
-        raise TokenRefusal("refresh_token_superseded")
-    raise TokenRefusal("refresh_token_repeated")
+        revoke_family(row.family, Reason.ENDED_REFRESH_TOKEN_REUSED)
+        raise TokenRefusal(Reason.REFRESH_TOKEN_SUPERSEDED)
+    raise TokenRefusal(Reason.REFRESH_TOKEN_REPEATED)

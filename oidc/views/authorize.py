@@ -1,9 +1,9 @@
 """The authorization endpoint: parses the request, has oidc/authorization/checks.py decide, and answers."""
 
+import logging
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import reverse
@@ -37,12 +37,16 @@ from oidc.authorization.outcomes import (
     UserCapReached,
 )
 from oidc.authorization.requests import AuthorizationRequest
-from oidc.clients.reviewed_hosts import why_outside
+from oidc.clients.reviewed_hosts import reason_outside
 from oidc.errors import AuthorizationError, ConsentMissing, UserCapExceeded
 from oidc.parameters import Parameters, UnreadableParameters, parse, read_posted_query
+from oidc.reasons import Facts, Reason
+from oidc.sign_in_log import APP_FULL, UNAVAILABLE
 from oidc.views import pages
 from oidc.views.responses import authorization_error_response, authorization_response, see_other
 from oidc.views.step_up_page import step_up_page
+
+log = logging.getLogger(__name__)
 
 
 def build_auth_request(
@@ -107,6 +111,7 @@ class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
             "page": request,
             "issued": (issued := IssuedCode()),
         }
+        refused = AuthorizationError(Reason.SERVER_ERROR, client=auth_request.client)
         try:
             scope = " ".join(outcome.scopes)
             redirect, _, _, _ = self.create_authorization_response(request, scope, credentials, allow=True)
@@ -115,11 +120,10 @@ class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
         except ConsentMissing:
             return self.decide_again(request, auth_request)
         except OAuthToolkitError as error:
-            refused = AuthorizationError(error.oauthlib_error.error, client=auth_request.client)
+            log.error("oauthlib refused a request that passed the checks: %s", error.oauthlib_error.error)
             return self.answer(request, auth_request, RedirectError(refused))
         code = dict(parse_qsl(urlsplit(redirect).query)).get("code")
         if code is None:  # what the library alone refuses; our own checks have passed
-            refused = AuthorizationError("server_error", client=auth_request.client)
             return self.answer(request, auth_request, RedirectError(refused))
         interactions.mark_answered(request.session, auth_request.interaction.key)
         self.report_code(auth_request, outcome, issued)
@@ -128,11 +132,9 @@ class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
     def report_code(self, auth_request: AuthorizationRequest, outcome: IssueCode, issued: IssuedCode) -> None:
         """Have the client's sign-in log and its counts tell that the app gets a code."""
         details: dict[str, Any] = {"redirect_uri": auth_request.redirect_uri}
-        reasons = [] if outcome.told is None else [acr.in_words(auth_request.acr, outcome.told)]
-        if outside := auth_request.outside_host:
-            reasons.append(f"Shown as not reviewed: {why_outside(auth_request.client, outside)}.")
-        if reasons:
-            details["reason"] = " ".join(reasons)
+        reason, facts = note_of_code(auth_request, outcome)
+        if reason is not None:
+            details |= {"reason": reason, "parameters": facts}
         if issued.row is not None:
             details["family"] = issued.row.family_id
             sign_in_counts.code_issued(auth_request, issued.row.family.connection)
@@ -148,38 +150,50 @@ class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
         return self.answer(request, auth_request, outcome)
 
 
+def note_of_code(auth_request: AuthorizationRequest, outcome: IssueCode) -> tuple[Reason | None, Facts]:
+    """Return what the sign-in log says of a code beside that it was issued, None for nothing."""
+    acr_facts = {} if outcome.told is None else acr.log_parameters(auth_request.acr, outcome.told)
+    if not (outside := auth_request.outside_host):
+        return (Reason.ACR_RETURNED if acr_facts else None), acr_facts
+    either = (
+        (Reason.ACR_RETURNED_OUTSIDE_REVIEW, Reason.ACR_RETURNED_HOME_UNPROVEN)
+        if acr_facts
+        else (Reason.SHOWN_OUTSIDE_REVIEW, Reason.SHOWN_HOME_UNPROVEN)
+    )
+    reason, facts = reason_outside(auth_request.client, outside, *either)
+    return reason, facts | acr_facts
+
+
 def log_outcome(auth_request: AuthorizationRequest, outcome: Outcome) -> None:
     """Have the client's sign-in log say what became of a request that ends here, and why."""
     match outcome:
         case RedirectError(error):
-            cancelled = error.cancelled or error.code == "access_denied"
-            log_refusal(auth_request, error, sign_in_log.CANCELLED if cancelled else sign_in_log.REFUSED)
+            log_refusal(auth_request, error)
         case ClientUnavailable(client):
-            log_refusal(auth_request, AuthorizationError("unavailable", client.unavailable_reason, client=client))
+            log_refusal(auth_request, AuthorizationError(client.unavailable_reason, client=client), UNAVAILABLE)
         case UserCapReached(client):
-            outside = auth_request.outside_host
-            why = why_outside(client, outside) if outside else "it has not been reviewed"
-            people = settings.UNVERIFIED_APP_PEOPLE
-            reason = f"The project’s unreviewed apps have {people} people, which is the limit, and {why}."
-            log_refusal(auth_request, AuthorizationError("app_full", reason, client=client))
+            log_refusal(auth_request, AuthorizationError(*checks.why_full(auth_request), client=client), APP_FULL)
 
 
-def log_refusal(
-    auth_request: AuthorizationRequest, error: AuthorizationError, outcome: str = sign_in_log.REFUSED
-) -> None:
-    """Have the log of the client, if the request names one, say why it was refused."""
-    if error.client is not None:
-        if error.code != "app_full":  # counted with its page, once for a request
-            cancelled = outcome == sign_in_log.CANCELLED
-            sign_in_counts.request_ended(auth_request, error.client, error.code, cancelled=cancelled)
-        sign_in_log.record(
-            outcome,
-            error.client,
-            sign_in_log.AUTHORIZE,
-            error=error.code,
-            reason=error.reason or error.public_description,
-            redirect_uri=auth_request.parameters.get("redirect_uri") or "",
-        )
+def log_refusal(auth_request: AuthorizationRequest, error: AuthorizationError, page: str = "") -> None:
+    """Have the log of the client, if the request names one, say why it was refused.
+
+    `page` is the log's name of the page that the person sees, where the app gets no error: APP_FULL, UNAVAILABLE.
+    """
+    if error.client is None:
+        return
+    code = page or error.error
+    if page != APP_FULL:  # counted with its page, once for a request
+        sign_in_counts.request_ended(auth_request, error.client, code, cancelled=error.cancelled)
+    sign_in_log.record(
+        sign_in_log.CANCELLED if error.cancelled else sign_in_log.REFUSED,
+        error.client,
+        sign_in_log.AUTHORIZE,
+        error=code,
+        reason=error.reason,
+        parameters=error.parameters,
+        redirect_uri=auth_request.parameters.get("redirect_uri") or "",
+    )
 
 
 def login_url(login: PromptLogin, interaction: Interaction) -> str:
@@ -190,6 +204,11 @@ def login_url(login: PromptLogin, interaction: Interaction) -> str:
     if login.new:
         return f"{reverse('account_signup')}?{urlencode({'next': come_back, 'email': login.hint})}"
     return f"{reverse('account_login')}?{urlencode({'next': come_back, 'login_hint': login.hint})}"
+
+
+def unreadable(error: UnreadableParameters) -> AuthorizationError:
+    """Return the error of a request whose parameters can't be read, and which may not be redirected."""
+    return AuthorizationError(error.reason, error.parameters, may_redirect=False)
 
 
 @method_decorator([never_cache, csrf_exempt], name="dispatch")
@@ -218,7 +237,7 @@ class AuthorizeView(AuthorizationResponseMixin, View):
             outcome = checks.decide(auth_request)
             sign_in_counts.request_arrived(auth_request)
         except UnreadableParameters as error:
-            return self.turn_away(request, AuthorizationError("invalid_request", str(error), may_redirect=False))
+            return self.turn_away(request, unreadable(error))
         except AuthorizationError as error:
             if auth_request is not None:
                 log_refusal(auth_request, error)
@@ -230,7 +249,7 @@ class AuthorizeView(AuthorizationResponseMixin, View):
         try:
             query = read_posted_query(request)
         except UnreadableParameters as error:
-            return self.turn_away(request, AuthorizationError("invalid_request", str(error), may_redirect=False))
+            return self.turn_away(request, unreadable(error))
         return see_other(f"{reverse('authorize')}?{query}")
 
     def turn_away(self, request: HttpRequest, problem: AuthorizationError) -> HttpResponse:

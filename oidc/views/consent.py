@@ -11,6 +11,7 @@ from oidc import sign_in_counts
 from oidc.authorization import checks, interactions
 from oidc.authorization.outcomes import ClientUnavailable, IssueCode, RedirectError
 from oidc.errors import AuthorizationError
+from oidc.reasons import Reason
 from oidc.views import pages
 from oidc.views.authorize import AuthorizationResponseMixin, build_auth_request, log_refusal
 
@@ -49,5 +50,5 @@ class ConsentView(AuthorizationResponseMixin, View):
         if allowed and isinstance(outcome, IssueCode):
             sign_in_counts.consent_allowed(auth_request)
         if not allowed and not isinstance(outcome, ClientUnavailable):
-            outcome = RedirectError(AuthorizationError("access_denied", client=auth_request.client))
+            outcome = RedirectError(AuthorizationError(Reason.CANCELLED, client=auth_request.client))
         return self.answer(request, auth_request, outcome)

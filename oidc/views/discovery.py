@@ -9,6 +9,7 @@ from django.views.decorators.http import conditional_page, require_safe
 from devportal.lib import well_known
 from oidc.authorization.acr import ACR_VALUES
 from oidc.authorization.requests import PROMPTS, RESPONSE_MODES
+from oidc.reasons import Reason
 from oidc.scopes import CLAIM_SCOPES, SCOPES
 from oidc.signing_keys import keyring
 from oidc.views.token import RETRY_SECONDS, retry_later_response
@@ -66,7 +67,7 @@ def jwks(request: HttpRequest) -> HttpResponse:
     """GET /.well-known/jwks: all published keys, next, active and retired (RFC 7517 §5)."""
     ring = published_keys()
     if ring is None:
-        return retry_later_response("unavailable", RETRY_SECONDS)
+        return retry_later_response(Reason.UNAVAILABLE, RETRY_SECONDS)
     response = JsonResponse({"keys": [key.public_jwk for key in ring.published.values()]})
     response["Cache-Control"] = f"public, max-age={JWKS_MAX_AGE}"
     return response

@@ -26,8 +26,8 @@ def error_page(request: HttpRequest, problem: AuthorizationError, status: int = 
     """The error page for a request that must not be redirected: what happened, who can fix it, the request id."""
     context = {
         "client": client_context(problem.client, problem.redirect_uri) if problem.client else None,
-        "error_code": problem.code,
-        "description": problem.public_description,
+        "error_code": problem.error,
+        "description": problem.description,
         "request_id": request_id.current(),
     } | _for_developers(request, problem.page, problem.client)
     return render(request, "oidc/error.html", context, status=status)

@@ -23,9 +23,7 @@ def authorization_error_response(
     request: HttpRequest, auth_request: AuthorizationRequest, error: AuthorizationError
 ) -> HttpResponse:
     """Return the authorization error response (RFC 6749 §4.1.2.1). The redirect URI was validated before."""
-    return authorization_response(
-        request, auth_request, {"error": error.code, "error_description": error.public_description}
-    )
+    return authorization_response(request, auth_request, {"error": error.error, "error_description": error.description})
 
 
 def authorization_response(

@@ -15,6 +15,7 @@ from oidc.authorization import checks, interactions
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import ClientUnavailable, PromptStepUp, RedirectError
 from oidc.errors import AuthorizationError
+from oidc.reasons import Reason
 from oidc.views import pages
 from oidc.views.authorize import AuthorizationResponseMixin, build_auth_request, log_refusal
 from oidc.views.responses import see_other
@@ -59,14 +60,7 @@ class StepUpView(AuthorizationResponseMixin, View):
             log_refusal(auth_request, error)
             return pages.error_page(request, error)
         if isinstance(outcome, PromptStepUp) and outcome.essential:
-            outcome = RedirectError(
-                AuthorizationError(
-                    "unmet_authentication_requirements",
-                    reason="The person was asked to show more than they had in this session, and pressed Cancel.",
-                    client=auth_request.client,
-                    cancelled=True,
-                )
-            )
+            outcome = RedirectError(AuthorizationError(Reason.LEVEL_DECLINED, client=auth_request.client))
         elif not isinstance(outcome, ClientUnavailable):
-            outcome = RedirectError(AuthorizationError("access_denied", client=auth_request.client))
+            outcome = RedirectError(AuthorizationError(Reason.CANCELLED, client=auth_request.client))
         return self.answer(request, auth_request, outcome)

@@ -17,23 +17,26 @@ from oidc import limits, sign_in_counts, sign_in_log
 from oidc.cors import EXPOSED
 from oidc.errors import TokenRefusal
 from oidc.parameters import UnreadableParameters, printable_name, read_form
+from oidc.reason_texts import REASONS, public_text
+from oidc.reasons import Facts, Reason
 from oidc.server import refusal_of_library
 from oidc.signing_keys.keyring import NoSigningKey
-from oidc.token_errors import TOKEN_ERRORS
 
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 5
 
 
-def error_response(kind: str, description: str = "", status: int | None = None) -> HttpResponse:
-    """Return an error response of the token endpoint (RFC 6749 §5.2): a row of TOKEN_ERRORS.
+def error_response(
+    reason: Reason, facts: Facts | None = None, *, description: str = "", status: int | None = None
+) -> HttpResponse:
+    """Return an error response of the token endpoint (RFC 6749 §5.2). `facts` are the reason's parameters.
 
-    `description` and `status` may say more exactly what the row says.
+    `description` and `status` are for what the server in front of Django refuses.
     """
-    row = TOKEN_ERRORS[kind]
-    body = {"error": row.error, "error_description": description or row.description}
-    return add_response_headers(JsonResponse(body, status=status or row.status))
+    text = REASONS[reason]
+    body = {"error": text.error, "error_description": description or public_text(reason, facts or {})}
+    return add_response_headers(JsonResponse(body, status=status or text.status))
 
 
 def add_response_headers(response: HttpResponse) -> HttpResponse:
@@ -45,16 +48,17 @@ def add_response_headers(response: HttpResponse) -> HttpResponse:
     return response
 
 
-def retry_later_response(kind: str, seconds: int) -> HttpResponse:
+def retry_later_response(reason: Reason, seconds: int) -> HttpResponse:
     """Return a `temporarily_unavailable` error with Retry-After."""
-    response = error_response(kind)
+    response = error_response(reason)
     response["Retry-After"] = str(seconds)
     return response
 
 
 def refused_by_server(status: int, message: str) -> HttpResponse:
     """Return the error of what the server in front of Django refuses: too much to do (503), or a body."""
-    response = error_response("unavailable" if status == 503 else "malformed", message, status)
+    reason = Reason.UNAVAILABLE if status == 503 else Reason.MALFORMED
+    response = error_response(reason, description=message, status=status)
     allow_any_origin(response, EXPOSED)
     return response
 
@@ -71,10 +75,10 @@ def answer_within_limits(request: HttpRequest, answer: Callable[[], HttpResponse
             if response.status_code in (400, 401, 403):
                 limits.count_failure(request)
     except Throttled as error:
-        return retry_later_response("too_many_requests", error.retry_after)
+        return retry_later_response(Reason.TOO_MANY_REQUESTS, error.retry_after)
     except (DatabaseError, NoSigningKey):
         log.exception("An endpoint for apps could not answer.")
-        return retry_later_response("unavailable", RETRY_SECONDS)
+        return retry_later_response(Reason.UNAVAILABLE, RETRY_SECONDS)
     return response
 
 
@@ -94,11 +98,12 @@ def refuse(request: HttpRequest, endpoint: str, refusal: TokenRefusal) -> HttpRe
         sign_in_log.REFUSED,
         endpoint,
         error=refusal.error,
-        reason=refusal.reason or refusal.description,
+        reason=refusal.reason,
+        parameters=refusal.parameters,
         redirect_uri=sent or "",
         family=refusal.family,
     )
-    return error_response(refusal.kind)
+    return error_response(refusal.reason, refusal.parameters)
 
 
 class FormEndpoint:
@@ -115,7 +120,7 @@ class FormEndpoint:
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.method != "POST":
-            response = error_response("post_only")
+            response = error_response(Reason.POST_ONLY)
             response["Allow"] = "POST"
             return response
         return answer_within_limits(
@@ -124,14 +129,13 @@ class FormEndpoint:
 
     def refuse_malformed(self, request: HttpRequest) -> HttpResponse | None:
         if request.META.get("QUERY_STRING"):
-            return error_response("query_sent")
+            return error_response(Reason.QUERY_SENT)
         try:
             form = read_form(request)
         except UnreadableParameters as error:
-            return error_response("malformed", str(error))
+            return error_response(error.reason, error.parameters)
         for name in sorted(form.repeated | form.malformed):
-            unclear = TOKEN_ERRORS["parameter_unclear"].description.format(name=printable_name(name))
-            return error_response("parameter_unclear", unclear)
+            return error_response(Reason.PARAMETER_UNCLEAR, {"name": printable_name(name)})
         return None
 
 
@@ -142,7 +146,7 @@ class TokenEndpoint(FormEndpoint, TokenView):  # type: ignore[misc]
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not read_form(request).get("grant_type"):
-            return error_response("grant_type_missing")
+            return error_response(Reason.GRANT_TYPE_MISSING)
         # The library's own `post` reads the new token back from the database, for a signal that nobody hears.
         _, _, body, status = self.create_token_response(request)
         # As bytes: text has Django look for a charset.
@@ -172,7 +176,7 @@ class UserInfoEndpoint(UserInfoView):  # type: ignore[misc]
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.method not in ("GET", "HEAD", "POST"):
-            response = error_response("get_or_post_only")
+            response = error_response(Reason.GET_OR_POST_ONLY)
             response["Allow"] = "GET, HEAD, POST"
             return response
         if parse_bearer_token(request.META.get("HTTP_AUTHORIZATION")) is None:
@@ -189,7 +193,7 @@ class UserInfoEndpoint(UserInfoView):  # type: ignore[misc]
                 raise refusal_of_library(body)
         except TokenRefusal as refusal:
             error = f', error="{refusal.error}", error_description="{refusal.description}"'
-            return self._challenge(error_response(refusal.kind), error)
+            return self._challenge(error_response(refusal.reason), error)
         response = HttpResponse(body.encode(), content_type="application/json")
         response["Cache-Control"] = "no-store"
         return response

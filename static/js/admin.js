@@ -1,4 +1,4 @@
-// Mends what the admin's theme leaves to the mouse and the eye: what acts on a click is a button to keyboards and
+// Fixes what the admin's theme leaves to the mouse and the eye: what acts on a click is a button to keyboards and
 // screen readers too, icons are not read out by their names, and fields that scripts make are called by their labels.
 (function () {
   "use strict";
@@ -73,7 +73,7 @@
     }
   }
 
-  function mend() {
+  function fix() {
     document.querySelectorAll("[x-on\\:click]").forEach(makeButton);
     document.querySelectorAll(".material-symbols-outlined").forEach(nameIcon);
     document.querySelectorAll("select + .select2-container").forEach(nameChoice);
@@ -82,18 +82,18 @@
   }
 
   let waiting = false;
-  function mendSoon() {
+  function fixSoon() {
     if (!waiting) {
       waiting = true;
       window.requestAnimationFrame(function () {
         waiting = false;
-        mend();
+        fix();
       });
     }
   }
 
   document.addEventListener("DOMContentLoaded", function () {
-    mend();
-    new MutationObserver(mendSoon).observe(document.body, { childList: true, subtree: true });
+    fix();
+    new MutationObserver(fixSoon).observe(document.body, { childList: true, subtree: true });
   });
 })();

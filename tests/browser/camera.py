@@ -1,4 +1,4 @@
-"""Looks at pages: in every width and scheme nothing scrolls sideways, and axe-core finds nothing to mend."""
+"""Looks at pages: in every width and scheme nothing scrolls sideways, and axe-core finds nothing to fix."""
 
 import os
 import time

@@ -192,7 +192,7 @@ def test_an_error_page_names_the_app_and_leads_on(apps: Apps, browser: Chromium,
         camera = Camera(page, watch, axe)
         page.goto(app.authorization_url(redirect_uri="https://phisher.example.net/"))
         main = page.locator("main")
-        expect(main).to_contain_text(f"Only the makers of {app.name} can mend this")
+        expect(main).to_contain_text(f"Only the makers of {app.name} can fix this")
         assert "phisher.example.net" not in page.content()
         expect(page.get_by_text("invalid_request")).to_be_hidden()
         camera.take("error-of-an-app")

@@ -54,9 +54,9 @@ CASES: dict[str, tuple[Series, Series]] = {
         },
     ),
     "OpenportRefreshTokenReuse": (
-        {f'openport_family_revocations_total{{{WEB},why="refresh_token_reused"}}': "0+2x90"},
+        {f'openport_family_revocations_total{{{WEB},reason="ended_refresh_token_reused"}}': "0+2x90"},
         {
-            f'openport_family_revocations_total{{{WEB},why="refresh_token_reused"}}': "0+1x3 3x86",
+            f'openport_family_revocations_total{{{WEB},reason="ended_refresh_token_reused"}}': "0+1x3 3x86",
             f'openport_family_revocations_total{{{WEB},why="revoked_by_the_app"}}': "0+9x90",
         },
     ),

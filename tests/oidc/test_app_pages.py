@@ -142,7 +142,7 @@ def test_an_error_page_names_the_registered_app(app: RelyingParty) -> None:
     response = app.authorize(redirect_uri="https://evil.example.net/cb")
     text = response.content.decode()
     assert response.status_code == 400
-    assert "Only the makers of Orbit Notes can mend this" in text
+    assert "Only the makers of Orbit Notes can fix this" in text
     assert "evil.example.net" not in text
     fold = text[text.index("<details") : text.index("</details>")]
     assert "invalid_request" in fold
@@ -155,7 +155,7 @@ def test_an_error_page_names_the_registered_app(app: RelyingParty) -> None:
 def test_an_app_that_nobody_registered_is_not_named(app: RelyingParty) -> None:
     text = app.authorize(client_id="Openport%20Support").content.decode()
     assert "Support" not in text
-    assert "Only the makers of that app can mend this" in text
+    assert "Only the makers of that app can fix this" in text
 
 
 @pytest.mark.parametrize("verified", [True, False])

@@ -1,7 +1,7 @@
 """What the libraries do by themselves, pinned; an upgrade that changes one is noticed. And that ours differs.
 
 The left half of each test calls the library's own class or function. When such a test fails after an upgrade, what
-mends it here may have become needless, or wrong: see docs/library.md.
+fixes it here may have become needless, or wrong: see docs/library.md.
 """
 
 import base64

@@ -3,18 +3,15 @@
 
 import time
 from contextlib import suppress
-from importlib import import_module
 from typing import Any
 
 import pytest
 import regex
 from confusable_homoglyphs import confusables
-from django.apps import apps
 from django.core.exceptions import ValidationError
 
 from oidc.models import Client
 from oidc.names import skeletons, validate_name
-from tests.factories import make_client
 
 DISGUISES = [
     "Openport",
@@ -464,7 +461,7 @@ def test_what_is_no_name(name: str) -> None:
         ("Orbit Заметки", "keeps to one script"),
     ],
 )
-def test_the_reason_says_what_to_mend(name: str, reason: str) -> None:
+def test_the_reason_says_what_to_fix(name: str, reason: str) -> None:
     with pytest.raises(ValidationError, match=reason):
         validate_name(name)
 
@@ -512,11 +509,3 @@ def test_an_l_may_be_a_capital_i(settings: object) -> None:
         with pytest.raises(ValidationError):
             validate_name(name)
     validate_name("Portfolio")
-
-
-@pytest.mark.django_db
-def test_an_upgrade_reads_the_names_that_are_there_anew() -> None:
-    stale, right = make_client(name="Øpen Sea"), make_client(name="Nova")
-    Client.objects.filter(pk=stale.pk).update(name_reading="øpensea")
-    import_module("oidc.migrations.0006_names_read_anew").read_names(apps, None)
-    assert set(Client.objects.values_list("pk", "name_reading")) == {(stale.pk, "opensea"), (right.pk, "nova")}

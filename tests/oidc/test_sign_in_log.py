@@ -23,6 +23,7 @@ from devportal.lib import clock, log_buffer
 from devportal.lib.ratelimit.counters import counters
 from oidc.authorization import consent
 from oidc.models import Client, Connection, TokenFamily
+from oidc.reasons import Reason
 from tests.factories import REDIRECT_URI, make_account
 from tests.relying_party import RelyingParty, basic
 
@@ -40,6 +41,7 @@ class Entry:
     outcome: str
     error: str
     reason: str
+    reason_text: str
     redirect_uri: str
     request_id: str
     family: int | None
@@ -104,7 +106,7 @@ def test_what_follows_a_sign_in(app: RelyingParty, later: Mover) -> None:
 def test_a_cancelled_sign_in(app: RelyingParty) -> None:
     app.answer_consent(app.authorize(), "cancel")
     entry = the_entry(app)
-    assert (entry.outcome, entry.error, entry.reason) == ("cancelled", "access_denied", "The person pressed Cancel.")
+    assert (entry.outcome, entry.error, entry.reason) == ("cancelled", "access_denied", Reason.CANCELLED)
 
 
 MUST = '{"id_token":{"acr":{"essential":true,"values":["%s"]}}}'
@@ -114,7 +116,7 @@ def test_a_level_that_was_asked_for(app: RelyingParty) -> None:
     app.code(acr_values="gold phr")
     entry = the_entry(app)
     assert (entry.outcome, entry.error) == ("issued", "")
-    assert entry.reason == "Asked for phr; told acr (none), amr pwd."
+    assert entry.reason_text == "Asked for: phr. Returned acr: (none), amr: pwd."
 
 
 def test_a_level_that_was_declined(app: RelyingParty) -> None:
@@ -122,61 +124,61 @@ def test_a_level_that_was_declined(app: RelyingParty) -> None:
     app.browser.post("/connect/step-up", {"reference": page.context["reference"], "decision": "cancel"})
     entry = the_entry(app)
     assert (entry.outcome, entry.error) == ("cancelled", "unmet_authentication_requirements")
-    assert entry.reason == "The person was asked to show more than they had in this session, and pressed Cancel."
+    assert entry.reason == Reason.LEVEL_DECLINED
 
 
 REFUSED: list[tuple[dict[str, str | None], str, str]] = [
     (
         {"redirect_uri": "https://app.example.com/callback/"},
         "invalid_request",
-        f"Differs from {REDIRECT_URI}: only the slash at the end.",
+        Reason.REDIRECT_URI_SLASH,
     ),
     (
         {"redirect_uri": "http://app.example.com/callback"},
         "invalid_request",
-        f"Differs from {REDIRECT_URI}: the scheme is “http”, registered is “https”.",
+        Reason.REDIRECT_URI_SCHEME,
     ),
     (
         {"redirect_uri": "https://app.example.com:8443/callback"},
         "invalid_request",
-        f"Differs from {REDIRECT_URI}: the port is “8443”, registered is missing.",
+        Reason.REDIRECT_URI_PORT,
     ),
     (
         {"redirect_uri": "https://app.example.com/callback?a=1"},
         "invalid_request",
-        f"Differs from {REDIRECT_URI}: the query is “a=1”, registered is missing.",
+        Reason.REDIRECT_URI_QUERY,
     ),
-    ({"redirect_uri": None}, "invalid_request", "redirect_uri is missing, repeated or unreadable."),
-    ({"redirect_uri": "\x00"}, "invalid_request", "redirect_uri is missing, repeated or unreadable."),
-    ({"state": None}, "invalid_request", "state is missing."),
-    ({"response_type": None}, "invalid_request", "response_type is missing."),
-    ({"response_type": "token"}, "unsupported_response_type", "The only response type is code."),
-    ({"claims": "{"}, "invalid_request", "claims is not JSON, or names a member twice."),
-    ({"claims": MUST % "phrh"}, "unmet_authentication_requirements", "No acr value of the request is ever given."),
+    ({"redirect_uri": None}, "invalid_request", Reason.REDIRECT_URI_UNCLEAR),
+    ({"redirect_uri": "\x00"}, "invalid_request", Reason.REDIRECT_URI_UNCLEAR),
+    ({"state": None}, "invalid_request", Reason.STATE_MISSING),
+    ({"response_type": None}, "invalid_request", Reason.RESPONSE_TYPE_MISSING),
+    ({"response_type": "token"}, "unsupported_response_type", Reason.RESPONSE_TYPE_UNSUPPORTED),
+    ({"claims": "{"}, "invalid_request", Reason.CLAIMS_UNREADABLE),
+    ({"claims": MUST % "phrh"}, "unmet_authentication_requirements", Reason.ACR_NEVER_GIVEN),
     (
         {"claims": MUST % "phr", "prompt": "none"},
         "unmet_authentication_requirements",
-        "The person would have to show more than they did in this session, which prompt=none does not allow.",
+        Reason.LEVEL_NOT_REACHED,
     ),
-    ({"response_mode": "fragment"}, "invalid_request", "response_mode must be query or form_post."),
-    ({"request": "x"}, "request_not_supported", "The request parameter is not supported."),
-    ({"request_uri": "x"}, "request_uri_not_supported", "The request_uri parameter is not supported."),
-    ({"registration": "x"}, "registration_not_supported", "The registration parameter is not supported."),
-    ({"nonce": "\x00"}, "invalid_request", "The parameter nonce is repeated or unreadable."),
-    ({"code_challenge": None}, "invalid_request", "code_challenge is missing: PKCE is required."),
-    ({"code_challenge_method": "plain"}, "invalid_request", "code_challenge_method must be S256."),
-    ({"code_challenge_method": None}, "invalid_request", "code_challenge_method must be S256."),
-    ({"code_challenge": "short"}, "invalid_request", "code_challenge must be 43 characters of base64url."),
-    ({"prompt": "none login"}, "invalid_request", "prompt must be none alone, or others of the supported values."),
-    ({"max_age": "soon"}, "invalid_request", "max_age must be a number of seconds."),
-    ({"scope": "email"}, "invalid_scope", "scope must include openid."),
+    ({"response_mode": "fragment"}, "invalid_request", Reason.RESPONSE_MODE_UNSUPPORTED),
+    ({"request": "x"}, "request_not_supported", Reason.REQUEST_NOT_SUPPORTED),
+    ({"request_uri": "x"}, "request_uri_not_supported", Reason.REQUEST_URI_NOT_SUPPORTED),
+    ({"registration": "x"}, "registration_not_supported", Reason.REGISTRATION_NOT_SUPPORTED),
+    ({"nonce": "\x00"}, "invalid_request", Reason.PARAMETER_UNCLEAR),
+    ({"code_challenge": None}, "invalid_request", Reason.CODE_CHALLENGE_MISSING),
+    ({"code_challenge_method": "plain"}, "invalid_request", Reason.CODE_CHALLENGE_METHOD_UNSUPPORTED),
+    ({"code_challenge_method": None}, "invalid_request", Reason.CODE_CHALLENGE_METHOD_UNSUPPORTED),
+    ({"code_challenge": "short"}, "invalid_request", Reason.CODE_CHALLENGE_MALFORMED),
+    ({"prompt": "none login"}, "invalid_request", Reason.PROMPT_UNSUPPORTED),
+    ({"max_age": "soon"}, "invalid_request", Reason.MAX_AGE_MALFORMED),
+    ({"scope": "email"}, "invalid_scope", Reason.SCOPE_WITHOUT_OPENID),
     (
         {"scope": "openid account.read calendar"},
         "invalid_scope",
-        "Unknown, or not approved for this client: account.read, calendar.",
+        Reason.SCOPE_UNKNOWN,
     ),
-    ({"id_token_hint": "x"}, "invalid_request", "id_token_hint is not an ID token of this service."),
-    ({"prompt": "none"}, "consent_required", "Access was not yet granted."),
+    ({"id_token_hint": "x"}, "invalid_request", Reason.ID_TOKEN_HINT_INVALID),
+    ({"prompt": "none"}, "consent_required", Reason.CONSENT_MISSING),
 ]
 
 
@@ -187,6 +189,7 @@ def test_each_check_says_why_it_refused(
     response = app.authorize(**changes)
     entry = the_entry(app)
     assert (entry.endpoint, entry.outcome, entry.error, entry.reason) == ("authorize", "refused", error, reason)
+    assert "{" not in entry.reason_text
     assert entry.request_id == response["X-Request-ID"]
     sent = changes.get("redirect_uri", REDIRECT_URI)
     assert entry.redirect_uri == (sent if sent and sent != "\x00" else "")
@@ -206,7 +209,7 @@ def test_another_person_is_signed_in(app: RelyingParty, web_app: RelyingParty) -
     forget(app)
     app.authorize(id_token_hint=hint)
     entry = the_entry(app)
-    assert (entry.error, entry.reason) == ("login_required", "Another person is signed in.")
+    assert (entry.error, entry.reason) == ("login_required", Reason.OTHER_PERSON_SIGNED_IN)
 
 
 def test_the_sign_in_is_too_old(app: RelyingParty, later: Mover) -> None:
@@ -215,29 +218,31 @@ def test_the_sign_in_is_too_old(app: RelyingParty, later: Mover) -> None:
     later(100)
     app.authorize(prompt="none", max_age="10")
     entry = the_entry(app)
-    assert (entry.error, entry.reason) == ("login_required", "The person signed in longer ago than max_age.")
+    assert (entry.error, entry.reason) == ("login_required", Reason.SIGN_IN_TOO_OLD)
 
 
 def test_no_address_is_registered(app: RelyingParty) -> None:
     Client.objects.update(redirect_uris="")
     app.authorize()
-    assert the_entry(app).reason == "No redirect URL is registered yet."
+    assert the_entry(app).reason == Reason.NO_REDIRECT_URI_REGISTERED
 
 
 def test_the_client_is_off(app: RelyingParty) -> None:
     Client.objects.update(enabled=False)
     app.authorize()
     entry = the_entry(app)
-    assert (entry.error, entry.reason) == ("unavailable", "The client is turned off.")
+    assert (entry.error, entry.reason) == ("unavailable", Reason.CLIENT_OFF)
 
 
-@pytest.mark.parametrize(("name", "word"), [("suspended_at", "suspended"), ("deleted_at", "deleted")])
-def test_the_project_is_off(name: str, word: str, app: RelyingParty) -> None:
+@pytest.mark.parametrize(
+    ("name", "reason"), [("suspended_at", Reason.PROJECT_SUSPENDED), ("deleted_at", Reason.PROJECT_DELETED)]
+)
+def test_the_project_is_off(name: str, reason: Reason, app: RelyingParty) -> None:
     setattr(app.client.project, name, clock.now())
     app.client.project.save()
     app.authorize()
     entry = the_entry(app)
-    assert (entry.error, entry.reason) == ("unavailable", f"The project is {word}.")
+    assert (entry.error, entry.reason) == ("unavailable", reason)
 
 
 def test_the_app_is_full(app: RelyingParty, settings: Any) -> None:
@@ -246,12 +251,11 @@ def test_the_app_is_full(app: RelyingParty, settings: Any) -> None:
     app.authorize()
     entry = the_entry(app)
     assert (entry.outcome, entry.error) == ("refused", "app_full")
-    assert (
-        entry.reason == "The project’s unreviewed apps have 1 people, which is the limit, and it has not been reviewed."
-    )
+    text = "The project’s unreviewed apps have 1 people, which is the limit, and the app has not been reviewed."
+    assert entry.reason_text == text
     app.authorize(prompt="none")
     entry = the_entry(app)
-    assert (entry.error, entry.reason[:30]) == ("consent_required", "The project has as many people")
+    assert (entry.error, entry.reason) == ("consent_required", Reason.PEOPLE_LIMIT)
 
 
 def test_an_address_that_is_removed_while_the_person_reads(app: RelyingParty) -> None:
@@ -260,7 +264,7 @@ def test_an_address_that_is_removed_while_the_person_reads(app: RelyingParty) ->
     response = app.answer_consent(page)
     entry = the_entry(app)
     assert (entry.error, entry.request_id) == ("invalid_request", response["X-Request-ID"])
-    assert entry.reason.startswith("Differs from https://app.example.com/other: the path")
+    assert entry.reason_text.startswith("Differs from https://app.example.com/other: the path")
 
 
 def test_what_the_library_refuses_last(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,7 +273,7 @@ def test_what_the_library_refuses_last(app: RelyingParty, monkeypatch: pytest.Mo
 
     monkeypatch.setattr("oidc.views.authorize.AuthorizationResponseMixin.create_authorization_response", refuse)
     app.answer_consent(app.authorize())
-    assert the_entry(app).error == "invalid_scope"
+    assert the_entry(app).reason == Reason.SERVER_ERROR
 
 
 def test_the_error_page_tells_the_id_of_the_entry(app: RelyingParty) -> None:
@@ -301,32 +305,32 @@ def refused(app: RelyingParty, response: Any, error: str, reason: str) -> None:
 def test_a_wrong_secret(web_app: RelyingParty) -> None:
     code = web_app.code()
     forget(web_app)
-    refused(web_app, web_app.exchange(code, client_secret="x"), "invalid_client", "The client secret is wrong.")
+    refused(web_app, web_app.exchange(code, client_secret="x"), "invalid_client", Reason.SECRET_WRONG)
     header = basic(web_app.client.client_id, "x")
     form = {"grant_type": "authorization_code", "code": code, "code_verifier": web_app.verifier}
     answer = web_app.post("/connect/token", form | {"redirect_uri": REDIRECT_URI}, Authorization=header)
-    refused(web_app, answer, "invalid_client", "The client secret is wrong.")
+    refused(web_app, answer, "invalid_client", Reason.SECRET_WRONG)
 
 
 def test_a_missing_secret(web_app: RelyingParty) -> None:
     code = web_app.code()
     forget(web_app)
-    refused(web_app, web_app.exchange(code, client_secret=""), "invalid_client", "The client secret is missing.")
+    refused(web_app, web_app.exchange(code, client_secret=""), "invalid_client", Reason.SECRET_MISSING)
 
 
 def test_a_secret_of_a_client_that_has_none(app: RelyingParty) -> None:
     code = app.code()
     forget(app)
-    why = "A secret was sent, and clients of this type have none."
+    why = Reason.SECRET_UNEXPECTED
     refused(app, app.exchange(code, client_secret="x"), "invalid_client", why)
 
 
 def test_a_wrong_verifier(app: RelyingParty) -> None:
     code = app.code()
     forget(app)
-    why = "The code_verifier does not fit the code_challenge."
+    why = Reason.VERIFIER_WRONG
     refused(app, app.exchange(code, code_verifier="x" * 43), "invalid_grant", why)
-    why = "The code_verifier must have 43 to 128 characters, of A-Z, a-z, 0-9 and -._~ only."
+    why = Reason.VERIFIER_MALFORMED
     app.verifier = "short"
     code = app.code()
     forget(app)
@@ -339,7 +343,7 @@ def test_another_redirect_uri_than_before(app: RelyingParty) -> None:
     answer = app.exchange(code, redirect_uri="https://app.example.com/other")
     assert answer.json()["error"] == "invalid_grant"
     entry = the_entry(app)
-    assert entry.reason == "redirect_uri is not the one of the authorization request."
+    assert entry.reason == Reason.REDIRECT_URI_DIFFERS
     assert entry.redirect_uri == "https://app.example.com/other"
 
 
@@ -347,7 +351,7 @@ def test_a_code_that_is_used_again(app: RelyingParty) -> None:
     code = app.code()
     assert app.exchange(code).status_code == 200
     forget(app)
-    why = "The code was used before. Everything that it gave has ended."
+    why = Reason.CODE_USED
     refused(app, app.exchange(code), "invalid_grant", why)
 
 
@@ -355,14 +359,14 @@ def test_a_code_that_is_too_old(app: RelyingParty, later: Mover) -> None:
     code = app.code()
     forget(app)
     later(61)
-    refused(app, app.exchange(code), "invalid_grant", "The code is older than 60 seconds.")
+    refused(app, app.exchange(code), "invalid_grant", Reason.CODE_EXPIRED)
 
 
 def test_a_code_of_nobody_or_of_another_client(app: RelyingParty, web_app: RelyingParty) -> None:
     code = web_app.code()
     forget(app)
     for sent in ("garbage", code):
-        why = "The code is unknown, or was given to another client."
+        why = Reason.CODE_UNKNOWN
         refused(app, app.exchange(sent), "invalid_grant", why)
 
 
@@ -370,7 +374,7 @@ def test_a_code_of_two_that_arrive_at_once(app: RelyingParty, monkeypatch: pytes
     code = app.code()
     forget(app)
     monkeypatch.setattr("oidc.tokens.store.consume_and_store", lambda *args: False)
-    why = "Another request with the same code or refresh token came first."
+    why = Reason.LOST_RACE
     refused(app, app.exchange(code), "invalid_grant", why)
 
 
@@ -378,28 +382,28 @@ def test_a_superseded_refresh_token(app: RelyingParty, later: Mover) -> None:
     first = app.tokens()["refresh_token"]
     app.refresh(first)
     forget(app)
-    soon = "The refresh token was superseded a moment ago. Use the newest one of each response."
+    soon = Reason.REFRESH_TOKEN_REPEATED
     refused(app, app.refresh(first), "invalid_grant", soon)
     later(60)
-    why = "The refresh token was superseded. Store the newest one of each answer."
+    why = Reason.REFRESH_TOKEN_SUPERSEDED
     refused(app, app.refresh(first), "invalid_grant", why)
-    refused(app, app.refresh(first), "invalid_grant", "The authorization has ended: refresh token reused.")
+    refused(app, app.refresh(first), "invalid_grant", Reason.ENDED_REFRESH_TOKEN_REUSED)
 
 
 def test_other_refresh_tokens_that_are_worth_nothing(app: RelyingParty, later: Mover) -> None:
     token = app.tokens()["refresh_token"]
     forget(app)
-    why = "The refresh token is unknown, or was given to another client."
+    why = Reason.REFRESH_TOKEN_UNKNOWN
     refused(app, app.refresh("garbage"), "invalid_grant", why)
     later(31 * 24 * 3600)
-    refused(app, app.refresh(token), "invalid_grant", "The refresh token has expired.")
+    refused(app, app.refresh(token), "invalid_grant", Reason.REFRESH_TOKEN_EXPIRED)
 
 
 def test_a_client_that_was_turned_off(app: RelyingParty) -> None:
     token, code = app.tokens()["refresh_token"], app.code()
     forget(app)
     Client.objects.update(enabled=False)
-    why = "The client is turned off."
+    why = Reason.CLIENT_OFF
     refused(app, app.refresh(token), "invalid_grant", why)
     refused(app, app.exchange(code), "invalid_grant", why)
 
@@ -410,7 +414,7 @@ def test_access_that_the_person_removed(app: RelyingParty) -> None:
     consent.remove_consent(Connection.objects.get())
     answer = app.refresh(token)
     assert answer.json()["error"] == "invalid_grant"
-    assert "removed" in the_entry(app).reason
+    assert the_entry(app).reason == Reason.ENDED_ACCESS_REMOVED
 
 
 def test_a_scope_that_a_refresh_may_not_have(app: RelyingParty) -> None:
@@ -448,7 +452,7 @@ def test_a_wrong_secret_at_the_revocation_endpoint(web_app: RelyingParty) -> Non
     form = {"token": token, "client_id": web_app.client.client_id, "client_secret": "x"}
     assert web_app.post("/connect/revoke", form).status_code == 401
     entry = the_entry(web_app)
-    assert (entry.endpoint, entry.error, entry.reason) == ("revoke", "invalid_client", "The client secret is wrong.")
+    assert (entry.endpoint, entry.error, entry.reason) == ("revoke", "invalid_client", Reason.SECRET_WRONG)
 
 
 # --- What never stands there ---

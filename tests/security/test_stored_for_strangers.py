@@ -60,7 +60,7 @@ def test_its_developer_can_look_it_up(stranger: RelyingParty) -> None:
 
     stranger.authorize(state="x" * MAX_QUERY)
     recording.flush_usage()
-    assert SignInEvent.objects.get().reason == "The request is longer than 4,096 characters."
+    assert SignInEvent.objects.get().reason_text == "The request is longer than 4,096 characters."
 
 
 @pytest.mark.parametrize(("name", "longest"), [("state", 2048), ("nonce", 1024)])

@@ -10,8 +10,8 @@ import psycopg
 
 # $-quoted numbers are filled in by str.replace: a statement takes no parameters where several are sent at once.
 _FAMILIES = """
-INSERT INTO oidc_family (scope, nonce, auth_time, amr, created_at, revoked_why, connection_id)
-SELECT 'openid profile offline_access', '', now() - {age}, '["pwd"]', now() - {age}, '', {connection}
+INSERT INTO oidc_family (scope, nonce, auth_time, amr, created_at, revocation_reason, revocation_note, connection_id)
+SELECT 'openid profile offline_access', '', now() - {age}, '["pwd"]', now() - {age}, '', '', {connection}
 FROM generate_series(1, {count}) RETURNING id
 """
 _ACCESS = """

@@ -12,7 +12,7 @@ from devportal.console.reviews.timeline import MAX_TEXT_LENGTH
 
 Outcome = ReviewCase.Outcome
 # What the outcomes are called where the case is an appeal.
-OF_APPEAL = [(Outcome.IN_ORDER, "The decision stands"), (Outcome.ACTED, "The decision was mended")]
+OF_APPEAL = [(Outcome.IN_ORDER, "The decision stands"), (Outcome.ACTED, "The decision was fixed")]
 
 
 class CloseForm(NoteForm):

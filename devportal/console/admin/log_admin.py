@@ -79,7 +79,7 @@ class AuditEventAdmin(ReadOnlyModelAdmin[AuditEvent]):
 class SignInEventAdmin(ReadOnlyModelAdmin[SignInEvent]):
     """Steps of sign-ins to clients, with their outcomes."""
 
-    list_display = ("at", "client", "endpoint", "outcome", "error", "reason", "request_id")
+    list_display = ("at", "client", "endpoint", "outcome", "error", "reason_text", "request_id")
     list_select_related = ("client",)
     search_help_text = "A whole client id, or a whole request id"
     link_filters = ("client",)

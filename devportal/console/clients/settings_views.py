@@ -13,7 +13,7 @@ from devportal.console.access import Membership, get_client
 from devportal.console.clients.endpoints import endpoints
 from devportal.console.clients.forms import MORE, ChangeTypeForm, ClientSettingsForm, TesterForm
 from devportal.console.clients.host_messages import tell_of_new_hosts
-from devportal.console.clients.tester_mends import with_mends
+from devportal.console.clients.tester_fixes import with_fixes
 from devportal.console.confirmation import confirm_by_name
 from devportal.console.shortcuts import console_page, redirect_to_client, render_page
 from oidc.authorization.tester import check_request
@@ -90,7 +90,7 @@ def client_tester(request: HttpRequest, project_id: str, client_id: str) -> Http
         membership,
         client,
         form=form,
-        steps=with_mends(membership, client, results),
+        steps=with_fixes(membership, client, results),
         failed=next((result for result in results if result.passed is False), None),
         failures=sum(result.passed is False for result in results),
     )

@@ -77,7 +77,7 @@ class URIListField(forms.Field):
 
     def clean(self, value: Sequence[str]) -> list[str]:
         if any(entry.error for entry in redirect_uris.check_each(value)):
-            raise ValidationError("Nothing is saved yet: mend what is marked here, or empty its row.")
+            raise ValidationError("Nothing is saved yet: fix what is marked here, or empty its row.")
         return redirect_uris.clean_redirect_uris(value, self.most, required=self.required)
 
     def get_bound_field(self, form: forms.BaseForm, field_name: str) -> BoundURIList:

@@ -4,10 +4,13 @@ The codes themselves stand in the error tables of the sign-in service and of the
 has no entry here.
 """
 
+import re
 from dataclasses import dataclass
 
 from api.errors import ERRORS
-from oidc.errors import ERROR_DESCRIPTIONS
+from devportal.console.reason_help import HELP
+from oidc.reason_texts import ANY_REQUEST, AUTHORIZATION, AUTHORIZATION_ERRORS, TOKEN, ReasonText
+from oidc.reasons import Reason
 
 
 @dataclass(frozen=True)
@@ -35,10 +38,6 @@ AUTHORIZATION_HELP = {
     "consent_required": ErrorHelp(
         "You sent prompt=none, and the person has not allowed all of it yet; or the app is unverified and full.",
         "Send the request again without prompt=none, so that the consent page can be shown.",
-    ),
-    "interaction_required": ErrorHelp(
-        "You sent prompt=none, and the person would have to do something first.",
-        "Send the request again without prompt=none.",
     ),
     "invalid_request": ErrorHelp(
         "The request is malformed; error_description names the part. Often code_challenge or state is missing, "
@@ -68,7 +67,6 @@ AUTHORIZATION_HELP = {
         "Send the parameters themselves.",
     ),
     "server_error": ErrorHelp("The service failed.", "Try again; if it stays, report the request id."),
-    "temporarily_unavailable": ErrorHelp("The service is busy.", "Try again after a few seconds."),
     "unmet_authentication_requirements": ErrorHelp(
         "Your request or your client's settings require two factors or a passkey. You sent prompt=none, and the person "
         "has shown less; or they pressed Cancel when they were asked for it; or no value that you require exists.",
@@ -180,9 +178,42 @@ BEFORE_THE_API = {
 }
 
 
+@dataclass(frozen=True)
+class ReasonRow:
+    """One reason, as the page of errors lists it. `log` is its text in the sign-in log, where that is another."""
+
+    reason: str
+    error: str
+    status: int | None
+    description: str
+    log: str
+    help: ErrorHelp
+
+
+def _reason_row(reason: Reason, text: ReasonText, *, has_status: bool) -> ReasonRow:
+    help_ = HELP[reason]
+    status = text.status if has_status else None
+    log = _open_places(text.developer)
+    return ReasonRow(reason, text.error, status, _open_places(text.public), log, ErrorHelp(help_.cause, help_.fix))
+
+
+def _open_places(text: str) -> str:
+    return re.sub(r"\{[^}]+\}", "…", text)
+
+
+def authorization_reasons() -> list[ReasonRow]:
+    """Return every reason for which only the authorization endpoint refuses a request."""
+    return [_reason_row(reason, text, has_status=False) for reason, text in AUTHORIZATION.items()]
+
+
+def token_reasons() -> list[ReasonRow]:
+    """Return every reason for which the token, revocation and userinfo endpoints refuse a request."""
+    return [_reason_row(reason, text, has_status=True) for reason, text in (ANY_REQUEST | TOKEN).items()]
+
+
 def authorization_errors() -> list[ErrorRow]:
     """Return every error that the authorization endpoint may send to an app."""
-    return [ErrorRow(code, None, AUTHORIZATION_HELP[code]) for code in ERROR_DESCRIPTIONS]
+    return [ErrorRow(code, None, AUTHORIZATION_HELP[code]) for code in AUTHORIZATION_ERRORS]
 
 
 def token_errors() -> list[ErrorRow]:

@@ -10,7 +10,8 @@ from django.conf import settings
 from api.schema import ME_OPERATION, PLAN_OPERATION, error_example
 from devportal.console.quick_start.snippets import SUGGESTED_REDIRECT_URI, shell_example
 from oidc.models.clients import PHISHING_RESISTANT
-from oidc.token_errors import TOKEN_ERRORS
+from oidc.reason_texts import REASONS
+from oidc.reasons import Reason
 
 CLIENT_ID = "YOUR_CLIENT_ID"
 # The pair of RFC 7636 appendix B, so that a reader can check their own arithmetic with it.
@@ -86,10 +87,10 @@ def _logout() -> dict[str, str]:
 
 
 def _errors() -> dict[str, str]:
-    late = TOKEN_ERRORS["code_expired"]
+    late = REASONS[Reason.CODE_EXPIRED]
     return {
         "api_error_example": _json(error_example("insufficient_scope")),
-        "token_error_example": _json({"error": late.error, "error_description": late.description}),
+        "token_error_example": _json({"error": late.error, "error_description": late.public}),
     }
 
 

@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from devportal.console.docs import context as doc_context
-from devportal.console.docs import errors, examples, token_errors
+from devportal.console.docs import errors, examples
 from devportal.console.docs.guides import runs
 from devportal.console.docs.guides.readers import reader_of
 from devportal.console.docs.guides.registry import groups
@@ -51,6 +51,7 @@ def extra_context(request: HttpRequest, page: DocsPage) -> dict[str, Any]:
             "api_errors": errors.api_errors(),
             "authorization_errors": errors.authorization_errors(),
             "token_errors": errors.token_errors(),
-            "token_descriptions": token_errors.token_descriptions(),
+            "authorization_reasons": errors.authorization_reasons(),
+            "token_reasons": errors.token_reasons(),
         }
     return {}

@@ -10,6 +10,7 @@ from devportal.console.models import SignInEvent
 from devportal.console.quick_start.snippets import shell_string
 from oidc import sign_in_log
 from oidc.models import Client
+from oidc.reasons import Reason
 
 _NEXT = " \\\n  "
 _LEFT_OUT = "…"  # what the log writes for parts of an unknown path
@@ -41,10 +42,26 @@ def sign_in_as_curl(client: Client, event: SignInEvent) -> str:
     return _form(client, "token", ["grant_type=refresh_token", '"refresh_token=$REFRESH_TOKEN"'])
 
 
+# Reasons that only the exchange of a code can have.
+_OF_A_CODE = {
+    Reason.CODE_MISSING,
+    Reason.CODE_UNKNOWN,
+    Reason.CODE_USED,
+    Reason.CODE_EXPIRED,
+    Reason.VERIFIER_MISSING,
+    Reason.VERIFIER_MALFORMED,
+    Reason.VERIFIER_WRONG,
+    Reason.REDIRECT_URI_MISSING,
+    Reason.REDIRECT_URI_DIFFERS,
+    Reason.ENDED_CODE_REPLAYED,
+    Reason.ENDED_CONSENT_SENT_TWICE,
+}
+
+
 def _is_exchange(event: SignInEvent) -> bool:
     if event.outcome == SignInEvent.Outcome.SIGNED_IN or event.redirect_uri:
         return True
-    return event.outcome != SignInEvent.Outcome.REFRESHED and "code" in event.reason.lower()
+    return event.outcome != SignInEvent.Outcome.REFRESHED and event.reason in _OF_A_CODE
 
 
 def _redirect_uri(event: SignInEvent) -> str:

@@ -7,9 +7,9 @@ from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 
 from devportal.console.access import Membership
+from devportal.console.fixes import Fix
 from devportal.console.logs.filters import LogFilters
 from devportal.console.logs.toolbar import Selects, build_toolbar
-from devportal.console.mends import Mend
 from devportal.console.pagination import paginate
 from devportal.console.shortcuts import render_page
 from devportal.lib.storable import is_key
@@ -61,12 +61,12 @@ def render_entry(
     membership: Membership,
     client: Client | None = None,
     *,
-    mend: Mend | None,
+    fix: Fix | None,
     **context: Any,
 ) -> HttpResponse:
-    """Render the page of an entry, with its mend: who may not do it is told who may."""
-    may_mend = mend is not None and membership.is_at_least(mend.at_least)
-    return render_page(request, template, membership, client, mend=mend, may_mend=may_mend, **context)
+    """Render the page of an entry, with its fix: who may not do it is told who may."""
+    may_fix = fix is not None and membership.is_at_least(fix.at_least)
+    return render_page(request, template, membership, client, fix=fix, may_fix=may_fix, **context)
 
 
 def render_missing(

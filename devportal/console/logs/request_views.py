@@ -7,12 +7,12 @@ from django.http import HttpRequest, HttpResponse
 
 from api.models import RequestLog
 from devportal.console.access import get_membership
+from devportal.console.fixes import project_page
 from devportal.console.logs import request_log as log
-from devportal.console.logs.call_mends import Call, call_mend_for
+from devportal.console.logs.call_fixes import Call, call_fix_for
 from devportal.console.logs.curl import call_as_curl
 from devportal.console.logs.error_docs import api_error
 from devportal.console.logs.pages import find_entry, render_entry, render_log, render_missing
-from devportal.console.mends import project_page
 from devportal.console.shortcuts import console_page
 
 
@@ -50,7 +50,7 @@ def request_detail(request: HttpRequest, project_id: str, entry_id: str) -> Http
         membership,
         line=line,
         log_url=log_url,
-        mend=call_mend_for(Call(row, project, line.client, line.key)),
+        fix=call_fix_for(Call(row, project, line.client, line.key)),
         error=api_error(row.code),
         curl=call_as_curl(row),
     )

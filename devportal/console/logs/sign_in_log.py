@@ -9,8 +9,8 @@ from django.http import HttpRequest
 from devportal.console.logs.filters import ENTRY_FILTERS, LogFilters, choice_filter, parse_filters
 from devportal.console.models import SignInEvent
 from oidc import sign_in_log
-from oidc.errors import ERROR_DESCRIPTIONS
-from oidc.token_errors import TOKEN_ERRORS
+from oidc.reason_texts import REASONS
+from oidc.reasons import Reason
 
 Outcome = SignInEvent.Outcome
 OUTCOMES: dict[str, str] = {outcome.value: str(outcome.label) for outcome in Outcome}
@@ -20,9 +20,9 @@ ENDPOINTS = {
     sign_in_log.TOKEN: "Token",
     sign_in_log.REVOKE: "Revocation",
 }
-_OF_USERINFO = {"invalid_token", "insufficient_scope"}  # which has no log
-_FOR_PROGRAMS = {row.error for row in TOKEN_ERRORS.values()} - _OF_USERINFO
-ERRORS = {error: error for error in sorted({*ERROR_DESCRIPTIONS, *_FOR_PROGRAMS, "unavailable", "app_full"})}
+_NEVER_LOGGED = {"invalid_token", "insufficient_scope", ""}  # those of userinfo, which has no log, and of no refusal
+_LOGGED = {text.error for text in REASONS.values()} - _NEVER_LOGGED
+ERRORS = {error: error for error in sorted({*_LOGGED, sign_in_log.UNAVAILABLE, sign_in_log.APP_FULL})}
 SELECTS = (("outcome", "Outcome", OUTCOMES), ("endpoint", "Endpoint", ENDPOINTS), ("error", "Error", ERRORS))
 _BADGES = {
     Outcome.CODE_ISSUED.value: "accent",
@@ -68,6 +68,7 @@ def read_filters(request: HttpRequest) -> LogFilters:
         "outcome": choice_filter({outcome: Q(outcome=outcome) for outcome in OUTCOMES}),
         "endpoint": choice_filter({endpoint: Q(endpoint=endpoint) for endpoint in ENDPOINTS}),
         "error": choice_filter({error: Q(error=error) for error in ERRORS}),
+        "reason": choice_filter({reason.value: Q(reason=reason) for reason in Reason}),
     }
     return parse_filters(request, conditions | ENTRY_FILTERS)
 

@@ -4,14 +4,13 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from devportal.console.access import get_client
+from devportal.console.fixes import client_page
 from devportal.console.logs import sign_in_log as log
 from devportal.console.logs.curl import sign_in_as_curl
-from devportal.console.logs.error_docs import sign_in_error
-from devportal.console.logs.mends import mend_for
+from devportal.console.logs.error_docs import reason_docs
 from devportal.console.logs.pages import find_entry, render_entry, render_log, render_missing
-from devportal.console.logs.redirect_mends import compare, is_mismatch
+from devportal.console.logs.sign_in_fixes import compare, fix_for, is_mismatch
 from devportal.console.logs.sign_in_steps import family_steps, is_left_waiting, request_steps
-from devportal.console.mends import client_page
 from devportal.console.models import SignInEvent
 from devportal.console.shortcuts import console_page
 
@@ -55,8 +54,8 @@ def sign_in_detail(request: HttpRequest, project_id: str, client_id: str, entry_
         line=log.SignInLogEntry(row),
         log_url=log_url,
         query=query,
-        mend=mend_for(client, row),
-        error=sign_in_error(row.endpoint, row.error),
+        fix=fix_for(client, row),
+        error=reason_docs(row),
         compared=compare(row.redirect_uri, client.registered_redirect_uris) if is_mismatch(client, row) else [],
         family=log.sign_in_log_entries(family),
         is_left_waiting=is_left_waiting(row, family),

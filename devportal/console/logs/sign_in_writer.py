@@ -18,6 +18,7 @@ from oidc.models import Client
 LOG = "sign_in"
 PREFIX = "sign_in."
 _ROWS_A_STATEMENT = 500
+_MOST_NAMES = 8  # of a list among a reason's parameters; an honest request has few
 _BY_DAY = partitions.DailyTable(SignInEvent._meta.db_table, "at")
 
 
@@ -57,8 +58,9 @@ def record_sign_in(event: Event) -> None:
         "endpoint": details["endpoint"],
         "outcome": outcome,
         "error": details.get("error", "")[:40],
-        # Cut before redaction, which takes time for long texts, and again afterwards, since it may lengthen the text.
-        **{name: _text(details.get(name, "")) for name in ("reason", "redirect_uri")},
+        "reason": details.get("reason", ""),
+        "parameters": {name: _value(value) for name, value in details.get("parameters", {}).items()},
+        "redirect_uri": _text(details.get("redirect_uri", "")),
         "request_id": request_id.current(),
     }
     if details.get("family") is not None:
@@ -66,7 +68,14 @@ def record_sign_in(event: Event) -> None:
     log_buffer.append(LOG, values)
 
 
+def _value(value: str | int | list[str]) -> str | int | list[str]:
+    if isinstance(value, list):
+        return [_text(each) for each in value[:_MOST_NAMES]]
+    return _text(value) if isinstance(value, str) else value
+
+
 def _text(text: str) -> str:
+    # Cut before redaction, which takes time for long texts, and again afterwards, since it may lengthen the text.
     longest = log_buffer.MAX_TEXT_BYTES
     return log_buffer.storable_text(redact_secrets(log_buffer.storable_text(text, longest)), longest) if text else ""
 

@@ -1,7 +1,11 @@
 """The sign-in log."""
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
+
+from oidc.reason_texts import developer_text
 
 
 class SignInEvent(models.Model):
@@ -20,7 +24,9 @@ class SignInEvent(models.Model):
     endpoint = models.CharField(max_length=12)  # "authorize", "token" or "revoke"
     outcome = models.CharField(max_length=10, choices=Outcome.choices)
     error = models.CharField(max_length=40, blank=True)
-    reason = models.TextField(blank=True)
+    # A code of oidc/reasons.py, and the values of its text's placeholders.
+    reason = models.CharField(max_length=40, blank=True)
+    parameters: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
     redirect_uri = models.TextField(blank=True)  # as received, without what looks like a secret
     request_id = models.CharField(max_length=64)
     # Of the family (oidc.models.TokenFamily) that the step belongs to, so that the steps of one sign-in are found
@@ -36,3 +42,8 @@ class SignInEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.outcome} at {self.at}"
+
+    @property
+    def reason_text(self) -> str:
+        """The reason as a sentence for the app's developer, "" without one."""
+        return developer_text(self.reason, self.parameters) if self.reason else ""

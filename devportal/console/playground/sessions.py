@@ -22,6 +22,7 @@ from devportal.lib.credentials import digest, random_text
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models import AccessToken, Client, TokenFamily
 from oidc.parameters import Parameters
+from oidc.reasons import Reason
 from oidc.tokens import families
 
 SESSION_KEY = "playground"
@@ -184,4 +185,4 @@ def end_run(session: Session, account: Account) -> None:
         .first()
     )
     if family is not None:
-        families.revoke_family(family, "playground ended")
+        families.revoke_family(family, Reason.ENDED_PLAYGROUND)

@@ -19,7 +19,7 @@ MIN_JUSTIFICATION_LENGTH = 20  # characters; less says nothing
 class Requirement:
     """One item of the checklist. `blocks`: required to submit; otherwise it is advice.
 
-    It is mended at `field` of the form, or, if that is empty, on the page `url_name`. `marks` say what is missing
+    It is fixed at `field` of the form, or, if that is empty, on the page `url_name`. `marks` say what is missing
     beside the fields that it concerns, if that is not its own alone.
     """
 

@@ -1,4 +1,4 @@
-"""Where each item of the checklist is mended, and the summary of what keeps a submission from being sent."""
+"""Where each item of the checklist is fixed, and the summary of what keeps a submission from being sent."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ THIS_PAGE = "console:review"
 
 @dataclass(frozen=True)
 class Line:
-    """One thing to mend: what to say, and the link to where; without one it concerns the whole form."""
+    """One thing to fix: what to say, and the link to where; without one it concerns the whole form."""
 
     text: str
     href: str = ""
 
 
 def address_of(item: Requirement, client: Client) -> str:
-    """Return the link to where an item is mended: a field of this page, or another page of the console."""
+    """Return the link to where an item is fixed: a field of this page, or another page of the console."""
     if item.field:
         return f"#id_{item.field}"
     if item.url_name == THIS_PAGE:

@@ -19,7 +19,7 @@ COUNTERS: dict[str, tuple[tuple[str, ...], str]] = {
     "refusals": (("endpoint", "error", "reason"), "Refused requests of the sign-in endpoints that apps use"),
     "api_refusals": (("code",), "Refused calls of the developer API"),
     "limits_met": (("limit",), "Requests refused because a limit was met"),
-    "family_revocations": (("why",), "Token families that were ended one by one"),
+    "family_revocations": (("reason",), "Token families that were ended one by one"),
     "sign_ins": (("outcome",), "Sign-ins of people"),
     "app_sign_ins": (("endpoint", "outcome"), "Steps of sign-ins to apps"),
     "redis_failures": ((), "Redis commands that failed or took too long"),
@@ -31,7 +31,7 @@ COUNTERS: dict[str, tuple[tuple[str, ...], str]] = {
 BEGUN = (
     *(("server_refusals", status) for status in ("408", "413", "503")),
     *(("tokens_issued", grant) for grant in ("authorization_code", "refresh_token")),
-    *(("family_revocations", why) for why in ("refresh_token_reused", "code_replayed")),
+    *(("family_revocations", reason) for reason in ("ended_refresh_token_reused", "ended_code_replayed")),
     *(("sign_ins", outcome) for outcome in ("succeeded", "wrong_password", "wrong_code")),
     ("redis_failures",),
     *(("mails", outcome) for outcome in ("sent", "refused", "unreachable", "broken")),
@@ -159,7 +159,7 @@ def token_issued(grant: str) -> None:
 
 
 def refused(endpoint: str, error: str, reason: str) -> None:
-    """Count a refusal of an endpoint that apps use; `reason` is a label, not the text for the developer."""
+    """Count a refusal of an endpoint that apps use; `reason` is a code (oidc/reasons.py), never a text."""
     if _recorder is not None:
         _recorder.count("refusals", endpoint, error, reason)
 
@@ -176,10 +176,10 @@ def limit_met(limit: str) -> None:
         _recorder.count("limits_met", limit)
 
 
-def family_revoked(why: str) -> None:
-    """Count a token family that was ended."""
+def family_revoked(reason: str) -> None:
+    """Count a token family that was ended; `reason` is a code (oidc/reasons.py)."""
     if _recorder is not None:
-        _recorder.count("family_revocations", why)
+        _recorder.count("family_revocations", reason)
 
 
 def signed_in(outcome: str) -> None:

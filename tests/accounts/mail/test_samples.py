@@ -69,7 +69,7 @@ def strict() -> Iterator[None]:
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the templates make: the inliner mends HTML that is broken."""
+    """What the templates make: the inliner fixes HTML that is broken."""
     pages: list[str] = []
 
     def inline(html: str) -> str:

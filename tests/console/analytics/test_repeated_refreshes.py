@@ -47,7 +47,7 @@ def counted(client: Client) -> dict[str, int]:
 def test_a_repeated_refresh_has_its_own_reason_and_count(party: RelyingParty) -> None:
     repeat(party)
     assert counted(party.client) == {"repeated:invalid_grant": 1}
-    assert SignInEvent.objects.get(outcome="refused").reason.startswith(REPEATED)
+    assert SignInEvent.objects.get(outcome="refused").reason_text.startswith(REPEATED)
 
 
 def test_a_superseded_token_that_comes_late_counts_as_before(
@@ -55,7 +55,7 @@ def test_a_superseded_token_that_comes_late_counts_as_before(
 ) -> None:
     repeat(party, lambda: later(11))
     assert counted(party.client) == {"not_refreshed:invalid_grant": 1}
-    assert SignInEvent.objects.get(outcome="refused").reason.startswith(SUPERSEDED)
+    assert SignInEvent.objects.get(outcome="refused").reason_text.startswith(SUPERSEDED)
 
 
 def test_a_forgiven_refresh_is_no_refusal(party: RelyingParty) -> None:

@@ -286,13 +286,11 @@ def test_any_member_tries_a_request(as_viewer: Browser, client_of: Client) -> No
         ({"state": None}, "/docs/"),
     ],
 )
-def test_each_failure_has_its_mend(
-    as_developer: Browser, client_of: Client, changes: dict[str, Any], link: str
-) -> None:
+def test_each_failure_has_its_fix(as_developer: Browser, client_of: Client, changes: dict[str, Any], link: str) -> None:
     query = urlencode(RelyingParty(client_of, as_developer).parameters(**changes))
-    (failed,) = [step for step in try_it(as_developer, client_of, query).context["steps"] if step.mend]
-    assert link in failed.mend.url
-    assert failed.mend.text
+    (failed,) = [step for step in try_it(as_developer, client_of, query).context["steps"] if step.fix]
+    assert link in failed.fix.url
+    assert failed.fix.text
 
 
 def test_a_client_that_is_off_is_turned_on_from_the_tester(as_developer: Browser, client_of: Client) -> None:

@@ -17,8 +17,8 @@ from api.errors import ERRORS
 from devportal.console.docs import claims, context, errors
 from devportal.console.docs.pages import PAGES
 from oidc.authorization.requests import PROMPTS
-from oidc.errors import ERROR_DESCRIPTIONS
 from oidc.models.clients import MULTI_FACTOR, PHISHING_RESISTANT
+from oidc.reason_texts import AUTHORIZATION_ERRORS
 from oidc.scopes import SCOPES
 from tests.factories import make_client
 from tests.oidc.tokens.test_code_exchange import error_of
@@ -175,7 +175,7 @@ def test_times_are_said_in_words(seconds: int, words: str) -> None:
 
 
 def test_every_error_code_has_its_cause_and_fix() -> None:
-    assert set(errors.AUTHORIZATION_HELP) == set(ERROR_DESCRIPTIONS)
+    assert set(errors.AUTHORIZATION_HELP) == set(AUTHORIZATION_ERRORS)
     assert set(errors.API_HELP) == set(ERRORS)
     for row in [*errors.api_errors(), *errors.authorization_errors(), *errors.token_errors()]:
         assert len(row.help.cause) > 10, row

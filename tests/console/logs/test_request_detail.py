@@ -1,4 +1,4 @@
-"""The page of one call: all that is known of it, its mend, the docs of its error, and the call as a curl command."""
+"""The page of one call: all that is known of it, its fix, the docs of its error, and the call as a curl command."""
 
 import subprocess
 from typing import Any
@@ -61,42 +61,42 @@ def test_a_call_of_a_client_leads_to_it(as_viewer: Browser, project: Project) ->
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_an_error_has_its_mend_and_its_docs(code: str, as_owner: Browser, project: Project) -> None:
+def test_an_error_has_its_fix_and_its_docs(code: str, as_owner: Browser, project: Project) -> None:
     text = page(as_owner, log(project, status=400, code=code))
     assert "What to do" in text
     assert f"/docs/errors#api-{code}" in text
     assert API_HELP[code].cause.replace("'", "&#x27;") in text
 
 
-def mend(browser: Browser, row: RequestLog) -> Any:
-    return browser.get(address(row, row.project)).context["mend"]
+def fix(browser: Browser, row: RequestLog) -> Any:
+    return browser.get(address(row, row.project)).context["fix"]
 
 
 def test_a_scope_that_is_missing(as_owner: Browser, project: Project) -> None:
     key, client = make_key(project)[0], make_client(project)
     values = {"status": 403, "code": "insufficient_scope"}
-    assert mend(as_owner, log(project, credential=key.public_id, **values)).url.endswith("/keys/new")
+    assert fix(as_owner, log(project, credential=key.public_id, **values)).url.endswith("/keys/new")
     plan = log(project, client=client.client_id, path="/v1/me/plan", **values)
-    assert mend(as_owner, plan).url.endswith("/review")
-    assert mend(as_owner, log(project, client=client.client_id, **values)).url.startswith("/docs/")
+    assert fix(as_owner, plan).url.endswith("/review")
+    assert fix(as_owner, log(project, client=client.client_id, **values)).url.startswith("/docs/")
     Client.objects.filter(pk=client.pk).update(approved_scopes="account.read")
-    assert mend(as_owner, plan).url.startswith("/docs/")
+    assert fix(as_owner, plan).url.startswith("/docs/")
 
 
 def test_a_key_or_token_that_is_refused(as_owner: Browser, project: Project) -> None:
     key, client = make_key(project)[0], make_client(project)
     refused = log(project, credential=key.public_id, status=401, code="invalid_api_key")
-    assert mend(as_owner, refused).url.endswith("/keys")
+    assert fix(as_owner, refused).url.endswith("/keys")
     key.revoked_at = clock.now()
     key.save()
-    assert mend(as_owner, refused).url.endswith("/keys/new")
+    assert fix(as_owner, refused).url.endswith("/keys/new")
     expired = log(project, client=client.client_id, status=401, code="invalid_token")
-    assert mend(as_owner, expired).url.endswith("/tokens#refresh")
+    assert fix(as_owner, expired).url.endswith("/tokens#refresh")
     Client.objects.filter(pk=client.pk).update(enabled=False)
-    assert mend(as_owner, expired).url.endswith("#switch")
+    assert fix(as_owner, expired).url.endswith("#switch")
 
 
-def test_who_may_not_mend_it_is_told_who_may(as_viewer: Browser, as_developer: Browser, project: Project) -> None:
+def test_who_may_not_fix_it_is_told_who_may(as_viewer: Browser, as_developer: Browser, project: Project) -> None:
     row = log(project, status=403, code="insufficient_scope", credential="x")
     link = f'href="{reverse("console:key_new", args=[project.public_id])}"'
     assert link in page(as_developer, row)

@@ -1,6 +1,7 @@
-"""The page of one step of a sign-in: the mend of its refusal, and the steps that belong to it."""
+"""The page of one step of a sign-in: the fix of its refusal, and the steps that belong to it."""
 
 from datetime import timedelta
+from html import unescape
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,15 +12,17 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from devportal.console.docs.highlighting import kept
+from devportal.console.fixes import Fix
 from devportal.console.logs import sign_in_steps
-from devportal.console.mends import Mend
 from devportal.console.models import SignInEvent
+from devportal.console.reason_help import HELP
 from devportal.lib import clock
 from oidc.models import Client, Project
+from oidc.reasons import Reason
 from tests.console.logs.test_sign_in_log import AT, Outcome, log
 from tests.factories import REDIRECT_URI, make_client, make_web_client
 
-DIFFERS = f"Differs from {REDIRECT_URI}: the path is other."
+DIFFERS = Reason.REDIRECT_URI_PATH
 
 
 def address(row: SignInEvent) -> str:
@@ -33,17 +36,17 @@ def page(browser: Browser, row: SignInEvent) -> str:
     return str(response.content.decode())
 
 
-def mend(browser: Browser, row: SignInEvent) -> Mend:
-    found: Mend = browser.get(address(row)).context["mend"]
+def fix(browser: Browser, row: SignInEvent) -> Fix:
+    found: Fix = browser.get(address(row)).context["fix"]
     return found
 
 
-# --- Mends ---
+# --- Fixes ---
 
 
 def test_an_address_that_could_be_registered_can_be_added(as_developer: Browser, app: Client) -> None:
     sent = "https://app.example.com/other?a=1&b=2"
-    link = mend(as_developer, log(app, reason=DIFFERS, redirect_uri=sent)).url
+    link = fix(as_developer, log(app, reason=DIFFERS, redirect_uri=sent)).url
     assert parse_qs(urlsplit(link).query)["add"] == [sent]
     settings_page = as_developer.get(link)
     assert settings_page.status_code == 200
@@ -71,13 +74,13 @@ def test_a_viewer_is_told_who_can(as_viewer: Browser, app: Client) -> None:
 )
 def test_an_address_that_could_not_says_why(sent: str, why: str, as_owner: Browser, app: Client) -> None:
     row = log(app, reason=DIFFERS, redirect_uri=sent)
-    assert "?add=" not in mend(as_owner, row).url
+    assert "?add=" not in fix(as_owner, row).url
     assert why in page(as_owner, row)
 
 
 def test_an_address_that_has_been_added_since_needs_nothing(as_owner: Browser, app: Client) -> None:
     row = log(app, reason=DIFFERS, redirect_uri=REDIRECT_URI)
-    assert "registered by now" in mend(as_owner, row).text
+    assert "registered by now" in fix(as_owner, row).text
     assert as_owner.get(address(row)).context["compared"] == []
 
 
@@ -95,41 +98,41 @@ def test_the_first_difference_is_marked(as_owner: Browser, app: Client) -> None:
 @pytest.mark.parametrize(
     ("names", "says", "page_of"),
     [
-        ("emial", "There is no scope emial: did you mean email?", "/docs/"),
-        ("offline", "did you mean offline_access?", "/docs/"),
-        ("PROFILE", "did you mean profile?", "/docs/"),
-        ("zzz", "There is no scope zzz, leave it out.", "/docs/"),
-        ("account.read", "account.read needs app review first", "/review"),
-        ("account.read, emial", "did you mean email?", "/review"),
+        (["emial"], "There is no scope emial: did you mean email?", "/docs/"),
+        (["offline"], "did you mean offline_access?", "/docs/"),
+        (["PROFILE"], "did you mean profile?", "/docs/"),
+        (["zzz"], "There is no scope zzz, leave it out.", "/docs/"),
+        (["account.read"], "account.read needs app review first", "/review"),
+        (["account.read", "emial"], "did you mean email?", "/review"),
     ],
 )
-def test_scopes(names: str, says: str, page_of: str, as_owner: Browser, app: Client) -> None:
-    reason = f"Unknown, or not approved for this client: {names}."
-    found = mend(as_owner, log(app, error="invalid_scope", reason=reason))
+def test_scopes(names: list[str], says: str, page_of: str, as_owner: Browser, app: Client) -> None:
+    row = log(app, error="invalid_scope", reason=Reason.SCOPE_UNKNOWN, parameters={"scopes": names})
+    found = fix(as_owner, row)
     assert says in found.text
     assert page_of in found.url
 
 
 def test_a_scope_that_is_approved_by_now(as_owner: Browser, app: Client) -> None:
-    row = log(app, error="invalid_scope", reason="Unknown, or not approved for this client: account.read.")
+    row = log(app, error="invalid_scope", reason=Reason.SCOPE_NOT_APPROVED, parameters={"scopes": ["account.read"]})
     Client.objects.filter(pk=app.pk).update(approved_scopes="account.read")
-    assert "approved by now" in mend(as_owner, row).text
+    assert "approved by now" in fix(as_owner, row).text
 
 
 def test_a_client_that_is_off(as_owner: Browser, app: Client, project: Project) -> None:
-    row = log(app, error="unavailable", reason="The client is turned off.")
-    assert "on again" in mend(as_owner, row).text
+    row = log(app, error="unavailable", reason=Reason.CLIENT_OFF)
+    assert "on again" in fix(as_owner, row).text
     Client.objects.filter(pk=app.pk).update(enabled=False)
-    found = mend(as_owner, row)
+    found = fix(as_owner, row)
     assert (found.label, found.url.rpartition("#")[2]) == ("Turn on", "switch")
     Project.objects.filter(pk=project.pk).update(suspended_at=clock.now())
-    assert mend(as_owner, row).url.endswith("#appeal")
+    assert fix(as_owner, row).url.endswith("#appeal")
 
 
-def test_a_success_has_nothing_to_mend(as_owner: Browser, app: Client) -> None:
+def test_a_success_has_nothing_to_fix(as_owner: Browser, app: Client) -> None:
     row = log(app, outcome=Outcome.SIGNED_IN, endpoint="token", error="", reason="")
     response = as_owner.get(address(row))
-    assert response.context["mend"] is None
+    assert response.context["fix"] is None
     assert "What to do" not in response.content.decode()
     assert "The app exchanged its code, and got tokens." in response.content.decode()
 
@@ -137,21 +140,17 @@ def test_a_success_has_nothing_to_mend(as_owner: Browser, app: Client) -> None:
 # --- Docs of the error ---
 
 
-@pytest.mark.parametrize(
-    ("endpoint", "error", "anchor"),
-    [
-        ("authorize", "invalid_request", "authorization-invalid_request"),
-        ("token", "invalid_grant", "token-invalid_grant"),
-        ("revoke", "invalid_client", "token-invalid_client"),
-        ("authorize", "app_full", "pages"),
-        ("authorize", "unavailable", "pages"),
-        ("token", "unheard_of", "pages"),
-    ],
-)
-def test_the_docs_of_an_error(endpoint: str, error: str, anchor: str, as_owner: Browser, app: Client) -> None:
-    link = f"/docs/errors#{anchor}"
-    assert f'href="{link}"' in page(as_owner, log(app, endpoint=endpoint, error=error))
-    assert f'id="{anchor}"' in as_owner.get("/docs/errors").content.decode()
+@pytest.mark.parametrize("reason", [Reason.STATE_MISSING, Reason.CODE_USED, Reason.SECRET_WRONG, Reason.PEOPLE_LIMIT])
+def test_the_docs_of_a_reason(reason: Reason, as_owner: Browser, app: Client) -> None:
+    text = page(as_owner, log(app, reason=reason))
+    assert f'href="/docs/errors#reason-{reason}"' in text
+    assert HELP[reason].cause in unescape(text)
+
+
+def test_a_reason_that_is_not_known_here_is_shown_by_its_code(as_owner: Browser, app: Client) -> None:
+    text = page(as_owner, log(app, reason="of_a_later_version"))
+    assert "of_a_later_version" in text
+    assert "Cause and fix are in the documentation of the error." in text
 
 
 # --- Steps beside it ---
@@ -225,7 +224,9 @@ def test_requests_as_curl(as_viewer: Browser, app: Client, project: Project) -> 
     assert f"--data-urlencode 'redirect_uri={REDIRECT_URI}'" in exchange
     assert f"'client_id={app.client_id}'" in exchange
     assert "$CLIENT_SECRET" not in exchange
-    assert "refresh_token=$REFRESH_TOKEN" in curl(as_viewer, log(app, endpoint="token", reason="Superseded."))
+    assert "refresh_token=$REFRESH_TOKEN" in curl(
+        as_viewer, log(app, endpoint="token", reason=Reason.REFRESH_TOKEN_SUPERSEDED)
+    )
     web, secret = make_web_client(project)
     revoke = curl(as_viewer, log(web, endpoint="revoke"))
     assert f"-u '{web.client_id}'\":$CLIENT_SECRET\"" in revoke
@@ -252,11 +253,11 @@ def test_what_is_no_id_is_not_found(entry: str, as_viewer: Browser, app: Client)
 
 
 def test_an_entry_of_another_client_is_not_told(as_viewer: Browser, app: Client, project: Project) -> None:
-    row = log(make_client(project), reason="Elsewhere.")
+    row = log(make_client(project), reason="elsewhere")
     path = reverse("console:sign_in_detail", args=[project.public_id, app.client_id, row.pk])
     response = as_viewer.get(path)
     assert response.status_code == 404
-    assert "Elsewhere" not in response.content.decode()
+    assert "elsewhere" not in response.content.decode()
 
 
 def test_outsiders_get_nothing(as_outsider: Browser, app: Client) -> None:
@@ -265,9 +266,10 @@ def test_outsiders_get_nothing(as_outsider: Browser, app: Client) -> None:
 
 @pytest.mark.parametrize("sent", ['"><script>alert(1)</script>', "\u202ehttps://x.example/", "x" * 2000, "[", "//["])
 def test_hostile_values_are_text(sent: str, as_owner: Browser, app: Client) -> None:
-    for reason in (f"Differs from {sent}: x.", f"Unknown, or not approved for this client: {sent}, {sent}.", sent):
-        text = page(as_owner, log(app, redirect_uri=sent, reason=reason, request_id=sent[:64], error="invalid_scope"))
-        assert "<script>alert" not in text
+    facts = {"registered": sent, "received": sent, "expected": sent, "scopes": [sent, sent], "name": sent}
+    for reason in (Reason.REDIRECT_URI_PATH, Reason.SCOPE_UNKNOWN, sent[:40]):
+        row = log(app, redirect_uri=sent, reason=reason, parameters=facts, request_id=sent[:64], error="invalid_scope")
+        assert "<script>alert" not in page(as_owner, row)
 
 
 def test_what_strangers_sent_stays_not_in_the_process(as_owner: Browser, app: Client) -> None:

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from api.usage import recording
-from devportal.console.logs.mends import sign_in_url
+from devportal.console.logs.sign_in_fixes import sign_in_url
 from devportal.console.logs.sign_in_log import MEANINGS
 from devportal.console.models import SignInEvent
 from oidc.models import Client, Project

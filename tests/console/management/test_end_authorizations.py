@@ -92,7 +92,7 @@ def test_it_stands_in_the_trail_and_developers_read_why(app: RelyingParty) -> No
     event = AuditEvent.objects.get(action="authorizations.ended")
     assert event.details["families"] == 1
     assert event.details["since"] == datetime(2020, 1, 1, tzinfo=UTC).isoformat()
-    assert TokenFamily.objects.get().revoked_why == "restored from a backup"
+    assert TokenFamily.objects.get().revocation_note == "restored from a backup"
     assert app.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
 
 

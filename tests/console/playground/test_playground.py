@@ -123,7 +123,7 @@ def test_scopes_and_prompts_that_it_does_not_offer_are_left_out(spa: Playground)
 # --- What does not work out ---
 
 
-def test_a_wrong_secret_is_explained_and_may_be_mended(web: tuple[Playground, str]) -> None:
+def test_a_wrong_secret_is_explained_and_may_be_fixed(web: tuple[Playground, str]) -> None:
     playground, secret = web
     playground.go("email")
     page = playground.exchange("wrong")

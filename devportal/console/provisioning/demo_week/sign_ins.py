@@ -16,6 +16,7 @@ from devportal.console.provisioning.demo_week.refusals import Refusal
 from devportal.console.provisioning.demo_week.rhythm import Week, share, text
 from oidc import sign_in_log
 from oidc.models import Client, Connection, TokenFamily
+from oidc.reasons import Reason
 from oidc.sign_in_counts import Step
 
 A_WEEK = {"web": 230, "spa": 190, "native": 70}  # requests that start, by the client's type
@@ -47,7 +48,8 @@ class Journal:
 
     def refuse(self, client: Client, at: datetime, refusal: Refusal, family: int | None = None) -> None:
         self.count(client, at, refusal.step, refusal.error)
-        about = {"error": refusal.error, "reason": refusal.reason, "redirect_uri": refusal.redirect_uri}
+        about = {"error": refusal.error, "reason": refusal.reason, "parameters": refusal.parameters}
+        about["redirect_uri"] = refusal.redirect_uri
         self.log(client, at, refusal.endpoint, sign_in_log.REFUSED, family=family, **about)
 
 
@@ -101,7 +103,7 @@ def _sign_in(journal: Journal, client: Client, crowd: Crowd, at: datetime) -> No
             return
         if luck < 0.52:
             journal.count(client, at, Step.CANCELLED, "access_denied")
-            cancelled = {"error": "access_denied", "reason": "The person pressed Cancel."}
+            cancelled = {"error": "access_denied", "reason": Reason.CANCELLED}
             journal.log(client, at, sign_in_log.AUTHORIZE, sign_in_log.CANCELLED, **cancelled)
             return
         journal.count(client, at, Step.ALLOWED)

@@ -1,4 +1,4 @@
-"""The mend of each check of the tester that fails: what to do, and where."""
+"""The fix of each check of the tester that fails: what to do, and where."""
 
 from dataclasses import dataclass
 from urllib.parse import urlencode
@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 from django.core.exceptions import ValidationError
 
 from devportal.console.access import Membership
-from devportal.console.mends import Mend, client_page, docs, switched_off
+from devportal.console.fixes import Fix, client_page, docs, switched_off
 from oidc.authorization.tester import CheckResult
 from oidc.clients.redirect_uris import validate_redirect_uri
 from oidc.models import Client
@@ -15,11 +15,11 @@ from oidc.projects.roles import Role
 
 @dataclass(frozen=True)
 class TestedCheck:
-    """A check with its mend, None for one that did not fail, and whether this member may do it."""
+    """A check with its fix, None for one that did not fail, and whether this member may do it."""
 
     result: CheckResult
-    mend: Mend | None
-    may_mend: bool
+    fix: Fix | None
+    may_fix: bool
 
 
 # Name of a check -> text, label of the link, page of the client.
@@ -47,17 +47,17 @@ _OF_PARAMETERS = {
 }
 
 
-def with_mends(membership: Membership, client: Client, results: list[CheckResult]) -> list[TestedCheck]:
-    """Return the checks, each that failed with its mend."""
+def with_fixes(membership: Membership, client: Client, results: list[CheckResult]) -> list[TestedCheck]:
+    """Return the checks, each that failed with its fix."""
     return [_tested(membership, client, result) for result in results]
 
 
 def _tested(membership: Membership, client: Client, result: CheckResult) -> TestedCheck:
-    mend = _mend(client, result) if result.passed is False else None
-    return TestedCheck(result, mend, mend is not None and membership.is_at_least(mend.at_least))
+    fix = _fix(client, result) if result.passed is False else None
+    return TestedCheck(result, fix, fix is not None and membership.is_at_least(fix.at_least))
 
 
-def _mend(client: Client, result: CheckResult) -> Mend:
+def _fix(client: Client, result: CheckResult) -> Fix:
     match result.name:
         case "check_redirect_uri":
             return _redirect_uri(client, result.value)
@@ -67,27 +67,25 @@ def _mend(client: Client, result: CheckResult) -> Mend:
             return _scope(client, result.value)
     if result.name in _OF_CLIENT:
         text, label, page = _OF_CLIENT[result.name]
-        return Mend(text, label, client_page(client, page))
-    return Mend(_OF_PARAMETERS[result.name], "The parameters, in the docs", docs("authorization"))
+        return Fix(text, label, client_page(client, page))
+    return Fix(_OF_PARAMETERS[result.name], "The parameters, in the docs", docs("authorization"))
 
 
-def _redirect_uri(client: Client, sent: str) -> Mend:
+def _redirect_uri(client: Client, sent: str) -> Fix:
     settings_page = client_page(client, "client_settings")
     if not sent:
-        return Mend("Send one of the registered redirect URLs.", "The registered ones", settings_page)
+        return Fix("Send one of the registered redirect URLs.", "The registered ones", settings_page)
     try:
         validate_redirect_uri(sent)
     except ValidationError as error:
         text = f"It can’t be registered: {error.messages[0]} Send a registered one."
-        return Mend(text, "The registered ones", settings_page)
+        return Fix(text, "The registered ones", settings_page)
     added = f"{settings_page}?{urlencode({'add': sent})}"
-    return Mend("Send a registered one, or add this one.", "Add this address", added, Role.DEVELOPER)
+    return Fix("Send a registered one, or add this one.", "Add this address", added, Role.DEVELOPER)
 
 
-def _scope(client: Client, sent: str) -> Mend:
+def _scope(client: Client, sent: str) -> Fix:
     if sent == "unapproved":
-        return Mend(
-            "Leave the scope out, or ask for it in a review.", "Ask for a review", client_page(client, "review")
-        )
+        return Fix("Leave the scope out, or ask for it in a review.", "Ask for a review", client_page(client, "review"))
     text = "Write scopes as the docs list them, with one space between, and openid among them."
-    return Mend(text, "Scopes, in the docs", docs("authorization"))
+    return Fix(text, "Scopes, in the docs", docs("authorization"))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from api.models import ApiKey, RequestLog
-from devportal.console.mends import Mend, client_page, docs, project_page, switched_off
+from devportal.console.fixes import Fix, client_page, docs, project_page, switched_off
 from oidc.models import Client, Project
 from oidc.projects.roles import Role
 from oidc.scopes import ACCOUNT_READ, allowed_scopes
@@ -20,70 +20,70 @@ class Call:
     key: ApiKey | None = None
 
 
-def call_mend_for(call: Call) -> Mend | None:
-    """Return the mend of a call that failed, None for one that did not. Takes no statement."""
+def call_fix_for(call: Call) -> Fix | None:
+    """Return the fix of a call that failed, None for one that did not. Takes no statement."""
     if not call.row.code and call.row.status < 400:
         return None
-    mend = MENDS.get(call.row.code)
-    return mend(call) if mend else Mend("Cause and fix are in the docs.", "Errors", docs("errors", "api"))
+    fix = FIXES.get(call.row.code)
+    return fix(call) if fix else Fix("Cause and fix are in the docs.", "Errors", docs("errors", "api"))
 
 
-def _invalid_api_key(call: Call) -> Mend:
+def _invalid_api_key(call: Call) -> Fix:
     keys = project_page(call.project, "keys")
     if call.key is not None and call.key.state == "live":
-        return Mend("The key is live. Compare what the program sends with its last four characters.", "API keys", keys)
+        return Fix("The key is live. Compare what the program sends with its last four characters.", "API keys", keys)
     text = "The key has ended. Create another one, and give it to the program."
-    return Mend(text, "Create a key", project_page(call.project, "key_new"), Role.DEVELOPER)
+    return Fix(text, "Create a key", project_page(call.project, "key_new"), Role.DEVELOPER)
 
 
-def _invalid_token(call: Call) -> Mend:
+def _invalid_token(call: Call) -> Fix:
     if call.client is not None and not call.client.is_on:
         return switched_off(call.client)
     text = "Access tokens are short-lived. Refresh it once; if that is refused, have the person sign in again."
-    return Mend(text, "How to refresh", docs("tokens", "refresh"))
+    return Fix(text, "How to refresh", docs("tokens", "refresh"))
 
 
-def _project_suspended(call: Call) -> Mend:
+def _project_suspended(call: Call) -> Fix:
     text = "The project’s page says why it is suspended, and how to appeal."
-    return Mend(text, "Read why", project_page(call.project, "project", "appeal"))
+    return Fix(text, "Read why", project_page(call.project, "project", "appeal"))
 
 
-def _insufficient_scope(call: Call) -> Mend:
+def _insufficient_scope(call: Call) -> Fix:
     if not call.row.client:
         text = "A key keeps the permissions that it was created with. Create one that has those of this endpoint."
-        return Mend(text, "Create a key", project_page(call.project, "key_new"), Role.DEVELOPER)
+        return Fix(text, "Create a key", project_page(call.project, "key_new"), Role.DEVELOPER)
     plan = call.row.path.startswith("/v1/me/plan")
     if plan and call.client is not None and ACCOUNT_READ not in allowed_scopes(call.client):
         text = f"The plan needs the scope {ACCOUNT_READ}, which needs app review first."
-        return Mend(text, "Ask for it in the review", client_page(call.client, "review"), Role.DEVELOPER)
+        return Fix(text, "Ask for it in the review", client_page(call.client, "review"), Role.DEVELOPER)
     text = "Ask for the scope in the authorization request; people are asked again, and new tokens have it."
-    return Mend(text, "Scope of each endpoint", docs("me_plan" if plan else "me", "access"))
+    return Fix(text, "Scope of each endpoint", docs("me_plan" if plan else "me", "access"))
 
 
-def _not_found(call: Call) -> Mend:
-    return Mend("Correct the path: it begins with /v1 and has no slash at its end.", "Endpoints", docs("me", "call"))
+def _not_found(call: Call) -> Fix:
+    return Fix("Correct the path: it begins with /v1 and has no slash at its end.", "Endpoints", docs("me", "call"))
 
 
-def _method_not_allowed(call: Call) -> Mend:
-    return Mend("Use GET.", "Endpoints", docs("me", "call"))
+def _method_not_allowed(call: Call) -> Fix:
+    return Fix("Use GET.", "Endpoints", docs("me", "call"))
 
 
-def _rate_limited(call: Call) -> Mend:
+def _rate_limited(call: Call) -> Fix:
     text = "Wait as many seconds as Retry-After says, and spread the calls. Usage shows when there are too many."
-    return Mend(text, "Usage", project_page(call.project, "usage"))
+    return Fix(text, "Usage", project_page(call.project, "usage"))
 
 
-def _internal_error(call: Call) -> Mend:
+def _internal_error(call: Call) -> Fix:
     text = "The service failed. Try again; if it stays, report the request id."
-    return Mend(text, "internal_error", docs("errors", "api-internal_error"))
+    return Fix(text, "internal_error", docs("errors", "api-internal_error"))
 
 
-def _upstream_unavailable(call: Call) -> Mend:
+def _upstream_unavailable(call: Call) -> Fix:
     text = "Try again shortly, with growing pauses."
-    return Mend(text, "upstream_unavailable", docs("errors", "api-upstream_unavailable"))
+    return Fix(text, "upstream_unavailable", docs("errors", "api-upstream_unavailable"))
 
 
-MENDS: dict[str, Callable[[Call], Mend]] = {
+FIXES: dict[str, Callable[[Call], Fix]] = {
     "invalid_api_key": _invalid_api_key,
     "invalid_token": _invalid_token,
     "project_suspended": _project_suspended,

@@ -9,7 +9,7 @@ from oidc.projects.roles import Role
 
 
 @dataclass(frozen=True)
-class Mend:
+class Fix:
     """What to do about what failed: a sentence, and the label and address of the place where it is done.
 
     `at_least` is the role that may do it there; reading the docs is for everybody.
@@ -37,13 +37,13 @@ def project_page(project: Project, name: str, anchor: str = "") -> str:
     return reverse(f"console:{name}", args=[project.public_id]) + (f"#{anchor}" if anchor else "")
 
 
-def switched_off(client: Client) -> Mend:
-    """Return the mend for a client that is off now, or was when the entry was written."""
+def switched_off(client: Client) -> Fix:
+    """Return the fix for a client that is off now, or was when the entry was written."""
     if client.project.is_suspended:
         text = "The project is suspended. Its page says why, and how to appeal."
-        return Mend(text, "Read why", project_page(client.project, "project", "appeal"))
+        return Fix(text, "Read why", project_page(client.project, "project", "appeal"))
     if not client.enabled:
         text = "Turn the client on: sign-in works again at once."
-        return Mend(text, "Turn on", client_page(client, "client_settings", "switch"), Role.DEVELOPER)
+        return Fix(text, "Turn on", client_page(client, "client_settings", "switch"), Role.DEVELOPER)
     text = "The client is on again. Start a new sign-in."
-    return Mend(text, "Settings", client_page(client, "client_settings", "switch"))
+    return Fix(text, "Settings", client_page(client, "client_settings", "switch"))
