@@ -395,8 +395,7 @@ CACHES: dict[str, dict[str, Any]] = {
 SESSION_ENGINE = "devportal.lib.sessions"  # the database holds hashes of the keys that cookies hold
 # Names of our own: browsers share cookies between the ports of a host, and an app under test on localhost
 # would overwrite `sessionid`.
-# With the prefix only this host can set them (docs/security.md#cookies); devportal/lib/former_cookies.py takes over
-# sessions of the names without it.
+# With the prefix only this host can set them (docs/security.md#cookies).
 _COOKIE_PREFIX = "__Host-" if _HTTPS else ""
 SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}openport_session"
 CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}openport_csrf"
@@ -455,7 +454,6 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "clear-request-log": _every(3600, "api.tasks.clear_request_log"),
     "clear-sign-in-log": _every(3600, "devportal.console.tasks.clear_sign_in_log"),
     "clear-sign-in-counts": _every(3600, "devportal.console.tasks.clear_sign_in_counts"),
-    "heal-approved-hosts": _every(600, "devportal.console.tasks.heal_approved_hosts"),
     "open-re-reviews": _every(3600, "devportal.console.tasks.open_re_reviews"),
     "open-second-approvals": _every(3600, "devportal.console.tasks.open_second_approvals"),
     "check-waiting-pages": _every(600, "devportal.console.reviews.evidence.tasks.check_waiting_pages"),

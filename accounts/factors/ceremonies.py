@@ -52,7 +52,7 @@ def challenge_of(purpose: Purpose, account: Account | None = None) -> Iterator[b
     """
     entry = _take(purpose)
     is_current = entry is not None and _is_current(entry, account)
-    webauthn.clear_state()  # whatever the version before has left
+    webauthn.clear_state()  # only a challenge of this purpose counts
     if entry is not None and is_current:
         webauthn.set_state(entry["state"])
     try:

@@ -9,7 +9,6 @@ from devportal.console.analytics import store
 from devportal.console.logs import sign_in_writer
 from devportal.console.models import AuditEvent, IdempotencyToken
 from devportal.console.reviews import alerts, case_alerts, grown_apps, re_reviews
-from devportal.console.reviews.missed_approvals import take_in_missed_approvals
 from devportal.lib import clock
 from devportal.lib.batches import delete_in_batches, delete_oldest
 
@@ -38,12 +37,6 @@ def clear_audit_events() -> int:
 def forget_sent_forms() -> int:
     """Delete idempotency tokens of forms older than a day; return how many were deleted."""
     return delete_in_batches(IdempotencyToken.objects.filter(at__lt=clock.now() - timedelta(days=1)))
-
-
-@shared_task
-def heal_approved_hosts() -> int:
-    """Write down the hosts of approvals by processes of the version before; return of how many apps."""
-    return take_in_missed_approvals()
 
 
 @shared_task

@@ -7,7 +7,7 @@ import time
 
 from django.conf import settings
 
-from devportal.lib import former_cookies, request_id
+from devportal.lib import request_id
 
 LONGEST_REFUSAL = 300
 
@@ -34,7 +34,7 @@ def redact(text: str) -> str:
     text = _SPOKEN.sub(r"\1 [redacted]", text)
     text = _NAMED.sub(r"\1\2[redacted]", text)
     for cookie in (settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME):
-        cookie = cookie.removeprefix(former_cookies.PREFIX)  # with the prefix and without it
+        cookie = cookie.removeprefix("__Host-")  # no word begins before it
         text = re.sub(rf"\b{re.escape(cookie)}=[^\s;,'\"]+", f"{cookie}=[redacted]", text)
     for prefix in (settings.CLIENT_SECRET_PREFIX, settings.API_KEY_PREFIX):
         text = re.sub(re.escape(prefix) + r"[A-Za-z0-9_]+", f"{prefix}[redacted]", text)

@@ -30,7 +30,6 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from devportal.lib import former_cookies
 from devportal.lib.credentials import random_text
 from devportal.lib.prepared_queries import PreparedQuery
 
@@ -79,7 +78,6 @@ class SessionStore(db.SessionStore):
     """
 
     _made: str | None = None
-    _former = False  # the key came under the cookie's former name
     _stored_end: datetime | None = None
 
     @classmethod
@@ -89,13 +87,6 @@ class SessionStore(db.SessionStore):
             return cls()
         session = cls(hash_of(value))
         session._made = value
-        return session
-
-    @classmethod
-    def from_former_cookie(cls, value: str) -> "SessionStore":
-        """Return the session of a cookie that has the former name (devportal/lib/former_cookies.py)."""
-        session = cls.from_cookie(value)
-        session._former = True
         return session
 
     @property
@@ -110,18 +101,16 @@ class SessionStore(db.SessionStore):
     def load(self) -> dict[str, Any]:
         for data, end in _STORED.rows(self.session_key or ""):
             found: dict[str, Any] = self.decode(data)
-            if end > now() and not (self._former and former_cookies.MARK in found):
+            if end > now():
                 self._stored_end = end
-                self.modified = self.modified or self._former  # saved, and sent under the new name
                 return found
         self._session_key = None
         return {}
 
     def create_model_instance(self, data: dict[str, Any]) -> Any:
-        stored = former_cookies.marked(data)
         if SESSION_KEY in data:
-            stored = stored | {LASTS_UNTIL: int(super().get_expiry_date().timestamp())}
-        return super().create_model_instance(stored)
+            data = data | {LASTS_UNTIL: int(super().get_expiry_date().timestamp())}
+        return super().create_model_instance(data)
 
     def get_expiry_date(self, **kwargs: Any) -> datetime:
         """Return when the row ends. The browser's cookie may last longer: activity does not send it again."""
@@ -199,10 +188,7 @@ class SessionMiddleware(DjangoSessionMiddleware):
     """Django's SessionMiddleware, but the cookie holds the key instead of the stored hash."""
 
     def process_request(self, request: HttpRequest) -> None:
-        if (former := former_cookies.former_session_key(request)) is not None:
-            request.session = SessionStore.from_former_cookie(former)
-        else:
-            request.session = SessionStore.from_cookie(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
+        request.session = SessionStore.from_cookie(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         response = super().process_response(request, response)
@@ -214,6 +200,4 @@ class SessionMiddleware(DjangoSessionMiddleware):
             assert isinstance(request.session, SessionStore)
             assert request.session.cookie is not None
             response.cookies[settings.SESSION_COOKIE_NAME] = request.session.cookie
-        has_new_name = sent is not None or settings.SESSION_COOKIE_NAME in request.COOKIES
-        former_cookies.remove(request, response, session=has_new_name or (session.accessed and session.is_empty()))
         return response

@@ -19,8 +19,8 @@ from oidc.models import AccessToken, AuthorizationCode, RefreshToken, TokenFamil
 BATCH = 2000
 # How long a used or expired code is kept, to detect replay.
 KEEP_CODES = timedelta(days=1)
-# A family goes with the last of its rows. Those whose last row went otherwise (a sign-in that was begun twice, an
-# earlier version's clean-up) are looked for by their age, in a part of the table in each run.
+# A family is deleted with the last of its rows. Families whose last row was deleted otherwise (a sign-in that was begun
+# twice) are found by their age, in a part of the table in each run.
 KEEP_STRAYS = timedelta(days=1)
 STRAYS_A_RUN = 50_000
 _RUN_SECONDS = 600

@@ -124,7 +124,7 @@ def test_an_entry_that_nobody_can_read_is_settled_with_its_batch(key: Key, share
     call(ME, key.raw)
     garbage = ["garbage", b"\xff\xfe", "", json.dumps(["request", {"at": 1}])]
     store.rpush("entries", *garbage)
-    store.hset("usage", mapping={"log|garbage": 1, b"\xff\xfe": 1, b"log|\xff": 1})
+    store.hset("usage", mapping={"garbage": 1, b"\xff\xfe": 1})
     recording.flush_usage()
     assert RequestLog.objects.count() == 1
     assert left_in(store) == []
@@ -282,51 +282,6 @@ def test_entries_stop_at_a_bound_and_counts_go_on(redis_url: str, store: Any) ->
     shared.settle(batch[0])
     shared.take([Limit("a", 10)], Finished({}, ["fits again"]))
     assert store.lindex("entries", -1) == b"fits again"
-
-
-# --- While two versions run ---
-
-# What a version did that knew no list: it took the whole hash, entries among the counts, and settled that.
-TAKE_AS_BEFORE = """
-redis.call('RENAME', 'usage', 'usage:batch:old')
-redis.call('RPUSH', 'batches', 'old')
-"""
-
-
-def test_entries_that_an_older_version_left_among_the_counts(key: Key, shared: Counters, store: Any) -> None:
-    call(ME, key.raw)
-    call(ME, key.raw)
-    store.hset("usage", mapping={f"log|{entry(key, 'old')}": 2, f"log|{entry(key, 'older')}": 1})
-    assert recording.flush_usage() == 2
-    assert [name for name in written() if name in ("old", "older")] == ["old", "old", "older"]
-    assert RequestLog.objects.count() == 5
-    assert UsageBucket.objects.get().count == 2
-    recording.flush_usage()
-    assert RequestLog.objects.count() == 5
-    assert left_in(store) == []
-
-
-def test_a_batch_that_an_older_version_left_behind(key: Key, shared: Counters, store: Any) -> None:
-    store.hset("usage", f"log|{entry(key, 'old')}", 1)
-    store.eval(TAKE_AS_BEFORE, 0)
-    recording.flush_usage()
-    assert written() == ["old"]
-    assert left_in(store) == []
-
-
-def test_an_older_version_that_drains_meets_counts_alone(key: Key, shared: Counters, store: Any) -> None:
-    for _ in range(3):
-        call(ME, key.raw)
-    store.eval(TAKE_AS_BEFORE, 0)
-    held = store.hgetall("usage:batch:old")
-    assert sum(map(int, held.values())) == 2
-    assert all(recording._FIELD.fullmatch(field.decode()) for field in held)
-    store.delete("usage:batch:old")
-    store.lrem("batches", 0, "old")
-    # It has written the counts; the entries stay until a new one drains.
-    recording.flush_usage()
-    assert RequestLog.objects.count() == 3
-    assert UsageBucket.objects.get().count == 1
 
 
 @pytest.mark.postgres

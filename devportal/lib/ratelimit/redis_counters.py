@@ -24,8 +24,6 @@ _USAGE = "usage"
 _BATCHES = "batches"  # the ids of those that are not settled yet
 _ENTRIES = "entries"  # of logs, the oldest first
 _TAKEN = "entries:taken"  # which of them are being written: the id of their batch, and how many
-# How a field of the usage hash begins that is no count but an entry: versions before the list kept them there.
-_ENTRY_FIELD = "log|"
 
 # KEYS: one counter a limit, the usage hash, the entries, and what remembers the batch. ARGV: the number of limits,
 # each limit's most, the number of counts, each one's field and count, then entries. Limits are looked at first, so that
@@ -158,19 +156,13 @@ class RedisCounters:
         return [self._prefix + name for name in names]
 
     def drain(self) -> tuple[str, Finished] | None:
-        """Return a batch of counts: one that was left behind by a crash, or what has come since.
-
-        With it come the entries that an older version put among them.
-        """
+        """Return a batch of counts: one that was left behind by a crash, or what has come since."""
         found = self._patient.eval(_NEXT_BATCH, 2, *self._names(_USAGE, _BATCHES), random_text(22))
         if found is None:
             return None
         batch_id: str = found.decode()
         held = self._patient.hgetall(*self._names(f"{_USAGE}:batch:{batch_id}"))
-        fields = {field.decode("utf-8", "replace"): int(count) for field, count in held.items()}
-        counts = {field: count for field, count in fields.items() if not field.startswith(_ENTRY_FIELD)}
-        entries = [field for field, times in fields.items() if field not in counts for _ in range(times)]
-        return batch_id, Finished(counts, [entry.removeprefix(_ENTRY_FIELD) for entry in entries])
+        return batch_id, Finished({field.decode("utf-8", "replace"): int(count) for field, count in held.items()})
 
     def drain_entries(self) -> tuple[str, Finished] | None:
         """Return a batch of the oldest entries; settle it before the next one is asked for."""
