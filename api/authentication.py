@@ -19,9 +19,10 @@ from devportal.lib import clock
 from devportal.lib.credentials import matches
 from devportal.lib.prepared_queries import PreparedQuery, RowMapper
 from oidc.errors import InvalidToken
-from oidc.models import Project
-from oidc.tokens import families, jwt, lost_responses
-from oidc.tokens.lookup import ACCOUNT_FIELDS, PROJECT_FIELDS, SUBJECT_FIELDS, look_up_access_token
+from oidc.models import AccessToken, Project
+from oidc.reasons import Reason
+from oidc.tokens import access_tokens, families
+from oidc.tokens.lookup import ACCOUNT_FIELDS, PROJECT_FIELDS, SUBJECT_FIELDS
 
 _KEY = RowMapper(
     {
@@ -150,23 +151,26 @@ def _caller_of(row: ApiKey) -> Caller:
 
 def _by_token(raw: str) -> Caller:
     try:
-        checksum = jwt.verify_access_token(raw)
+        row = access_tokens.find_access_token(raw)
     except InvalidToken as bad:
-        raise ApiError("invalid_token", "The access token is invalid or expired.") from bad
-    row = look_up_access_token(checksum)
-    if row is None:
-        raise ApiError("invalid_token", "The access token is invalid or expired.")
+        if bad.row is None:
+            raise ApiError("invalid_token", "The access token is invalid or expired.") from bad
+        raise _rejected(bad.row, bad.reason) from bad
     connection = row.family.connection
     client, project = connection.client, connection.client.project
-    is_dead = row.expires <= clock.now() or project.is_deleted or not families.is_granted(row.family)
-    if is_dead or client.first_party or not client.enabled:
-        text = "The access token is expired, its access was removed, or its app is off."
-        raise RejectedCredential("invalid_token", text, project=project.pk, client=client.client_id)
-    if project.is_suspended:
-        raise RejectedCredential("project_suspended", _SUSPENDED, project=project.pk, client=client.client_id)
-    lost_responses.note_use(row)
+    if client.first_party:
+        raise _rejected(row, Reason.ACCESS_TOKEN_INVALID)
     still_allowed = frozenset(families.effective_scopes(row.family))
     scopes = frozenset(row.scope.split()) & still_allowed
     assert connection.account is not None
     assert connection.subject is not None
     return Caller(connection.account, connection.subject, project, scopes, client=client.client_id)
+
+
+def _rejected(row: AccessToken, reason: Reason) -> RejectedCredential:
+    client = row.family.connection.client
+    known = {"project": client.project.pk, "client": client.client_id}
+    if reason == Reason.PROJECT_SUSPENDED and not client.first_party:
+        return RejectedCredential("project_suspended", _SUSPENDED, **known)
+    text = "The access token is expired, its access was removed, or its app is off."
+    return RejectedCredential("invalid_token", text, **known)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from oidc.models import Client
+from oidc.models import AccessToken, Client
 from oidc.reason_texts import REASONS, developer_text, public_text
 from oidc.reasons import Facts, Reason
 
@@ -75,11 +75,16 @@ class MultipleAuthenticationMethods(TokenRefusal):
 
 
 class InvalidToken(Exception):
-    """An invalid token; `reason` is what userinfo answers with, `detail` says in the server's log what was wrong."""
+    """A token that is not valid now.
 
-    def __init__(self, detail: str, reason: Reason = Reason.ACCESS_TOKEN_INVALID) -> None:
+    `detail` says in the server's log what is wrong. `row` is that of an access token which this service issued.
+    """
+
+    def __init__(
+        self, detail: str, reason: Reason = Reason.ACCESS_TOKEN_INVALID, row: AccessToken | None = None
+    ) -> None:
         super().__init__(detail)
-        self.reason = reason
+        self.reason, self.row = reason, row
 
 
 class UserCapExceeded(Exception):

@@ -191,7 +191,8 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         try:
             row = access_tokens.find_access_token(token or "")
         except InvalidToken as error:
-            raise TokenRefusal(error.reason) from error
+            suspended = error.reason == Reason.PROJECT_SUSPENDED
+            raise TokenRefusal(Reason.ACCESS_TOKEN_ENDED if suspended else error.reason) from error
         limits.count_client(row.family.connection.client)
         request.access_token = row
         request.client, request.user = row.family.connection.client, row.family.connection.account

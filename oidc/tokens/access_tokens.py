@@ -11,7 +11,7 @@ from oidc.errors import InvalidToken
 from oidc.models import AccessToken, TokenFamily
 from oidc.reasons import Reason
 from oidc.tokens import jwt, lost_responses
-from oidc.tokens.families import is_active
+from oidc.tokens.families import is_granted
 from oidc.tokens.lookup import PresentedCredentials, look_up_access_token
 
 
@@ -43,16 +43,20 @@ def create_access_token(family: TokenFamily, scopes: list[str]) -> str:
 
 
 def find_access_token(raw: str) -> AccessToken:
-    """Return the row of a valid access token. Raises InvalidToken.
+    """Return the row of a live access token. Raises InvalidToken.
 
-    A valid signature is not enough: the row, its family, consent, person and client are checked too.
+    A valid signature is not enough: the row, its family, consent, person and client are checked too. The reason is
+    PROJECT_SUSPENDED only if nothing else ended the token.
     """
     row = look_up_access_token(jwt.verify_access_token(raw))
     if row is None:
         raise InvalidToken("unknown")
     if row.expires <= clock.now():
-        raise InvalidToken("expired", Reason.ACCESS_TOKEN_EXPIRED)
-    if not is_active(row.family):
-        raise InvalidToken("ended", Reason.ACCESS_TOKEN_ENDED)
+        raise InvalidToken("expired", Reason.ACCESS_TOKEN_EXPIRED, row)
+    client = row.family.connection.client
+    if not is_granted(row.family) or not client.enabled or client.project.is_deleted:
+        raise InvalidToken("ended", Reason.ACCESS_TOKEN_ENDED, row)
+    if client.project.is_suspended:
+        raise InvalidToken("suspended", Reason.PROJECT_SUSPENDED, row)
     lost_responses.note_use(row)
     return row
