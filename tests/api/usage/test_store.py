@@ -1,12 +1,10 @@
 """Counts by minute, hour and day: whichever table a reader is given, the answer is the same."""
 
-import importlib
 import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -158,17 +156,6 @@ def test_a_batch_of_many_kinds_is_a_handful_of_statements(project: Project) -> N
     assert len(queries) <= 11
     assert UsageTotal.objects.get().count == 1200
     assert UsageDay.objects.count() == UsageHour.objects.count() == UsageBucket.objects.count() == 1200
-
-
-def test_what_was_counted_before_is_summed_up_by_the_migration(project: Project, counted: list[UsageCount]) -> None:
-    def all_rows() -> list[set[tuple[Any, ...]]]:
-        return [set(level.model._default_manager.values_list(*level.columns, *SUMS)) for level in (HOURS, DAYS, TOTALS)]
-
-    before = all_rows()
-    for level in (HOURS, DAYS, TOTALS):
-        level.model._default_manager.all().delete()
-    importlib.import_module("api.migrations.0003_usage_by_hour_and_day").fill(apps, None)
-    assert all_rows() == before
 
 
 # --- What can't be read stops nobody ---
