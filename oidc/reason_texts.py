@@ -230,7 +230,9 @@ TOKEN: dict[Reason, ReasonText] = {
     Reason.CLIENT_FAILED: ReasonText("invalid_client", _CLIENT_FAILED, 401),
     Reason.SECRET_WRONG: ReasonText("invalid_client", _CLIENT_FAILED, 401, "The client secret is wrong."),
     Reason.SECRET_MISSING: ReasonText("invalid_client", _CLIENT_FAILED, 401, "The client secret is missing."),
-    Reason.SECRET_EXPIRED: ReasonText("invalid_client", _CLIENT_FAILED, 401, "This secret expired: …{last_four}."),
+    Reason.SECRET_EXPIRED: ReasonText(
+        "invalid_client", _CLIENT_FAILED, 401, "The secret that ends in {last_four} has expired."
+    ),
     Reason.SECRET_UNEXPECTED: ReasonText(
         "invalid_client", _CLIENT_FAILED, 401, "A secret was sent, and clients of this type have none."
     ),

@@ -23,7 +23,13 @@ ENDPOINTS = {
 _NEVER_LOGGED = {"invalid_token", "insufficient_scope", ""}  # those of userinfo, which has no log, and of no refusal
 _LOGGED = {text.error for text in REASONS.values()} - _NEVER_LOGGED
 ERRORS = {error: error for error in sorted({*_LOGGED, sign_in_log.UNAVAILABLE, sign_in_log.APP_FULL})}
-SELECTS = (("outcome", "Outcome", OUTCOMES), ("endpoint", "Endpoint", ENDPOINTS), ("error", "Error", ERRORS))
+REASONS_BY_CODE = {reason.value: reason.value for reason in sorted(Reason)}
+SELECTS = (
+    ("outcome", "Outcome", OUTCOMES),
+    ("endpoint", "Endpoint", ENDPOINTS),
+    ("error", "Error", ERRORS),
+    ("reason", "Reason", REASONS_BY_CODE),
+)
 _BADGES = {
     Outcome.CODE_ISSUED.value: "accent",
     Outcome.SIGNED_IN.value: "good",
@@ -68,7 +74,7 @@ def read_filters(request: HttpRequest) -> LogFilters:
         "outcome": choice_filter({outcome: Q(outcome=outcome) for outcome in OUTCOMES}),
         "endpoint": choice_filter({endpoint: Q(endpoint=endpoint) for endpoint in ENDPOINTS}),
         "error": choice_filter({error: Q(error=error) for error in ERRORS}),
-        "reason": choice_filter({reason.value: Q(reason=reason) for reason in Reason}),
+        "reason": choice_filter({reason: Q(reason=reason) for reason in REASONS_BY_CODE}),
     }
     return parse_filters(request, conditions | ENTRY_FILTERS)
 

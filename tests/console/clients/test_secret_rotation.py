@@ -166,7 +166,7 @@ def test_it_is_refused_from_its_second_on(web_app: RelyingParty, later: Callable
     later(31)
     refused = web_app.exchange(code)
     assert (refused.status_code, refused.json()["error"]) == (401, "invalid_client")
-    assert entries(web_app.client)[-1].reason == f"This secret expired: …{row.last_four}."
+    assert entries(web_app.client)[-1].reason_text == f"The secret that ends in {row.last_four} has expired."
     row.refresh_from_db()
     assert row.ended_at is None, "nobody had to write that it has ended"
 

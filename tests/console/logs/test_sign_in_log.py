@@ -118,7 +118,14 @@ def varied(app: Client) -> Client:
     log(app, outcome=Outcome.SIGNED_IN, error="", request_id="ok", at=AT)
     log(app, outcome=Outcome.CANCELLED, error="access_denied", request_id="no", at=AT + timedelta(minutes=1))
     log(app, request_id="mismatch", at=AT + timedelta(minutes=2))
-    log(app, endpoint="token", error="invalid_client", request_id="secret", at=AT + timedelta(minutes=3))
+    log(
+        app,
+        endpoint="token",
+        error="invalid_client",
+        reason="secret_wrong",
+        request_id="secret",
+        at=AT + timedelta(minutes=3),
+    )
     log(app, endpoint="revoke", error="invalid_client", request_id="revoke", at=AT + timedelta(minutes=4))
     log(app, error="app_full", request_id="full", at=AT + timedelta(minutes=5))
     return app
@@ -135,6 +142,7 @@ def varied(app: Client) -> Client:
         ({"endpoint": "revoke"}, ["revoke"]),
         ({"error": "invalid_client"}, ["revoke", "secret"]),
         ({"error": "app_full"}, ["full"]),
+        ({"reason": "secret_wrong"}, ["secret"]),
         ({"request_id": "ok"}, ["ok"]),
         ({"from": "2026-11-21T04:34:20"}, ["full", "revoke"]),
         ({"to": "2026-11-21T04:31:20"}, ["ok"]),
@@ -153,7 +161,9 @@ def test_every_error_that_is_recorded_can_be_chosen(as_viewer: Browser, app: Cli
 
 
 @pytest.mark.parametrize("value", ["\x00", "x" * 5000, '"><script>alert(1)</script>', "' OR 1=1 --", "\u202e"])
-@pytest.mark.parametrize("name", ["outcome", "endpoint", "error", "request_id", "from", "to", "before", "after"])
+@pytest.mark.parametrize(
+    "name", ["outcome", "endpoint", "error", "reason", "request_id", "from", "to", "before", "after"]
+)
 def test_hostile_filters(name: str, value: str, as_viewer: Browser, varied: Client) -> None:
     response = as_viewer.get(address(varied, **{name: value}))
     # What is no text at all is refused for the whole site.
