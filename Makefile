@@ -121,4 +121,5 @@ PRODUCTION = env \
 	EMAIL_URL=smtp+tls://devportal:unused@mail.example.com:587 \
 	AUTH_URL=https://auth.example.com \
 	BASE_URL=https://api.example.com \
-	ALLOWED_HOSTS=auth.example.com,api.example.com
+	ALLOWED_HOSTS=auth.example.com,api.example.com \
+	TRUSTED_PROXIES=192.0.2.1

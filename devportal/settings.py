@@ -183,9 +183,7 @@ INVITATIONS_PER_HOUR: int = env.int("INVITATIONS_PER_HOUR", 20)  # of one family
 FAMILY_MEMBERS: int = env.int("FAMILY_MEMBERS", 6)  # its owner included
 LOGO_MAX_BYTES: int = env.int("LOGO_MAX_BYTES", 1024 * 1024)  # of an app's logo, as uploaded
 PICTURE_MAX_BYTES: int = env.int("PICTURE_MAX_BYTES", 5 * 1024 * 1024)
-# Of `manage.py serve`: how long the body of a request may take to arrive (a larger upload earns more with what has
-# arrived), and how long a request may wait for one of the few that work at once.
-BODY_TIMEOUT_SECONDS: float = env.float("BODY_TIMEOUT_SECONDS", 10)
+# Of `manage.py serve`: how long a request waits for one of the few slots.
 SLOT_WAIT_SECONDS: float = env.float("SLOT_WAIT_SECONDS", 1.5)
 # Of each process: threads that hash passwords, and how long somebody waits for their turn.
 PASSWORD_THREADS: int = env.int("PASSWORD_THREADS", 1)

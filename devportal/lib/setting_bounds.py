@@ -25,7 +25,6 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "SIGNING_KEY_PUBLISH_AHEAD_SECONDS": (15 * MINUTE, 30 * DAY),
     "SIGNING_KEY_REFRESH_SECONDS": (1, 10 * MINUTE),
     # How long `manage.py serve` waits, in seconds.
-    "BODY_TIMEOUT_SECONDS": (1, 5 * MINUTE),
     "SLOT_WAIT_SECONDS": (1, 5 * MINUTE),
     # How long people have to stop a recovery, in hours.
     "ACCOUNT_RECOVERY_HOURS": (1, 720),

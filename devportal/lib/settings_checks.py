@@ -83,6 +83,16 @@ def check_proxies(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     return found
 
 
+@register(Tags.security, deploy=True)
+def check_proxy_in_front(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """`devportal.W006`: without a proxy that buffers requests, slow bodies can use up all threads for bodies."""
+    if settings.EMBEDDED or settings.TRUSTED_PROXIES:
+        return []
+    text = "TRUSTED_PROXIES is empty: without a proxy, slow request bodies can block forms and token requests."
+    hint = "Put a proxy that buffers requests in front and name it (docs/operations.md#slow-callers)."
+    return [checks.Warning(text, hint=hint, id="devportal.W006")]
+
+
 @register(Tags.security)
 def check_equal_secrets(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """`devportal.E016`: one secret for two purposes, so that one leak is two."""

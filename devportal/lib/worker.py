@@ -17,7 +17,6 @@ from devportal.lib.postgres import limits
 from devportal.lib.server.answers import ResponseBuffer
 from devportal.lib.server.application import BoundedApplication
 from devportal.lib.server.bodies import BodyReceiver
-from devportal.lib.server.deadlines import DeadlineWatcher
 from devportal.lib.server.slots import SlotPool
 from devportal.lib.telemetry import sampler
 from devportal.lib.uploads import largest_upload
@@ -59,20 +58,12 @@ def load_application(target: str) -> Callable[..., Any]:
 def load_bounded_application(target: str) -> Callable[..., Any]:
     """Return `load_application(target)` wrapped in BoundedApplication, for a server with THREADS threads."""
     application = load_application(target)
-    bodies = BodyReceiver(
-        seconds=settings.BODY_TIMEOUT_SECONDS,
-        most=BODIES,
-        most_large=LARGE_BODIES,
-        most_bytes=largest_upload() + FORM_TEXT_BYTES,
-    )
-    threading.Thread(target=DeadlineWatcher(settings.PORT, bodies).run, daemon=True, name="deadlines").start()
+    bodies = BodyReceiver(most=BODIES, most_large=LARGE_BODIES, most_bytes=largest_upload() + FORM_TEXT_BYTES)
     slots, page_slots = (
         SlotPool(count, most_waiting=WAITING_FOR_SLOT, seconds=settings.SLOT_WAIT_SECONDS)
         for count in (SLOTS, PAGE_SLOTS)
     )
-    sampler.start(
-        lambda: slots.usage() | page_slots.usage("page_slots") | {"bodies_under_way": len(bodies.under_way())}
-    )
+    sampler.start(lambda: slots.usage() | page_slots.usage("page_slots") | {"bodies_under_way": bodies.under_way()})
     answers = ResponseBuffer(LONG_ANSWERS)
     return BoundedApplication(application, bodies=bodies, slots=slots, page_slots=page_slots, answers=answers)
 

@@ -1,6 +1,7 @@
 """Callers that hold a connection: raw sockets, since no client library sends half a request."""
 
 import contextlib
+import select
 import socket
 import threading
 import time
@@ -46,6 +47,16 @@ class SlowCallers:
         deadline = time.monotonic() + seconds
         return [self._end(one, deadline) for one in self.sockets]
 
+    def ends_soon(self, seconds: float) -> list[str]:
+        """Return the first line that each of those gets whose connection ends by then."""
+        over, waiting = [], set(self.sockets)
+        deadline = time.monotonic() + seconds
+        while waiting and (left := deadline - time.monotonic()) > 0:
+            for one in select.select(list(waiting), [], [], left)[0]:
+                over.append(self._end(one, deadline))
+                waiting.discard(one)
+        return over
+
     @staticmethod
     def _end(one: socket.socket, deadline: float) -> str:
         received = b""
@@ -85,16 +96,22 @@ def status(service: Service, path: str) -> int:
     return answer.status_code
 
 
-def token_error(service: Service) -> str:
-    """Return the error that the token endpoint gives an unknown client: an ordinary request with a body."""
+def post_token(service: Service) -> httpx.Response:
+    """Ask the token endpoint as an unknown client: an ordinary request with a body."""
     form = {"grant_type": "refresh_token", "refresh_token": "none", "client_id": "nobody"}
-    answer = httpx.post(f"{service.address}/connect/token", data=form, timeout=5)
-    return str(answer.json()["error"])
+    return httpx.post(f"{service.address}/connect/token", data=form, timeout=5)
+
+
+def assert_answers_requests_without_a_body(service: Service) -> None:
+    """Health checks, documents, pages and the API are answered in time."""
+    assert status(service, "/health/live") == 200
+    assert status(service, "/health/ready") == 200
+    assert status(service, "/.well-known/openid-configuration") == 200
+    assert status(service, "/account/login/") == 200
+    assert status(service, "/v1/me") == 401
 
 
 def assert_serves(service: Service) -> None:
     """Everybody else is answered as if nothing were."""
-    assert status(service, "/health/live") == 200
-    assert status(service, "/.well-known/openid-configuration") == 200
-    assert token_error(service) == "invalid_client"
-    assert status(service, "/v1/me") == 401
+    assert_answers_requests_without_a_body(service)
+    assert post_token(service).json()["error"] == "invalid_client"

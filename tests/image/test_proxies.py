@@ -7,7 +7,7 @@ import ssl
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 import pytest
@@ -28,7 +28,10 @@ class Echo(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
 
+    seen: ClassVar[list[str]] = []
+
     def do_GET(self) -> None:
+        self.seen.append(self.path)
         if GONE in self.requestline:
             self.close_connection = True  # without an answer
             return
@@ -82,11 +85,7 @@ def test_what_strangers_say_of_themselves_is_dropped(caller: httpx.Client) -> No
 
 @pytest.mark.parametrize("target", ["//.well-known/openid-configuration", "/a%2Fb//c?d=%2F&d=//", "/v1/../v1/me"])
 def test_paths_arrive_as_they_were_sent(proxy: Proxy, target: str) -> None:
-    context = ssl.create_default_context(cafile=str(proxy.authority))
-    with (
-        socket.create_connection(("127.0.0.1", proxy.https)) as plain,
-        context.wrap_socket(plain, server_hostname=HOSTS["auth"]) as connection,
-    ):
+    with connected(proxy) as connection:
         head = f"GET {target} HTTP/1.1\r\nHost: {HOSTS['auth']}\r\nConnection: close\r\n\r\n"
         connection.sendall(head.encode())
         answer = b"".join(iter(lambda: connection.recv(65536), b""))
@@ -98,6 +97,24 @@ def test_the_largest_form_passes_and_more_does_not(caller: httpx.Client) -> None
     assert caller.post("/account/profile", content=bytes(largest)).json()["received"] == largest
     with contextlib.suppress(httpx.WriteError):  # the answer may come before all is sent
         assert caller.post("/account/profile", content=bytes(12 * 1024 * 1024)).status_code in (413, 502)
+
+
+def test_slow_bodies_wait_in_the_proxy(proxy: Proxy, caller: httpx.Client) -> None:
+    """The service gets a request once its body is there, and others meanwhile."""
+    Echo.seen.clear()
+    head = f"POST /slow HTTP/1.1\r\nHost: {HOSTS['auth']}\r\nContent-Length: 100\r\nConnection: close\r\n\r\n"
+    with contextlib.ExitStack() as open_ones:
+        connections = [open_ones.enter_context(connected(proxy)) for _ in range(40)]
+        for connection in connections:
+            connection.sendall(head.encode() + b"x" * 50)
+        time.sleep(1)
+        assert caller.post("/other", content=b"x").json()["received"] == 1
+        assert Echo.seen == ["/other"]
+        for connection in connections:
+            connection.sendall(b"x" * 50)
+            answer = b"".join(iter(lambda one=connection: one.recv(65536), b""))  # type: ignore[misc]
+            assert json.loads(answer.partition(b"\r\n\r\n")[2])["received"] == 100
+    assert Echo.seen.count("/slow") == 40
 
 
 def test_plain_http_is_sent_on(proxy: Proxy) -> None:
@@ -120,6 +137,17 @@ def test_no_log_holds_a_query_or_a_credential(proxy: Proxy, caller: httpx.Client
         assert caller.get(url, headers=headers).status_code == status
         assert lines_soon(proxy, path)
     assert CANARY not in proxy.logged()
+
+
+@contextlib.contextmanager
+def connected(proxy: Proxy) -> Iterator[ssl.SSLSocket]:
+    """Yield a connection to the host for sign-in."""
+    context = ssl.create_default_context(cafile=str(proxy.authority))
+    with (
+        socket.create_connection(("127.0.0.1", proxy.https)) as plain,
+        context.wrap_socket(plain, server_hostname=HOSTS["auth"]) as connection,
+    ):
+        yield connection
 
 
 def lines_soon(proxy: Proxy, word: str) -> list[str]:

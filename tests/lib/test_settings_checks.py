@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings as as_read
+from django.core.checks import run_checks
 
 from devportal.lib import settings_checks, start_checks
 from devportal.lib.environment import Env
@@ -193,6 +194,15 @@ def test_a_proxy_that_is_everybody_or_nobody(production: Any, proxy: str) -> Non
 def test_a_proxy_that_is_one(production: Any, proxy: str) -> None:
     production.TRUSTED_PROXIES = [proxy]
     assert ids(settings_checks.check_proxies) == []
+
+
+def test_production_without_a_proxy_is_a_warning_of_the_deployment_check(production: Any) -> None:
+    assert ids(settings_checks.check_proxy_in_front) == ["W006"]
+    assert serious(settings_checks.check_proxy_in_front) == [False]
+    assert "W006" in {message.id.removeprefix("devportal.") for message in run_checks(include_deployment_checks=True)}
+    assert "W006" not in {message.id.removeprefix("devportal.") for message in run_checks()}
+    production.TRUSTED_PROXIES = ["192.0.2.7"]
+    assert ids(settings_checks.check_proxy_in_front) == []
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ CASES: dict[str, tuple[Series, Series]] = {
         {f'openport_server_refusals_total{{{WEB},status="503"}}': "0+10x90"},
         {
             f'openport_server_refusals_total{{{WEB},status="503"}}': "0x90",
-            f'openport_server_refusals_total{{{WEB},status="408"}}': "0+10x90",
+            f'openport_server_refusals_total{{{WEB},status="413"}}': "0+10x90",
         },
     ),
     "OpenportRefreshTokenReuse": (

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import socket
 import ssl
@@ -73,6 +74,7 @@ def caddy(upstream: int, https: int | None = None) -> Iterator[Proxy]:
             "HTTP_PORT": str(proxy.http),
             "HTTPS_PORT": str(proxy.https),
             "UPSTREAM": f"127.0.0.1:{upstream}",
+            **_older_option(),
             "XDG_DATA_HOME": str(home),
             "XDG_CONFIG_HOME": str(home),
         }
@@ -80,6 +82,13 @@ def caddy(upstream: int, https: int | None = None) -> Iterator[Proxy]:
         command = ["env", "-i", *settings, "caddy", "run", "--config", str(DEPLOY / "Caddyfile")]
         with keeper.running([*command, "--adapter", "caddyfile"], home, lambda: _is_ready(proxy)):
             yield proxy
+
+
+def _older_option() -> dict[str, str]:
+    """Returns what deploy/Caddyfile needs with a Caddy before 2.6.4."""
+    version = re.match(r"v?(\d+)\.(\d+)\.(\d+)", run(["caddy", "version"]).stdout)
+    is_older = version is not None and tuple(map(int, version.groups())) < (2, 6, 4)
+    return {"REQUEST_BUFFERING": "buffer_requests"} if is_older else {}
 
 
 @contextlib.contextmanager

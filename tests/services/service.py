@@ -149,12 +149,12 @@ class Service:
         except (httpx.TransportError, json.JSONDecodeError):
             return False
 
-    def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
-        """Send it a signal and return its exit code. Raises TimeoutExpired when it is not gone in STOP_SECONDS."""
+    def stop(self, how: signal.Signals = signal.SIGTERM, seconds: float = STOP_SECONDS) -> int:
+        """Send it a signal and return its exit code. Raises TimeoutExpired when it is not gone in time."""
         assert self.process is not None
         self._release_guard()
         self.process.send_signal(how)
-        return self.process.wait(STOP_SECONDS)
+        return self.process.wait(seconds)
 
     def end(self) -> None:
         """Leave nothing running, whatever happened before."""

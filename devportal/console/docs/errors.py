@@ -167,7 +167,7 @@ BEFORE_THE_API = {
     "invalid_request": (
         400,
         ErrorHelp(
-            "The call has a body that can't be read, comes too late (408) or is too large (413).",
+            "The call has a body that can't be read or is too large (413).",
             "Send no body: no endpoint takes one.",
         ),
     ),

@@ -3,7 +3,7 @@
 A request goes through three stages. Its body is received, by one of many threads that may wait for it. Then it takes
 one of a few slots, in which Django works and has its database connection; pages have slots apart from those of the
 endpoints that programs call. What it answers leaves the slot whole, so that a slow reader holds none. Each stage has a
-most, and a longest time; what is beyond gets 408 or 503.
+limit; requests beyond it get 503.
 """
 
 import time

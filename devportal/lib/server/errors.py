@@ -1,4 +1,4 @@
-"""Responses to requests that are not passed to the application: 400, 408, 413, 503.
+"""Responses to requests that are not passed to the application: 400, 413, 503.
 
 Programs get them in the shape of their endpoint's other errors: SERVER_REFUSALS names a function for each path, or for
 all below one that ends in a slash. Everybody else gets a line of text.
@@ -15,7 +15,6 @@ from django.utils.module_loading import import_string
 RETRY_AFTER_SECONDS = 5
 _REASONS = {
     400: "The request can't be read.",
-    408: "The body of the request did not arrive in time.",
     413: "The body of the request is larger than anything that is accepted here.",
     503: "Too many requests are waiting. Try again in a few seconds.",
 }

@@ -29,7 +29,7 @@ COUNTERS: dict[str, tuple[tuple[str, ...], str]] = {
 }
 # What is exported as 0 before it happens for the first time: `increase()` does not see a counter begin.
 BEGUN = (
-    *(("server_refusals", status) for status in ("408", "413", "503")),
+    *(("server_refusals", status) for status in ("413", "503")),
     *(("tokens_issued", grant) for grant in ("authorization_code", "refresh_token")),
     *(("family_revocations", reason) for reason in ("ended_refresh_token_reused", "ended_code_replayed")),
     *(("sign_ins", outcome) for outcome in ("succeeded", "wrong_password", "wrong_code")),

@@ -38,7 +38,7 @@ class Server:
 
         # The test's own connection stays: no slot takes its place.
         pools: Any = [SimpleNamespace(without=contextlib.nullcontext) for _ in range(2)]
-        bodies = BodyReceiver(seconds=1, most=1, most_large=1, most_bytes=1000)
+        bodies = BodyReceiver(most=1, most_large=1, most_bytes=1000)
         self._application = BoundedApplication(
             django, bodies=bodies, slots=pools[0], page_slots=pools[1], answers=ResponseBuffer(1)
         )
