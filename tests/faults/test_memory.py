@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what a process shares"),
 ]
 
-# Megabytes of a worker's own. It takes 67 of them here, and 100 where it shares nothing with its parent on purpose.
+# Megabytes of a worker's own. It takes about 70 here, and 100 where it shares nothing with its parent on purpose.
 MOST_OWN = 75.0
 # What 2,800 requests may add once each kind has been asked for; here they add one. It is what would remain if each left
 # a kilobyte and a half behind.

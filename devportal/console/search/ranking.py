@@ -1,20 +1,22 @@
-"""Which sections answer a query best: BM25 over their words, with more weight for headings."""
+"""Search over sections of the docs, with lunr (BM25 over weighted fields)."""
 
-import math
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
-from devportal.console.search.words import near, query_words, words_of
+from lunr.builder import Builder
+from lunr.index import Index as LunrIndex
+from lunr.query import QueryPresence
 
-# BM25: how soon more of the same word stops counting, and how much long sections lose.
-_SATURATION, _LENGTH = 1.2, 0.6
-# What a word counts besides, in a heading (less among many others), in the page's title, and among the keywords.
-_TITLE_WEIGHT, _TITLE_SHARE_WEIGHT, _PAGE_WEIGHT, _KEYWORD_WEIGHT = 1.5, 3, 1, 4
-_WHOLE_QUERY_FACTOR = 1.5  # for a heading that holds several words, all that were asked for
-# What a word counts that only begins as the one asked for does, or is one slip away from it.
-_PREFIX_WORTH, _LONGER_WORD_WORTH, _TYPO_WORTH = 0.6, 0.15, 0.4
+from devportal.console.search.words import query_words, words_of
+
+# BM25: how soon repetitions of a word stop counting, and how much long sections lose.
+_SATURATION, _LENGTH = 1.2, 0.3
+# What a word counts in each field of a section, and in addition when it is matched exactly.
+_WEIGHTS = {"text": 1, "page": 2, "title": 4, "keywords": 30}
+_EXACT_WEIGHT = 10
 _SHORTEST_PREFIX = 2
+_SHORTEST_TYPO = 4
 
 
 @dataclass(frozen=True)
@@ -30,78 +32,42 @@ class Section:
 
 @dataclass
 class Index:
-    """Sections, and where each word stands in them: its count in the text, and what it counts besides."""
+    """A searchable index of sections."""
 
     sections: Sequence[Section]
-    postings: dict[str, dict[int, tuple[int, float]]] = field(default_factory=lambda: defaultdict(dict))
-    lengths: list[int] = field(default_factory=list)
-    titles: list[set[str]] = field(default_factory=list)
+    _index: LunrIndex = field(init=False)
 
     def __post_init__(self) -> None:
+        builder = Builder()
+        builder.ref("number")
+        builder.k1(_SATURATION)
+        builder.b(_LENGTH)
+        for name, weight in _WEIGHTS.items():
+            builder.field(name, boost=weight)
         for number, section in enumerate(self.sections):
-            counts = Counter(words_of(section.text))
-            self.lengths.append(sum(counts.values()))
-            self.titles.append(set(words_of(section.title)))
-            boosts = _boosts(section)
-            for word in counts.keys() | boosts.keys():
-                self.postings[word][number] = (counts[word], boosts.get(word, 0.0))
-        self.mean_length = sum(self.lengths) / len(self.lengths) if self.lengths else 1
+            words = {name: " ".join(words_of(getattr(section, name))) for name in _WEIGHTS}
+            builder.add({"number": str(number)} | words)
+        self._index = builder.build()
 
     def search(self, query: str, most: int) -> list[Section]:
         """Return the sections that hold all words of a query, best first; if there are none, those that hold any."""
         words = query_words(query)
-        scores: dict[int, float] = defaultdict(float)
-        held: Counter[int] = Counter()
-        for place, word in enumerate(words):
-            found = self._scores_of(word, is_last=place == len(words) - 1)
-            held.update(found.keys())
-            for number, score in found.items():
-                scores[number] += score
-        if len(words) > 1:
-            for number in scores:
-                if set(words) <= self.titles[number]:
-                    scores[number] *= _WHOLE_QUERY_FACTOR
-        full = [number for number in scores if held[number] == len(words)]
-        best = sorted(full or scores, key=lambda number: (-held[number], -scores[number], number))
-        return [self.sections[number] for number in best[:most]]
+        for presence, has_typos in product((QueryPresence.REQUIRED, QueryPresence.OPTIONAL), (False, True)):
+            if found := self._find(words, presence, has_typos=has_typos):
+                return [self.sections[int(one["ref"])] for one in found[:most]]
+        return []
 
-    def _scores_of(self, word: str, *, is_last: bool) -> dict[int, float]:
-        """Return what each section gets for a word; the last one may still be in the midst of being typed."""
-        best: dict[int, float] = {}
-        for known, worth in self._forms(word, is_last=is_last):
-            sections = self.postings[known]
-            rarity = math.log(1 + (len(self.sections) - len(sections) + 0.5) / (len(sections) + 0.5))
-            for number, (count, boost) in sections.items():
-                norm = 1 - _LENGTH + _LENGTH * self.lengths[number] / self.mean_length
-                score = worth * rarity * (boost + count * (_SATURATION + 1) / (count + _SATURATION * norm))
-                best[number] = max(best.get(number, 0.0), score)
-        return best
-
-    def _forms(self, word: str, *, is_last: bool) -> Iterator[tuple[str, float]]:
-        """Yield the known words that a word of the query stands for, and what each is worth."""
-        if word in self.postings:
-            yield word, 1.0
-        worth = _LONGER_WORD_WORTH if word in self.postings else _PREFIX_WORTH
-        if is_last and len(word) >= _SHORTEST_PREFIX:
-            for known in list(self.postings):
-                if known != word and known.startswith(word):
-                    yield known, worth
-        if word not in self.postings:
-            for known in near(word, self.postings):
-                yield known, _TYPO_WORTH
-
-
-def _boosts(section: Section) -> dict[str, float]:
-    """Return what words of a section count besides those of its text."""
-    boosts: dict[str, float] = defaultdict(float)
-    title = set(words_of(section.title))
-    for word in title:
-        boosts[word] += _TITLE_WEIGHT + _TITLE_SHARE_WEIGHT / len(title)
-    for word in set(words_of(section.page)) - title:
-        boosts[word] += _PAGE_WEIGHT
-    for word in words_of(section.keywords):
-        boosts[word] = max(boosts[word], _KEYWORD_WEIGHT)
-    return boosts
+    def _find(self, words: list[str], presence: QueryPresence, *, has_typos: bool) -> list[dict[str, str]]:
+        query = self._index.create_query()
+        for word in words:
+            query.term(word, boost=_EXACT_WEIGHT)
+            if has_typos and len(word) >= _SHORTEST_TYPO:
+                query.term(word, presence=presence, edit_distance=1)
+            elif word is words[-1] and len(word) >= _SHORTEST_PREFIX:  # it may still be being typed
+                query.term(word, presence=presence, wildcard=query.WILDCARD_TRAILING)
+            else:
+                query.term(word, presence=presence)
+        return list(self._index.query(query)) if words else []
 
 
 def marked(text: str, query: str, around: int = 90) -> list[tuple[str, bool]]:

@@ -1,8 +1,6 @@
-"""Words of a text and of a query: what counts as one, which mean the same, and how near another one is."""
+"""Words of a text and of a query: what counts as one, and which mean the same."""
 
 import re
-from collections.abc import Iterable
-from difflib import get_close_matches
 
 # A query may hold this much; more is cut off.
 LONGEST_QUERY = 100  # characters
@@ -80,20 +78,3 @@ def _form_of(word: str) -> str:
     if "_" in word or len(word) < 4 or word.endswith("ss"):
         return word
     return word.removesuffix("s")
-
-
-def near(word: str, known: Iterable[str]) -> list[str]:
-    """Return known words that differ from `word` by a slip of the finger, nearest first."""
-    if len(word) < 4:
-        return []
-    alike = [one for one in known if abs(len(one) - len(word)) <= 1 and one[0] == word[0] and _is_one_slip(word, one)]
-    return get_close_matches(word, alike, n=2, cutoff=0.7)
-
-
-def _is_one_slip(one: str, other: str) -> bool:
-    """Return whether words differ by one letter, left out, too much or another, or by two that changed places."""
-    while one and other and one[0] == other[0]:
-        one, other = one[1:], other[1:]
-    while one and other and one[-1] == other[-1]:
-        one, other = one[:-1], other[:-1]
-    return max(len(one), len(other)) <= 1 or (len(one) == 2 and one == other[::-1])
