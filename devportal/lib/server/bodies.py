@@ -8,7 +8,7 @@ import contextlib
 import io
 import tempfile
 from collections.abc import Iterator
-from threading import get_ident
+from threading import Lock, get_ident
 from typing import Any, BinaryIO, cast
 
 from devportal.lib.server.errors import HTTPError
@@ -16,6 +16,7 @@ from devportal.lib.server.errors import HTTPError
 # What is read in one go, and the most of an announced body that is kept in memory.
 PIECE_BYTES = 64 * 1024
 IN_MEMORY_BYTES = 256 * 1024
+_LOCK = Lock()
 
 
 class BodyReceiver:
@@ -57,9 +58,10 @@ class BodyReceiver:
 
 @contextlib.contextmanager
 def _place(taken: set[int], most: int) -> Iterator[None]:
-    if len(taken) >= most:
-        raise HTTPError(503)
-    taken.add(get_ident())
+    with _LOCK:
+        if len(taken) >= most:
+            raise HTTPError(503)
+        taken.add(get_ident())
     try:
         yield
     finally:
