@@ -37,10 +37,9 @@ def make(asked: dict[str, str], people: int, codes: int) -> dict[str, object]:
     client, secret = factories.make_web_client(redirect_uris=asked["redirect_uri"])
     connections = [consent.record_consent(factories.make_account(), client, SCOPES) for _ in range(people)]
     signed_in = Authentication(time.time(), ("pwd",))
-    raw = [random_text(30) for _ in range(codes)]
-    for number, code in enumerate(raw):
-        token_codes.create_code(
-            code,
+    raw = []
+    for number in range(codes):
+        _, code = token_codes.create_code(
             connections[number % people],
             scopes=SCOPES,
             redirect_uri=asked["redirect_uri"],
@@ -49,6 +48,7 @@ def make(asked: dict[str, str], people: int, codes: int) -> dict[str, object]:
             authentication=signed_in,
             request_key=random_text(16),
         )
+        raw.append(code)
     return {"client_id": client.client_id, "client_secret": secret, "codes": raw}
 
 

@@ -1,7 +1,7 @@
 """oauthlib's server and django-oauth-toolkit's backend, with stricter checks. Knows oauthlib's request object.
 
-oauthlib checks a request for each of its many grant types; this service has two, and its own checks
-(oidc/authorization/checks.py) run before oauthlib sees an authorization request.
+oauthlib checks a request for each of its many grant types; this service has two. Authorization requests never reach
+oauthlib: oidc/authorization/ checks and answers them.
 """
 
 import json
@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from django.http import HttpRequest
 from oauth2_provider.oauth2_backends import OAuthLibCore
 from oauthlib.common import Request
-from oauthlib.oauth2.rfc6749 import errors
 from oauthlib.oauth2.rfc6749.grant_types.authorization_code import code_challenge_method_s256
 from oauthlib.oauth2.rfc6749.utils import scope_to_list
 from oauthlib.openid import Server as OpenIDServer
@@ -118,14 +117,13 @@ class Server(OpenIDServer):  # type: ignore[misc]
 
     def __init__(self, request_validator: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(request_validator, *args, **kwargs)
-        self._response_types = {"code": self.openid_connect_auth}
+        self._response_types: dict[str, Any] = {}  # oidc/authorization/ answers authorization requests
         self._grant_types = {
             "authorization_code": RefusingGrant(self.openid_connect_auth),
             "refresh_token": RefusingGrant(self.refresh_grant),
         }
         code_grant = self.openid_connect_auth.proxy_target
         code_grant._code_challenge_methods = {"S256": verify_code_challenge}
-        code_grant.custom_validators.pre_auth.append(require_challenge)
         self.refresh_grant.proxy_target.custom_validators.post_token.append(keep_openid)
 
     def create_token_response(
@@ -136,13 +134,6 @@ class Server(OpenIDServer):  # type: ignore[misc]
         request.scopes = scope_to_list(request.scope)
         grant = self.grant_types.get(request.grant_type, self.default_grant_type_handler)
         return grant.create_token_response(request, self.default_token_type)
-
-
-def require_challenge(request: Any) -> dict[str, Any]:
-    """Raise an error unless the request has a valid S256 code_challenge (RFC 7636 §4.3; RFC 9700 §2.1.1)."""
-    if request.code_challenge_method != "S256" or not CODE_CHALLENGE.fullmatch(request.code_challenge or ""):
-        raise errors.InvalidRequestError(request=request, description="An S256 code_challenge is required.")
-    return {}
 
 
 def verify_code_challenge(verifier: str, challenge: str) -> bool:

@@ -1,24 +1,19 @@
 """The request validator of oauthlib (OAUTH2_VALIDATOR_CLASS): adapts its methods to the modules of this package.
 
 Knows oauthlib's request object. Beside oauthlib's own attributes (`client`, `user`, `scopes`, `access_token`) that has
-four of ours: `presented`, the PresentedCredentials that authenticate_client has read, at the token and the revocation
-endpoint; `granted`, the scopes of the code or refresh token; `authorization` and `issued`, the IssueCode and the
-IssuedCode that oidc/views/authorize.py passes as credentials when a code is issued. What is refused is
-raised, as a TokenRefusal.
+two of ours: `presented`, the PresentedCredentials that authenticate_client has read, and `granted`, the scopes of the
+code or refresh token. A refused request raises a TokenRefusal.
 """
 
 import json
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
 from oauth2_provider.oauth2_validators import OAuth2Validator
 
 from devportal.lib import client_ip, clock
 from devportal.lib.telemetry import metrics
 from oidc import limits, scopes, sign_in_counts, sign_in_log
-from oidc.authorization import consent
-from oidc.authorization.outcomes import IssueCode
 from oidc.claims import claims_for
 from oidc.clients import authentication, lookup
 from oidc.errors import InvalidToken, TokenRefusal
@@ -57,36 +52,6 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         request.presented, request.client = presented, presented.client
         request.client_id = request.client.client_id
         return True
-
-    # --- Authorization ---
-
-    def _create_authorization_code(self, request: Any, code: dict[str, str], expires: Any = None) -> AuthorizationCode:
-        authorization: IssueCode = request.authorization
-        with transaction.atomic():
-            if authorization.consent_given_now:
-                connection = consent.record_consent(
-                    request.user,
-                    request.client,
-                    request.scopes,
-                    request.page,
-                    left_out=authorization.left_out,
-                    redirect_uri=request.redirect_uri,
-                )
-            else:
-                connection = consent.require_consent(request.user, request.client, request.scopes, request.redirect_uri)
-            row = codes.create_code(
-                code["code"],
-                connection,
-                scopes=request.scopes,
-                redirect_uri=request.redirect_uri,
-                code_challenge=request.code_challenge,
-                nonce=request.nonce or "",
-                authentication=authorization.authentication,
-                request_key=authorization.request_key,
-                told=authorization.told,
-            )
-        request.issued.row = row
-        return row
 
     # --- Code exchange ---
 

@@ -6,7 +6,7 @@ from typing import Any
 from accounts.authentication import Authentication
 from accounts.levels import Level
 from oidc.errors import AuthorizationError
-from oidc.models import AuthorizationCode, Client
+from oidc.models import Client
 
 
 @dataclass(frozen=True)
@@ -84,13 +84,6 @@ class IssueCode:
     consent_given_now: bool
     told: dict[str, Any] | None = None
     left_out: frozenset[str] = frozenset()
-
-
-@dataclass
-class IssuedCode:
-    """The row of a code, once the validator has stored it; with its family and connection."""
-
-    row: AuthorizationCode | None = None
 
 
 Outcome = (

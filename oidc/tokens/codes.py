@@ -8,16 +8,17 @@ from django.conf import settings
 
 from accounts.authentication import Authentication
 from devportal.lib import clock
-from devportal.lib.credentials import digest
+from devportal.lib.credentials import digest, random_text
 from oidc import scopes as scope_rules
 from oidc.errors import TokenRefusal
 from oidc.models import AuthorizationCode, Connection, TokenFamily
 from oidc.reasons import Reason
 from oidc.tokens.families import inactive_refusal, is_active, revoke_family
 
+CODE_LENGTH = 43  # 256 random bits
+
 
 def create_code(
-    raw: str,
     connection: Connection,
     *,
     scopes: list[str],
@@ -27,8 +28,8 @@ def create_code(
     authentication: Authentication,
     request_key: str,
     told: dict[str, Any] | None = None,
-) -> AuthorizationCode:
-    """Create an authorization code and its family. Call it with the connection's row locked.
+) -> tuple[AuthorizationCode, str]:
+    """Create an authorization code and its family; return the row and the code. The connection's row is locked.
 
     `told` are the claims about the authentication that its tokens say. A code that the same pending request got before
     and that nobody has used ends: a consent form that is sent twice leaves one live code.
@@ -44,7 +45,8 @@ def create_code(
         told_authentication=None if told is None else json.dumps(told),
         created_at=clock.now(),
     )
-    return AuthorizationCode.objects.create(
+    raw = random_text(CODE_LENGTH)
+    row = AuthorizationCode.objects.create(
         family=family,
         request_key=request_key,
         code=digest(raw),
@@ -56,6 +58,7 @@ def create_code(
         code_challenge_method=AuthorizationCode.CODE_CHALLENGE_S256,
         expires=clock.from_now(settings.AUTHORIZATION_CODE_SECONDS),
     )
+    return row, raw
 
 
 def _end_unused(connection: Connection, request_key: str) -> None:

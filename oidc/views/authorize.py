@@ -1,8 +1,6 @@
 """The authorization endpoint: parses the request, has oidc/authorization/checks.py decide, and answers."""
 
-import logging
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -12,8 +10,6 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import View
-from oauth2_provider.exceptions import OAuthToolkitError
-from oauth2_provider.views.mixins import OAuthLibMixin
 
 from accounts import authentication
 from accounts.browser_accounts import has_others
@@ -24,10 +20,10 @@ from devportal.lib.ratelimit.limits import Throttled
 from oidc import limits, sign_in_counts, sign_in_log
 from oidc.authorization import acr, checks, interactions
 from oidc.authorization.interactions import Interaction
+from oidc.authorization.issuing import issue_code
 from oidc.authorization.outcomes import (
     ClientUnavailable,
     IssueCode,
-    IssuedCode,
     Outcome,
     PromptChoice,
     PromptConsent,
@@ -39,14 +35,13 @@ from oidc.authorization.outcomes import (
 from oidc.authorization.requests import AuthorizationRequest
 from oidc.clients.reviewed_hosts import reason_outside
 from oidc.errors import AuthorizationError, ConsentMissing, UserCapExceeded
+from oidc.models import AuthorizationCode
 from oidc.parameters import Parameters, UnreadableParameters, parse, read_posted_query
 from oidc.reasons import Facts, Reason
 from oidc.sign_in_log import APP_FULL, UNAVAILABLE
 from oidc.views import pages
 from oidc.views.responses import authorization_error_response, authorization_response, see_other
 from oidc.views.step_up_page import step_up_page
-
-log = logging.getLogger(__name__)
 
 
 def build_auth_request(
@@ -64,8 +59,8 @@ def build_auth_request(
     )
 
 
-class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
-    """Mixin that turns an outcome into a response; the library creates the authorization code."""
+class AuthorizationResponseMixin:
+    """Mixin that turns an outcome into a response."""
 
     def answer(self, request: HttpRequest, auth_request: AuthorizationRequest, outcome: Outcome) -> HttpResponse:
         log_outcome(auth_request, outcome)
@@ -96,49 +91,16 @@ class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
                 return HttpResponseRedirect(interaction.choose_url)
 
     def issue(self, request: HttpRequest, auth_request: AuthorizationRequest, outcome: IssueCode) -> HttpResponse:
-        """Have the library make a code (RFC 6749 §4.1.2), and send it to the app."""
-        given = auth_request.parameters
-        credentials: dict[str, Any] = {
-            "client_id": auth_request.client.client_id,
-            "client": auth_request.client,
-            "redirect_uri": auth_request.redirect_uri,
-            "response_type": "code",
-            "state": auth_request.state,
-            "nonce": given.get("nonce"),
-            "code_challenge": given.get("code_challenge"),
-            "code_challenge_method": given.get("code_challenge_method"),
-            "authorization": outcome,
-            "page": request,
-            "issued": (issued := IssuedCode()),
-        }
-        refused = AuthorizationError(Reason.SERVER_ERROR, client=auth_request.client)
+        """Issue a code, and send it to the app."""
         try:
-            scope = " ".join(outcome.scopes)
-            redirect, _, _, _ = self.create_authorization_response(request, scope, credentials, allow=True)
+            row, code = issue_code(request, auth_request, outcome)
         except UserCapExceeded:
             return self.answer(request, auth_request, UserCapReached(auth_request.client))
         except ConsentMissing:
             return self.decide_again(request, auth_request)
-        except OAuthToolkitError as error:
-            log.error("oauthlib refused a request that passed the checks: %s", error.oauthlib_error.error)
-            return self.answer(request, auth_request, RedirectError(refused))
-        code = dict(parse_qsl(urlsplit(redirect).query)).get("code")
-        if code is None:  # what the library alone refuses; our own checks have passed
-            return self.answer(request, auth_request, RedirectError(refused))
         interactions.mark_answered(request.session, auth_request.interaction.key)
-        self.report_code(auth_request, outcome, issued)
+        report_code(auth_request, outcome, row)
         return authorization_response(request, auth_request, {"code": code})
-
-    def report_code(self, auth_request: AuthorizationRequest, outcome: IssueCode, issued: IssuedCode) -> None:
-        """Have the client's sign-in log and its counts tell that the app gets a code."""
-        details: dict[str, Any] = {"redirect_uri": auth_request.redirect_uri}
-        reason, facts = note_of_code(auth_request, outcome)
-        if reason is not None:
-            details |= {"reason": reason, "parameters": facts}
-        if issued.row is not None:
-            details["family"] = issued.row.family_id
-            sign_in_counts.code_issued(auth_request, issued.row.family.connection)
-        sign_in_log.record(sign_in_log.ISSUED, auth_request.client, sign_in_log.AUTHORIZE, **details)
 
     def decide_again(self, request: HttpRequest, auth_request: AuthorizationRequest) -> HttpResponse:
         """Answer by what is granted now: some of it was taken back a moment ago, in another tab."""
@@ -148,6 +110,16 @@ class AuthorizationResponseMixin(OAuthLibMixin):  # type: ignore[misc]
             log_refusal(auth_request, error)
             return pages.error_page(request, error)
         return self.answer(request, auth_request, outcome)
+
+
+def report_code(auth_request: AuthorizationRequest, outcome: IssueCode, row: AuthorizationCode) -> None:
+    """Have the client's sign-in log and its counts tell that the app gets a code."""
+    details: dict[str, Any] = {"redirect_uri": auth_request.redirect_uri, "family": row.family_id}
+    reason, facts = note_of_code(auth_request, outcome)
+    if reason is not None:
+        details |= {"reason": reason, "parameters": facts}
+    sign_in_counts.code_issued(auth_request, row.family.connection)
+    sign_in_log.record(sign_in_log.ISSUED, auth_request.client, sign_in_log.AUTHORIZE, **details)
 
 
 def note_of_code(auth_request: AuthorizationRequest, outcome: IssueCode) -> tuple[Reason | None, Facts]:

@@ -11,8 +11,6 @@ import pytest
 from django.db import connection
 from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
-from oauth2_provider.exceptions import OAuthToolkitError
-from oauthlib.oauth2 import InvalidScopeError
 
 from accounts.models import Account
 from api.usage import recording
@@ -265,15 +263,6 @@ def test_an_address_that_is_removed_while_the_person_reads(app: RelyingParty) ->
     entry = the_entry(app)
     assert (entry.error, entry.request_id) == ("invalid_request", response["X-Request-ID"])
     assert entry.reason_text.startswith("Differs from https://app.example.com/other: the path")
-
-
-def test_what_the_library_refuses_last(app: RelyingParty, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*args: Any, **kwargs: Any) -> None:
-        raise OAuthToolkitError(error=InvalidScopeError())
-
-    monkeypatch.setattr("oidc.views.authorize.AuthorizationResponseMixin.create_authorization_response", refuse)
-    app.answer_consent(app.authorize())
-    assert the_entry(app).reason == Reason.SERVER_ERROR
 
 
 def test_the_error_page_tells_the_id_of_the_entry(app: RelyingParty) -> None:
