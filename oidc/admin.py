@@ -16,6 +16,7 @@ from oidc import names
 from oidc.clients import reviewed_hosts
 from oidc.clients.lookup import find_client
 from oidc.clients.registration import set_client_enabled
+from oidc.domains.problems import problems_of
 from oidc.models import Client, Connection, Project, ProjectDomain, SigningKey
 from oidc.projects.locking import Gone
 from oidc.signing_keys import rotation
@@ -161,12 +162,16 @@ class ProjectDomainAdmin(ReadOnlyModelAdmin[ProjectDomain]):
     link_filters = ("project",)
     fields = (
         "name", "project", "method", "proven_at", "found_at", "checked_at", "check_at", "missing_since", "lost_at",
-        "problem", "added_at", "added_by",
+        "problems_found", "added_at", "added_by",
     )  # fmt: skip
 
     def search_filter(self, term: str) -> Q:
         found = Project.objects.filter(public_id=term).values_list("pk", flat=True).first()
         return Q(project=found) if found else Q(name=term.lower().removesuffix("."))
+
+    @admin.display(description="problems")
+    def problems_found(self, domain: ProjectDomain) -> str:
+        return "\n".join(f"{problem.label}: {problem.text}" for problem in problems_of(domain)) or "-"
 
     @admin.display(description="proven", boolean=True)
     def is_proven_now(self, domain: ProjectDomain) -> bool:

@@ -6,7 +6,7 @@ from django.dispatch import Signal
 # credentials they issued for it.
 project_ended = Signal()
 
-# Sent with `project`, `domain` and `change` (oidc/domains/verdicts.py) when the proof of a domain was gained, or is
+# Sent with `project`, `domain` and `change` (oidc/domains/results.py) when the proof of a domain was gained, or is
 # missing or lost, or the domain was removed; in the transaction that has the project locked.
 domain_changed = Signal()
 

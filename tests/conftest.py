@@ -18,6 +18,7 @@ from accounts.plans import catalogue, sources
 from devportal.lib import clock
 from devportal.lib.ratelimit.breaker import process_breaker
 from devportal.lib.ratelimit.counters import counters
+from oidc.domains.problems import Code
 from oidc.domains.proofs import Look, Seen
 from oidc.models import Client, ProjectDomain, SigningKey
 from oidc.signing_keys import keyring
@@ -183,6 +184,6 @@ def domains_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def found(domain: ProjectDomain) -> Look:
         by_file = domain.method == ProjectDomain.Method.FILE
-        return Look(Seen(False, "There is no such TXT record."), Seen(True)) if by_file else Look(Seen(True))
+        return Look(Seen(False, Code.NO_RECORD), Seen(True)) if by_file else Look(Seen(True))
 
     monkeypatch.setattr("devportal.console.reviews.domain_lookups.look", found)

@@ -15,7 +15,7 @@ from accounts.models import Account
 from devportal.lib import clock
 from oidc.domains.effects import announce_change, refresh_reviewed_hosts, snapshot
 from oidc.domains.proofs import Look, look
-from oidc.domains.verdicts import CHECK_EVERY, CHECK_MISSING_EVERY, Change, apply_look
+from oidc.domains.results import CHECK_EVERY, CHECK_MISSING_EVERY, Change, apply_look
 from oidc.models import Project, ProjectDomain
 from oidc.projects.audit import report_project_event
 from oidc.projects.locking import Gone, lock_project
@@ -27,7 +27,7 @@ BATCH = 40  # domains that are read at once
 RUN_SECONDS = 200  # after which a run begins no further batch; the next run goes on
 
 _COLUMNS = [
-    "method", "proven_at", "checked_at", "found_at", "check_at", "missing_since", "lost_at", "problem",
+    "method", "proven_at", "checked_at", "found_at", "check_at", "missing_since", "lost_at", "problems",
 ]  # fmt: skip
 _ACTIONS = {Change.MISSING: "domain.missing", Change.LOST: "domain.lost"}  # all others: domain.proven
 

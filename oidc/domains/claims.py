@@ -12,8 +12,8 @@ from oidc.clients.uris import split_web_address
 from oidc.domains import checking
 from oidc.domains.effects import announce_change, refresh_reviewed_hosts
 from oidc.domains.names import clean_domain_name
+from oidc.domains.results import Change
 from oidc.domains.tasks import check_domain
-from oidc.domains.verdicts import Change
 from oidc.models import Client, Project, ProjectDomain
 from oidc.projects.audit import report_project_event
 from oidc.projects.locking import Gone
@@ -89,7 +89,7 @@ def declare_domain(project: Project, name: str) -> None:
     row = row or ProjectDomain(project=project, name=name, added_at=now)
     if row.method == ProjectDomain.Method.OPERATOR and row.is_proven:
         return
-    row.method, row.proven_at, row.problem = ProjectDomain.Method.OPERATOR, now, ""
+    row.method, row.proven_at, row.problems = ProjectDomain.Method.OPERATOR, now, []
     row.checked_at = row.found_at = row.check_at = row.missing_since = row.lost_at = None
     row.save()
 

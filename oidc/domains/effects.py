@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from devportal.lib import clock
 from oidc.clients.reviewed_hosts import REVIEWED_COLUMNS, home_host, set_reviewed_hosts
 from oidc.domains.coverage import domains_of
-from oidc.domains.verdicts import Change
+from oidc.domains.results import Change
 from oidc.models import Client, Project, ProjectDomain
 from oidc.signals import domain_changed
 

@@ -3,32 +3,42 @@
 Looking asks the network and no database: no transaction may be open meanwhile.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlsplit
 
 from devportal.lib import outbound
 from devportal.lib.outbound import OutboundRefused
+from oidc.domains.problems import Code
 from oidc.models import ProjectDomain
 
 # Fixed for ever: whoever renames the service must not end every proof.
 CHALLENGE_LABEL = "_openport-challenge"
 CHALLENGE_PATH = "/.well-known/openport-challenge.txt"
 
-LONGEST_REASON = 300  # characters of what is kept of one failure
 # Refusals of devportal/lib/outbound that are an answer. After any other nothing is known: a later look may go better.
 FINAL_CODES = frozenset(
-    {"no_address", "private_address", "redirect", "redirects", "encoded", "too_large", "headers_too_large",
-     "too_many_records"}
-)  # fmt: skip
+    {
+        outbound.Code.NO_ADDRESS,
+        outbound.Code.PRIVATE_ADDRESS,
+        outbound.Code.REDIRECT,
+        outbound.Code.REDIRECTS,
+        outbound.Code.ENCODED,
+        outbound.Code.TOO_LARGE,
+        outbound.Code.HEADERS_TOO_LARGE,
+        outbound.Code.TOO_MANY_RECORDS,
+    }
+)
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What came of looking for one kind of proof; `reason` says why there is none."""
+    """What came of looking for one kind of proof; `code` and `parameters` say why there is none (problems.py)."""
 
     found: bool
-    reason: str = ""
+    code: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     is_temporary: bool = False
 
 
@@ -60,7 +70,7 @@ def _asked(ask: Callable[[], Seen]) -> Seen:
     try:
         return ask()
     except OutboundRefused as refused:
-        return Seen(False, str(refused)[:LONGEST_REASON], is_temporary=refused.code not in FINAL_CODES)
+        return Seen(False, refused.code, refused.parameters, is_temporary=refused.code not in FINAL_CODES)
 
 
 def _look_at_record(domain: ProjectDomain) -> Seen:
@@ -68,20 +78,18 @@ def _look_at_record(domain: ProjectDomain) -> Seen:
     # Some panels keep the quotes that people type around a value.
     if any(domain.token in record.replace('"', " ").split() for record in records):
         return Seen(True)
-    if not records:
-        return Seen(False, "There is no such TXT record.")
-    return Seen(False, "There is a TXT record of this name, but none with this value.")
+    return Seen(False, Code.OTHER_RECORDS if records else Code.NO_RECORD)
 
 
 def _look_at_file(domain: ProjectDomain) -> Seen:
     answer = outbound.fetch(file_url(domain.name))
     if urlsplit(answer.url).hostname != domain.name:
-        return Seen(False, "The address leads to another host.")
+        return Seen(False, outbound.Code.ANOTHER_HOST)
     if answer.status >= 500 or answer.status == 429:
-        return Seen(False, f"The web server answers with an error ({answer.status}).", is_temporary=True)
+        return Seen(False, Code.SERVER_ERROR, {"status": answer.status}, is_temporary=True)
     if answer.status != 200:
-        return Seen(False, f"There is no such file: the web server answers {answer.status}.")
+        return Seen(False, Code.NO_FILE, {"status": answer.status})
     # Compared whole: a page that repeats whatever is asked for, or holds what others wrote, is no proof.
     if answer.text.strip() != domain.token:
-        return Seen(False, "There is a file, but it holds something else than the value alone.")
+        return Seen(False, Code.OTHER_CONTENT)
     return Seen(True)

@@ -432,7 +432,7 @@ class Migration(migrations.Migration):
                 ("check_at", models.DateTimeField(blank=True, null=True)),
                 ("missing_since", models.DateTimeField(blank=True, null=True)),
                 ("lost_at", models.DateTimeField(blank=True, null=True)),
-                ("problem", models.TextField(blank=True)),
+                ("problems", models.JSONField(blank=True, db_default=[], default=list)),
                 (
                     "added_by",
                     models.ForeignKey(

@@ -1,5 +1,7 @@
 """Domains that a project has proven to be its own, and the public pages of reviewed apps."""
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 
@@ -39,8 +41,8 @@ class ProjectDomain(models.Model):
     # Since when a proof that was there is not found any more, and when it therefore stopped to count.
     missing_since = models.DateTimeField(null=True, blank=True)
     lost_at = models.DateTimeField(null=True, blank=True)
-    # Why the last check failed, for the developer; "" if it did not.
-    problem = models.TextField(blank=True)
+    # Why the last check found no proof (oidc/domains/problems.py); empty if it found one.
+    problems: "models.JSONField[Any, Any]" = models.JSONField(blank=True, default=list, db_default=[])
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="one_row_per_project_and_domain")]

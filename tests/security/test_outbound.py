@@ -14,7 +14,7 @@ import pytest
 from devportal.lib import outbound
 from devportal.lib.outbound.addresses import is_public
 from devportal.lib.outbound.limits import MAX_DIALLED
-from devportal.lib.outbound.refusals import SENTENCES
+from devportal.lib.outbound.refusals import TEXTS, Code
 from tests.security.outbound_rig import ALSO_PUBLIC, NAME, PUBLIC, URL, Rig, assert_refused, build, kind_of, refused
 
 NOT_PUBLIC = {
@@ -119,7 +119,7 @@ def test_the_sentence_is_the_same_for_each_and_holds_no_address(rig: Rig) -> Non
         rig.names.set("aimed.test", "AAAA")
         rig.names.set("aimed.test", kind_of(address), address)
         sentences.add(refused("https://aimed.test/"))
-    assert sentences == {("private_address", "The name leads to an address that is not public.")}
+    assert sentences == {("private_address", "The host has an IP address that is not public.")}
 
 
 @pytest.mark.parametrize("address", [*PUBLIC_ONES, *PUBLIC_IPV6])
@@ -203,8 +203,9 @@ def test_a_proxy_of_the_environment_plays_no_part(variable: str, rig: Rig, monke
 # --- What is told ---
 
 
-def test_each_sentence_names_no_address_and_ends() -> None:
-    for code, sentence in SENTENCES.items():
+def test_each_code_has_a_sentence_that_names_no_address_and_ends() -> None:
+    assert set(TEXTS) == set(Code)
+    for code, sentence in TEXTS.items():
         assert sentence[0].isupper(), code
-        assert sentence.format(reason="x.").endswith("."), code
+        assert sentence.format(error="x", cause="Y.").endswith("."), code
         assert not any(word in sentence for word in ("127.", "10.", "loopback", "private", "internal")), code

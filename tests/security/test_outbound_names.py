@@ -22,9 +22,9 @@ def rig(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Itera
 
 
 def test_a_name_that_is_not_there_has_no_address(rig: Rig) -> None:
-    assert_refused("https://nothing.test/", "no_address", "no address")
+    assert_refused("https://nothing.test/", "no_address", "no IP address")
     rig.names.set("text.test", "TXT", "only")
-    assert_refused("https://text.test/", "no_address", "no address")
+    assert_refused("https://text.test/", "no_address", "no IP address")
 
 
 @pytest.mark.parametrize("code", ["SERVFAIL", "REFUSED", "NOTIMP", "FORMERR"])

@@ -18,8 +18,8 @@ from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.clients.registration import update_client
 from oidc.domains import claims
 from oidc.domains.effects import announce_change, refresh_reviewed_hosts, snapshot
+from oidc.domains.results import Change
 from oidc.domains.tasks import check_domains
-from oidc.domains.verdicts import Change
 from oidc.models import Client, Connection, Project, ProjectDomain, ProjectMember
 from oidc.projects import invitations, members
 from tests.console.reviews.reviewing import Status, approved, decide, fresh, make_reviewer, sent

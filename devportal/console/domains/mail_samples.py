@@ -5,13 +5,17 @@ from typing import Any
 
 from accounts.mail.samples import Sample, register
 from devportal.console.reviews.mail_samples import TEAM
+from oidc.domains.problems import Code, Problem
+from oidc.models import ProjectDomain
+
+Method = ProjectDomain.Method
 
 _CONTEXT: dict[str, Any] = {
     "domain": "example.com",
     "project": "Orbit",
     "was_lost": False,
     "until": datetime(2031, 12, 24, 8, 0, tzinfo=UTC),
-    "problem": ["DNS record: There is no such TXT record.", "File: There is no such file: the web server answers 404."],
+    "problems": [Problem(Method.DNS, Code.NO_RECORD), Problem(Method.FILE, Code.NO_FILE, {"status": 404})],
     "link": "https://id.example.com/console/p/prj_sample/domains",
 }
 

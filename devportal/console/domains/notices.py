@@ -8,7 +8,8 @@ from django.urls import reverse
 from accounts.mail import outbox
 from devportal.console.reviews.notifications import developer_addresses
 from devportal.lib.split_hosts import address_of
-from oidc.domains.verdicts import Change, lost_from
+from oidc.domains.problems import problems_of
+from oidc.domains.results import Change, lost_from
 from oidc.models import Project, ProjectDomain
 from oidc.signals import domain_changed
 
@@ -33,7 +34,7 @@ def mail_change(sender: Any, project: Project, domain: ProjectDomain, change: Ch
         "project": project.name,
         "was_lost": change == Change.REGAINED,
         "until": lost_from(domain.missing_since) if domain.missing_since else None,
-        "problem": domain.problem.splitlines(),
+        "problems": problems_of(domain),
         "link": address_of(reverse("console:domains", args=[project.public_id])),
     }
     for address in developer_addresses(project):

@@ -5,8 +5,9 @@ from datetime import datetime
 
 from devportal.lib import clock
 from oidc.domains.coverage import domains_of
+from oidc.domains.problems import Problem, problems_of
 from oidc.domains.proofs import CHALLENGE_PATH, file_url, record_name
-from oidc.domains.verdicts import lost_from
+from oidc.domains.results import lost_from
 from oidc.models import Project, ProjectDomain
 
 Method = ProjectDomain.Method
@@ -22,6 +23,7 @@ class DomainRow:
     proven_by: str
     is_checking: bool
     counts_until: datetime | None  # for one that is missing
+    problems: list[Problem]
     record_name: str
     file_url: str
     file_path: str
@@ -63,6 +65,7 @@ def domain_row(domain: ProjectDomain) -> DomainRow:
         proven_by=_PROVEN_BY.get(Method(domain.method), "") if domain.method else "",
         is_checking=is_checking(domain),
         counts_until=lost_from(domain.missing_since) if state == "missing" and domain.missing_since else None,
+        problems=problems_of(domain),
         record_name=record_name(domain.name),
         file_url=file_url(domain.name),
         file_path=CHALLENGE_PATH,

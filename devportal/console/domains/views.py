@@ -74,7 +74,7 @@ def _tell_result(request: HttpRequest, domain: ProjectDomain) -> None:
         return
     if is_checking(row):
         messages.info(request, f"{row.name} is being checked. Reload this page in a few seconds to see the result.")
-    elif not row.problem:
+    elif not row.problems:
         messages.success(request, f"{row.name} is proven.")
     elif state_of(row) == "proven":
         messages.warning(request, f"{row.name} could not be asked. It still counts as proven.")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from accounts.models import Account
 from devportal.console.models import AppReview
-from devportal.console.reviews.evidence import Verdict, collect_evidence
+from devportal.console.reviews.evidence import Result, collect_evidence
 from devportal.console.reviews.workflow import IncompleteSubmission, Status
 from devportal.lib import clock
 
@@ -37,7 +37,7 @@ def _was_sent_back(review: AppReview) -> bool:
 
 def _evidence_warns(review: AppReview) -> bool:
     """Return whether a fact of the evidence does not pass."""
-    return any(fact.verdict != Verdict.PASS for fact in collect_evidence(review).facts)
+    return any(fact.result != Result.PASS for fact in collect_evidence(review).facts)
 
 
 # Codes are stored with each approval: change texts rather than codes.

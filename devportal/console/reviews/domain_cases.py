@@ -8,7 +8,7 @@ from devportal.console.models import ReviewCase
 from devportal.console.reviews.cases import open_case, open_case_of
 from oidc.domains.claims import apps_on
 from oidc.domains.effects import snapshot
-from oidc.domains.verdicts import Change
+from oidc.domains.results import Change
 from oidc.models import Project, ProjectDomain
 from oidc.signals import domain_changed
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from devportal.console.models import AppReview
 from devportal.console.reviews.domain_rules import addresses_to_prove
-from devportal.console.reviews.evidence.words import listed
 from devportal.lib import clock
+from devportal.lib.messages import listed
 from oidc.domains.checking import store_look
 from oidc.domains.coverage import domains_of, hosts_of
 from oidc.domains.proofs import Look, look
-from oidc.domains.verdicts import Change
+from oidc.domains.results import Change
 from oidc.models import ProjectDomain
 
 log = logging.getLogger(__name__)

@@ -6,6 +6,9 @@ docs/domains.md#requests-that-leave-the-service says which.
 from devportal.lib.outbound.fetching import Answer, fetch
 from devportal.lib.outbound.limits import MAX_BYTES, MAX_REDIRECTS, SECONDS
 from devportal.lib.outbound.name_lookup import txt_records
-from devportal.lib.outbound.refusals import OutboundRefused
+from devportal.lib.outbound.refusals import TEXTS, Code, OutboundRefused, text_of
 
-__all__ = ["MAX_BYTES", "MAX_REDIRECTS", "SECONDS", "Answer", "OutboundRefused", "fetch", "txt_records"]
+__all__ = [
+    "MAX_BYTES", "MAX_REDIRECTS", "SECONDS", "TEXTS", "Answer", "Code", "OutboundRefused", "fetch", "text_of",
+    "txt_records",
+]  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 import httpcore
 
 from devportal.lib.outbound.limits import MAX_DIALLED, MAX_HEADER_BYTES, MAX_WIRE_BYTES, Deadline
-from devportal.lib.outbound.refusals import refusal
+from devportal.lib.outbound.refusals import Code, OutboundRefused
 
 _READ_BYTES = 16_384
 
@@ -49,26 +49,26 @@ class PinnedNetwork(httpcore.NetworkBackend):
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
                 continue
         if not self._deadline.left():
-            raise refusal("timeout")
-        raise refusal("unreachable")
+            raise OutboundRefused(Code.TIMEOUT)
+        raise OutboundRefused(Code.UNREACHABLE)
 
     def seconds_left(self) -> float:
         """Return the seconds for the next step. Raises OutboundRefused: `timeout`."""
         seconds = self._deadline.left()
         if not seconds:
-            raise refusal("timeout")
+            raise OutboundRefused(Code.TIMEOUT)
         return seconds
 
     def count_received(self, size: int) -> None:
         """Count bytes of the answer. Raises OutboundRefused: `too_large`."""
         self._received += size
         if self._received > MAX_WIRE_BYTES:
-            raise refusal("too_large")
+            raise OutboundRefused(Code.TOO_LARGE)
 
     def check_headers(self) -> None:
         """Raise OutboundRefused, `headers_too_large`, if headers go on and on."""
         if not self.headers_are_read and self._received >= MAX_HEADER_BYTES:
-            raise refusal("headers_too_large")
+            raise OutboundRefused(Code.HEADERS_TOO_LARGE)
 
 
 class _Stream(httpcore.NetworkStream):
@@ -99,8 +99,8 @@ class _Stream(httpcore.NetworkStream):
         except httpcore.ConnectError as error:
             cause = error.__cause__
             if isinstance(cause, ssl.SSLCertVerificationError):
-                raise refusal("certificate", cause.verify_message.rstrip(".")) from error
-            raise refusal("tls") from error
+                raise OutboundRefused(Code.CERTIFICATE, error=cause.verify_message.rstrip(".")) from error
+            raise OutboundRefused(Code.TLS) from error
         return _Stream(stream, self._network)
 
     def get_extra_info(self, info: str) -> Any:

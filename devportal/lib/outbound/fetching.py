@@ -11,7 +11,7 @@ from devportal.lib.outbound.addresses import IPAddress
 from devportal.lib.outbound.connections import PinnedNetwork
 from devportal.lib.outbound.limits import MAX_BYTES, MAX_REDIRECTS, Deadline
 from devportal.lib.outbound.name_lookup import LOOPBACK, find_addresses
-from devportal.lib.outbound.refusals import OutboundRefused, refusal
+from devportal.lib.outbound.refusals import Code, OutboundRefused
 from devportal.lib.outbound.targets import Target, read_target
 
 HTTPS_PORT = 443
@@ -49,7 +49,7 @@ def fetch(url: str) -> Answer:
         if isinstance(answer, Answer):
             return answer
         target = answer
-    raise refusal("redirects")
+    raise OutboundRefused(Code.REDIRECTS)
 
 
 def _ask(
@@ -75,11 +75,11 @@ def _ask(
             network.headers_are_read = True
             return _read(response, target)
     except httpcore.TimeoutException as error:
-        raise refusal("timeout") from error
+        raise OutboundRefused(Code.TIMEOUT) from error
     except httpcore.NetworkError as error:
-        raise refusal("incomplete" if network.headers_are_read else "unreachable") from error
+        raise OutboundRefused(Code.INCOMPLETE if network.headers_are_read else Code.UNREACHABLE) from error
     except httpcore.ProtocolError as error:
-        raise refusal("incomplete" if network.headers_are_read else "bad_answer") from error
+        raise OutboundRefused(Code.INCOMPLETE if network.headers_are_read else Code.BAD_ANSWER) from error
 
 
 def _headers() -> list[tuple[bytes, bytes]]:
@@ -101,7 +101,7 @@ def _read(response: httpcore.Response, target: Target) -> Answer | Target:
     # Whatever is packed stays packed here; but it is no page, and no proof.
     encodings = {value.strip().lower() for name, value in response.headers if name.lower() == b"content-encoding"}
     if encodings - {b"", b"identity"}:
-        raise refusal("encoded")
+        raise OutboundRefused(Code.ENCODED)
     content_type = headers.get(b"content-type", "")[:_LONGEST_CONTENT_TYPE]
     return Answer(target.url, response.status, content_type, _body(response, headers.get(b"content-length", "")))
 
@@ -110,20 +110,20 @@ def _redirected(target: Target, location: str) -> Target:
     try:
         following = read_target(urljoin(target.url, location))
     except ValueError as error:
-        raise refusal("redirect", "That is no address.") from error
+        raise OutboundRefused(Code.REDIRECT, cause=Code.URL) from error
     except OutboundRefused as refused:
-        raise refusal("redirect", str(refused)) from refused
+        raise OutboundRefused(Code.REDIRECT, cause=refused.code) from refused
     if following.host != target.host:
-        raise refusal("redirect", "Its host is another one: give the address that it leads to.")
+        raise OutboundRefused(Code.REDIRECT, cause=Code.ANOTHER_HOST)
     return following
 
 
 def _body(response: httpcore.Response, declared: str) -> bytes:
     if declared.isdecimal() and int(declared) > MAX_BYTES:
-        raise refusal("too_large")
+        raise OutboundRefused(Code.TOO_LARGE)
     body = bytearray()
     for chunk in response.iter_stream():
         body += chunk
         if len(body) > MAX_BYTES:
-            raise refusal("too_large")
+            raise OutboundRefused(Code.TOO_LARGE)
     return bytes(body)

@@ -18,7 +18,7 @@ from dns.rdtypes.txtbase import TXTBase
 from devportal.lib.hosts import LONGEST_HOST, LONGEST_LABEL, is_loopback
 from devportal.lib.outbound.addresses import IPAddress, is_public
 from devportal.lib.outbound.limits import MAX_TXT_CHARACTERS, MAX_TXT_RECORDS, Deadline
-from devportal.lib.outbound.refusals import refusal
+from devportal.lib.outbound.refusals import Code, OutboundRefused
 
 DNS_PORT = 53
 LOOPBACK = ipaddress.IPv4Address("127.0.0.1")
@@ -52,12 +52,12 @@ def find_addresses(host: str, deadline: Deadline) -> tuple[IPAddress, ...]:
     records = [*_look_up(host, "A", deadline), *_look_up(host, "AAAA", deadline)]
     addresses = tuple(ipaddress.ip_address(record.to_text()) for record in records)
     if not addresses:
-        raise refusal("no_address")
+        raise OutboundRefused(Code.NO_ADDRESS)
     if settings.OUTBOUND_LOOPBACK_PORT and all(address.is_loopback for address in addresses):
         return addresses
     # All of them: of a public and a private one, somebody else would choose.
     if not all(map(is_public, addresses)):
-        raise refusal("private_address")
+        raise OutboundRefused(Code.PRIVATE_ADDRESS)
     return addresses
 
 
@@ -69,10 +69,10 @@ def txt_records(name: str) -> list[str]:
     """
     labels = name.split(".")
     if len(name) > LONGEST_HOST or max(map(len, labels)) > LONGEST_LABEL or not _NAME.fullmatch(name):
-        raise refusal("host")
+        raise OutboundRefused(Code.HOST)
     records = _look_up(name, "TXT", Deadline())
     if len(records) > MAX_TXT_RECORDS:
-        raise refusal("too_many_records")
+        raise OutboundRefused(Code.TOO_MANY_RECORDS)
     texts = [b"".join(record.strings).decode("utf-8", "replace") for record in records if isinstance(record, TXTBase)]
     return [text for text in texts if len(text) <= MAX_TXT_CHARACTERS]
 
@@ -80,15 +80,15 @@ def txt_records(name: str) -> list[str]:
 def _look_up(name: str, kind: str, deadline: Deadline) -> list[dns.rdata.Rdata]:
     """Return the records of one type; dnspython follows CNAME records within an answer, and no further than 16."""
     if not deadline.left():
-        raise refusal("dns_timeout")
+        raise OutboundRefused(Code.DNS_TIMEOUT)
     try:
         return list(_resolver().resolve(dns.name.from_text(name), kind, lifetime=deadline.left(), search=False))
     except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer):
         return []
     except dns.exception.Timeout as error:
-        raise refusal("dns_timeout") from error
+        raise OutboundRefused(Code.DNS_TIMEOUT) from error
     except dns.exception.DNSException as error:
-        raise refusal("dns_failed") from error
+        raise OutboundRefused(Code.DNS_FAILED) from error
 
 
 def _resolver() -> dns.resolver.Resolver:

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import Account, Outbox
 from devportal.console import reviews
 from devportal.console.models import AppReview, AuditEvent, DeskNote, ReviewEntry, ReviewRevision
-from devportal.console.reviews.evidence import Verdict
+from devportal.console.reviews.evidence import Result
 from devportal.lib import clock
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import members
@@ -463,7 +463,7 @@ def test_each_item_has_to_be_ticked(as_reviewer: Browser, reviewer: Account, rev
 @pytest.fixture
 def warned(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
     """The facts of the evidence, as far as the checklist looks at it: none, until a test adds one."""
-    facts: list[SimpleNamespace] = [SimpleNamespace(verdict=Verdict.PASS)]
+    facts: list[SimpleNamespace] = [SimpleNamespace(result=Result.PASS)]
     evidence = SimpleNamespace(facts=facts)
     monkeypatch.setattr("devportal.console.reviews.desk_checklist.collect_evidence", lambda review: evidence)
     return facts
@@ -481,7 +481,7 @@ def test_items_apply_where_they_make_sense(
     reviews.save_submission(app, developer, {}, scopes={})
     after = reviews.submit(app, developer)
     assert set(ticked(after)) == first - {"check_scopes"} | {"check_asked_before"}
-    warned.append(SimpleNamespace(verdict=Verdict.WARN))
+    warned.append(SimpleNamespace(result=Result.WARN))
     assert "check_warnings" in ticked(after)
     reviews.withdraw(after, developer)
     reviews.save_submission(app, developer, {}, scopes={})
@@ -493,7 +493,7 @@ def test_a_warning_that_came_meanwhile_is_looked_at_first(
 ) -> None:
     form = {"revision": 1, "confirm": "1", f"scope_{SCOPE}": "approve", "text": "Well done", **ticked(review)}
     reviews.start(review, reviewer)
-    warned.append(SimpleNamespace(verdict=Verdict.FAIL))
+    warned.append(SimpleNamespace(result=Result.FAIL))
     text = as_reviewer.post(f"{QUEUE}{review.pk}/do/approve/", form).content.decode()
     assert "I looked at what the evidence warns of" in text
     assert "This field is required" in text

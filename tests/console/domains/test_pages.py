@@ -61,7 +61,12 @@ def test_it_tells_each_state_in_words(as_viewer: Browser, project: Project) -> N
     moment = clock.now()
     make_domain(project, "by-dns.example")
     make_domain(project, "by-file.example", method=Method.FILE)
-    make_domain(project, "missing.example", missing_since=moment, problem="DNS record: There is no such TXT record.")
+    make_domain(
+        project,
+        "missing.example",
+        missing_since=moment,
+        problems=[{"proof": "dns", "code": "no_record", "parameters": {}}],
+    )
     make_domain(project, "lost.example", missing_since=moment, lost_at=moment)
     make_domain(project, "checking.example", proven_at=None, method="", check_at=moment)
     declare_domain(project, "ours.example")
@@ -182,8 +187,8 @@ def test_what_was_seen_is_said(
 ) -> None:
     internet.publish_record(domain, "<b>something else</b>")
     text = check(as_developer, domain, django_capture_on_commit_callbacks)
-    assert "There is a TXT record of this name, but none with this value." in text
-    assert "The name has no address." in text
+    assert "There is a TXT record with this name, but none with this value." in text
+    assert "The host has no IP address" in text
     assert "<b>something" not in text
 
 

@@ -15,7 +15,7 @@ from devportal.console.reviews import appeals, cases
 from devportal.lib import clock
 from oidc.authorization import consent
 from oidc.domains.effects import announce_change
-from oidc.domains.verdicts import Change
+from oidc.domains.results import Change
 from oidc.models import Client, Connection, ProjectDomain, ProjectMember
 from tests.console.reviews.reviewing import approved, make_reviewer
 from tests.factories import make_account, make_client

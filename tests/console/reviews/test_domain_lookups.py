@@ -12,7 +12,8 @@ from accounts.models import Account
 from devportal.console import reviews
 from devportal.console.models import AppReview, ReviewEntry
 from devportal.console.reviews import domain_lookups
-from devportal.lib import clock
+from devportal.lib import clock, outbound
+from oidc.domains.problems import Code
 from oidc.domains.proofs import Look, Seen
 from oidc.models import Client, ProjectDomain, ProjectMember
 from tests.console.reviews.reviewing import SCOPE, Status, fresh, make_reviewer, sent, ticks
@@ -20,10 +21,10 @@ from tests.factories import make_domain
 
 pytestmark = pytest.mark.django_db
 FOUND = Look(Seen(True))
-GONE = Look(Seen(False, "There is no such TXT record."), Seen(False, "There is no such file."))
+GONE = Look(Seen(False, Code.NO_RECORD), Seen(False, Code.NO_FILE, {"status": 404}))
 NO_ANSWER = Look(
-    Seen(False, "The name servers did not answer.", is_temporary=True),
-    Seen(False, "No answer.", is_temporary=True),
+    Seen(False, outbound.Code.DNS_TIMEOUT, is_temporary=True),
+    Seen(False, outbound.Code.TIMEOUT, is_temporary=True),
 )
 
 
@@ -99,7 +100,7 @@ def test_the_domains_are_looked_up_and_the_page_shows_the_time(
     assert now is not None
     assert (now - before).total_seconds() > 3600
     page = desk.get(f"/admin/console/appreview/{review.pk}/change/").content.decode()
-    assert f"looked up on {now.day} {now:%B %Y, %H:%M} UTC" in page
+    assert f"checked on {now.day} {now:%B %Y, %H:%M} UTC" in page
     assert ("Looked up for the approval: example.com, proof found" in page) == (step == "approve")
 
 
@@ -129,7 +130,7 @@ def test_a_lookup_that_fails_is_shown_and_stops_nothing(
     assert fresh(app).is_verified
     page = desk.get(f"/admin/console/appreview/{review.pk}/change/").content.decode()
     assert "Looked up for the approval: example.com, no answer" in page
-    assert ("without success" in page) == (seen is NO_ANSWER)
+    assert ("the last check found no proof" in page) == (seen is NO_ANSWER)
 
 
 def test_an_approval_does_not_hang_on_name_servers(

@@ -7,7 +7,7 @@ import pytest
 
 from accounts.models import Account
 from devportal.lib import clock
-from oidc.domains.verdicts import Change
+from oidc.domains.results import Change
 from oidc.models import Project, ProjectDomain, ProjectMember
 from oidc.signals import domain_changed
 from tests.factories import make_account, make_project

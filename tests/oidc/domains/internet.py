@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from devportal.lib import outbound
-from devportal.lib.outbound import Answer, OutboundRefused
+from devportal.lib.outbound import Answer, Code, OutboundRefused
 from oidc.domains import checking
 from oidc.domains.proofs import file_url, record_name
 from oidc.models import ProjectDomain
@@ -32,7 +32,7 @@ class Internet:
         return list(found)
 
     def fetch(self, url: str) -> Answer:
-        found = self._answer(url, self.files.get(url, OutboundRefused("no_address", "The name has no address.")))
+        found = self._answer(url, self.files.get(url, OutboundRefused(Code.NO_ADDRESS)))
         return found if isinstance(found, Answer) else page(url, found)
 
     def _answer(self, asked: str, found: Any) -> Any:
@@ -56,7 +56,7 @@ class Internet:
 
     def fail(self, domain: ProjectDomain) -> None:
         """Have the domain's name servers fail, and so its host not be found either."""
-        failed = OutboundRefused("dns_failed", "The name servers of the domain answered with an error.")
+        failed = OutboundRefused(Code.DNS_FAILED)
         self.records[record_name(domain.name)] = self.files[file_url(domain.name)] = failed
 
 

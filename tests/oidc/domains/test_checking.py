@@ -9,11 +9,12 @@ from django.db import connection
 from accounts.models import Account
 from devportal.console.models import AuditEvent
 from devportal.lib import clock
-from devportal.lib.outbound import OutboundRefused
+from devportal.lib.outbound import Code, OutboundRefused
 from oidc.domains import checking, claims
+from oidc.domains.problems import Problem, problems_of
 from oidc.domains.proofs import look, record_name
+from oidc.domains.results import Change
 from oidc.domains.tasks import check_domain, check_domains
-from oidc.domains.verdicts import Change
 from oidc.models import Project, ProjectDomain
 from oidc.projects import lifecycle
 from tests.oidc.domains.internet import DAY, HOUR, Internet, prove, state
@@ -30,7 +31,7 @@ def test_a_record_proves_a_domain(internet: Internet, domain: ProjectDomain, tol
     prove(domain, internet)
     assert domain.is_proven
     assert domain.proven_at == domain.found_at == domain.checked_at
-    assert domain.problem == ""
+    assert domain.problems == []
     assert domain.check_at is not None
     assert 6.9 * DAY < (domain.check_at - clock.now()).total_seconds() <= 7 * DAY
     assert told == [Change.PROVEN]
@@ -47,10 +48,7 @@ def test_a_domain_that_nobody_proved_is_not_looked_at_again(
 ) -> None:
     checking.check(domain.pk)
     assert state(domain) == "new"
-    assert domain.problem.splitlines() == [
-        "DNS record: There is no such TXT record.",
-        "File: The name has no address.",
-    ]
+    assert problems_of(domain) == [Problem(Method.DNS, "no_record"), Problem(Method.FILE, "no_address")]
     assert domain.checked_at is not None
     later(30 * DAY)
     asked = len(internet.asked)
@@ -131,7 +129,7 @@ def test_name_servers_that_fail_are_no_miss_until_the_grace_is_over(
         later(60)
         assert check_domains() == 1
         assert state(domain) == "proven by dns"
-        assert "name servers" in domain.problem
+        assert [problem.code for problem in problems_of(domain)] == ["dns_failed", "dns_failed"]
         later(DAY)
     later(60)
     check_domains()
@@ -163,7 +161,7 @@ def test_a_web_server_that_is_down_does_not_matter_to_a_record(
     """The proof was by DNS: its record is gone for certain, whatever the host does."""
     prove(domain, internet)
     internet.clear()
-    internet.publish_file(domain, OutboundRefused("timeout", "The host did not answer in full within 5 seconds."))
+    internet.publish_file(domain, OutboundRefused(Code.TIMEOUT))
     later(7 * DAY + HOUR)
     check_domains()
     assert state(domain) == "missing by dns"
@@ -173,7 +171,7 @@ def test_a_file_whose_server_is_down_is_no_miss(
     internet: Internet, domain: ProjectDomain, later: Callable[[float], None]
 ) -> None:
     prove(domain, internet, Method.FILE)
-    internet.publish_file(domain, OutboundRefused("timeout", "The host did not answer in full within 5 seconds."))
+    internet.publish_file(domain, OutboundRefused(Code.TIMEOUT))
     later(7 * DAY + HOUR)
     check_domains()
     assert state(domain) == "proven by file"
@@ -205,7 +203,7 @@ def test_a_file_vouches_for_the_record_while_name_servers_fail(
     internet: Internet, domain: ProjectDomain, told: list[Change], later: Callable[[float], None]
 ) -> None:
     prove(domain, internet)
-    internet.records[record_name(domain.name)] = OutboundRefused("dns_timeout", "They did not answer.")
+    internet.records[record_name(domain.name)] = OutboundRefused(Code.DNS_TIMEOUT)
     internet.publish_file(domain)
     later(7 * DAY + HOUR)
     check_domains()
@@ -240,7 +238,7 @@ def test_a_domain_that_became_the_operators_meanwhile_stays_theirs(
     internet.meanwhile = lambda asked: claims.declare_domain(project, domain.name)
     checking.check(domain.pk)
     assert state(domain) == "proven by operator"
-    assert domain.problem == ""
+    assert domain.problems == []
 
 
 def test_what_was_seen_of_a_deleted_projects_domain_is_dropped(

@@ -142,10 +142,16 @@ def test_declaring_twice_changes_nothing(project: Project) -> None:
 
 def test_a_lost_domain_that_is_declared_is_the_operators(project: Project) -> None:
     moment = clock.now()
-    lost = make_domain(project, missing_since=moment, lost_at=moment, check_at=moment, problem="It is gone.")
+    lost = make_domain(
+        project,
+        missing_since=moment,
+        lost_at=moment,
+        check_at=moment,
+        problems=[{"proof": "dns", "code": "no_record", "parameters": {}}],
+    )
     claims.declare_domain(project, "example.com")
     assert state(lost) == "proven by operator"
-    assert (lost.problem, lost.check_at, lost.missing_since) == ("", None, None)
+    assert (lost.problems, lost.check_at, lost.missing_since) == ([], None, None)
 
 
 def test_apps_on_a_domain_are_the_reviewed_ones_with_any_address_there(project: Project) -> None:

@@ -10,6 +10,7 @@ from devportal.console.models import AuditEvent, ReviewCase
 from devportal.lib import clock
 from oidc.clients.registration import update_client
 from oidc.domains import checking, claims
+from oidc.domains.problems import Code
 from oidc.domains.proofs import Look, Seen
 from oidc.models import Client, Project, ProjectDomain
 from oidc.projects import lifecycle
@@ -20,7 +21,7 @@ from tests.oidc.projects.test_concurrency import together
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 often = pytest.mark.parametrize("attempt", range(5))
-FOUND, NOTHING = Look(Seen(True)), Look(Seen(False, "There is none."), Seen(False, "There is none."))
+FOUND, NOTHING = Look(Seen(True)), Look(Seen(False, Code.NO_RECORD), Seen(False, Code.NO_FILE, {"status": 404}))
 
 
 @pytest.fixture

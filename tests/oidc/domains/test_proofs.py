@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from devportal.lib.outbound import MAX_BYTES, Answer, OutboundRefused
+from devportal.lib.outbound import MAX_BYTES, Answer, Code, OutboundRefused
 from oidc.domains.proofs import file_url, look, record_name
 from oidc.models import ProjectDomain
 from tests.oidc.domains.internet import Internet, page
@@ -31,7 +31,7 @@ def test_a_record_with_something_else_does_not(internet: Internet, domain: Proje
     internet.publish_record(domain, written.format(domain.token, domain.token))
     seen = look(domain)
     assert not seen.dns.found
-    assert seen.dns.reason == "There is a TXT record of this name, but none with this value."
+    assert seen.dns.code == "other_records"
     assert not seen.dns.is_temporary
 
 
@@ -93,7 +93,7 @@ def test_only_200_proves(internet: Internet, domain: ProjectDomain, status: int)
     seen = look(domain)
     assert seen.file is not None
     assert not seen.file.found
-    assert str(status) in seen.file.reason
+    assert seen.file.parameters == {"status": status}
     assert not seen.file.is_temporary
 
 
@@ -111,7 +111,7 @@ def test_an_answer_of_another_host_proves_nothing(internet: Internet, domain: Pr
     seen = look(domain)
     assert seen.file is not None
     assert not seen.file.found
-    assert "another host" in seen.file.reason
+    assert seen.file.code == "another_host"
 
 
 def test_bytes_that_are_no_text_and_as_many_as_are_read_prove_nothing(
@@ -127,19 +127,18 @@ def test_bytes_that_are_no_text_and_as_many_as_are_read_prove_nothing(
     ("code", "is_temporary"),
     [
         ("dns_failed", True), ("dns_timeout", True), ("timeout", True), ("unreachable", True), ("certificate", True),
-        ("something new", True), ("no_address", False), ("private_address", False), ("redirect", False),
+        ("no_address", False), ("private_address", False), ("redirect", False),
         ("too_large", False),
     ],
 )  # fmt: skip
-def test_a_refused_request_is_kept_in_words(
+def test_a_refused_request_is_kept_by_its_code(
     internet: Internet, domain: ProjectDomain, code: str, is_temporary: bool
 ) -> None:
-    refused = OutboundRefused(code, "Why it was refused. " * 100)
+    refused = OutboundRefused(Code(code), error="why")
     internet.records[record_name(domain.name)] = internet.files[file_url(domain.name)] = refused
     seen = look(domain)
     assert seen.file is not None
     for each in (seen.dns, seen.file):
         assert not each.found
         assert each.is_temporary == is_temporary
-        assert each.reason.startswith("Why it was refused.")
-        assert len(each.reason) <= 300
+        assert (each.code, each.parameters) == (code, {"error": "why"})

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from devportal.console.models import AppReview
-from devportal.console.reviews.evidence.facts import Fact, Verdict
+from devportal.console.reviews.evidence.facts import Fact, Result
 from devportal.console.reviews.evidence.gathered import Gathered
 from devportal.console.reviews.evidence.gathering import gather
 from devportal.console.reviews.evidence.judges import JUDGES
@@ -20,15 +20,15 @@ class Evidence:
     @cached_property
     def by_gravity(self) -> list[Fact]:
         """The facts that fail first, then those that warn; otherwise in the order of the judges."""
-        order = list(Verdict)
-        return sorted(self.facts, key=lambda fact: order.index(fact.verdict))
+        order = list(Result)
+        return sorted(self.facts, key=lambda fact: order.index(fact.result))
 
     @property
     def summary(self) -> str:
-        """How many there are of each verdict: "2 fail, 3 warn, 11 pass"."""
-        verdicts = [fact.verdict for fact in self.facts]
-        counts = [(verdicts.count(verdict), verdict.value) for verdict in Verdict]
-        return ", ".join(f"{count} {verdict}" for count, verdict in counts if count)
+        """How many there are of each result: "2 fail, 3 warn, 11 pass"."""
+        results = [fact.result for fact in self.facts]
+        counts = [(results.count(result), result.value) for result in Result]
+        return ", ".join(f"{count} {result}" for count, result in counts if count)
 
 
 def collect_evidence(review: AppReview) -> Evidence:
@@ -39,8 +39,4 @@ def collect_evidence(review: AppReview) -> Evidence:
 
 def judge_facts(found: Gathered) -> list[Fact]:
     """Return a fact of each judge; nothing but what was gathered counts."""
-    facts = []
-    for judge in JUDGES:
-        finding = judge.find(found)
-        facts.append(Fact(judge.code, judge.title, finding.verdict, finding.reason, finding.details))
-    return facts
+    return [Fact(judge.code, judge.title, judge.find(found)) for judge in JUDGES]

@@ -1,10 +1,15 @@
-"""What the evidence of a review consists of: facts, each with a verdict and its reason (docs/review.md#evidence)."""
+"""What the evidence of a review consists of: facts, each with a result and its reason (docs/review.md#evidence)."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
+
+from devportal.console.reviews.evidence.texts import TEXTS, Code
+from devportal.lib.messages import fill_in
 
 
-class Verdict(StrEnum):
+class Result(StrEnum):
     """What a fact means for the decision, the gravest first."""
 
     FAIL = "fail"
@@ -14,43 +19,62 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Detail:
-    """One line below a fact. `address` is one of the submission's; `client` the key of another app."""
+    """One line below a fact. `link` is a URL of the submission; `client` the key of another app."""
 
-    text: str
-    address: str = ""
+    code: Code
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    link: str = ""
     client: int | None = None
+
+    @property
+    def text(self) -> str:
+        """The line."""
+        return fill_in(TEXTS[self.code], self.parameters)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a judge found."""
+    """What a rule found: the result, the code of the reason, and the lines below it."""
 
-    verdict: Verdict
-    reason: str
+    result: Result
+    code: Code
+    parameters: Mapping[str, Any]
     details: tuple[Detail, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The sentence that says why the result is what it is."""
+        return fill_in(TEXTS[self.code], self.parameters)
 
 
 @dataclass(frozen=True)
 class Fact:
-    """One fact about a submission: `reason` is a sentence that says why the verdict is what it is."""
+    """One fact about a submission: the rule's code and title, and what it found."""
 
     code: str
     title: str
-    verdict: Verdict
-    reason: str
-    details: tuple[Detail, ...] = ()
+    finding: Finding
+
+    @property
+    def result(self) -> Result:
+        return self.finding.result
 
 
-def passed(reason: str, *details: Detail) -> Finding:
+def detail(code: Code, *, link: str = "", client: int | None = None, **parameters: Any) -> Detail:
+    """Return a line below a fact."""
+    return Detail(code, parameters, link, client)
+
+
+def passed(code: Code, *details: Detail, **parameters: Any) -> Finding:
     """Return a finding that nothing speaks against."""
-    return Finding(Verdict.PASS, reason, details)
+    return Finding(Result.PASS, code, parameters, details)
 
 
-def warned(reason: str, *details: Detail) -> Finding:
+def warned(code: Code, *details: Detail, **parameters: Any) -> Finding:
     """Return a finding that a reviewer has to look at."""
-    return Finding(Verdict.WARN, reason, details)
+    return Finding(Result.WARN, code, parameters, details)
 
 
-def failed(reason: str, *details: Detail) -> Finding:
+def failed(code: Code, *details: Detail, **parameters: Any) -> Finding:
     """Return a finding that speaks against an approval."""
-    return Finding(Verdict.FAIL, reason, details)
+    return Finding(Result.FAIL, code, parameters, details)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from devportal.console.reviews.snapshots import Snapshot
@@ -15,7 +16,7 @@ class SimilarApp:
     """Another app, and the similarity of the names: 1 is the same."""
 
     client: Client
-    likeness: float
+    similarity: float
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,23 @@ class SimilarLogo:
     distance: int
 
 
+class Part(StrEnum):
+    """What somebody did in a project, or was in it."""
+
+    SUBMITTER = "submitter"  # of this submission
+    OWNER = "owner"
+    FORMER_OWNER = "former_owner"
+    EARLIER_SUBMITTER = "earlier_submitter"  # of any app of the project
+
+
 @dataclass(frozen=True)
 class Person:
     """Somebody who submitted, or owns or owned the project. `created_at` is None where the account is gone."""
 
     email: str
     created_at: datetime | None
-    part: str  # in words, such as "owner" or "owner until 5 March 2026"
+    part: Part
+    until: datetime | None = None  # of a former owner
 
 
 @dataclass(frozen=True)
@@ -60,8 +71,7 @@ class OtherApps:
 class CaseSeen:
     """A case of the desk about the app or its project."""
 
-    kind: str
-    label: str
+    kind: str  # of ReviewCase.Kind
     opened_at: datetime
     is_open: bool
     had_effect: bool  # closed, and something was done
@@ -111,4 +121,4 @@ class Gathered:
     others: OtherApps = OtherApps()
     usage: Usage = Usage()
     cases: Sequence[CaseSeen] = ()
-    reports: Mapping[str, int] = field(default_factory=dict)  # label of the reason -> how many people, lately
+    reports: Mapping[str, int] = field(default_factory=dict)  # AppReport.Reason -> how many people, lately

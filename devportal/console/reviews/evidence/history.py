@@ -9,8 +9,7 @@ from django.db.models import F, Q
 
 from accounts.models import Account
 from devportal.console.models import AppReport, AppReview, ReviewCase, ReviewEntry, ReviewRevision
-from devportal.console.reviews.evidence.gathered import CaseSeen, OtherApps, Person, Setback
-from devportal.console.reviews.evidence.words import day
+from devportal.console.reviews.evidence.gathered import CaseSeen, OtherApps, Part, Person, Setback
 from devportal.lib import clock
 from oidc.models import Client, FormerMember, Project, ProjectMember
 
@@ -30,7 +29,8 @@ class Behind:
     """Somebody who stands behind an app, and by what part in its project."""
 
     account: Account
-    part: str
+    part: Part
+    until: datetime | None = None
 
 
 def people_behind(review: AppReview) -> list[Behind]:
@@ -39,31 +39,32 @@ def people_behind(review: AppReview) -> list[Behind]:
     So nobody disappears from the evidence by leaving the project. Each person is listed once.
     """
     project = review.client.project_id
-    found = [Behind(review.submitted_by, "submitted it")] if review.submitted_by else []
+    found = [Behind(review.submitted_by, Part.SUBMITTER)] if review.submitted_by else []
     held = Q(role=ProjectMember.Role.OWNER) | Q(owner_until__isnull=False)
     members = ProjectMember.objects.filter(held, project=project).select_related("account").order_by("pk")
-    found += [Behind(row.account, _ownership(row.owner_until, row.role)) for row in members[:MAX_OWNERS]]
+    found += [_owner(row.account, row.owner_until, row.role) for row in members[:MAX_OWNERS]]
     former = FormerMember.objects.filter(project=project, owner_until__isnull=False).select_related("account")
     rows = former.order_by("-owner_until")[:MAX_OWNERS]
-    found += [Behind(row.account, _ownership(row.owner_until)) for row in rows]
+    found += [_owner(row.account, row.owner_until) for row in rows]
     revisions = ReviewRevision.objects.filter(review__client__project=project).values("sent_by")
     reviews = AppReview.objects.filter(client__project=project).values("submitted_by")
     senders = Account.objects.filter(Q(pk__in=revisions) | Q(pk__in=reviews)).order_by("-pk")
-    found += [Behind(account, "submitted an app of the project before") for account in senders[:MAX_OWNERS]]
+    found += [Behind(account, Part.EARLIER_SUBMITTER) for account in senders[:MAX_OWNERS]]
     once: dict[int, Behind] = {}
     for one in found:
         once.setdefault(one.account.pk, one)
     return list(once.values())
 
 
-def _ownership(until: datetime | None, role: str = "") -> str:
-    return "owner" if role == ProjectMember.Role.OWNER else f"owner until {day(until)}"
+def _owner(account: Account, until: datetime | None, role: str = "") -> Behind:
+    is_owner = role == ProjectMember.Role.OWNER
+    return Behind(account, Part.OWNER) if is_owner else Behind(account, Part.FORMER_OWNER, until)
 
 
 def gather_people(review: AppReview, behind: Sequence[Behind]) -> list[Person]:
     """Return the people behind an app with the age of their accounts."""
-    gone = [Person("", None, "submitted it")] if review.submitted_by is None and review.revision else []
-    return [*gone, *(Person(one.account.email, one.account.created_at, one.part) for one in behind)]
+    gone = [Person("", None, Part.SUBMITTER)] if review.submitted_by is None and review.revision else []
+    return [*gone, *(Person(one.account.email, one.account.created_at, one.part, one.until) for one in behind)]
 
 
 def setbacks_in(projects: Iterable[int]) -> list[Setback]:
@@ -112,7 +113,6 @@ def gather_cases(client: Client) -> tuple[list[CaseSeen], Counter[str]]:
     cases = [
         CaseSeen(
             row.kind,
-            row.get_kind_display(),
             row.opened_at,
             row.is_open,
             row.outcome == ReviewCase.Outcome.ACTED,
@@ -121,6 +121,4 @@ def gather_cases(client: Client) -> tuple[list[CaseSeen], Counter[str]]:
     ]
     since = clock.now() - timedelta(days=REPORT_DAYS)
     reasons = AppReport.objects.filter(case__client=client, at__gt=since).order_by("-pk")
-    counted = Counter(reasons.values_list("reason", flat=True)[:MAX_REPORTS])
-    labels = dict(AppReport.Reason.choices)
-    return cases, Counter({str(labels.get(reason, reason)): count for reason, count in counted.items()})
+    return cases, Counter(reasons.values_list("reason", flat=True)[:MAX_REPORTS])

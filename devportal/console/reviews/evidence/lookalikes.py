@@ -33,13 +33,13 @@ def similar_apps(client: Client, name: str) -> list[SimilarApp]:
         others.filter(verified_at__isnull=False).order_by("-verified_at")[:MOST_VERIFIED],
     ]
     readings = dict(pair for rows in found for pair in rows.values_list("pk", "name_reading"))
-    scores = {pk: _likeness(wanted, other) for pk, other in readings.items()}
+    scores = {pk: _similarity(wanted, other) for pk, other in readings.items()}
     best = sorted((pk for pk, score in scores.items() if score >= ALIKE), key=lambda pk: (-scores[pk], pk))[:MOST_EQUAL]
     rows = Client.objects.select_related("project").in_bulk(best)
     return [SimilarApp(rows[pk], scores[pk]) for pk in best if pk in rows]
 
 
-def _likeness(one: str, other: str) -> float:
+def _similarity(one: str, other: str) -> float:
     """Return the similarity of two skeletons, 0 to 1; one that contains the other counts as nearly the same."""
     if one == other:
         return 1.0

@@ -8,6 +8,7 @@ from django.db.models import F
 
 from devportal.console.models import AppReview, ReviewRevision
 from devportal.console.reviews.domain_rules import PAGE_FIELDS
+from devportal.console.reviews.evidence.judges.pages import UNAVAILABLE
 from devportal.console.reviews.evidence.page_titles import clean_line, read_title
 from devportal.lib import clock, outbound
 from oidc.clients.branding import MAX_URL_LENGTH
@@ -22,16 +23,19 @@ PageCheck = dict[str, Any]
 
 
 def look_at(field: str, address: str) -> PageCheck:
-    """Fetch one address and return what it answered: `status`, `final` address and `title`, or `code` and `problem`."""
+    """Fetch one address and return what it answered: `status`, `final` address and `title`.
+
+    If it did not answer, return `code` and `parameters` of the OutboundRefused, or UNAVAILABLE for `code`.
+    """
     found: PageCheck = {"field": field, "address": address, "at": clock.now().isoformat()}
     try:
         answer = outbound.fetch(address)
     except outbound.OutboundRefused as refusal:
-        return found | {"code": refusal.code, "problem": clean_line(str(refusal), MAX_URL_LENGTH)}
+        return found | {"code": refusal.code, "parameters": refusal.parameters}
     except Exception:
         # Whatever the page is, the others are looked at, and reviewers are told.
         log.exception("A page of a submission could not be looked at.")
-        return found | {"code": "unavailable", "problem": "The service could not look at it."}
+        return found | {"code": UNAVAILABLE}
     title = read_title(answer.body, answer.content_type)
     return found | {"status": answer.status, "final": clean_line(answer.url, MAX_URL_LENGTH), "title": title}
 

@@ -9,12 +9,12 @@ from django.utils.http import urlencode
 from devportal.console.models import AppReview
 from devportal.console.reviews.evidence.addresses import is_web
 from devportal.console.reviews.evidence.collecting import collect_evidence
-from devportal.console.reviews.evidence.facts import Detail, Fact, Verdict
+from devportal.console.reviews.evidence.facts import Detail, Fact, Result
 
 # Facts about people and their other projects, which a reviewer with a conflict of interest does not read.
 _ABOUT_PEOPLE = frozenset({"account_age", "other_apps", "reports"})
-# Marks that tell the verdicts apart without their colours, beside the word.
-_MARKS = {Verdict.FAIL: "✕", Verdict.WARN: "!", Verdict.PASS: "✓"}
+# Marks that tell the results apart without their colours, beside the word.
+_MARKS = {Result.FAIL: "✕", Result.WARN: "!", Result.PASS: "✓"}
 
 
 def evidence_context(review: AppReview, *, may_decide: bool) -> dict[str, Any]:
@@ -47,15 +47,15 @@ def _fact(review: AppReview, fact: Fact) -> dict[str, Any]:
     return {
         "code": fact.code,
         "title": fact.title,
-        "verdict": fact.verdict.value,
-        "mark": _MARKS[fact.verdict],
-        "reason": fact.reason,
-        "lines": [_line(review, detail) for detail in fact.details],
+        "result": fact.result.value,
+        "mark": _MARKS[fact.result],
+        "reason": fact.finding.text,
+        "lines": [_line(review, detail) for detail in fact.finding.details],
     }
 
 
 def _line(review: AppReview, detail: Detail) -> dict[str, str]:
     if detail.client is None:
-        return leaving_link(review, detail.address, detail.text)
+        return leaving_link(review, detail.link, detail.text)
     reviews = reverse("admin:console_appreview_changelist")
     return {"text": detail.text, "url": f"{reviews}?{urlencode({'client__id__exact': detail.client})}"}

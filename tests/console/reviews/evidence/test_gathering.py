@@ -32,9 +32,9 @@ def found_of(review: AppReview) -> Gathered:
     return gather(AppReview.objects.select_related("client__project").get(pk=review.pk))
 
 
-def verdict(review: AppReview, code: str) -> str:
+def result(review: AppReview, code: str) -> str:
     [fact] = [fact for fact in reviews.collect_evidence(review).facts if fact.code == code]
-    return str(fact.verdict)
+    return str(fact.result)
 
 
 def sign_ins(client: Client, outcome: str, count: int, error: str = "") -> None:
@@ -52,15 +52,15 @@ def test_the_same_domain_of_another_project_is_seen_if_it_is_proven_there(app: C
     assert found_of(review).elsewhere == []
     make_domain(make_project(name="Proves it too"))
     assert [row.project.name for row in found_of(review).elsewhere] == ["Proves it too"]
-    assert verdict(review, "domains") == "warn"
+    assert result(review, "domains") == "warn"
 
 
 def test_who_sent_it_and_who_owns_the_project(app: Client, developer: Account, owner: Account) -> None:
     review = sent(app, developer)
     people = [(person.email, person.part) for person in found_of(review).people]
-    assert people == [(developer.email, "submitted it"), (owner.email, "owner")]
+    assert people == [(developer.email, "submitter"), (owner.email, "owner")]
     AppReview.objects.filter(pk=review.pk).update(submitted_by=None)
-    assert verdict(review_again(review), "account_age") == "fail"
+    assert result(review_again(review), "account_age") == "fail"
 
 
 def review_again(review: AppReview) -> AppReview:
@@ -73,9 +73,9 @@ def test_what_happened_before_in_the_project(app: Client, developer: Account, re
     review = review_in(Status.REJECTED, app, developer, reviewer)
     found = found_of(review).setbacks
     assert [(row.kind, row.app) for row in found] == [("rejected", "Orbit Notes"), ("rejected", "Orbit Notes")]
-    assert verdict(review, "setbacks") == "warn"
+    assert result(review, "setbacks") == "warn"
     reviews.suspend_project(app.project, reviewer, reasons=["unsafe"])
-    assert verdict(review_again(review), "setbacks") == "fail"
+    assert result(review_again(review), "setbacks") == "fail"
 
 
 def test_what_the_owners_have_elsewhere(app: Client, developer: Account, owner: Account, reviewer: Account) -> None:
@@ -92,7 +92,7 @@ def test_what_the_owners_have_elsewhere(app: Client, developer: Account, owner: 
     found = found_of(review).others
     assert list(found.suspended) == ["Second"]
     assert [(row.kind, row.project) for row in found.setbacks] == [("suspended", "Second")]
-    assert verdict(review, "other_apps") == "fail"
+    assert result(review, "other_apps") == "fail"
 
 
 def _left(project: Project, account: Account, heir: ProjectMember) -> None:
@@ -128,7 +128,7 @@ def test_leaving_a_project_before_it_is_suspended_hides_nothing(
     found = found_of(review_again(review))
     assert bad.email in {person.email for person in found.people}
     assert list(found.others.suspended) == ["Second"]
-    assert verdict(review_again(review), "other_apps") == "fail"
+    assert result(review_again(review), "other_apps") == "fail"
 
 
 def test_a_later_submission_by_somebody_else_hides_nothing(app: Client, developer: Account, reviewer: Account) -> None:
@@ -156,14 +156,14 @@ def test_reports_and_open_cases(app: Client, developer: Account) -> None:
         project=app.project, client=make_client(app.project), kind="report", opened_at=clock.now()
     )
     AppReport.objects.create(case=elsewhere, reason="other", at=clock.now())
-    assert verdict(review, "reports") == "pass"
+    assert result(review, "reports") == "pass"
     case = ReviewCase.objects.create(project=app.project, client=app, kind="report", opened_at=clock.now())
     AppReport.objects.create(case=case, reason="pretends", at=clock.now())
     AppReport.objects.create(case=case, reason="other", at=clock.now() - timedelta(days=366))
     found = found_of(review)
-    assert found.reports == {"It pretends to be another app or company": 1}
+    assert found.reports == {"pretends": 1}
     assert [row.kind for row in found.cases] == ["report"]
-    assert verdict(review, "reports") == "warn"
+    assert result(review, "reports") == "warn"
 
 
 def test_scopes_that_people_granted_and_what_is_called_with_them(
@@ -249,7 +249,7 @@ def test_much_of_everything_costs_no_more_statements(
         row = AppReview.objects.select_related("client__project").get(pk=review.pk)
         with CaptureQueriesContext(connection) as queries:
             evidence = reviews.collect_evidence(row)
-        assert all(len(fact.details) < 60 for fact in evidence.facts)
+        assert all(len(fact.finding.details) < 60 for fact in evidence.facts)
         return len(queries)
 
     few = statements()
@@ -278,4 +278,4 @@ def test_a_review_that_was_decided_can_still_be_looked_at(
 ) -> None:
     review = decide(sent(app, developer), reviewer, Status.APPROVED)
     later(timedelta(days=100).total_seconds())
-    assert verdict(review, "scopes") == "warn"  # approved, and never used
+    assert result(review, "scopes") == "warn"  # approved, and never used

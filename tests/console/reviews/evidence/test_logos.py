@@ -229,7 +229,7 @@ def test_a_store_that_is_down_keeps_nobody_from_anything(
         review = sent(fresh(app), developer)
     assert fresh(app).logo_hash == ""
     [fact] = [fact for fact in reviews.collect_evidence(review).facts if fact.code == "logos"]
-    assert fact.verdict == "warn"
+    assert fact.result == "warn"
 
 
 # --- Compared ---
@@ -253,7 +253,7 @@ def test_a_logo_is_compared_with_those_of_reviewed_apps_of_other_projects(app: C
     evidence = reviews.collect_evidence(AppReview.objects.get(client=app))
     assert [(other.client, other.distance) for other in evidence.gathered.logos] == [(twin, 0), (cousin, 5)]
     [fact] = [fact for fact in evidence.facts if fact.code == "logos"]
-    assert fact.verdict == "fail"
+    assert fact.result == "fail"
 
 
 @pytest.mark.django_db

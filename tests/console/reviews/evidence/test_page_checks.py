@@ -13,7 +13,7 @@ from devportal.console import reviews
 from devportal.console.models import AppReview, ReviewRevision
 from devportal.console.reviews.evidence import page_check_requests, page_checks, tasks
 from devportal.console.reviews.revisions import note_revision
-from devportal.lib.outbound import Answer, OutboundRefused
+from devportal.lib.outbound import Answer, Code, OutboundRefused
 from oidc.models import Client
 from tests.console.reviews.reviewing import BRANDING, Status, decide, fill, resent, sent
 
@@ -76,14 +76,14 @@ def test_the_pages_are_looked_at_once_the_submission_is_committed(
 
 
 def test_what_pages_answer_is_kept_with_the_revision(app: Client, developer: Account, web: Web) -> None:
-    web[BRANDING["privacy_policy_url"]] = OutboundRefused("certificate", "The host’s certificate is not valid.")
+    web[BRANDING["privacy_policy_url"]] = OutboundRefused(Code.CERTIFICATE, error="it has expired")
     web[BRANDING["terms_url"]] = "Terms\u202e of \x00 Orbit"
     row = revision_of(sent(app, developer))
     assert tasks.check_pages(row.pk)
     row.refresh_from_db()
     home, policy, terms = row.page_checks
     assert (home["status"], home["title"], home["final"]) == (200, "Orbit Notes", BRANDING["home_page_url"])
-    assert (policy["code"], policy["problem"]) == ("certificate", "The host’s certificate is not valid.")
+    assert (policy["code"], policy["parameters"]) == ("certificate", {"error": "it has expired"})
     assert terms["title"] == "Terms of Orbit"
     assert tasks.check_pages(0) is False
 
@@ -93,8 +93,8 @@ def test_a_fault_of_ours_is_not_held_against_the_page(app: Client, developer: Ac
     review = sent(app, developer)
     assert page_checks.check_revision(revision_of(review).pk)
     facts = {fact.code: fact for fact in reviews.collect_evidence(review).facts}
-    assert facts["home_page"].verdict == "warn"
-    assert facts["terms"].verdict == "pass"
+    assert facts["home_page"].result == "warn"
+    assert facts["terms"].result == "pass"
 
 
 def test_an_address_that_is_not_given_is_not_asked(app: Client, developer: Account, web: Web) -> None:

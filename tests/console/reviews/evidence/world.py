@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from devportal.console.reviews.evidence import Fact, judge_facts
-from devportal.console.reviews.evidence.gathered import Gathered, OtherApps, Person, Setback, SimilarApp, Usage
+from devportal.console.reviews.evidence.gathered import Gathered, OtherApps, Part, Person, Setback, SimilarApp, Usage
 from devportal.lib import clock
 from oidc.models import Client, Project, ProjectDomain
 from tests.console.reviews.reviewing import BRANDING, JUSTIFICATION, SCOPE
@@ -43,7 +43,8 @@ def check(field: str, title: str = "Orbit Notes", **more: Any) -> dict[str, Any]
 
 
 def problem(field: str, code: str) -> dict[str, Any]:
-    return {"field": field, "address": ASKED[field], "at": NOW.isoformat(), "code": code, "problem": "It failed."}
+    found = {"field": field, "address": ASKED[field], "at": NOW.isoformat(), "code": code}
+    return found | {"parameters": {"error": "it has expired"} if code == "certificate" else {}}
 
 
 def checks(*changed: dict[str, Any]) -> list[dict[str, Any]]:
@@ -56,9 +57,9 @@ def setback(kind: str, days: float) -> Setback:
     return Setback(kind, days_ago(days), "Orbit Notes", "Orbit", None)
 
 
-def similar(likeness: float, verified: bool) -> SimilarApp:
+def similar(similarity: float, verified: bool) -> SimilarApp:
     other = client(name="Orbit N0tes", verified_at=NOW if verified else None, pk=7)
-    return SimilarApp(other, likeness)
+    return SimilarApp(other, similarity)
 
 
 def gathered(**changes: Any) -> Gathered:
@@ -71,7 +72,7 @@ def gathered(**changes: Any) -> Gathered:
         domains=[domain()],
         page_checks=checks(),
         logo_hash="0123456789abcdef",
-        people=[Person("ada@example.com", LONG_AGO, "submitted it")],
+        people=[Person("ada@example.com", LONG_AGO, Part.SUBMITTER)],
         others=OtherApps(),
         usage=Usage(people=3, sign_ins=9, calls=100, errors=1, calls_by_endpoint={"me/plan": 12}, granted={SCOPE: 2}),
     )

@@ -10,7 +10,7 @@ from devportal.console.reviews.evidence.judges import addresses, identity, pages
 
 @dataclass(frozen=True)
 class Judge:
-    """One fact: its code, its title, and the function that finds the verdict."""
+    """One fact: its code, its title, and the function that finds the result."""
 
     code: str
     title: str

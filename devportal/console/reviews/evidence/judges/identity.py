@@ -1,14 +1,13 @@
 """Judges of who an app seems to be: its support address, its name, its logo."""
 
-from devportal.console.reviews.evidence.facts import Detail, Finding, failed, passed, warned
+from devportal.console.reviews.evidence.facts import Finding, detail, failed, passed, warned
 from devportal.console.reviews.evidence.gathered import Gathered
 from devportal.console.reviews.evidence.logo_hashes import NOTHING_TO_SEE
 from devportal.console.reviews.evidence.mail_providers import is_free_mail
-from devportal.console.reviews.evidence.words import many
+from devportal.console.reviews.evidence.texts import Code
 from oidc.domains.coverage import is_covered
-from oidc.models import Client
 
-SAME_PICTURE = 2  # bits of 64 by which a hash differs after the picture was encoded anew
+SAME_PICTURE = 2  # bits of 64 by which a hash differs after the picture was encoded again
 
 
 def judge_support_address(found: Gathered) -> Finding:
@@ -16,46 +15,53 @@ def judge_support_address(found: Gathered) -> Finding:
     address = found.asked["support_address"]
     domain = address.rpartition("@")[2].lower()
     if not domain:
-        return failed("None is given.")
+        return failed(Code.SUPPORT_NOT_GIVEN)
     if is_covered(domain, found.domains):
-        return passed(f"{address} is on a domain that the project has proven.")
+        return passed(Code.SUPPORT_PROVEN, address=address)
     if is_free_mail(domain):
-        return warned(f"{address} is a mailbox that anybody can have.")
-    return warned(f"{address} is on a domain that the project has not proven.")
-
-
-def _named(other: Client) -> str:
-    return f"{other.name} ({other.project.name}{', reviewed' if other.is_verified else ''})"
+        return warned(Code.SUPPORT_FREE_MAIL, address=address)
+    return warned(Code.SUPPORT_NOT_PROVEN, address=address)
 
 
 def judge_names(found: Gathered) -> Finding:
     """Whether the name reads like that of another project's app."""
-    alike = found.names
-    details = tuple(
-        Detail(f"{_named(other.client)}: {round(100 * other.likeness)} % alike", client=other.client.pk)
-        for other in alike
-    )
-    if any(other.client.is_verified and other.likeness == 1 for other in alike):
-        return failed("A reviewed app of another project has a name that reads the same.", *details)
-    if alike:
-        return warned(f"{many(len(alike), 'app')} of other projects with a name that reads alike.", *details)
-    return passed("No app of another project reads alike.")
+    details = [
+        detail(
+            Code.NAME_SIMILAR_TO_REVIEWED if other.client.is_verified else Code.NAME_SIMILAR_TO,
+            client=other.client.pk,
+            app=other.client.name,
+            project=other.client.project.name,
+            percent=round(100 * other.similarity),
+        )
+        for other in found.names
+    ]
+    if any(other.client.is_verified and other.similarity == 1 for other in found.names):
+        return failed(Code.NAME_TAKEN, *details)
+    if details:
+        return warned(Code.NAMES_SIMILAR, *details, count=len(details))
+    return passed(Code.NAME_UNIQUE)
 
 
 def judge_logos(found: Gathered) -> Finding:
     """Whether the logo looks like that of a reviewed app."""
     if not found.asked["logo"]:
-        return passed("There is no logo.")
+        return passed(Code.LOGO_NOT_GIVEN)
     if not found.logo_hash:
-        return warned("The logo could not be read just now, and was compared with none.")
+        return warned(Code.LOGO_UNREADABLE)
     if found.logo_hash == NOTHING_TO_SEE:
-        return warned("The logo is an area of one colour or can’t be read: there is nothing to compare.")
-    details = tuple(
-        Detail(f"{_named(other.client)}: {other.distance} of 64 bits differ", client=other.client.pk)
+        return warned(Code.LOGO_PLAIN)
+    details = [
+        detail(
+            Code.LOGO_SIMILAR_TO,
+            client=other.client.pk,
+            app=other.client.name,
+            project=other.client.project.name,
+            bits=other.distance,
+        )
         for other in found.logos
-    )
+    ]
     if any(other.distance <= SAME_PICTURE for other in found.logos):
-        return failed("A reviewed app of another project has what seems to be the same logo.", *details)
+        return failed(Code.LOGO_SAME, *details)
     if details:
-        return warned("The logo looks like that of a reviewed app of another project.", *details)
-    return passed("It looks like that of no reviewed app.")
+        return warned(Code.LOGO_SIMILAR, *details)
+    return passed(Code.LOGO_UNIQUE)

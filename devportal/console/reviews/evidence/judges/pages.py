@@ -1,20 +1,32 @@
 """Judges of what the pages of an app answered when they were last looked at (reviews/evidence/page_checks.py)."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from devportal.console.reviews.evidence.facts import Detail, Finding, failed, passed, warned
+from devportal.console.reviews.evidence.facts import Detail, Finding, detail, failed, passed, warned
 from devportal.console.reviews.evidence.gathered import Gathered
-from devportal.console.reviews.evidence.words import day
+from devportal.console.reviews.evidence.texts import Code
+from devportal.lib import outbound
+from devportal.lib.outbound import OutboundRefused
 from oidc.clients.uris import split_web_address
 from oidc.names import skeleton
 
-# The address was reached, or could not be asked for a reason that is not its own: a person has to look.
+# The address was reached, but its page could not be read: a person has to look.
 UNREAD = frozenset(
-    {"unavailable", "too_large", "headers_too_large", "encoded", "incomplete", "redirect", "redirects", "port"}
+    {
+        outbound.Code.TOO_LARGE,
+        outbound.Code.HEADERS_TOO_LARGE,
+        outbound.Code.ENCODED,
+        outbound.Code.INCOMPLETE,
+        outbound.Code.REDIRECT,
+        outbound.Code.REDIRECTS,
+        outbound.Code.PORT,
+    }
 )
+# In place of an outbound code: the service itself failed.
+UNAVAILABLE = "unavailable"
 # Words of a name that many names have.
 _COMMON = frozenset(map(skeleton, ("the", "and", "for", "app", "web", "my", "your", "home", "online")))
 _MIN_WORD = 3  # letters
@@ -33,33 +45,40 @@ def judge_privacy_policy(found: Gathered) -> Finding:
 def judge_terms(found: Gathered) -> Finding:
     """The same of the terms, which an app may do without."""
     if not found.asked["terms_url"]:
-        return passed("None are given, and none are required.")
+        return passed(Code.TERMS_NOT_GIVEN)
     return _judge(found, "terms_url")
 
 
 def _judge(found: Gathered, field: str) -> Finding:
     address = found.asked[field]
     if not address:
-        return failed("None is given.")
+        return failed(Code.PAGE_NOT_GIVEN)
     check = _check_of(found, field)
-    link = Detail(address, address)
+    line = detail(Code.PAGE_ADDRESS, link=address, url=address)
     if check is None:
-        return warned("Nobody has looked at it yet.", link)
-    looked = Detail(f"Looked at on {_when(check)}")
-    if "problem" in check:
-        finding = warned if check["code"] in UNREAD else failed
-        return finding(check["problem"], link, looked)
-    seen = (link, Detail(_seen(check, address)), looked)
+        return warned(Code.PAGE_NOT_CHECKED, line)
+    checked = detail(Code.PAGE_CHECKED_AT, at=datetime.fromisoformat(check["at"]))
+    if "code" in check:
+        return _unanswered(check, line, checked)
+    lines = [line, *_answer(check, address), checked]
     if not 200 <= check["status"] < 300:
-        return failed(f"It answers with status {check['status']} in place of a page.", *seen)
+        return failed(Code.PAGE_STATUS, *lines, status=check["status"])
     home = _check_of(found, "home_page_url")
     if field != "home_page_url" and _place(address, check) == _place(found.asked["home_page_url"], home):
-        return warned("It is the same page as the home page.", *seen)
+        return warned(Code.PAGE_IS_HOME_PAGE, *lines)
     if not check["title"]:
-        return warned("The page has no title.", *seen)
+        return warned(Code.PAGE_WITHOUT_TITLE, *lines)
     if not names_the_app(check["title"], found.asked["name"]):
-        return warned("Its title names nothing of the app.", *seen)
-    return passed("It answers, and its title names the app.", *seen)
+        return warned(Code.PAGE_OF_ANOTHER_NAME, *lines)
+    return passed(Code.PAGE_FINE, *lines)
+
+
+def _unanswered(check: Mapping[str, Any], *lines: Detail) -> Finding:
+    if check["code"] == UNAVAILABLE:
+        return warned(Code.PAGE_UNAVAILABLE, *lines)
+    problem = OutboundRefused(outbound.Code(check["code"]), **check["parameters"])
+    finding = warned if problem.code in UNREAD else failed
+    return finding(Code.PAGE_REFUSED, *lines, problem=problem)
 
 
 def _check_of(found: Gathered, field: str) -> Mapping[str, Any] | None:
@@ -68,15 +87,11 @@ def _check_of(found: Gathered, field: str) -> Mapping[str, Any] | None:
     return next((check for check in checks if check["address"] == found.asked[field]), None)
 
 
-def _when(check: Mapping[str, Any]) -> str:
-    moment = datetime.fromisoformat(check["at"])
-    return f"{day(moment)} at {moment:%H:%M} UTC"
-
-
-def _seen(check: Mapping[str, Any], address: str) -> str:
-    title = f"Title: “{check['title']}”" if check["title"] else "No title"
-    moved = f", at {check['final']}" if check["final"] != address else ""
-    return f"{title}; status {check['status']}{moved}"
+def _answer(check: Mapping[str, Any], address: str) -> Iterator[Detail]:
+    if check["title"]:
+        yield detail(Code.PAGE_TITLE, title=check["title"])
+    if check["final"] != address:
+        yield detail(Code.PAGE_FINAL_ADDRESS, url=check["final"])
 
 
 def _place(address: str, check: Mapping[str, Any] | None) -> str:

@@ -2,10 +2,10 @@
 
 from datetime import timedelta
 
-from devportal.console.models import ReviewCase, ReviewEntry
-from devportal.console.reviews.evidence.facts import Detail, Finding, failed, passed, warned
-from devportal.console.reviews.evidence.gathered import Gathered, Setback
-from devportal.console.reviews.evidence.words import day, listed, many
+from devportal.console.models import AppReport, ReviewCase, ReviewEntry
+from devportal.console.reviews.evidence.facts import Detail, Finding, detail, failed, passed, warned
+from devportal.console.reviews.evidence.gathered import Gathered, Part, Person, Setback
+from devportal.console.reviews.evidence.texts import Code
 
 Kind = ReviewEntry.Kind
 YOUNG = timedelta(days=30)  # an account or a project that is younger says little
@@ -16,83 +16,113 @@ MAX_SHOWN = 10
 
 def judge_accounts(found: Gathered) -> Finding:
     """How long the people behind the app have had their accounts: present and former owners, and submitters."""
-    details = tuple(
-        Detail(f"{person.email}, {person.part}: since {day(person.created_at)}" if person.email else "Account deleted")
-        for person in found.people
-    )
+    details = [_behind(person) for person in found.people]
     if any(person.created_at is None for person in found.people):
-        return failed("The account that submitted it is gone.", *details)
+        return failed(Code.SUBMITTER_DELETED, *details)
     young = [person.email for person in found.people if person.created_at and found.now - person.created_at < YOUNG]
     if young:
-        return warned(f"Younger than 30 days: {listed(young)}.", *details)
-    return passed("All older than 30 days.", *details)
+        return warned(Code.ACCOUNTS_YOUNG, *details, people=young)
+    return passed(Code.ACCOUNTS_OLD, *details)
+
+
+def _behind(person: Person) -> Detail:
+    email, since = person.email, person.created_at
+    if since is None:
+        return detail(Code.ACCOUNT_DELETED)
+    if person.part == Part.FORMER_OWNER:
+        return detail(Code.FORMER_OWNER, email=email, since=since, until=person.until)
+    if person.part == Part.OWNER:
+        return detail(Code.OWNER, email=email, since=since)
+    code = Code.SUBMITTER if person.part == Part.SUBMITTER else Code.EARLIER_SUBMITTER
+    return detail(code, email=email, since=since)
 
 
 def judge_project(found: Gathered) -> Finding:
     """How old the project is."""
     since = found.client.project.created_at
     if found.now - since < YOUNG:
-        return warned(f"Made on {day(since)}, less than 30 days ago.")
-    return passed(f"Made on {day(since)}.")
+        return warned(Code.PROJECT_YOUNG, since=since)
+    return passed(Code.PROJECT_OLD, since=since)
 
 
-def _told(setback: Setback, with_project: bool = False) -> Detail:
-    about = setback.app or "the whole project"
-    where = f" ({setback.project})" if with_project else ""
-    return Detail(f"{Kind(setback.kind).label}, {day(setback.at)}: {about}{where}", client=setback.client)
+def _here(setback: Setback) -> Detail:
+    kind, at = Kind(setback.kind), setback.at
+    if setback.app:
+        return detail(Code.SETBACK_OF_APP, client=setback.client, kind=kind, at=at, app=setback.app)
+    return detail(Code.SETBACK_OF_PROJECT, client=setback.client, kind=kind, at=at)
+
+
+def _elsewhere(setback: Setback) -> Detail:
+    kind, at, client, project = Kind(setback.kind), setback.at, setback.client, setback.project
+    if setback.app:
+        return detail(Code.SETBACK_OF_OTHER_APP, client=client, kind=kind, at=at, app=setback.app, project=project)
+    return detail(Code.SETBACK_OF_OTHER_PROJECT, client=client, kind=kind, at=at, project=project)
 
 
 def judge_setbacks(found: Gathered) -> Finding:
     """Rejections, withdrawn approvals and suspensions of this project and its apps."""
-    details = tuple(map(_told, found.setbacks[:MAX_SHOWN]))
+    details = [_here(row) for row in found.setbacks[:MAX_SHOWN]]
     if found.client.project.is_suspended:
-        return failed("The project is suspended.", *details)
+        return failed(Code.PROJECT_SUSPENDED, *details)
     grave = [row for row in found.setbacks if row.kind != Kind.REJECTED and found.now - row.at < RECENT]
     if grave:
-        return failed(f"{Kind(grave[0].kind).label} on {day(grave[0].at)}, less than a year ago.", *details)
+        return failed(Code.SETBACK_LATELY, *details, kind=Kind(grave[0].kind), at=grave[0].at)
     if found.setbacks:
-        return warned(f"{many(len(found.setbacks), 'entry', 'entries')} to look at.", *details)
-    return passed("Nothing in this project was rejected, withdrawn or suspended.")
+        return warned(Code.SETBACKS, *details, count=len(found.setbacks))
+    return passed(Code.NO_SETBACKS)
 
 
 def judge_other_apps(found: Gathered) -> Finding:
     """What became of the other projects of people who own or owned this one, or submitted apps of it."""
     others = found.others
-    count = f"{many(len(others.apps), 'app')}{' or more' if others.is_more else ''}"
-    reviewed = sum(app.is_verified for app in others.apps)
-    details = (
-        Detail(f"{count} beside this one, {reviewed} reviewed") if others.apps else Detail("No other app"),
-        *(Detail(f"Suspended now: the project {name}") for name in others.suspended[:MAX_SHOWN]),
-        *(_told(row, with_project=True) for row in others.setbacks[:MAX_SHOWN]),
-    )
+    details = [
+        _number_of_apps(found),
+        *(detail(Code.SUSPENDED_PROJECT, project=name) for name in others.suspended[:MAX_SHOWN]),
+        *(_elsewhere(row) for row in others.setbacks[:MAX_SHOWN]),
+    ]
     if others.suspended:
-        return failed("Another project of these people is suspended.", *details)
+        return failed(Code.OTHER_PROJECT_SUSPENDED, *details)
     if any(row.kind != Kind.REJECTED and found.now - row.at < RECENT for row in others.setbacks):
-        return failed("Another project of these people lost an approval or was suspended in the last year.", *details)
+        return failed(Code.OTHER_PROJECT_SETBACK_LATELY, *details)
     if others.setbacks:
-        return warned("Another project of these people had a rejection, a withdrawal or a suspension.", *details)
+        return warned(Code.OTHER_PROJECT_SETBACK, *details)
     if not others.apps:
-        return passed("These people have no other app.")
-    return passed(f"{count} beside this one, and nothing against them.", Detail(f"{reviewed} reviewed"))
+        return passed(Code.NO_OTHER_APPS)
+    return passed(Code.OTHER_APPS_FINE, *details)
+
+
+def _number_of_apps(found: Gathered) -> Detail:
+    apps = found.others.apps
+    if not apps:
+        return detail(Code.NO_OTHER_APP)
+    code = Code.MANY_OTHER_APPS if found.others.is_more else Code.OTHER_APPS
+    return detail(code, count=len(apps), reviewed=sum(app.is_verified for app in apps))
 
 
 def judge_reports(found: Gathered) -> Finding:
-    """What people reported about the app, and what the desk has open about it."""
+    """What people reported about the app, and which cases about it are open."""
     kinds = (ReviewCase.Kind.REPORT, ReviewCase.Kind.DOMAIN_LOST)
     open_now = [case for case in found.cases if case.is_open and case.kind in kinds]
     acted = [
         case for case in found.cases if case.had_effect and case.kind in kinds and found.now - case.opened_at < RECENT
     ]
     reports = sum(found.reports.values())
-    details = (
-        *(Detail(f"{reason}: {count}") for reason, count in sorted(found.reports.items())),
-        *(Detail(f"Open: {case.label}, since {day(case.opened_at)}") for case in open_now[:MAX_SHOWN]),
-        *(Detail(f"Something was done: {case.label}, {day(case.opened_at)}") for case in acted[:MAX_SHOWN]),
-    )
+    reasons = [(AppReport.Reason(reason), number) for reason, number in sorted(found.reports.items())]
+    details = [
+        *(detail(Code.REPORTS_FOR, reason=reason, number=number) for reason, number in reasons),
+        *(
+            detail(Code.CASE_OPEN, kind=ReviewCase.Kind(case.kind), since=case.opened_at)
+            for case in open_now[:MAX_SHOWN]
+        ),
+        *(
+            detail(Code.CASE_ACTED_ON, kind=ReviewCase.Kind(case.kind), since=case.opened_at)
+            for case in acted[:MAX_SHOWN]
+        ),
+    ]
     if reports >= MANY_REPORTS and open_now:
-        return failed(f"{many(reports, 'report')} by people in the last year, and a case is open.", *details)
+        return failed(Code.MANY_REPORTS, *details, count=reports)
     if open_now:
-        return warned(f"{many(len(open_now), 'case')} open.", *details)
+        return warned(Code.CASES_OPEN, *details, count=len(open_now))
     if acted or reports:
-        return warned("People reported it in the last year; the cases are closed.", *details)
-    return passed("Nobody reported it in the last year, and no case is open.")
+        return warned(Code.CASES_CLOSED, *details)
+    return passed(Code.NO_REPORTS)

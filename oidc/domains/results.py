@@ -1,4 +1,4 @@
-"""What a look at a domain makes of its proof: proven, missing, lost, found again (docs/domains.md#proofs).
+"""What the result of a check makes of a domain's proof: proven, missing, lost, found again (docs/domains.md#proofs).
 
 Pure rules: nothing here asks the network or the database.
 """
@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from django.conf import settings
 
+from oidc.domains.problems import Problem
 from oidc.domains.proofs import Look, Seen
 from oidc.models import ProjectDomain
 
@@ -36,7 +37,7 @@ def apply_look(domain: ProjectDomain, seen: Look, now: datetime) -> Change | Non
     method = _method(domain, seen)
     if method is not None:
         return _found(domain, method, now)
-    domain.problem = _problem(seen)
+    domain.problems = [problem.as_json() for problem in _problems(seen)]
     return _not_found(domain, seen, now)
 
 
@@ -58,7 +59,7 @@ def _found(domain: ProjectDomain, method: str, now: datetime) -> Change | None:
     domain.found_at = now
     domain.missing_since = domain.lost_at = None
     domain.check_at = now + CHECK_EVERY
-    domain.problem = ""
+    domain.problems = []
     if not was_proven:
         domain.proven_at = now
         return Change.REGAINED if was_lost else Change.PROVEN
@@ -110,8 +111,6 @@ def lost_from(missing_since: datetime) -> datetime:
     return missing_since + _grace()
 
 
-def _problem(seen: Look) -> str:
-    parts = [f"DNS record: {seen.dns.reason}"]
-    if seen.file is not None:
-        parts.append(f"File: {seen.file.reason}")
-    return "\n".join(parts)
+def _problems(seen: Look) -> list[Problem]:
+    found = [(Method.DNS, seen.dns), (Method.FILE, seen.file)]
+    return [Problem(proof, each.code, each.parameters) for proof, each in found if each is not None]

@@ -1,0 +1,70 @@
+"""Texts with named placeholders, chosen by a code and filled in where they are shown.
+
+Code that finds a fact passes a code and values. Only the table of texts and the place that shows one know English.
+"""
+
+import string
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Protocol, runtime_checkable
+
+from django.db.models import Choices
+
+# One sentence, or the singular and the plural, of which the parameter `count` chooses.
+Text = str | tuple[str, str]
+
+MOST_NAMES = 5  # of a list in a sentence
+
+
+@runtime_checkable
+class Message(Protocol):
+    """A value that has its own text, such as another code with its parameters."""
+
+    @property
+    def text(self) -> str: ...
+
+
+class _Formatter(string.Formatter):
+    """Formats values for sentences: a time by `:day` or `:minute`, numbers with commas, lists as `listed` does.
+
+    A choice of a model is shown by its label, and a Message by its text.
+    """
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, Choices):
+            return str(value.label)
+        if isinstance(value, Message):
+            return value.text
+        if isinstance(value, datetime):
+            moment = value.astimezone(UTC)
+            day = f"{moment.day} {moment:%B %Y}"
+            return f"{day}, {moment:%H:%M} UTC" if format_spec == "minute" else day
+        if isinstance(value, list | tuple):
+            return listed(value)
+        if isinstance(value, int) and not format_spec:
+            return f"{value:,}"
+        return str(super().format_field(value, format_spec))
+
+
+_formatter = _Formatter()
+
+
+def fill_in(text: Text, parameters: Mapping[str, Any]) -> str:
+    """Return a text with its placeholders filled in. Raises KeyError for one that `parameters` lacks."""
+    chosen = text if isinstance(text, str) else text[parameters["count"] != 1]
+    return _formatter.vformat(chosen, (), parameters)
+
+
+def placeholders(text: Text) -> set[str]:
+    """Return the names of the parameters that a text needs."""
+    if isinstance(text, tuple):
+        return {"count"}.union(*map(placeholders, text))
+    return {name for _, name, _, _ in _formatter.parse(text) if name}
+
+
+def listed(names: Iterable[Any]) -> str:
+    """Return names as a list for a sentence, five at most: "a, b and 3 more"."""
+    known = list(map(str, names))
+    more = len(known) - MOST_NAMES
+    shown = ", ".join(known[:MOST_NAMES])
+    return f"{shown} and {more} more" if more > 0 else shown
