@@ -1,26 +1,42 @@
 """Deleting a person: what stands in the way, and what ends with them."""
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from django.db import transaction
 
 from accounts import files
 from accounts.models import Account, Family
 from accounts.signals import blocking_deletion
+from devportal.lib.messages import fill_in
 from devportal.lib.postgres.limits import allow_long_statements
 
+# What has to be done, by its code. Higher layers add the codes of their own receivers.
+BLOCKER_TEXTS: dict[str, str] = {
+    "recovery": "The people who run this service are recovering your account, because somebody said that it was taken "
+    "over. You can delete it after the recovery is done or stopped.",
+}
 
-class Blocker(NamedTuple):
+
+@dataclass(frozen=True)
+class Blocker:
     """What has to be done before an account can be deleted, and the public id of the project where, if it is one."""
 
-    sentence: str
+    code: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     project: str = ""
+
+    @property
+    def text(self) -> str:
+        """The sentence for the account's owner."""
+        return fill_in(BLOCKER_TEXTS[self.code], self.parameters)
 
 
 def deletion_blockers(account: Account) -> list[Blocker]:
     """Return what has to be done before the account can be deleted; empty if nothing blocks it."""
     answers: list[tuple[Any, Any]] = list(blocking_deletion.send(sender=Account, account=account))
-    return [Blocker(*blocker) for _, blockers in answers for blocker in blockers]
+    return [blocker for _, blockers in answers for blocker in blockers]
 
 
 class DeletionBlocked(Exception):

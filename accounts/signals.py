@@ -6,8 +6,8 @@ from django.dispatch import Signal
 exporting = Signal()
 # Sent with `account`; a receiver returns {name: value} for the page of the account's home.
 showing_home = Signal()
-# Sent with `account`; a receiver returns what has to be done before the account can be deleted: pairs of a sentence and
-# the public id of the project where that is done, "" if it is none.
+# Sent with `account`; a receiver returns what has to be done before the account can be deleted, as a list of
+# `accounts.deletion.Blocker`.
 blocking_deletion = Signal()
 
 # Sent with `account` when a person is deactivated, has closed their account, or is about to be deleted.

@@ -9,6 +9,7 @@ from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 from django.http import HttpRequest
 
+from accounts.deletion import BLOCKER_TEXTS, Blocker
 from accounts.export import addresses_of, moment, rows_of
 from accounts.models import Account, PairwiseSubject
 from accounts.signals import access_ended, blocking_deletion, exporting, naming_app, showing_home
@@ -128,8 +129,11 @@ def name_pending_app(sender: Any, request: HttpRequest, **kwargs: Any) -> dict[s
     return {"name": client.name, "verified": is_trusted_at(client, redirect_uri)}
 
 
+BLOCKER_TEXTS["last_owner"] = "You are the only owner of the project {project}: hand it over or delete it first."
+
+
 @receiver(blocking_deletion)
-def block_deletion_of_last_owner(sender: Any, account: Account, **kwargs: Any) -> list[tuple[str, str]]:
+def block_deletion_of_last_owner(sender: Any, account: Account, **kwargs: Any) -> list[Blocker]:
     """Block the deletion of an account that is the last active owner of a project; deleted projects do not count.
 
     Inside the transaction that deletes the account, the projects stay locked until its end: whoever leaves one of them
@@ -142,11 +146,7 @@ def block_deletion_of_last_owner(sender: Any, account: Account, **kwargs: Any) -
         others = ProjectMember.objects.filter(project=OuterRef("project"), role=owner, account__is_active=True)
         alone = list(live.exclude(Exists(others.exclude(account=account))).select_related("project").order_by("pk"))
     return [
-        (
-            f"You are the only owner of the project {member.project.name}: hand it over or delete it first.",
-            member.project.public_id,
-        )
-        for member in alone
+        Blocker("last_owner", {"project": member.project.name}, project=member.project.public_id) for member in alone
     ]
 
 

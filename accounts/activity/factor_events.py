@@ -9,10 +9,6 @@ from accounts.factors.keys import signs_in_alone
 from accounts.models import Account
 
 Type = Authenticator.Type
-CODES_ENDED = (
-    "Your recovery codes were removed as well. You get new ones with your next passkey or authenticator app, or on the "
-    "page “Two-step and passkeys”."
-)
 
 
 def added_kind(factor: Authenticator) -> str:
@@ -49,11 +45,8 @@ def added_details(request: HttpRequest, account: Account, factor: Authenticator,
 
 
 def removed_details(factor: Authenticator, *, ends_codes: bool) -> dict[str, Any]:
-    """Return the details of the event that says that a factor was removed, and with `ends_codes` that the codes were.
-
-    The recovery codes are a sentence of their own in the mail, so that they never go silently.
-    """
-    return name_details(factor) | {"codes": CODES_ENDED if ends_codes else ""}
+    """Return the details of the event that a factor was removed, and with `ends_codes` the recovery codes as well."""
+    return name_details(factor) | {"ends_codes": ends_codes}
 
 
 def _key_kind(factor: Authenticator) -> str:

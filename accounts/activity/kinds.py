@@ -1,9 +1,16 @@
 """The kinds of security events: what the activity page says of each, and the mail that tells of it, if one does.
 
-`says` and the mail's sentences are formats for the event's details.
+An event's details hold codes and values. `says` and the mail's sentences are texts with them as placeholders.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from accounts.deletion import Blocker
+from accounts.models import AccountRecovery
+from devportal.lib.messages import fill_in
 
 
 @dataclass(frozen=True)
@@ -11,13 +18,14 @@ class Notice:
     """The mail of an event: its subject, and what it tells in its first sentence.
 
     `then` is said instead of "if this was you, there is nothing to do", and of the link to /account/secure/ below it.
-    `if_first` is added to `tells` where the event's details have `is_first`.
+    `also` has further sentences: of each detail that it names, the one for the detail's value, or else the one for
+    OTHERS, if there is one.
     """
 
     subject: str
     tells: str
     then: str = ""
-    if_first: str = ""
+    also: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -28,16 +36,42 @@ class Kind:
     notice: Notice | None = None
 
 
-_FIRST_FACTOR = "All other browsers that were signed in to your account have been signed out."
+OTHERS = object()
+# How somebody signed in: the codes of the detail `methods`.
+METHODS = {
+    "password": "a password",
+    "totp": "a code of an authenticator app",
+    "recovery_codes": "a recovery code",
+    "mailed_code": "a code from a mail",
+    "passkey": "a passkey",
+    "security_key": "a security key",
+    "sign_up": "the sign-up form",
+}
+_IF_FIRST = {"is_first": {True: "All other browsers that were signed in to your account have been signed out."}}
+# Recovery codes never go silently.
+_IF_CODES_ENDED = {
+    "ends_codes": {
+        True: "Your recovery codes were removed as well. You get new ones with your next passkey or authenticator app, "
+        "or on the page “Two-step and passkeys”."
+    }
+}
+_CODES_LEFT = {
+    "left": {
+        0: "It was the last one: make new ones.",
+        1: "One more is left: make new ones soon.",
+        OTHERS: "{left} more are left.",
+    }
+}
+_LAPSES = {"reason": {lapse.value: lapse.label for lapse in AccountRecovery.Lapse}}
 
 KINDS: dict[str, Kind] = {
     "signed_up": Kind("The account was created"),
-    "signed_in": Kind("Signed in {how}"),
+    "signed_in": Kind("Signed in with {methods:and}"),
     "signed_in_new_browser": Kind(
-        "Signed in {how}, from a browser that was new here",
+        "Signed in with {methods:and}, from a browser that was new here",
         Notice(
             "New sign-in to your account",
-            "Somebody signed in to your account {how}, from a browser that was new here.",
+            "Somebody signed in to your account with {methods:and}, from a browser that was new here.",
         ),
     ),
     # --- The password ---
@@ -94,14 +128,15 @@ KINDS: dict[str, Kind] = {
         Notice(
             "A passkey has been added to your account",
             "The passkey “{name}” has been added to your account. One can sign in with it from now on.",
-            if_first=_FIRST_FACTOR,
+            also=_IF_FIRST,
         ),
     ),
     "passkey_removed": Kind(
         "Passkey “{name}” removed",
         Notice(
             "A passkey has been removed from your account",
-            "The passkey “{name}” has been removed from your account. Nobody can sign in with it any more. {codes}",
+            "The passkey “{name}” has been removed from your account. Nobody can sign in with it any more.",
+            also=_IF_CODES_ENDED,
         ),
     ),
     "key_added": Kind(
@@ -109,15 +144,15 @@ KINDS: dict[str, Kind] = {
         Notice(
             "A security key has been added to your account",
             "The security key “{name}” has been added to your account. It is asked for after the password.",
-            if_first=_FIRST_FACTOR,
+            also=_IF_FIRST,
         ),
     ),
     "key_removed": Kind(
         "Security key “{name}” removed",
         Notice(
             "A security key has been removed from your account",
-            "The security key “{name}” has been removed from your account. It is no longer asked for at sign-in. "
-            "{codes}",
+            "The security key “{name}” has been removed from your account. It is no longer asked for at sign-in.",
+            also=_IF_CODES_ENDED,
         ),
     ),
     "authenticator_on": Kind(
@@ -125,14 +160,15 @@ KINDS: dict[str, Kind] = {
         Notice(
             "An authenticator app has been set up for your account",
             "An authenticator app has been set up for your account. Its codes are asked for at sign-in from now on.",
-            if_first=_FIRST_FACTOR,
+            also=_IF_FIRST,
         ),
     ),
     "authenticator_off": Kind(
         "Authenticator app removed",
         Notice(
             "The authenticator app has been removed from your account",
-            "The authenticator app has been removed from your account. Its codes are not asked for any more. {codes}",
+            "The authenticator app has been removed from your account. Its codes are not asked for any more.",
+            also=_IF_CODES_ENDED,
         ),
     ),
     "recovery_codes_made": Kind(
@@ -151,7 +187,9 @@ KINDS: dict[str, Kind] = {
     ),
     "recovery_code_used": Kind(
         "A recovery code was used",
-        Notice("A recovery code of your account was used", "A recovery code of your account was used. {left}"),
+        Notice(
+            "A recovery code of your account was used", "A recovery code of your account was used.", also=_CODES_LEFT
+        ),
     ),
     "wrong_codes": Kind(
         "Too many wrong codes: {number} in a row",
@@ -180,7 +218,11 @@ KINDS: dict[str, Kind] = {
     ),
     "recovery_lapsed": Kind(
         "The recovery of the account ended without a change",
-        Notice("Nothing was removed from your account", "The recovery of your account ended without a change. {why}"),
+        Notice(
+            "Nothing was removed from your account",
+            "The recovery of your account ended without a change.",
+            also=_LAPSES,
+        ),
     ),
     "second_factors_removed": Kind(
         "Passkeys, authenticator app and recovery codes were removed; the password no longer works"
@@ -196,6 +238,7 @@ KINDS: dict[str, Kind] = {
     ),
     "reset_sent": Kind("A mail was sent that asks to choose a new password"),
     "roles_changed": Kind("Roles changed: {roles}"),
+    "roles_removed": Kind("All roles were removed"),
     "account_turned_off": Kind(
         "Account turned off",
         Notice(
@@ -216,10 +259,10 @@ KINDS: dict[str, Kind] = {
     "export_asked": Kind("Asked for an export of the account's data"),
     "export_downloaded": Kind("Downloaded an export of the account's data"),
     "deletion_asked": Kind(
-        "Deleted the account; it was closed until {date}",
+        "Deleted the account; it was closed until {due_at:day}",
         Notice(
             "Your account is to be deleted",
-            "Your account is closed, and will be deleted for good on {date}. To keep it, sign in before then and "
+            "Your account is closed, and will be deleted for good on {due_at:day}. To keep it, sign in before then and "
             "choose to keep it.",
         ),
     ),
@@ -232,6 +275,28 @@ KINDS: dict[str, Kind] = {
     ),
     "deletion_blocked": Kind(
         "The account was to be deleted, and was kept",
-        Notice("Your account was not deleted", "Your account was to be deleted today, and was kept. {reason}"),
+        Notice(
+            "Your account was not deleted", "Your account was to be deleted today, and was kept. {blockers:sentences}"
+        ),
     ),
 }
+
+
+def parameters_of(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the details of an event as its texts need them. Raises KeyError for codes of an earlier version."""
+    values = {name: datetime.fromisoformat(value) if name == "due_at" else value for name, value in details.items()}
+    if "methods" in details:
+        values["methods"] = [METHODS[code] for code in details["methods"]]
+    if "blockers" in details:
+        values["blockers"] = [Blocker(**stored) for stored in details["blockers"]]
+    return values
+
+
+def text_of(notice: Notice, details: Mapping[str, Any]) -> str:
+    """Return the sentences of an event's mail."""
+    more = [_also(texts, details[name]) for name, texts in notice.also.items() if name in details]
+    return fill_in(" ".join(filter(None, (notice.tells, *more))), parameters_of(details))
+
+
+def _also(texts: Mapping[Any, str], value: Any) -> str:
+    return texts.get(value, texts.get(OTHERS, ""))

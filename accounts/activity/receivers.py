@@ -24,6 +24,7 @@ from django.http import HttpRequest
 from accounts import known_browsers
 from accounts.activity import factor_events
 from accounts.activity.browsers import browser_name, user_agent
+from accounts.activity.kinds import METHODS
 from accounts.activity.recording import record
 from accounts.factors import removal
 from accounts.factors.held import is_first_factor
@@ -33,26 +34,21 @@ from devportal.lib.ratelimit import Rate, RateLimited, hit, keys
 Type = Authenticator.Type
 DAY = 24 * 3600
 
-# allauth's name of each method -> what it was done with.
-METHODS = {
-    "password": "a password",
-    "totp": "a code of an authenticator app",
-    "recovery_codes": "a recovery code",
-    "code": "a code from a mail",
-    "password_reset": "a code from a mail",
-}
+# allauth's names of methods that have another one in `kinds.METHODS`.
+_MAILED = {"code": "mailed_code", "password_reset": "mailed_code"}
 
 
-def in_words(records: list[dict[str, Any]]) -> str:
-    """Return how somebody signed in: "with a password and a recovery code"; after a sign-up there is no record."""
-    names = [
-        ("a passkey" if record.get("passwordless") else "a security key")
-        if record.get("type") == Type.WEBAUTHN
-        else METHODS.get(record.get("type") or record["method"], "")
-        for record in records
-    ]
-    used = [name for name in dict.fromkeys(names) if name]
-    return f"with {' and '.join(used)}" if used else "after signing up"
+def methods_of(records: list[dict[str, Any]]) -> list[str]:
+    """Return how somebody signed in, as codes of `kinds.METHODS`; after a sign-up there is no record."""
+    used = dict.fromkeys(map(_method, records))
+    return [code for code in used if code in METHODS] or ["sign_up"]
+
+
+def _method(record: dict[str, Any]) -> str:
+    if record.get("type") == Type.WEBAUTHN:
+        return "passkey" if record.get("passwordless") else "security_key"
+    name = str(record.get("type") or record["method"])
+    return _MAILED.get(name, name)
 
 
 @receiver(user_signed_up)
@@ -64,13 +60,13 @@ def signed_up(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -
 def signed_in(sender: Any, request: HttpRequest, user: Account, **kwargs: Any) -> None:
     """Record a sign-in. The mail about a new password has told of the one that follows it."""
     records = get_authentication_records(request, user)
-    how = in_words(records)
+    methods = methods_of(records)
     is_first = getattr(request, "is_first_sign_in", False)
     if is_first or known_browsers.find_known_browser(request, user):
-        record(user, "signed_in", request, how=how)
+        record(user, "signed_in", request, methods=methods)
         return
     after_reset = any(entry["method"] == "password_reset" for entry in records)
-    record(user, "signed_in_new_browser", request, tells=not after_reset and _may_tell(request, user), how=how)
+    record(user, "signed_in_new_browser", request, tells=not after_reset and _may_tell(request, user), methods=methods)
 
 
 def _may_tell(request: HttpRequest, account: Account) -> bool:
@@ -153,5 +149,4 @@ def used_recovery_code(
     if authenticator.type == Type.RECOVERY_CODES:
         # The row that the signal brings was read before the code was used up.
         left = len(Authenticator.objects.get(pk=authenticator.pk).wrap().get_unused_codes())
-        words = {0: "It was the last one: make new ones.", 1: "One more is left: make new ones soon."}
-        record(user, "recovery_code_used", request, left=words.get(left, f"{left} more are left."))
+        record(user, "recovery_code_used", request, left=left)

@@ -11,12 +11,13 @@ from django.db import transaction
 from django.http import HttpRequest
 
 from accounts.activity.browsers import browser_name, user_agent
-from accounts.activity.kinds import KINDS, Notice
+from accounts.activity.kinds import KINDS, Notice, parameters_of, text_of
 from accounts.activity.places import place_of
 from accounts.mail import outbox
 from accounts.models import Account, SecurityEvent
 from devportal.lib import clock
 from devportal.lib.client_ip import client_ip
+from devportal.lib.messages import fill_in
 
 By = SecurityEvent.By
 _SIGNER_SALT = "accounts.activity.event"
@@ -60,10 +61,9 @@ def record(
 
 
 def _queue(notice: Notice, event: SecurityEvent, addresses: Collection[str]) -> None:
-    also = f" {notice.if_first}" if notice.if_first and event.details.get("is_first") else ""
     context = {
         "subject": notice.subject,
-        "tells": notice.tells.format_map(event.details).strip() + also,
+        "tells": text_of(notice, event.details),
         "then": notice.then,
         "event": event,
         "token": token_of(event),
@@ -93,6 +93,6 @@ def sentence(event: SecurityEvent) -> str:
     """Return what the activity page says of an event; one of an earlier version may have a kind of no sentence."""
     kind = KINDS.get(event.kind)
     try:
-        return kind.says.format_map(event.details) if kind else event.kind.replace("_", " ").capitalize()
+        return fill_in(kind.says, parameters_of(event.details)) if kind else event.kind.replace("_", " ").capitalize()
     except KeyError:
         return event.kind.replace("_", " ").capitalize()

@@ -76,7 +76,7 @@ def _delete(request: HttpRequest, account: Account, form: Any) -> str:
     blockers = deletion.deletion_blockers(account)
     if blockers:
         raise ActionRefused(
-            f"Not deleted. What its owner would be told: {' '.join(blocker.sentence for blocker in blockers)}"
+            f"Not deleted. What its owner would be told: {' '.join(blocker.text for blocker in blockers)}"
         )
     _note("account.deleted", request, account, details={"reason": form.cleaned_data["reason"]})
     closing.delete_and_tell(account)
@@ -101,7 +101,7 @@ def _give_roles(request: HttpRequest, account: Account, form: Any) -> str:
     set_roles(account, after)
     _note("account.roles_changed", request, account, before={"roles": before}, after={"roles": after})
     if before != after:
-        tell(account, "roles_changed", roles=", ".join(after) or "none")
+        tell(account, "roles_changed" if after else "roles_removed", roles=list(after))
     return f"Roles: {', '.join(after) or 'none'}."
 
 

@@ -33,11 +33,10 @@ from devportal.lib import clock, split_hosts
 from devportal.lib.audit import Event, report
 
 Outcome = AccountRecovery.Outcome
+Lapse = AccountRecovery.Lapse
 PERMISSION = "accounts.change_account"
 # The reminder goes out so long before the end, or halfway where the whole time is shorter than twice that.
 REMINDER_HOURS = 24
-CHANGED = "A passkey, security key or authenticator app was added since then, so somebody can sign in."
-TAKEN = "The new email address belongs to another account."
 _SIGNER_SALT = "accounts.recovery.stop"
 
 
@@ -96,7 +95,7 @@ def start(
     if not account.is_active:
         raise RecoveryRefused("The account is turned off. Activate it first.")
     if address_changes.is_taken(new_email, account):
-        raise RecoveryRefused(TAKEN)
+        raise RecoveryRefused(Lapse.ADDRESS_TAKEN.label)
     if not new_email and not taken_over_at and not Authenticator.objects.filter(user=account).exists():
         raise RecoveryRefused("There are no second factors to remove: the person can ask for a new password.")
     if open_recovery(account):
@@ -161,7 +160,7 @@ def give_up(sender: Any, user: Account, **kwargs: Any) -> None:
         return
     with transaction.atomic():
         if locked := _lock(found.pk):
-            _give_up(locked, CHANGED)
+            _give_up(locked, Lapse.FACTOR_ADDED)
 
 
 def advance() -> int:
@@ -191,8 +190,8 @@ def _complete(pk: int) -> bool:
     if recovery is None:
         return False
     factors = list(Authenticator.objects.select_for_update().filter(user=recovery.account_id))
-    if why := _why_not(recovery, factors):
-        _give_up(recovery, why)
+    if (lapse := _lapse_of(recovery, factors)) is not None:
+        _give_up(recovery, lapse)
         return True
     account, address = recovery.account, _address_then(recovery)
     told = [*addresses_of(account), address]
@@ -237,21 +236,21 @@ def _replace_addresses(account: Account, address: str) -> None:
     Account.objects.filter(pk=account.pk).update(email=address, email_verified=False)
 
 
-def _why_not(recovery: AccountRecovery, factors: list[Authenticator]) -> str:
-    """Return why a recovery that is due may not be done by now, as a sentence; "" if it may."""
+def _lapse_of(recovery: AccountRecovery, factors: list[Authenticator]) -> AccountRecovery.Lapse | None:
+    """Return why a recovery that is due may not be done by now; None if it may."""
     account, operator = recovery.account, recovery.started_by
     if not account.is_active:
-        return "The account is turned off."
+        return Lapse.ACCOUNT_OFF
     if address_changes.is_taken(_address_then(recovery), account):
-        return TAKEN
+        return Lapse.ADDRESS_TAKEN
     if not recovery.taken_over_at:
         if not factors and not recovery.new_email:
-            return "There was nothing left to remove."
+            return Lapse.NOTHING_LEFT
         if any(row.created_at > recovery.started_at for row in factors):
-            return CHANGED
+            return Lapse.FACTOR_ADDED
     # What an operator promised ends with their right to.
     may = operator and operator.is_active and operator.is_staff and operator.has_perm(PERMISSION)
-    return "" if operator and may and may_administer(operator, account) else "Who began it may not do so any more."
+    return None if operator and may and may_administer(operator, account) else Lapse.OPERATOR_LOST_RIGHT
 
 
 def _lock_account(pk: int) -> Account:
@@ -272,10 +271,11 @@ def _end(recovery: AccountRecovery, outcome: AccountRecovery.Outcome) -> None:
     recovery.save(update_fields=["ended_at", "outcome"])
 
 
-def _give_up(recovery: AccountRecovery, why: str) -> None:
+def _give_up(recovery: AccountRecovery, lapse: AccountRecovery.Lapse) -> None:
     _end(recovery, Outcome.LAPSED)
-    _report("lapsed", recovery, None, reason=why)
-    record(recovery.account, "recovery_lapsed", by=By.SERVICE, also_to=addresses_of(recovery.account), why=why)
+    _report("lapsed", recovery, None, reason=lapse.value)
+    told = addresses_of(recovery.account)
+    record(recovery.account, "recovery_lapsed", by=By.SERVICE, also_to=told, reason=lapse.value)
 
 
 def _report(step: str, recovery: AccountRecovery, actor: int | None, **details: str | bool) -> None:

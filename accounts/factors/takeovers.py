@@ -13,13 +13,9 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 
 from accounts import authentication
+from accounts.deletion import Blocker
 from accounts.models import Account, AccountRecovery, AddressChange, SecurityEvent
 from accounts.signals import blocking_deletion
-
-BLOCKED = (
-    "The people who run this service are recovering your account, because somebody said that it was "
-    "taken over. You can delete it after the recovery is done or stopped."
-)
 
 
 def may_stop(recovery: AccountRecovery, request: HttpRequest) -> bool:
@@ -64,7 +60,7 @@ def _changes_since(recovery: AccountRecovery) -> list[tuple[str, str]]:
 
 
 @receiver(blocking_deletion)
-def keep_while_recovering(sender: Any, account: Account, **kwargs: Any) -> list[tuple[str]]:
+def keep_while_recovering(sender: Any, account: Account, **kwargs: Any) -> list[Blocker]:
     """Keep an account that is being recovered from a takeover: closing it would be a way to stop that."""
     found = AccountRecovery.objects.open().filter(~Q(taken_over_at=None), account=account)
-    return [(BLOCKED,)] if found.exists() else []
+    return [Blocker("recovery")] if found.exists() else []

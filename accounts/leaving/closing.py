@@ -7,6 +7,7 @@ and deleting at the same moment, the one that has the lock first counts, and the
 
 import contextlib
 import logging
+from dataclasses import asdict
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -67,7 +68,8 @@ def ask(account: Account, request: HttpRequest) -> datetime | None:
         row.is_active, row.deletion_due_at = False, due_at
         row.save(update_fields=["is_active", "deletion_due_at"])  # its receiver ends all access
         _note("account.deletion_asked", row, row, due_at=due_at.isoformat())
-        recording.record(row, "deletion_asked", request, also_to=verified_addresses_of(row), date=day_of(due_at))
+        told = verified_addresses_of(row)
+        recording.record(row, "deletion_asked", request, also_to=told, due_at=due_at.isoformat())
         _tell_former_addresses(row, due_at)
     return due_at
 
@@ -116,8 +118,8 @@ def _delete_if_due(pk: int) -> bool:
         if blockers:
             _open(row)
             _note("account.deletion_blocked", row, None)
-            reason = " ".join(blocker.sentence for blocker in blockers)
-            recording.record(row, "deletion_blocked", by=By.SERVICE, also_to=reachable_addresses(row), reason=reason)
+            stored = [asdict(blocker) for blocker in blockers]
+            recording.record(row, "deletion_blocked", by=By.SERVICE, also_to=reachable_addresses(row), blockers=stored)
             return False
         _note("account.deleted", row, None)
         delete_and_tell(row)

@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from accounts.activity.browsers import UNNAMED
-from accounts.activity.kinds import KINDS
+from accounts.activity.kinds import KINDS, text_of
 from accounts.factors.undoing import UNDOABLE
 from accounts.mail.samples import Sample, register
-from accounts.models import SecurityEvent
+from accounts.models import AccountRecovery, SecurityEvent
 
 _PERSON = "ada@example.com"
 _ASKED: dict[str, Any] = {"email": _PERSON, "app": None, "browser": "Firefox on Windows", "lasts": "15 minutes"}
@@ -22,23 +22,32 @@ _CODES = {case: context | {"code": "K7QX-M2RW"} for case, context in _ANSWERS.it
 _INVITED = {"email": "grace@example.com", "days": 7}
 
 
-class _Details(dict[str, Any]):
-    """Details of an event of any kind: what is not known here stands under its own name."""
-
-    def __missing__(self, name: str) -> str:
-        return f"({name})"
+# Details of an event of any kind.
+_DETAILS: dict[str, Any] = {
+    "app": "Photo Album",
+    "name": "Work laptop",
+    "old": _PERSON,
+    "new": "ada@example.org",
+    "address": _PERSON,
+    "email": _PERSON,
+    "methods": ["password", "totp"],
+    "left": 9,
+    "number": 10,
+    "reason": AccountRecovery.Lapse.FACTOR_ADDED,
+    "blockers": [{"code": "recovery"}],
+    "due_at": "2031-12-24T08:00:00+00:00",
+}
 
 
 def _notices() -> dict[str, dict[str, Any]]:
     """Return a case for each kind of event that is mailed, and one more for what an operator did."""
-    details = _Details(app="Photo Album", name="Work laptop", old=_PERSON, new="ada@example.org", address=_PERSON)
     at = datetime(2030, 5, 17, 9, 41, tzinfo=UTC)
     cases: dict[str, dict[str, Any]] = {}
     for kind, each in KINDS.items():
         if each.notice is not None:
             cases[kind.replace("_", " ")] = {
                 "subject": each.notice.subject,
-                "tells": each.notice.tells.format_map(details),
+                "tells": text_of(each.notice, _DETAILS),
                 "event": SecurityEvent(at=at, ip="203.0.113.7", browser="Firefox on Windows", place="Lisbon, Portugal"),
                 "then": each.notice.then,
                 "by_operator": False,

@@ -23,6 +23,18 @@ class AccountRecovery(models.Model):
         CANCELLED = "cancelled", "cancelled by an operator"
         LAPSED = "lapsed", "given up by the service"
 
+    class Lapse(models.TextChoices):
+        """Why the service gave a recovery up: in the audit trail, and with the person's security event."""
+
+        FACTOR_ADDED = (
+            "factor_added",
+            "A passkey, security key or authenticator app was added since then, so somebody can sign in.",
+        )
+        ADDRESS_TAKEN = "address_taken", "The new email address belongs to another account."
+        ACCOUNT_OFF = "account_off", "The account is turned off."
+        NOTHING_LEFT = "nothing_left", "There was nothing left to remove."
+        OPERATOR_LOST_RIGHT = "operator_lost_right", "The operator who started it may no longer do so."
+
     account = models.ForeignKey(Account, models.CASCADE, related_name="recoveries", db_index=False)
     started_by = models.ForeignKey(Account, models.SET_NULL, null=True, related_name="+", db_index=False)
     reason = models.TextField()

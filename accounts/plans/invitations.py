@@ -11,6 +11,7 @@ deactivated or deleted. Whether they may still invite is asked once more when it
 """
 
 from datetime import timedelta
+from enum import StrEnum
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -33,6 +34,13 @@ from accounts.plans.members import Group
 from accounts.roles import is_operator
 from devportal.lib import clock
 from devportal.lib.mail import validate_mail_address
+
+
+class Ending(StrEnum):
+    """Why an open invitation ended; in the audit trail."""
+
+    INVITER_LOST_RIGHT = "inviter_lost_right"
+    INVITER_LEFT = "inviter_left"  # their account is being deleted
 
 
 def _lock(group: Group) -> None:
@@ -184,5 +192,5 @@ def end_of(inviter: Account, *, is_going: bool = False) -> None:
         if not is_going and _may_invite(row.group, inviter.pk):
             continue
         if Invitation.objects.open().filter(pk=row.pk).update(withdrawn_at=clock.now()):
-            why = "whoever sent it may not invite any more"
-            report_group_event("invitation.ended", row.group, None, invitation=row.pk, why=why)
+            why = Ending.INVITER_LEFT if is_going else Ending.INVITER_LOST_RIGHT
+            report_group_event("invitation.ended", row.group, None, invitation=row.pk, why=why.value)

@@ -16,6 +16,10 @@ Text = str | tuple[str, str]
 MOST_NAMES = 5  # of a list in a sentence
 
 
+# How a list is joined, by the format of its placeholder.
+_JOINED = {"and": " and ", "sentences": " "}
+
+
 @runtime_checkable
 class Message(Protocol):
     """A value that has its own text, such as another code with its parameters."""
@@ -25,9 +29,10 @@ class Message(Protocol):
 
 
 class _Formatter(string.Formatter):
-    """Formats values for sentences: a time by `:day` or `:minute`, numbers with commas, lists as `listed` does.
+    """Formats values for sentences: a time by `:day` or `:minute`, numbers with commas.
 
-    A choice of a model is shown by its label, and a Message by its text.
+    A list is joined by `:and`, as sentences by `:sentences`, and otherwise as `listed` does. A choice of a model is
+    shown by its label, and a Message by its text.
     """
 
     def format_field(self, value: Any, format_spec: str) -> str:
@@ -40,7 +45,8 @@ class _Formatter(string.Formatter):
             day = f"{moment.day} {moment:%B %Y}"
             return f"{day}, {moment:%H:%M} UTC" if format_spec == "minute" else day
         if isinstance(value, list | tuple):
-            return listed(value)
+            texts = [self.format_field(each, "") for each in value]
+            return _JOINED[format_spec].join(texts) if format_spec else listed(texts)
         if isinstance(value, int) and not format_spec:
             return f"{value:,}"
         return str(super().format_field(value, format_spec))

@@ -18,6 +18,8 @@ MOMENT = datetime(2026, 3, 5, 14, 5, tzinfo=UTC)
         ("{value:.1f} %.", 5.04, "5.0 %."),
         ("Not proven: {value}.", ["a", "b"], "Not proven: a, b."),
         ("Not proven: {value}.", list("abcdefg"), "Not proven: a, b, c, d, e and 2 more."),
+        ("With {value:and}.", ["a password", "a code"], "With a password and a code."),
+        ("It stays. {value:sentences}", ["One.", "Two."], "It stays. One. Two."),
         ("{value}", "{value} and {other}", "{value} and {other}"),
     ],
 )

@@ -14,8 +14,9 @@ from django.test import Client as Browser
 
 from accounts import session_list
 from accounts.activity import kinds
-from accounts.activity.recording import By, record
-from accounts.models import Account, SecurityEvent
+from accounts.activity.recording import By, record, sentence
+from accounts.models import Account, AccountRecovery, SecurityEvent
+from devportal.lib.messages import fill_in
 from devportal.lib.sessions import SessionStore
 from oidc.authorization import consent
 from oidc.models import Client
@@ -89,29 +90,37 @@ def test_an_account_of_before_has_nothing_to_tell(signed_in: Browser) -> None:
 
 
 def test_every_kind_can_be_said() -> None:
-    details = dict.fromkeys(
-        (
-            "how",
-            "old",
-            "new",
-            "address",
-            "name",
-            "left",
-            "codes",
-            "which",
-            "app",
-            "roles",
-            "email",
-            "why",
-            "date",
-            "reason",
-            "number",
-        ),
-        "x",
+    details: dict[str, Any] = dict.fromkeys(
+        ("old", "new", "address", "name", "which", "app", "roles", "email", "number"), "x"
     )
+    details |= {"methods": list(kinds.METHODS), "left": 9, "due_at": "2031-12-24T08:00:00+00:00", "is_first": True}
+    details |= {"reason": "nothing_left", "ends_codes": True, "blockers": [{"code": "recovery"}]}
     for kind in kinds.KINDS.values():
-        assert "{" not in kind.says.format_map(details)
-        assert kind.notice is None or "{" not in kind.notice.tells.format_map(details)
+        assert "{" not in fill_in(kind.says, kinds.parameters_of(details))
+        assert kind.notice is None or "{" not in kinds.text_of(kind.notice, details)
+
+
+@pytest.mark.parametrize(
+    ("kind", "details", "said"),
+    [
+        ("recovery_code_used", {"left": 0}, "It was the last one"),
+        ("recovery_code_used", {"left": 1}, "One more is left"),
+        ("recovery_code_used", {"left": 2}, "2 more are left"),
+        ("passkey_removed", {"name": "x", "ends_codes": True}, "Your recovery codes were removed as well."),
+        ("passkey_removed", {"name": "x", "ends_codes": False}, "any more."),
+        ("passkey_added", {"name": "x", "is_first": True}, "have been signed out."),
+        ("passkey_added", {"name": "x"}, "from now on."),
+        *(("recovery_lapsed", {"reason": lapse}, lapse.label) for lapse in AccountRecovery.Lapse),
+    ],
+)
+def test_a_mail_has_the_sentence_of_each_code(kind: str, details: dict[str, Any], said: str) -> None:
+    notice = kinds.KINDS[kind].notice
+    assert notice is not None
+    assert kinds.text_of(notice, details).endswith(said) or said in kinds.text_of(notice, details)
+
+
+def test_an_event_of_an_earlier_version_is_named_by_its_kind() -> None:
+    assert sentence(SecurityEvent(kind="signed_in", details={"how": "with a password"})) == "Signed in"
 
 
 def test_apps_are_told_once_for_what_they_got(app: RelyingParty, person: Account) -> None:

@@ -191,7 +191,7 @@ def test_a_project_is_handed_over_to_a_member_of_it_alone(project: Project, owne
 
 def test_the_only_owner_can_not_delete_their_account(project: Project, owner: Account) -> None:
     join(project, Role.DEVELOPER)
-    assert [blocker.sentence for blocker in deletion.deletion_blockers(owner)] == [
+    assert [blocker.text for blocker in deletion.deletion_blockers(owner)] == [
         "You are the only owner of the project Orbit Notes: hand it over or delete it first."
     ]
     with pytest.raises(deletion.DeletionBlocked):
