@@ -2,15 +2,16 @@
 
 import ast
 from collections.abc import Iterator
-from enum import StrEnum
+from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from devportal.lib.messages import Text, placeholders
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def created(codes: type[StrEnum], *places: str, known_as: str = "") -> Iterator[tuple[StrEnum, set[str], str]]:
+def created(codes: type[Enum], *places: str) -> Iterator[tuple[Any, set[str], str]]:
     """Return each call with a code of the enum: the code, the names of its parameters, and where it stands.
 
     Parameters are keywords, or the keys of a dictionary that follows the code. `places` are files or folders.
@@ -20,10 +21,10 @@ def created(codes: type[StrEnum], *places: str, known_as: str = "") -> Iterator[
             if isinstance(node, ast.Call):
                 named = {word.arg for word in node.keywords if word.arg}
                 for word in node.keywords:
-                    for code in _codes(word.value, codes, known_as or codes.__name__):
+                    for code in _codes(word.value, codes):
                         yield code, set(), f"{path}:{node.lineno}"
                 for position, argument in enumerate(node.args):
-                    for code in _codes(argument, codes, known_as or codes.__name__):
+                    for code in _codes(argument, codes):
                         yield code, named | _keys(node.args[position + 1 :]), f"{path}:{node.lineno}"
 
 
@@ -31,11 +32,11 @@ def _files(place: Path) -> list[Path]:
     return [place] if place.is_file() else list(place.rglob("*.py"))
 
 
-def _codes(argument: ast.expr, codes: type[StrEnum], name: str) -> Iterator[StrEnum]:
+def _codes(argument: ast.expr, codes: type[Enum]) -> Iterator[Any]:
     if isinstance(argument, ast.IfExp):
-        yield from _codes(argument.body, codes, name)
-        yield from _codes(argument.orelse, codes, name)
-    elif isinstance(argument, ast.Attribute) and ast.unparse(argument.value) == name:
+        yield from _codes(argument.body, codes)
+        yield from _codes(argument.orelse, codes)
+    elif isinstance(argument, ast.Attribute) and ast.unparse(argument.value) in (codes.__name__, codes.__qualname__):
         yield codes[argument.attr]
 
 
@@ -45,13 +46,13 @@ def _keys(arguments: list[ast.expr]) -> set[str]:
 
 
 def assert_parameters_fit(
-    texts: dict[str, Text], codes: type[StrEnum], *places: str, known_as: str = "", besides: tuple[str, ...] = ()
+    texts: dict[str, Text], codes: type[Enum], *places: str, besides: tuple[str, ...] = ()
 ) -> None:
     """Fail unless each code is created somewhere, always with exactly the parameters that its text names.
 
     `besides` are keywords of the calls that are no parameters of a text.
     """
-    found = list(created(codes, *places, known_as=known_as))
+    found = list(created(codes, *places))
     for code, names, place in found:
         assert names - set(besides) == placeholders(texts[code]), f"{code} at {place}"
     assert {code for code, _, _ in found} == set(codes), "each is created somewhere"

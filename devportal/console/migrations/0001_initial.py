@@ -231,6 +231,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("text", models.TextField(blank=True)),
+                ("events", models.JSONField(blank=True, db_default=[], default=list)),
                 ("opened_at", models.DateTimeField()),
                 ("closed_at", models.DateTimeField(blank=True, null=True)),
                 (

@@ -1,10 +1,13 @@
 """What reviewers have beside the reviews: cases, internal notes, canned replies, and which mails they want."""
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 
 from devportal.console.models.reviews import AppReview
-from oidc.models import Project
+from devportal.lib.messages import fill_in
+from oidc.models import Client, Project
 
 
 class ReviewCase(models.Model):
@@ -22,12 +25,28 @@ class ReviewCase(models.Model):
         IN_ORDER = "in_order", "Everything is in order"
         ACTED = "acted", "Something was done"
 
+    class Event(models.TextChoices):
+        """What the service notes in a case. The label is the text; its placeholders are the event's parameters."""
+
+        DOMAIN_LOST = "domain_lost", "{domain} is no longer proven: its proof was missing for too long."
+        DOMAIN_NARROWED = "domain_narrowed", "{domain} is now proven by a file. Its subdomains are no longer proven."
+        DOMAIN_REMOVED = "domain_removed", "{domain} was removed by the project."
+        DOMAIN_PROVEN = "domain_proven", "{domain} is proven again."
+        DOMAIN_WIDENED = "domain_widened", "{domain} is proven by DNS again, with its subdomains."
+        TYPE_CHANGED = "type_changed", "The type was changed from “{before}” to “{after}”."
+        PROJECT_TRANSFERRED = "project_transferred", "The project was transferred."
+        OWNER_ADDED = "owner_added", "The project has a new owner."
+        REVIEW_APPROVED = "review_approved", "Review {number} was approved."
+        APPROVAL_WITHDRAWN = "approval_withdrawn", "The approval was withdrawn."
+
     project = models.ForeignKey(Project, models.CASCADE, related_name="review_cases")
     client = models.ForeignKey(
         settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, null=True, related_name="review_cases"
     )
     kind = models.CharField(max_length=20, choices=Kind.choices)
-    text = models.TextField(blank=True)
+    text = models.TextField(blank=True)  # what people wrote
+    # What the service noted: of each `code` (an Event) and `parameters`, the oldest first.
+    events: "models.JSONField[Any, Any]" = models.JSONField(blank=True, default=list, db_default=[])
     opened_at = models.DateTimeField()
     opened_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     assignee = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
@@ -61,6 +80,17 @@ class ReviewCase(models.Model):
     @property
     def is_open(self) -> bool:
         return self.closed_at is None
+
+    @property
+    def event_texts(self) -> list[str]:
+        """The sentences of the events."""
+        return [_event_text(self.Event(stored["code"]), stored["parameters"]) for stored in self.events]
+
+
+def _event_text(event: ReviewCase.Event, parameters: dict[str, Any]) -> str:
+    if event == ReviewCase.Event.TYPE_CHANGED:
+        parameters = {name: Client.Type(value) for name, value in parameters.items()}
+    return fill_in(event.label, parameters)
 
 
 class AppReport(models.Model):

@@ -1,5 +1,7 @@
 """Cases at the desk: what a reviewer has to look into beside the reviews (docs/review.md#cases)."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -25,8 +27,9 @@ from oidc.projects.audit import report_project_event
 Kind = ReviewCase.Kind
 Outcome = ReviewCase.Outcome
 Side = ReviewEntry.Side
-# Characters that a case says at most; what is added beyond is cut.
+# Characters and events that a case holds at most; what is added beyond is cut.
 MAX_CASE_TEXT = 20_000
+MAX_EVENTS = 200
 # So often somebody else may open or close the same case just then, before opening it is given up.
 _ATTEMPTS = 5
 APPEALED_FROM_YOU = "This is an appeal against what you decided, so another reviewer answers it."
@@ -41,23 +44,41 @@ _DECISIONS: dict[str, str] = {
 # --- Opening ---
 
 
+@dataclass(frozen=True)
+class Noted:
+    """What the service notes in a case: an event, and the parameters of its text."""
+
+    event: ReviewCase.Event
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `ReviewCase.events` holds it."""
+        return {"code": self.event.value, "parameters": dict(self.parameters)}
+
+
 def open_case(
-    kind: str, project: Project, client: Client | None = None, *, text: str = "", actor: Account | None = None
+    kind: str,
+    project: Project,
+    client: Client | None = None,
+    *,
+    text: str = "",
+    noted: Noted | None = None,
+    actor: Account | None = None,
 ) -> ReviewCase:
-    """Open a case on an app, or on a whole project; if one of that kind is open already, add the text to it.
+    """Open a case on an app, or on a whole project; if one of that kind is open already, add text and event to it.
 
     Of many at once, one opens it and the others add. `actor` is None where the service itself does it. It takes part in
     the caller's transaction, if there is one. Raises IncompleteSubmission for too long a text.
     """
-    said = clean_text(text)
+    said, case_of = clean_text(text), {"kind": kind, "project": project, "client": client}
     for _ in range(_ATTEMPTS):
         with transaction.atomic():
             case = _open_cases(kind, project, client).select_for_update().first()
             if case is not None:
-                return _add(case, said, actor)
+                return _add(case, said, noted, actor)
             try:
                 with transaction.atomic():
-                    return _create(kind, project, client, said, actor)
+                    return _create(case_of, said, noted, actor)
             except IntegrityError:
                 continue  # somebody else opened it just now
     raise IllegalReviewStep("Somebody else is changing this right now. Try again.")
@@ -73,18 +94,21 @@ def open_case_of(kind: str, project: Project, client: Client | None = None) -> R
     return found
 
 
-def _create(kind: str, project: Project, client: Client | None, said: str, actor: Account | None) -> ReviewCase:
-    case = ReviewCase.objects.create(
-        project=project, client=client, kind=kind, text=said, opened_at=clock.now(), opened_by=actor
-    )
+def _create(case_of: dict[str, Any], said: str, noted: Noted | None, actor: Account | None) -> ReviewCase:
+    events = [noted.as_json()] if noted else []
+    case = ReviewCase.objects.create(**case_of, text=said, events=events, opened_at=clock.now(), opened_by=actor)
     _report("opened", case, actor)
     return case
 
 
-def _add(case: ReviewCase, said: str, actor: Account | None) -> ReviewCase:
-    if said and len(case.text) < MAX_CASE_TEXT:
+def _add(case: ReviewCase, said: str, noted: Noted | None, actor: Account | None) -> ReviewCase:
+    before = case.text, case.events
+    if said:
         case.text = f"{case.text}\n\n{said}".strip()[:MAX_CASE_TEXT]
-        case.save(update_fields=["text"])
+    if noted:
+        case.events = [*case.events, noted.as_json()][:MAX_EVENTS]
+    if (case.text, case.events) != before:
+        case.save(update_fields=["text", "events"])
         _report("added", case, actor)
     return case
 
@@ -219,17 +243,18 @@ def close_case(case: ReviewCase, actor: Account, outcome: str, text: str = "") -
     return row
 
 
-def settle(client: Client, actor: Account, outcome: str, text: str, *kinds: str) -> None:
+def settle(client: Client, actor: Account, outcome: str, noted: Noted, *kinds: str) -> None:
     """Close an app's open cases of these kinds because a step of a review has settled them; the client is locked."""
     for row in ReviewCase.objects.select_for_update().filter(client=client, kind__in=kinds, closed_at=None):
         row.client, row.project = client, client.project
-        _close(row, actor, outcome, text)
+        row.events = [*row.events, noted.as_json()]
+        _close(row, actor, outcome, "")
 
 
 def _close(row: ReviewCase, actor: Account, outcome: str, text: str) -> None:
     row.closed_at, row.closed_by = clock.now(), actor
     row.outcome, row.outcome_text = outcome, text
-    row.save(update_fields=["closed_at", "closed_by", "outcome", "outcome_text"])
+    row.save(update_fields=["closed_at", "closed_by", "outcome", "outcome_text", "events"])
     _report("closed", row, actor, outcome=outcome)
 
 

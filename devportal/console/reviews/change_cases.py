@@ -6,11 +6,12 @@ from django.dispatch import receiver
 
 from accounts.models import Account
 from devportal.console.models import ReviewCase
-from devportal.console.reviews.cases import open_case
+from devportal.console.reviews.cases import Noted, open_case
 from oidc.models import Client, Project
 from oidc.signals import client_type_changed, owner_added
 
 CHANGED = ReviewCase.Kind.CHANGED
+Event = ReviewCase.Event
 
 
 @receiver(client_type_changed)
@@ -18,8 +19,8 @@ def note_type_change(sender: Any, client: Client, before: str, actor: Account | 
     """Open a case when the type of a reviewed app changes; what an operator's file declares needs none."""
     if actor is None or not client.is_verified or client.first_party:
         return
-    was, now = Client.Type(before).label, Client.Type(client.type).label
-    open_case(CHANGED, client.project, client, text=f"The type was changed from “{was}” to “{now}”.")
+    noted = Noted(Event.TYPE_CHANGED, {"before": before, "after": client.type})
+    open_case(CHANGED, client.project, client, noted=noted)
 
 
 @receiver(owner_added)
@@ -27,4 +28,4 @@ def note_new_owner(sender: Any, project: Project, transferred: bool, **kwargs: A
     """Open a case of the project when it gets another owner and has a reviewed app. The text names nobody."""
     if not Client.objects.filter(project=project, first_party=False).exclude(verified_at=None).exists():
         return
-    open_case(CHANGED, project, text="The project was transferred." if transferred else "The project has a new owner.")
+    open_case(CHANGED, project, noted=Noted(Event.PROJECT_TRANSFERRED if transferred else Event.OWNER_ADDED))

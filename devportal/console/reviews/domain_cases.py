@@ -5,7 +5,7 @@ from typing import Any
 from django.dispatch import receiver
 
 from devportal.console.models import ReviewCase
-from devportal.console.reviews.cases import open_case, open_case_of
+from devportal.console.reviews.cases import Noted, open_case, open_case_of
 from oidc.domains.claims import apps_on
 from oidc.domains.effects import snapshot
 from oidc.domains.results import Change
@@ -13,13 +13,14 @@ from oidc.models import Project, ProjectDomain
 from oidc.signals import domain_changed
 
 DOMAIN_LOST = ReviewCase.Kind.DOMAIN_LOST
-_SENTENCES = {
-    Change.LOST: "{name} is no longer proven: the project's proof of it was not found for too long.",
-    Change.NARROWED: "{name} is now proven by a file: its subdomains are no longer proven.",
-    Change.REMOVED: "{name} was removed by the project.",
-    Change.PROVEN: "{name} is proven again.",
-    Change.REGAINED: "{name} is proven again.",
-    Change.WIDENED: "{name} is proven by DNS again, with its subdomains.",
+Event = ReviewCase.Event
+_EVENTS = {
+    Change.LOST: Event.DOMAIN_LOST,
+    Change.NARROWED: Event.DOMAIN_NARROWED,
+    Change.REMOVED: Event.DOMAIN_REMOVED,
+    Change.PROVEN: Event.DOMAIN_PROVEN,
+    Change.REGAINED: Event.DOMAIN_PROVEN,
+    Change.WIDENED: Event.DOMAIN_WIDENED,
 }
 _OPENS = (Change.LOST, Change.NARROWED, Change.REMOVED)
 
@@ -31,12 +32,12 @@ def note_change(sender: Any, project: Project, domain: ProjectDomain, change: Ch
     A later proof of the domain is added to a case that is still open. In the transaction of the change, with the
     project locked.
     """
-    if change not in _SENTENCES or domain.proven_at is None:
+    if change not in _EVENTS or domain.proven_at is None:
         return
-    sentence = _SENTENCES[change].format(name=domain.name)
+    noted = Noted(_EVENTS[change], {"domain": domain.name})
     before = snapshot(domain)
     if change == Change.NARROWED:
         before.method = ProjectDomain.Method.DNS  # what it was, when it spoke for its subdomains as well
     for client in apps_on(before):
         if change in _OPENS or open_case_of(DOMAIN_LOST, project, client) is not None:
-            open_case(DOMAIN_LOST, project, client, text=sentence)
+            open_case(DOMAIN_LOST, project, client, noted=noted)

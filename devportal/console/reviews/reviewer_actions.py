@@ -173,7 +173,8 @@ def _finish_approval(
     _record(Kind.APPROVED, actor, review, text=note, details=details, before=was, after=now)
     logos.delete_if_unused(client, before["logo"])
     settled = (ReviewCase.Kind.RE_REVIEW, ReviewCase.Kind.SECOND_APPROVAL)
-    cases.settle(client, actor, Outcome.IN_ORDER, f"Review {review.number} was approved.", *settled)
+    noted = cases.Noted(ReviewCase.Event.REVIEW_APPROVED, {"number": review.number})
+    cases.settle(client, actor, Outcome.IN_ORDER, noted, *settled)
 
 
 @transaction.atomic
@@ -227,7 +228,7 @@ def _settle_after_withdrawal(client: Client, actor: Account) -> None:
     settled = [] if client.is_verified else [ReviewCase.Kind.RE_REVIEW]
     if second_approval.SENSITIVE_SCOPE not in client.approved_scopes.split():
         settled.append(ReviewCase.Kind.SECOND_APPROVAL)
-    cases.settle(client, actor, Outcome.ACTED, "The approval was withdrawn.", *settled)
+    cases.settle(client, actor, Outcome.ACTED, cases.Noted(ReviewCase.Event.APPROVAL_WITHDRAWN), *settled)
 
 
 def _locked(project: Project, actor: Account) -> Project:

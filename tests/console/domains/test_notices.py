@@ -8,7 +8,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account, Outbox
 from devportal.console.models import AuditEvent, ReviewCase
-from devportal.console.reviews.cases import MAX_CASE_TEXT
+from devportal.console.reviews.cases import MAX_EVENTS
 from devportal.lib import clock
 from oidc.domains import claims
 from oidc.domains.tasks import check_domains
@@ -132,7 +132,9 @@ def test_a_loss_opens_a_case_for_each_reviewed_app_on_the_domain(
         ("domain_lost", "Lunar"),
         ("domain_lost", "Orbit"),
     ]
-    assert all(case.is_open and case.project == domain.project and "example.com" in case.text for case in cases)
+    assert all(
+        case.is_open and case.project == domain.project and "example.com" in case.event_texts[0] for case in cases
+    )
 
 
 def test_no_case_is_opened_while_it_is_only_missing_or_no_reviewed_app_is_there(
@@ -153,10 +155,10 @@ def test_what_becomes_of_the_domain_is_added_to_the_open_case(
     check_domains()
     case = ReviewCase.objects.get()
     assert case.is_open
-    assert case.text.splitlines()[-1] == "example.com is proven again."
+    assert case.event_texts[-1] == "example.com is proven again."
     claims.remove_domain(domain, owner)
     case.refresh_from_db()
-    assert case.text.splitlines()[-1] == "example.com was removed by the project."
+    assert case.event_texts[-1] == "example.com was removed by the project."
 
 
 def test_a_closed_case_stays_closed_and_a_new_loss_opens_another(
@@ -190,7 +192,8 @@ def test_a_case_that_was_opened_or_added_to_is_in_the_trail_and_does_not_grow_wi
 ) -> None:
     reviewed(domain.project)
     lose(domain, internet, later)
-    ReviewCase.objects.update(text="x" * MAX_CASE_TEXT)
+    full = ReviewCase.objects.get().events * MAX_EVENTS
+    ReviewCase.objects.update(events=full)
     claims.remove_domain(domain, owner)
-    assert len(ReviewCase.objects.get().text) == MAX_CASE_TEXT
+    assert ReviewCase.objects.get().events == full
     assert AuditEvent.objects.filter(action="review_case.opened").count() == 1

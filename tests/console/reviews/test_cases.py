@@ -15,12 +15,21 @@ from accounts.plans.members import add_member, get_or_create_family
 from devportal.console import reviews
 from devportal.console.activity import feed
 from devportal.console.models import AppReport, AuditEvent, DeskNote, ReviewCase, ReviewEntry
-from devportal.console.reviews import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed, appeals, cases
+from devportal.console.reviews import (
+    IllegalReviewStep,
+    IncompleteSubmission,
+    ReviewNotAllowed,
+    appeals,
+    cases,
+    domain_cases,
+)
 from devportal.console.tasks import open_re_reviews
 from devportal.lib import clock
+from devportal.lib.messages import placeholders
 from oidc.models import Client, FormerMember, Project, ProjectMember
 from tests.console.reviews.reviewing import Status, approved, decide, fill, fresh, mails, make_operator, make_reviewer
 from tests.factories import make_account, make_client, make_project
+from tests.messages import created
 from tests.oidc.tokens.test_concurrency import at_once
 
 CASES = "/admin/console/reviewcase/"
@@ -55,6 +64,23 @@ class TestOpening:
         again = cases.open_case("domain_lost", app.project, app, text="Once more.")
         assert again.pk != case.pk
         assert again.text == "Once more."
+
+    def test_the_page_shows_what_the_service_noted(
+        self, app: Client, reviewer: Account, browser_of: Callable[[Account], Browser]
+    ) -> None:
+        noted = cases.Noted(ReviewCase.Event.TYPE_CHANGED, {"before": "web", "after": "native"})
+        case = cases.open_case("changed", app.project, app, noted=noted)
+        cases.open_case("changed", app.project, noted=cases.Noted(ReviewCase.Event.OWNER_ADDED))
+        shown = browser_of(reviewer).get(page(case)).content.decode()
+        assert "was changed from “Web app (runs on a server)” to “Desktop or mobile app (installed)”." in shown
+        assert "has a new owner" not in shown, "that is a case of the whole project"
+
+    def test_each_event_gets_the_parameters_of_its_text(self) -> None:
+        found = [(event, names) for event, names, _ in created(ReviewCase.Event, "devportal/console/reviews")]
+        found += [(event, {"domain"}) for event in domain_cases._EVENTS.values()]
+        for event, names in found:
+            assert names - {"noted"} == placeholders(event.label), event
+        assert {event for event, _ in found} == set(ReviewCase.Event)
 
     def test_a_case_does_not_grow_without_end(self, app: Client) -> None:
         for _ in range(8):
@@ -187,7 +213,7 @@ class TestReReview:
         fill(old, developer, name="Orbit Two")
         decide(reviews.submit(old, developer), reviewer, Status.APPROVED)
         case = ReviewCase.objects.get()
-        assert (case.outcome, case.closed_by, case.outcome_text) == ("in_order", reviewer, "Review 2 was approved.")
+        assert (case.outcome, case.closed_by, case.event_texts) == ("in_order", reviewer, ["Review 2 was approved."])
         assert open_re_reviews() == 0
 
     def test_withdrawing_the_approval_settles_it(self, old: Client, reviewer: Account) -> None:

@@ -11,7 +11,7 @@ Method = ProjectDomain.Method
 def test_each_code_has_a_text_and_gets_its_parameters() -> None:
     assert set(TEXTS) == set(Code)
     assert_parameters_fit(dict(TEXTS), Code, "oidc/domains/proofs.py", besides=("is_temporary",))
-    assert_parameters_fit(dict(outbound.TEXTS), outbound.Code, "devportal/lib/outbound", known_as="Code")
+    assert_parameters_fit(dict(outbound.TEXTS), outbound.Code, "devportal/lib/outbound")
 
 
 def test_no_code_means_two_things() -> None:
