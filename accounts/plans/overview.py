@@ -194,12 +194,7 @@ def _subscription(row: Subscription) -> dict[str, Any]:
         **{name: date.isoformat() if date else None for name, date in dates.items()},
         "addons": row.addons,
         "history": [
-            {"from": event.from_state, "to": event.to_state, "at": event.at.isoformat(), "by": _who(event.by)}
+            {"from": event.from_state, "to": event.to_state, "at": event.at.isoformat(), "by": event.by}
             for event in row.events.all()
         ],
     }
-
-
-def _who(by: str) -> str:
-    # An operator's address is not part of the person's data.
-    return "operator" if by.startswith("operator") else by

@@ -5,6 +5,7 @@ Code that finds a fact passes a code and values. Only the table of texts and the
 
 import string
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol, runtime_checkable
 
@@ -55,10 +56,27 @@ class _Formatter(string.Formatter):
 _formatter = _Formatter()
 
 
+@dataclass(frozen=True)
+class Piece:
+    """A part of a text: a value that was filled in, or what stands between values."""
+
+    text: str
+    is_value: bool
+
+
 def fill_in(text: Text, parameters: Mapping[str, Any]) -> str:
     """Return a text with its placeholders filled in. Raises KeyError for one that `parameters` lacks."""
     chosen = text if isinstance(text, str) else text[parameters["count"] != 1]
     return _formatter.vformat(chosen, (), parameters)
+
+
+def pieces(text: str, parameters: Mapping[str, Any]) -> list[Piece]:
+    """Return a text in pieces, for pages that mark its values."""
+    found = []
+    for literal, name, spec, _ in _formatter.parse(text):
+        found += [Piece(literal, is_value=False)] if literal else []
+        found += [Piece(_formatter.format_field(parameters[name], spec or ""), is_value=True)] if name else []
+    return found
 
 
 def placeholders(text: Text) -> set[str]:

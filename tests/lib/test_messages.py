@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from devportal.lib.messages import fill_in, placeholders
+from devportal.lib.messages import Piece, fill_in, pieces, placeholders
 
 MOMENT = datetime(2026, 3, 5, 14, 5, tzinfo=UTC)
 
@@ -40,3 +40,8 @@ def test_placeholders_are_found() -> None:
 def test_a_value_that_is_missing_is_an_error() -> None:
     with pytest.raises(KeyError):
         fill_in("{host}", {})
+
+
+def test_pieces_tell_the_values_from_what_stands_between_them() -> None:
+    found = pieces("{who} renamed {target}.", {"who": "{target}", "target": "Orbit"})
+    assert found == [Piece("{target}", True), Piece(" renamed ", False), Piece("Orbit", True), Piece(".", False)]

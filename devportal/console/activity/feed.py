@@ -15,63 +15,64 @@ from django.db.models import Q, QuerySet
 from api.models import ApiKey
 from devportal.console.access import Membership
 from devportal.console.models import AuditEvent
+from devportal.lib.messages import Piece, pieces
 from oidc.models import Client, Project, ProjectMember
 
-# Predicate of each action's sentence; {target} is its object. An action without one is shown by its name.
+# The sentence of each action: {who} did it, and {target} is what it was about. Any other action is shown by its name.
 SENTENCES: Mapping[str, str] = {
-    "project.created": "made the project",
-    "project.renamed": "renamed the project",
-    "project.deleted": "deleted the project",
-    "project.restored": "restored the project",
-    "project.transferred": "transferred the project to {target}",
-    "project.suspended": "suspended the project",
-    "project.suspension_lifted": "lifted the suspension of the project",
-    "member.role_changed": "changed the role of {target}",
-    "member.removed": "removed {target} from the project",
-    "member.left": "left the project",
-    "invitation.sent": "invited {target}",
-    "invitation.withdrawn": "withdrew the invitation of {target}",
-    "invitation.ended": "ended the invitation of {target}: whoever sent it may not invite any more",
-    "invitation.accepted": "accepted the invitation",
-    "invitation.declined": "declined the invitation",
-    "client.created": "created the client {target}",
-    "client.changed": "changed the client {target}",
-    "client.type_changed": "changed the type of the client {target}",
-    "client.turned_on": "turned the client {target} on",
-    "client.turned_off": "turned the client {target} off",
-    "client.deleted": "deleted the client {target}",
-    "client.page_published": "published the public page of {target}",
-    "client.page_moved": "moved the public page of {target}",
-    "client.page_taken_down": "took the public page of {target} down",
-    "client_secret.created": "created a secret of {target}",
-    "client_secret.rotated": "rotated a secret of {target}",
-    "client_secret.expiry_changed": "changed when a secret of {target} expires",
-    "client_secret.ended": "revoked a secret of {target}",
-    "api_key.created": "created the API key {target}",
-    "api_key.rotated": "rotated the API key {target}",
-    "api_key.expiry_changed": "changed when the API key {target} expires",
-    "api_key.revoked": "revoked the API key {target}",
-    "domain.added": "added the domain {target}",
-    "domain.proven": "found the proof of the domain {target}",
-    "domain.missing": "did not find the proof of the domain {target} any more",
-    "domain.lost": "stopped to count the domain {target} as proven",
-    "domain.removed": "removed the domain {target}",
-    "review.edited": "edited the review of {target}",
-    "review.test_account_stored": "stored a test account for the reviewers of {target}",
-    "review.test_account_removed": "removed the test account of {target}",
-    "review.test_account_seen": "looked at the test account of {target}",
-    "review.submitted": "submitted {target} for review",
-    "review.resubmitted": "resubmitted {target} for review",
-    "review.withdrawn": "withdrew {target} from review",
-    "review.comment": "wrote about the review of {target}",
-    "review.assigned": "took the review of {target}",
-    "review.started": "began to review {target}",
-    "review.changes_requested": "requested changes of {target}",
-    "review.approved": "approved {target}",
-    "review.rejected": "rejected {target}",
-    "review.appealed": "appealed about {target}",
-    "review.renewed": "looked at {target} again and found everything in order",
-    "review.approval_withdrawn": "withdrew the approval of {target}",
+    "project.created": "{who} made the project",
+    "project.renamed": "{who} renamed the project",
+    "project.deleted": "{who} deleted the project",
+    "project.restored": "{who} restored the project",
+    "project.transferred": "{who} transferred the project to {target}",
+    "project.suspended": "{who} suspended the project",
+    "project.suspension_lifted": "{who} lifted the suspension of the project",
+    "member.role_changed": "{who} changed the role of {target}",
+    "member.removed": "{who} removed {target} from the project",
+    "member.left": "{who} left the project",
+    "invitation.sent": "{who} invited {target}",
+    "invitation.withdrawn": "{who} withdrew the invitation of {target}",
+    "invitation.ended": "{who} ended the invitation of {target}, because the person who sent it may no longer invite",
+    "invitation.accepted": "{who} accepted the invitation",
+    "invitation.declined": "{who} declined the invitation",
+    "client.created": "{who} created the client {target}",
+    "client.changed": "{who} changed the client {target}",
+    "client.type_changed": "{who} changed the type of the client {target}",
+    "client.turned_on": "{who} turned the client {target} on",
+    "client.turned_off": "{who} turned the client {target} off",
+    "client.deleted": "{who} deleted the client {target}",
+    "client.page_published": "{who} published the public page of {target}",
+    "client.page_moved": "{who} moved the public page of {target}",
+    "client.page_taken_down": "{who} took the public page of {target} down",
+    "client_secret.created": "{who} created a secret of {target}",
+    "client_secret.rotated": "{who} rotated a secret of {target}",
+    "client_secret.expiry_changed": "{who} changed when a secret of {target} expires",
+    "client_secret.ended": "{who} revoked a secret of {target}",
+    "api_key.created": "{who} created the API key {target}",
+    "api_key.rotated": "{who} rotated the API key {target}",
+    "api_key.expiry_changed": "{who} changed when the API key {target} expires",
+    "api_key.revoked": "{who} revoked the API key {target}",
+    "domain.added": "{who} added the domain {target}",
+    "domain.proven": "{who} found the proof of the domain {target}",
+    "domain.missing": "{who} no longer found the proof of the domain {target}",
+    "domain.lost": "{who} stopped counting the domain {target} as proven",
+    "domain.removed": "{who} removed the domain {target}",
+    "review.edited": "{who} edited the review of {target}",
+    "review.test_account_stored": "{who} stored a test account for the reviewers of {target}",
+    "review.test_account_removed": "{who} removed the test account of {target}",
+    "review.test_account_seen": "{who} opened the test account of {target}",
+    "review.submitted": "{who} submitted {target} for review",
+    "review.resubmitted": "{who} resubmitted {target} for review",
+    "review.withdrawn": "{who} withdrew {target} from review",
+    "review.comment": "{who} wrote about the review of {target}",
+    "review.assigned": "{who} took the review of {target}",
+    "review.started": "{who} began to review {target}",
+    "review.changes_requested": "{who} requested changes of {target}",
+    "review.approved": "{who} approved {target}",
+    "review.rejected": "{who} rejected {target}",
+    "review.appealed": "{who} appealed about {target}",
+    "review.renewed": "{who} checked {target} again and found everything in order",
+    "review.approval_withdrawn": "{who} withdrew the approval of {target}",
 }
 
 # What only reviewers and operators read.
@@ -111,8 +112,7 @@ class ActivityEntry:
     """One audit event as the page shows it."""
 
     at: datetime
-    who: str
-    said: tuple[str, str, str]  # the sentence in three parts: before the target, the target, after it
+    sentence: list[Piece]
     changes: list[Change]
     ip: str
     request_id: str
@@ -153,17 +153,14 @@ def activity_entries(membership: Membership, events: Iterable[AuditEvent]) -> li
 
 def entries_for_reviewers(events: Iterable[AuditEvent], names: dict[str, str]) -> list[ActivityEntry]:
     """Return audit events as reviewers read them: who acted, without IP addresses. `names` are by client id."""
-    return [
-        ActivityEntry(row.at, _who(row, by_service=False), _said(row, names), _changes(row), "", "") for row in events
-    ]
+    return [ActivityEntry(row.at, _sentence(row, names, by_service=False), _changes(row), "", "") for row in events]
 
 
 def _line(membership: Membership, row: AuditEvent, names: dict[str, str], insiders: set[int]) -> ActivityEntry:
     by_service = _is_by_service(row, insiders)
     return ActivityEntry(
         at=row.at,
-        who=_who(row, by_service),
-        said=_said(row, names),
+        sentence=_sentence(row, names, by_service),
         changes=_changes(row),
         ip=(row.ip or "") if membership.is_owner and not by_service else "",
         request_id="" if by_service else row.request_id,
@@ -198,14 +195,14 @@ def _who(row: AuditEvent, by_service: bool) -> str:
     return "Somebody whose account is deleted" if row.request_id or row.actor_id else settings.SERVICE_NAME
 
 
-def _said(row: AuditEvent, names: dict[str, str]) -> tuple[str, str, str]:
-    target = names.get(row.target) or row.target or _former_name(row) or "something that is deleted"
+def _sentence(row: AuditEvent, names: dict[str, str], by_service: bool) -> list[Piece]:
+    who = _who(row, by_service)
     if row.action not in SENTENCES:
-        return (row.action, row.target, "")
-    start, named, end = SENTENCES[row.action].partition("{target}")
-    if named and row.action.split(".")[0] in ("member", "invitation", "project") and not row.target:
+        return pieces("{who} {action} {target}", {"who": who, "action": row.action, "target": row.target})
+    target = names.get(row.target) or row.target or _former_name(row) or "something that is deleted"
+    if row.action.split(".")[0] in ("member", "invitation", "project") and not row.target:
         target = "somebody whose account is deleted"
-    return (start, target if named else "", end)
+    return pieces(SENTENCES[row.action], {"who": who, "target": target})
 
 
 def _former_name(row: AuditEvent) -> str:

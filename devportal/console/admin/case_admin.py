@@ -18,7 +18,7 @@ from devportal.console.admin.case_list import LISTS, CaseChangeList, CasePaginat
 from devportal.console.admin.live_context import live_context
 from devportal.console.models import AppReview, ReviewCase, ReviewEntry
 from devportal.console.reviews import cases, targets
-from devportal.console.reviews.conflicts import project_conflict
+from devportal.console.reviews.conflicts import message_of, project_conflict
 from devportal.console.reviews.desk_differences import reveal
 from devportal.console.reviews.notifications import DESK_ONLY
 from devportal.console.reviews.reporters import reporters_of
@@ -139,7 +139,7 @@ class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
             "title": reveal(str(case)),
             "opts": self.opts,
             "original": case,
-            "why_not": cases.case_conflict(account_of(request), case, case.conflict),
+            "why_not": message_of(cases.case_conflict(account_of(request), case, case.conflict)),
             "steps": self.available_actions(request, case),
             "links": self._history(request, case),
         }

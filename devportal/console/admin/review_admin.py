@@ -19,7 +19,7 @@ from devportal.console.admin.live_context import live_context
 from devportal.console.admin.review_queue import QueueChangeList
 from devportal.console.models import AppReview
 from devportal.console.reviews import targets
-from devportal.console.reviews.conflicts import MEMBER, TOOK_PART, message_of, review_conflict
+from devportal.console.reviews.conflicts import Conflict, message_of, review_conflict
 from devportal.console.reviews.desk_differences import reveal
 from devportal.lib import clock
 from devportal.lib.stored_files import image_response, read_file
@@ -76,7 +76,7 @@ class AppReviewAdmin(EvidenceViews):
     @admin.display(description="project")
     def project(self, review: Any) -> str:
         project = review.client.project
-        own = review.conflict in (MEMBER, TOOK_PART)
+        own = review.conflict in (Conflict.MEMBER, Conflict.TOOK_PART)
         notes = ["your own"] if own else ["not yours to decide"] if review.conflict else []
         notes += ["suspended"] if project.is_suspended else []
         name = reveal(project.name)

@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from accounts.models import Account
 from devportal.console.models import AppReview, DeskNote, ReviewCase, ReviewEntry
 from devportal.console.reviews.case_mails import tell_of_outcome
-from devportal.console.reviews.conflicts import conflict_of, message_of
+from devportal.console.reviews.conflicts import Conflict, conflict_of, message_of
 from devportal.console.reviews.timeline import clean_text, record_entry
 from devportal.console.reviews.workflow import (
     IllegalReviewStep,
@@ -32,8 +32,6 @@ MAX_CASE_TEXT = 20_000
 MAX_EVENTS = 200
 # So often somebody else may open or close the same case just then, before opening it is given up.
 _ATTEMPTS = 5
-APPEALED_FROM_YOU = "This is an appeal against what you decided, so another reviewer answers it."
-APPROVED_BY_YOU = "You gave the first approval, so another reviewer gives the second one."
 # The entry with the decision that a case is about, whose author has no say in the case.
 _DECISIONS: dict[str, str] = {
     Kind.APPEAL: ReviewEntry.Kind.APPROVAL_WITHDRAWN,
@@ -139,16 +137,16 @@ def decided_against(case: ReviewCase) -> int | None:
 
 
 def case_conflict(account: Account, case: ReviewCase, conflict: str | None = None) -> str:
-    """Return why this reviewer may not work on the case, for them to read; "" if they may.
+    """Return why this reviewer may not work on the case, as a code of conflicts.py; "" if they may.
 
     `conflict` is their conflict of interest in the project (conflicts.py) where it is known.
     """
     known = conflict_of(account, case.project) if conflict is None else conflict
     if known:
-        return message_of(known)
+        return known
     if decided_against(case) != account.pk:
         return ""
-    return APPEALED_FROM_YOU if case.kind == Kind.APPEAL else APPROVED_BY_YOU
+    return Conflict.APPEALED if case.kind == Kind.APPEAL else Conflict.APPROVED
 
 
 def require_case_worker(account: Account, case: ReviewCase) -> None:
@@ -157,8 +155,8 @@ def require_case_worker(account: Account, case: ReviewCase) -> None:
     Reviewers without a conflict of interest in the project may; an appeal is for others than who decided before.
     """
     require_reviewer(account, case.project)
-    if refusal := case_conflict(account, case, ""):
-        raise ReviewNotAllowed(refusal)
+    if conflict := case_conflict(account, case, ""):
+        raise ReviewNotAllowed(message_of(conflict))
 
 
 def _begin(case: ReviewCase, actor: Account) -> ReviewCase:

@@ -5,6 +5,8 @@ review, the lists of the desk and the steps themselves all evaluate these same q
 what another refuses (docs/review.md#conflicts-of-interest).
 """
 
+from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any
 
 from django.db.models import Case, CharField, OuterRef, Q, QuerySet, Subquery, Value, When
@@ -15,19 +17,34 @@ from devportal.console.models import AppReview, ReviewEntry, ReviewRevision
 from oidc.models import FormerMember, Project, ProjectMember
 from oidc.projects.colleagues import colleagues_of, remembered_since
 
-MEMBER, TOOK_PART, REJECTED, FAMILY, ORGANIZATION = "member", "took_part", "rejected", "family", "organization"
-SHARED_PROJECT = "project"
-# What the desk says of each, to the person themselves.
-MESSAGES = {
-    MEMBER: "You are a member of this project, so other reviewers decide on it.",
-    TOOK_PART: "You were once a member of this project, or sent or wrote something in one of its reviews, so other "
+
+class Conflict(StrEnum):
+    """Why a reviewer may not decide on a review, a project or a case."""
+
+    MEMBER = "member"
+    TOOK_PART = "took_part"
+    FAMILY = "family"
+    ORGANIZATION = "organization"
+    SHARED_PROJECT = "project"
+    REJECTED = "rejected"  # of a review
+    APPEALED = "appealed"  # of a case, as the next one
+    APPROVED = "approved"
+
+
+# What the admin says of each, to the reviewer themselves.
+MESSAGES: Mapping[str, str] = {
+    Conflict.MEMBER: "You are a member of this project, so other reviewers decide on it.",
+    Conflict.TOOK_PART: "You were once a member of this project, or sent or wrote something in one of its reviews, so "
+    "other reviewers decide on it.",
+    Conflict.FAMILY: "You share a family with somebody who takes part in this project, so other reviewers decide on "
+    "it.",
+    Conflict.ORGANIZATION: "You share an organization with somebody who takes part in this project, so other "
     "reviewers decide on it.",
-    REJECTED: "You rejected this, and its developers appealed. Another reviewer decides on the appeal.",
-    FAMILY: "You share a family with somebody who takes part in this project, so other reviewers decide on it.",
-    ORGANIZATION: "You share an organization with somebody who takes part in this project, so other reviewers decide "
-    "on it.",
-    SHARED_PROJECT: "You share another project with an owner of this one, or did within the last year, so other "
-    "reviewers decide on it.",
+    Conflict.SHARED_PROJECT: "You share another project with an owner of this one, or did within the last year, so "
+    "other reviewers decide on it.",
+    Conflict.REJECTED: "You rejected this, and its developers appealed. Another reviewer decides on the appeal.",
+    Conflict.APPEALED: "This is an appeal against your decision, so another reviewer answers it.",
+    Conflict.APPROVED: "You gave the first approval, so another reviewer gives the second one.",
 }
 # Rows that name somebody, and the column that does.
 _Parts = list[tuple["QuerySet[Any]", str]]
@@ -76,8 +93,8 @@ def _groups_of(account: int) -> list[tuple[str, str, list[int]]]:
     families = FamilyMember.objects.filter(account=account).values_list("family", flat=True)
     organizations = OrganizationMember.objects.filter(account=account).values_list("organization", flat=True)
     return [
-        (FAMILY, "__family_memberships__family__in", list(families)),
-        (ORGANIZATION, "__organization_memberships__organization__in", list(organizations)),
+        (Conflict.FAMILY.value, "__family_memberships__family__in", list(families)),
+        (Conflict.ORGANIZATION.value, "__organization_memberships__organization__in", list(organizations)),
     ]
 
 
@@ -86,23 +103,23 @@ def _conflict(account: int, project: str, *more: When) -> Case:
     parts = _parts(project)
     everybody = [*present, *parts]
     return Case(
-        When(_any(present, "", account), then=Value(MEMBER)),
-        When(_any(parts, "", account), then=Value(TOOK_PART)),
+        When(_any(present, "", account), then=Value(Conflict.MEMBER.value)),
+        When(_any(parts, "", account), then=Value(Conflict.TOOK_PART.value)),
         *more,
         *(When(_any(everybody, path, keys), then=Value(code)) for code, path, keys in _groups_of(account) if keys),
-        When(_shares_project(account, project), then=Value(SHARED_PROJECT)),
+        When(_shares_project(account, project), then=Value(Conflict.SHARED_PROJECT.value)),
         default=Value(""),
         output_field=CharField(),
     )
 
 
 def review_conflict(account: int) -> Case:
-    """Return the annotation of an AppReview with this account's conflict of interest: a key of MESSAGES, or "".
+    """Return the annotation of an AppReview with this account's conflict of interest: a Conflict, or "".
 
     A conflict in the project is one in each of its reviews. In addition, a reviewer who rejected what is appealed has
     one.
     """
-    return _conflict(account, "client__project", When(Q(appealed_from=account), then=Value(REJECTED)))
+    return _conflict(account, "client__project", When(Q(appealed_from=account), then=Value(Conflict.REJECTED.value)))
 
 
 def project_conflict(account: int, project: str = "pk") -> Case:
@@ -116,7 +133,7 @@ def project_conflict(account: int, project: str = "pk") -> Case:
 
 
 def conflict_of(account: Account, project: Project, review: AppReview | None = None) -> str:
-    """Return this person's conflict of interest in a review, or in a whole project: a key of MESSAGES, or "".
+    """Return this person's conflict of interest in a review, or in a whole project: a Conflict, or "".
 
     Three statements. What can't be found any more is nobody's to decide, and counts as a conflict.
     """
@@ -126,9 +143,9 @@ def conflict_of(account: Account, project: Project, review: AppReview | None = N
     else:
         rows = Project.objects.filter(pk=project.pk).annotate(conflict=project_conflict(account.pk))
     found = rows.order_by().values_list("conflict", flat=True).first()
-    return TOOK_PART if found is None else str(found)
+    return Conflict.TOOK_PART if found is None else str(found)
 
 
 def message_of(conflict: str) -> str:
     """Return what the admin says of a conflict; "" for none."""
-    return MESSAGES.get(conflict, "")
+    return MESSAGES[conflict] if conflict else ""

@@ -12,6 +12,7 @@ from accounts.models import Account
 from devportal.console.activity.feed import CATEGORIES, SENTENCES
 from devportal.console.models import AuditEvent
 from devportal.lib.audit import Event, report
+from devportal.lib.messages import placeholders
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import invitations, lifecycle, members
 from tests.factories import make_account, make_client, make_key, make_project, make_web_client
@@ -201,10 +202,11 @@ def test_a_kind_narrows_the_list(
     assert [deed for deed in everything if deed in text] == [deed for deed in everything if deed in expected]
 
 
-def test_every_sentence_is_of_one_kind() -> None:
+def test_every_sentence_is_of_one_kind_and_says_who() -> None:
     prefixes = [prefix for _, _, some in CATEGORIES for prefix in some]
     for action in SENTENCES:
         assert len([prefix for prefix in prefixes if action.startswith(prefix)]) == 1, action
+        assert {"who"} <= placeholders(SENTENCES[action]) <= {"who", "target"}, action
 
 
 def test_a_person_narrows_the_list(as_viewer: Browser, project: Project, owner: Account, developer: Account) -> None:

@@ -183,7 +183,7 @@ def test_the_activity_tells_it_in_sentences(
     lose(domain, internet, later)
     address = f"/console/p/{domain.project.public_id}/activity?kind=domains"
     text = " ".join(as_viewer.get(address).content.decode().replace("</strong>", "").replace("<strong>", "").split())
-    for words in ("added", "removed", "found the proof of", "did not find the proof of", "stopped to count"):
+    for words in ("added", "removed", "found the proof of", "no longer found the proof of", "stopped counting"):
         assert f"{words} the domain" in text
 
 
