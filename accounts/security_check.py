@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from accounts.factors.held import Held, held_by
 from accounts.models import Account
+from devportal.lib.messages import fill_in
 
 FEW_CODES = 2
 
@@ -44,6 +45,10 @@ _SPARE = Step(
 )
 
 
+_KEYS = ("{count} passkey or security key", "{count} passkeys or security keys")
+_CODES = ("{count} recovery code", "{count} recovery codes")
+
+
 @dataclass(frozen=True)
 class SecurityCheck:
     """What the person signs in with, in words, and the next best step; None if there is none."""
@@ -58,9 +63,9 @@ def check_security(account: Account) -> SecurityCheck:
     keys, codes = held.keys, held.codes_left
     facts = [
         *(["Password"] if has_password else []),
-        *([f"{keys} passkey{'s' if keys > 1 else ''} or security key{'s' if keys > 1 else ''}"] if keys else []),
+        *([fill_in(_KEYS, {"count": keys})] if keys else []),
         *(["Authenticator app"] if held.has_app else []),
-        *([f"{codes} recovery code{'s' if codes > 1 else ''}"] if codes else []),
+        *([fill_in(_CODES, {"count": codes})] if codes else []),
     ]
     return SecurityCheck(facts, _next_step(held, has_password=has_password))
 

@@ -138,7 +138,7 @@ def apply_notification(body: bytes) -> bool:
 
 def _apply(report: BillingNotification) -> Any:
     holder = _holder(report)
-    by = Actor("billing", note=f"event {report.event_id}")
+    by = Actor("billing", note=report.event_id)
     details = report.details | ({"plan": _plan(report.plan)} if report.plan else {})
     subscription = lifecycle.lock_subscription(holder)
     if subscription is None:

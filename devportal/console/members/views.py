@@ -18,6 +18,11 @@ from oidc.projects.quotas import QuotaExceeded
 from oidc.projects.roles import Role
 
 CHANGED = "This changed in the meantime; the page shows the current state."
+_NEW_ROLE = {
+    Role.OWNER: "{email} is now an owner.",
+    Role.DEVELOPER: "{email} is now a developer.",
+    Role.VIEWER: "{email} is now a viewer.",
+}
 LAST_OWNER = "A project needs an owner. Make somebody else an owner first."
 
 
@@ -74,7 +79,7 @@ def member(request: HttpRequest, project_id: str, member_id: int) -> HttpRespons
     form = RoleForm(request.POST if request.method == "POST" else None, initial={"role": row.role})
     if form.is_valid():
         role = form.cleaned_data["role"]
-        done = f"{row.account.email} is now {'an' if role == Role.OWNER else 'a'} {role}."
+        done = _NEW_ROLE[Role(role)].format(email=row.account.email)
         if _do(request, lambda: change_role(row, role, membership.account), done):
             return back(membership)
         return HttpResponseRedirect(request.path)

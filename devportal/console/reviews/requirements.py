@@ -125,7 +125,9 @@ def _of_the_scopes(asked: Snapshot) -> list[Requirement]:
 
 
 def _more(text: str) -> str:
-    return f"{'Say more: at' if text.strip() else 'At'} least {MIN_JUSTIFICATION_LENGTH} characters on what needs it."
+    if text.strip():
+        return f"Say more: at least {MIN_JUSTIFICATION_LENGTH} characters on what needs it."
+    return f"At least {MIN_JUSTIFICATION_LENGTH} characters on what needs it."
 
 
 def _demo(asked: Snapshot) -> Requirement:

@@ -56,7 +56,7 @@ def test_a_subscription_begins(person: Account, pro: Plan) -> None:
     assert row.trial_end is not None
     assert row.trial_end.isoformat() == "2031-01-01T00:00:00+00:00"
     history = row.events.get()
-    assert (history.by, history.note) == ("billing", "event evt_1")
+    assert (history.by, history.note) == ("billing", "evt_1")
 
 
 def test_families_and_organizations(person: Account, pro: Plan) -> None:
