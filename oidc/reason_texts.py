@@ -8,6 +8,7 @@ and so do an unknown code and one of another client. They are ASCII without quot
 
 from typing import NamedTuple
 
+from devportal.lib.messages import fill_in
 from oidc.reasons import Facts, Reason
 
 
@@ -32,7 +33,7 @@ _TOO_WEAK = "The person did not sign in as strongly as was asked for."
 
 ANY_REQUEST: dict[Reason, ReasonText] = {
     Reason.PARAMETER_UNCLEAR: ReasonText("invalid_request", "The parameter {name} is repeated or unreadable."),
-    Reason.REQUEST_TOO_LONG: ReasonText("invalid_request", "The request is longer than {longest:,} characters."),
+    Reason.REQUEST_TOO_LONG: ReasonText("invalid_request", "The request is longer than {longest} characters."),
     Reason.TOO_MANY_PARAMETERS: ReasonText("invalid_request", "There are too many parameters."),
     Reason.MALFORMED: ReasonText("invalid_request", "The request is malformed."),
     Reason.BODY_TYPE: ReasonText("invalid_request", "The body must be application/x-www-form-urlencoded."),
@@ -107,7 +108,7 @@ AUTHORIZATION: dict[Reason, ReasonText] = {
         "registration_not_supported", "The registration parameter is not supported."
     ),
     Reason.STATE_MISSING: ReasonText("invalid_request", "state is missing."),
-    Reason.PARAMETER_TOO_LONG: ReasonText("invalid_request", "{name} is longer than {longest:,} characters."),
+    Reason.PARAMETER_TOO_LONG: ReasonText("invalid_request", "{name} is longer than {longest} characters."),
     Reason.RESPONSE_TYPE_MISSING: ReasonText("invalid_request", "response_type is missing."),
     Reason.RESPONSE_TYPE_UNSUPPORTED: ReasonText("unsupported_response_type", "The only response type is code."),
     Reason.RESPONSE_MODE_UNSUPPORTED: ReasonText("invalid_request", "response_mode must be query or form_post."),
@@ -121,7 +122,7 @@ AUTHORIZATION: dict[Reason, ReasonText] = {
     ),
     Reason.MAX_AGE_MALFORMED: ReasonText("invalid_request", "max_age must be a number of seconds."),
     Reason.ID_TOKEN_HINT_INVALID: ReasonText("invalid_request", "id_token_hint is not an ID token of this service."),
-    Reason.CLAIMS_TOO_LONG: ReasonText("invalid_request", "claims is longer than {longest:,} characters."),
+    Reason.CLAIMS_TOO_LONG: ReasonText("invalid_request", "claims is longer than {longest} characters."),
     Reason.CLAIMS_UNREADABLE: ReasonText("invalid_request", "claims is not JSON, or names a member twice."),
     Reason.CLAIMS_NOT_AN_OBJECT: ReasonText("invalid_request", "claims is not a JSON object."),
     Reason.CLAIMS_TOO_DEEP: ReasonText("invalid_request", "claims is nested too deeply."),
@@ -369,9 +370,8 @@ def developer_text(reason: str, parameters: Facts) -> str:
 
 
 def _fill(text: str, parameters: Facts) -> str:
-    """Return a text with its placeholders filled: a list with commas, an empty value as "(none)"."""
-    shown = {name: ", ".join(value) if isinstance(value, list) else value for name, value in parameters.items()}
+    """Return a text with its placeholders filled in; what is empty is shown as "(none)"."""
     try:
-        return text.format_map({name: value if value != "" else "(none)" for name, value in shown.items()})
-    except (KeyError, ValueError):
+        return fill_in(text, {name: "(none)" if value in ("", []) else value for name, value in parameters.items()})
+    except KeyError:
         return text

@@ -11,11 +11,11 @@ from django.test import Client as Browser
 import oidc
 from devportal.console.logs.sign_in_log import ERRORS
 from devportal.console.reason_help import HELP
+from devportal.lib.messages import placeholders
 from oidc.models import TokenFamily
 from oidc.reason_texts import AUTHORIZATION_ERRORS, NOTES, REASONS, TOKEN, developer_text
 from oidc.reasons import _OF_LIBRARY, _OF_LIBRARY_BY_CODE, REVOCATION_REASONS, Facts, Reason
 
-PLACE = re.compile(r"\{(\w+)")
 # RFC 6749 §5.2: the characters of error_description.
 SAFE = re.compile(r"[\x20-\x21\x23-\x5b\x5d-\x7e]+")
 # Errors of userinfo, which has no log.
@@ -39,7 +39,7 @@ def _is_reason(node: ast.expr) -> bool:
 
 def places(reason: Reason) -> set[str]:
     text = REASONS[reason]
-    return set(PLACE.findall(text.public + text.developer))
+    return placeholders(text.public) | placeholders(text.developer)
 
 
 def test_every_reason_has_its_texts_and_every_refusal_its_help() -> None:
