@@ -584,10 +584,10 @@ def test_entries_stand_in_the_order_of_time(app: RelyingParty, later: Mover) -> 
     for name in ("state", "response_type", "code_challenge"):
         app.authorize(**{name: None})
         later(1)
-    assert [entry.reason.partition(" ")[0] for entry in entries(app.client)] == [
-        "state",
-        "response_type",
-        "code_challenge",
+    assert [entry.reason for entry in entries(app.client)] == [
+        Reason.STATE_MISSING,
+        Reason.RESPONSE_TYPE_MISSING,
+        Reason.CODE_CHALLENGE_MISSING,
     ]
 
 
