@@ -59,7 +59,7 @@ LAYERS = (
     ("limits: Django's cache", "django.core.cache.backends.redis", "RedisCache.add"),
     ("limits: Django's cache", "django.core.cache.backends.redis", "RedisCache.incr"),
     ("limits: Redis client, there and back", "redis.client", "Redis.execute_command"),
-    ("signing: joserfc and RSA", "oidc.tokens.jwt", "sign"),
+    ("signing: RSA", "oidc.tokens.jwt", "sign"),
     ("checking a signature", "oidc.tokens.jwt", "verify"),
 )  # fmt: skip
 

@@ -9,7 +9,6 @@ its public part is not encrypted: what it signed goes on being verified. It sign
 """
 
 import contextlib
-import json
 import logging
 import threading
 import time
@@ -17,9 +16,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from django.conf import settings
 from django.db import DatabaseError, connection
-from joserfc.jwk import RSAKey
+from jwcrypto.jwk import JWK
 
 from devportal.lib import clock, encryption
 from oidc.models import SigningKey
@@ -39,7 +39,7 @@ class PublishedKey:
     """A published key. `public` verifies, `public_jwk` is published in the JWKS."""
 
     kid: str
-    public: RSAKey
+    public: JWK
     public_jwk: dict[str, Any]
 
 
@@ -47,7 +47,7 @@ class PublishedKey:
 class ParsedKey(PublishedKey):
     """A published key whose private part can be read; `private` signs."""
 
-    private: RSAKey
+    private: RSAPrivateKey
 
 
 @dataclass(frozen=True)
@@ -163,10 +163,10 @@ def _load() -> KeyRing:
 
 def _parse(row: SigningKey) -> PublishedKey:
     try:
-        private = RSAKey.import_key(json.loads(encryption.decrypt(row.private_encrypted)))
+        private = JWK.from_json(encryption.decrypt(row.private_encrypted)).get_op_key("sign")
     except encryption.Unreadable:
-        return PublishedKey(row.kid, RSAKey.import_key(row.public_jwk), row.public_jwk)
-    return ParsedKey(row.kid, RSAKey.import_key(private.as_dict(private=False)), row.public_jwk, private)
+        return PublishedKey(row.kid, JWK(**row.public_jwk), row.public_jwk)
+    return ParsedKey(row.kid, JWK(**row.public_jwk), row.public_jwk, private)
 
 
 def _unneeded_before() -> datetime:

@@ -5,14 +5,13 @@ table: who reads none has the wrong KEY_ENCRYPTION_KEY, and would replace keys t
 (docs/operations.md#a-signing-key-cant-be-read).
 """
 
-import json
 import logging
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from joserfc.jwk import RSAKey
+from jwcrypto.jwk import JWK
 
 from devportal.lib import clock, encryption
 from devportal.lib.audit import Event, report
@@ -25,13 +24,13 @@ State = SigningKey.State
 
 
 def _create(state: SigningKey.State) -> SigningKey:
-    private = RSAKey.generate_key(2048)
+    private = JWK.generate(kty="RSA", size=2048)
     kid = private.thumbprint()
-    public_jwk = {"use": "sig", "alg": "RS256", "kid": kid} | private.as_dict(private=False)
+    public_jwk = {"use": "sig", "alg": "RS256", "kid": kid} | private.export_public(as_dict=True)
     now = clock.now()
     return SigningKey.objects.create(
         kid=kid,
-        private_encrypted=encryption.encrypt(json.dumps(private.as_dict(private=True))),
+        private_encrypted=encryption.encrypt(private.export_private()),
         public_jwk=public_jwk,
         state=state,
         created_at=now,

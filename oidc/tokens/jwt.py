@@ -1,6 +1,6 @@
-"""Signed tokens: RS256 and nothing else (RFC 7515), by joserfc.
+"""Signed tokens: RS256 and nothing else (RFC 7515), with jwcrypto.
 
-The library encodes, decodes and computes. Which header, key and claims are believed is said here.
+The library parses tokens and keys and checks signatures. This module decides which header, key and claims are accepted.
 """
 
 import base64
@@ -9,10 +9,12 @@ import json
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.hashes import SHA256
 from django.conf import settings
-from joserfc import jws
-from joserfc.errors import JoseError
-from joserfc.jwk import RSAKey
+from jwcrypto.common import JWException
+from jwcrypto.jwk import JWK
+from jwcrypto.jws import JWS
 
 from devportal.lib import clock
 from devportal.lib.credentials import digest
@@ -25,8 +27,6 @@ from oidc.tokens.signature_cache import SignatureCache, SignedBy, SignedClaims
 ACCESS_TOKEN_TYP = "at+jwt"  # RFC 9068 §2.1
 ID_TOKEN_TYP = "JWT"
 MAX_TOKEN_LENGTH = 16_384
-_RS256 = jws.JWSRegistry(algorithms=["RS256"])
-_ALGORITHM = _RS256.get_alg("RS256")
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -41,12 +41,13 @@ verified_lately = SignatureCache()
 def sign(claims: dict[str, Any], typ: str) -> str:
     """Return `claims` as an RS256 JWT of the active key. Raises keyring.NoSigningKey.
 
-    The library's `serialize_compact` checks header, algorithm and key anew each time. Here they are the service's own
-    and always the same; what the library is asked for is the signature. A test compares the two.
+    The library's `JWS` would parse and check the service's own header again for each token, which costs a refresh more
+    than 5 % (docs/library.md#signed-tokens). A test compares the two.
     """
     key = keyring.signing_key()
     signed = _header_segment(key.kid, typ) + _base64url(_COMPACT_JSON.encode(claims).encode())
-    return f"{signed.decode()}.{_base64url(_ALGORITHM.sign(signed, key.private)).decode()}"
+    signature = key.private.sign(signed, PKCS1v15(), SHA256())
+    return f"{signed.decode()}.{_base64url(signature).decode()}"
 
 
 @functools.lru_cache(maxsize=32)
@@ -58,7 +59,7 @@ def _base64url(octets: bytes) -> bytes:
     return base64.urlsafe_b64encode(octets).rstrip(b"=")  # RFC 7515 §2: without padding
 
 
-def verify(token: str, typ: str, find_key: Callable[[str], RSAKey | None]) -> dict[str, Any]:
+def verify(token: str, typ: str, find_key: Callable[[str], JWK | None]) -> dict[str, Any]:
     """Return the claims of a token that this service signed. Raises InvalidToken.
 
     Algorithm and key come from us (RFC 8725 §3.1): the header may name a published key and nothing else. Its type has
@@ -68,28 +69,37 @@ def verify(token: str, typ: str, find_key: Callable[[str], RSAKey | None]) -> di
     return claims
 
 
-def _verify(token: str, typ: str, find_key: Callable[[str], RSAKey | None]) -> tuple[SignedBy, dict[str, Any]]:
-    found = _taken_apart(token)
-    by = _key_for(found.protected, typ, find_key)
-    if not jws.validate_compact(found, by.key, registry=_RS256):
-        raise InvalidToken("wrong signature")
-    claims = _claims(found.payload)
+def _verify(token: str, typ: str, find_key: Callable[[str], JWK | None]) -> tuple[SignedBy, dict[str, Any]]:
+    parsed, header = _parse(token)
+    by = _key_for(header, typ, find_key)
+    try:
+        parsed.verify(by.key, alg="RS256")
+    except JWException as error:
+        raise InvalidToken("wrong signature") from error
+    # Base64 has other spellings of the same bytes, and JSON is another form of a JWS.
+    if parsed.serialize(compact=True) != token:
+        raise InvalidToken("not in its canonical form")
+    claims = _claims(parsed.payload)
     if claims.get("iss") != settings.ISSUER:
         raise InvalidToken("another issuer's")
     return by, claims
 
 
-def _taken_apart(token: str) -> jws.CompactSignature:
+def _parse(token: str) -> tuple[JWS, Any]:
+    """Return a token and its header. Raises InvalidToken."""
     if len(token) > MAX_TOKEN_LENGTH:
         raise InvalidToken("too long")
+    parsed = JWS()
+    parsed.allowed_algs = ["RS256"]
     try:
-        return jws.extract_compact(token.encode(), registry=_RS256)
-    # Of a header that is JSON but no object, or nested too deeply, the library raises what Python does.
-    except (JoseError, ValueError, TypeError, RecursionError) as error:
+        parsed.deserialize(token)
+        return parsed, parsed.jose_header
+    # For a header that is no JSON object, the library raises what Python does.
+    except (JWException, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidToken("not a JWT") from error
 
 
-def _key_for(header: Any, typ: str, find_key: Callable[[str], RSAKey | None]) -> SignedBy:
+def _key_for(header: Any, typ: str, find_key: Callable[[str], JWK | None]) -> SignedBy:
     """Return the key that a header names, if it is one of our headers of that type. Raises InvalidToken."""
     if not isinstance(header, dict) or set(header) != {"alg", "kid", "typ"}:
         raise InvalidToken("not one of our headers")
@@ -140,14 +150,14 @@ def verify_id_token_hint(token: str) -> dict[str, Any]:
     return verify(token, ID_TOKEN_TYP, _any_key)
 
 
-def _published(kid: str) -> RSAKey | None:
+def _published(kid: str) -> JWK | None:
     key = keyring.published_key(kid)
     return key.public if key else None
 
 
 @functools.lru_cache(maxsize=32)
-def _any_key(kid: str) -> RSAKey | None:
+def _any_key(kid: str) -> JWK | None:
     if published := _published(kid):
         return published
     row = SigningKey.objects.filter(kid=kid).first() if kid.isascii() and "\x00" not in kid else None
-    return RSAKey.import_key(row.public_jwk) if row else None
+    return JWK(**row.public_jwk) if row else None

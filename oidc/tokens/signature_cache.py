@@ -8,7 +8,7 @@ import threading
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
-from joserfc.jwk import RSAKey
+from jwcrypto.jwk import JWK
 
 # Under 1 KB each.
 MOST_TOKENS = 10_000
@@ -18,7 +18,7 @@ class SignedBy(NamedTuple):
     """The key that signed a token."""
 
     kid: str
-    key: RSAKey
+    key: JWK
 
 
 class SignedClaims(NamedTuple):

@@ -42,7 +42,7 @@ def part(value: Any) -> str:
 
 def signed(text: str) -> str:
     """Return `text`, which is header and claims, with a right signature of our own key."""
-    signature = keyring.signing_key().private.get_op_key("sign").sign(text.encode(), PKCS1v15(), SHA256())
+    signature = keyring.signing_key().private.sign(text.encode(), PKCS1v15(), SHA256())
     return f"{text}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
 
 

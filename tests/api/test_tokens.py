@@ -37,7 +37,7 @@ def signed(token: str, header: dict[str, Any] | None = None, **claims: Any) -> s
     """Return `token` with other header fields or claims, rightly signed by our own active key."""
     parts = {**header_of(token), **(header or {})}, claims_of(token) | claims
     text = ".".join(encode({name: value for name, value in part.items() if value is not None}) for part in parts)
-    signature = keyring.signing_key().private.get_op_key("sign").sign(text.encode(), PKCS1v15(), SHA256())
+    signature = keyring.signing_key().private.sign(text.encode(), PKCS1v15(), SHA256())
     return f"{text}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
 
 

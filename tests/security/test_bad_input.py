@@ -9,7 +9,7 @@ from django.test import Client as Browser
 from hypothesis import given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
-from joserfc.jwk import RSAKey
+from jwcrypto.jwk import JWK
 
 from oidc.clients.authentication import parse_basic_header
 from oidc.errors import InvalidClient, InvalidToken
@@ -347,7 +347,7 @@ def test_what_a_client_encodes_is_what_is_read(client_id: str, secret: str) -> N
         assert parse_basic_header(header) == (client_id, secret)
 
 
-def no_key(kid: str) -> RSAKey | None:
+def no_key(kid: str) -> JWK | None:
     assert isinstance(kid, str)
     return None
 

@@ -83,7 +83,7 @@ def test_unsigned_tokens(app: RelyingParty, genuine: str, alg: str | None) -> No
 
 def test_hmac_with_the_public_key(app: RelyingParty, genuine: str) -> None:
     ring_key = keyring.signing_key()
-    public = ring_key.public.public_key
+    public = ring_key.public.get_op_key("verify")
     secrets = [
         public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
         public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).strip(),
