@@ -77,13 +77,6 @@ GROUPS = (
         /docs/guides/rails                  200 | 405
         /docs/guides/terminal               200 | 405
         /docs/guides/apache                 200 | 405
-        /docs/guides/oauth2-proxy           200 | 405
-        /docs/guides/rust                   200 | 405
-        /docs/guides/appauth-ios            200 | 405
-        /docs/guides/appauth-android        200 | 405
-        /docs/guides/flutter                200 | 405
-        /docs/guides/laravel                200 | 405
-        /docs/guides/aspnet                 200 | 405
         /docs/sign-in/authorization         200 | 405
         /docs/sign-in/tokens                200 | 405
         /docs/sign-in/userinfo              200 | 405

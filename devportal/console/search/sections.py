@@ -25,7 +25,7 @@ _KEYWORDS = {
     ("limits", "api"): "rate limit 429 throttling",
     ("discovery", ""): "well-known openid-configuration metadata issuer",
     ("overview", "words"): "user id sub subject",
-    ("tokens", "id-token"): "claims jwt verify validate",
+    ("tokens", "id-token"): "id token claims jwt verify validate",
 }
 
 # Seconds: the index takes more than half a second of processor time, which a start has no time for.

@@ -19,17 +19,17 @@ def _is_special(character: str, unsafe: str) -> bool:
 
 
 def braced(character: str) -> str:
-    """Return a character as Rust, Swift, Ruby, PHP and Dart escape it."""
+    """Return a character as Ruby escapes it."""
     return f"\\u{{{ord(character):x}}}"
 
 
 def eight_digits(character: str) -> str:
-    """Return a character as Go, YAML and TOML escape it."""
+    """Return a character as Go and YAML escape it."""
     return f"\\{character}" if character in '"\\' else f"\\U{ord(character):08x}"
 
 
 def utf16(character: str) -> str:
-    """Return a character as Kotlin and C# escape it: each half of a surrogate pair by itself."""
+    """Return a character as Java escapes it: each half of a surrogate pair by itself."""
     if character in '"\\':
         return f"\\{character}"
     units = character.encode("utf-16-be", "surrogatepass")
@@ -42,7 +42,7 @@ def java(character: str) -> str:
 
 
 def directive_string(text: str) -> str:
-    """Return `text` as an argument of a directive of Apache or nginx.
+    """Return `text` as an argument of a directive of Apache.
 
     Control characters are left out, and a dollar sign, which would begin a variable, is percent-encoded.
     """
@@ -61,17 +61,9 @@ LITERALS: dict[str, Callable[[str], str]] = {
     "javascript": javascript_string,
     "python": python_string,
     "apacheconf": directive_string,
-    "csharp": partial(quoted, utf16, ""),
-    "dart": partial(quoted, braced, "$"),
     "go": partial(quoted, eight_digits, ""),
     "java": partial(quoted, java, ""),
-    "kotlin": partial(quoted, utf16, "$"),
-    "nginx": directive_string,
-    "php": partial(quoted, braced, "$"),
     "ruby": partial(quoted, braced, "#"),
-    "rust": partial(quoted, braced, ""),
-    "swift": partial(quoted, braced, ""),
-    "toml": partial(quoted, eight_digits, ""),
     "xml": html.escape,  # as the text of an element or an attribute
     "yaml": partial(quoted, eight_digits, ""),
 }

@@ -32,15 +32,10 @@ class Reader:
 
     @property
     def redirect_uri(self) -> str:
-        """The client's own address at which the guide's code can answer, or the guide's.
-
-        An installed app claims any https link; other code answers on the developer's machine, at a path of its own.
-        """
+        """The client's own address at which the guide's code can answer, on the developer's machine, or the guide's."""
         registered = self.client.registered_redirect_uris if self.client else []
-        guides = urlsplit(self.guide.redirect_uri)
-        if guides.scheme == "https":
-            return next((uri for uri in registered if urlsplit(uri).scheme == "https"), self.guide.redirect_uri)
-        fitting = (uri for uri in registered if is_loopback_uri(uri) and urlsplit(uri).path == guides.path)
+        path = urlsplit(self.guide.redirect_uri).path
+        fitting = (uri for uri in registered if is_loopback_uri(uri) and urlsplit(uri).path == path)
         return next(fitting, self.guide.redirect_uri)
 
     @property
@@ -62,7 +57,6 @@ class Reader:
         redirect = urlsplit(self.redirect_uri)
         return {
             "issuer": settings.ISSUER,
-            "auth_url": settings.AUTH_URL,
             "api_url": settings.BASE_URL,
             "me_endpoint": f"{settings.BASE_URL}/v1/me",
             "discovery_url": f"{settings.ISSUER}.well-known/openid-configuration",
@@ -70,14 +64,12 @@ class Reader:
             "token_endpoint": f"{settings.AUTH_URL}/connect/token",
             "userinfo_endpoint": f"{settings.AUTH_URL}/connect/userinfo",
             "end_session_endpoint": f"{settings.AUTH_URL}/connect/logout",
-            "service_host": urlsplit(settings.AUTH_URL).netloc,
             "client_id": self.client_id,
             "redirect_uri": self.redirect_uri,
             "redirect_path": redirect.path,
             "origin": f"{redirect.scheme}://{redirect.netloc}",
             "host": redirect.hostname or "",
             "signed_out_uri": self.signed_out_uri,
-            "signed_out_path": self.guide.signed_out_path,
         }
 
     @property
