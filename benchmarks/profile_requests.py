@@ -1,8 +1,7 @@
 """Tells where the time of a request goes: python benchmarks/profile_requests.py [OPERATION].
 
 The whole WSGI application answers in this process, on PostgreSQL and Redis of its own. By default it prints the layers
-of benchmarks/layers.py; with --functions, what cProfile says of single functions, which weighs small ones too heavily;
-with --sampled, what py-spy sees from outside.
+of benchmarks/layers.py; with --functions, what cProfile says of single functions, which weighs small ones too heavily.
 """
 
 import argparse
@@ -24,7 +23,7 @@ from urllib.parse import urlencode
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import layers, processes, sampled
+from benchmarks import layers, processes
 from benchmarks.contenders import REDIRECT_URI, UNLIMITED
 from benchmarks.rounds import OPERATIONS
 from benchmarks.servers import OUR_PATHS
@@ -32,7 +31,6 @@ from tests.services import keeper, plugin, postgres, redis
 
 REQUESTS = 400
 WARM_UP = 60
-SAMPLED_SECONDS = 15
 
 
 @contextlib.contextmanager
@@ -145,7 +143,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("operation", nargs="?", default="refresh", choices=OPERATIONS, help="default: refresh")
     parser.add_argument("--functions", action="store_true", help="add what cProfile says of single functions")
-    parser.add_argument("--sampled", metavar="PROGRAM", help="ask py-spy instead, which is where PROGRAM says")
     given = parser.parse_args()
     with services():
         import django
@@ -163,8 +160,6 @@ def main() -> int:
             statistics = pstats.Stats(profile).sort_stats("cumulative")
             statistics.print_stats(90)
             statistics.sort_stats("tottime").print_stats(45)
-        elif given.sampled:
-            print(sampled.sample(given.sampled, app.send, SAMPLED_SECONDS))
         else:
             print(layers.table(app, lambda: timed(app), REQUESTS))
         from django.db import connections

@@ -1,6 +1,6 @@
 """How many bytes a row of each table that grows takes in PostgreSQL, its indexes included (docs/scaling.md).
 
-A million rows of each are made on a PostgreSQL of the run's own, by `admin_rows.py`.
+A million rows of each are made on a PostgreSQL of the run's own, by `grown_rows.py`.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def main() -> int:
 
         call_command("migrate", verbosity=0)
         from api.models import UsageBucket
-        from benchmarks.admin_rows import Sizes, fill, insert
+        from benchmarks.grown_rows import Sizes, fill, insert
 
         fill(Sizes(people=rows, tokens=rows, log=rows))
         minute = "date_trunc('minute', now()) - make_interval(mins => n / 100)"

@@ -1,4 +1,4 @@
-"""Rows for benchmarks/admin_lists.py: a service that has grown, made by single statements in the database."""
+"""Rows for benchmarks/row_sizes.py: a service that has grown, made by single statements in the database."""
 
 import sys
 import time
