@@ -11,7 +11,7 @@ from lunr.query import QueryPresence
 from devportal.console.search.words import query_words, words_of
 
 # BM25: how soon repetitions of a word stop counting, and how much long sections lose.
-_SATURATION, _LENGTH = 1.2, 0.3
+_SATURATION, _LENGTH = 1.2, 0.1
 # What a word counts in each field of a section, and in addition when it is matched exactly.
 _WEIGHTS = {"text": 1, "page": 2, "title": 4, "keywords": 30}
 _EXACT_WEIGHT = 10

@@ -18,6 +18,7 @@ _KEYWORDS = {
     ("tokens", "refresh"): "rotation renew rotate refresh token",
     ("authorization", "parameters"): "pkce code_challenge code_verifier code_challenge_method nonce state",
     ("authorization", "more"): "acr mfa 2fa passkey webauthn step-up",
+    ("authorization", "prompt"): "prompt",
     ("authorization", "scopes"): "scopes",
     ("plans", "entitlements"): "entitlements",
     ("discovery", "cors"): "cors cross origin fetch browser",
