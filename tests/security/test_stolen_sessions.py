@@ -1,21 +1,15 @@
 """A copy of the database signs nobody in, and what ends sessions needs no list of them."""
 
-import importlib
 from collections.abc import Callable
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from allauth.usersessions.models import UserSession
-from django.apps import apps
 from django.conf import settings
-from django.contrib.sessions.backends.db import SessionStore as StockStore
 from django.contrib.sessions.models import Session
-from django.db import connection
 from django.test import Client as Browser
 
-from accounts import deletion, migrations
+from accounts import deletion
 from accounts.models import Account
 from devportal.lib.sessions import hash_of
 from tests.factories import PASSWORD
@@ -89,26 +83,6 @@ def test_the_list_knows_which_session_is_this_one(person: Account) -> None:
     page = browser.get("/account/sessions/").content.decode()
     assert page.count("This one") == 1
     assert page.count('id="session-') == 2
-
-
-# --- Sessions from before ---
-
-
-def test_sessions_from_before_the_upgrade_go_on(signed_in: Browser) -> None:
-    stock = StockStore()
-    stock.update(signed_in.session.load())
-    stock.save()
-    old = stock.session_key
-    assert old is not None
-    UserSession.objects.update(session_key=old)
-    assert not is_signed_in(with_cookie(old))
-    [name] = [path.stem for path in Path(migrations.__path__[0]).glob("*_session_keys_by_hash.py")]
-    migration = importlib.import_module(f"accounts.migrations.{name}")
-    for _ in range(2):  # a second run finds nothing to do
-        migration.hash_keys(apps, SimpleNamespace(connection=connection))
-    assert is_signed_in(with_cookie(old))
-    assert old not in everything_stored()
-    assert "This one" in with_cookie(old).get("/account/sessions/").content.decode()
 
 
 # --- What ends them ---
