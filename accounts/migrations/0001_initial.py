@@ -42,7 +42,7 @@ class Migration(migrations.Migration):
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
                     "session_stamp",
-                    models.CharField(blank=True, db_default="", default="", editable=False, max_length=22),
+                    models.CharField(blank=True, default="", editable=False, max_length=22),
                 ),
                 (
                     "deletion_due_at",
@@ -84,7 +84,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("name", models.CharField(max_length=100, unique=True)),
-                ("display_name", models.CharField(blank=True, db_default="", default="", max_length=100)),
+                ("display_name", models.CharField(blank=True, default="", max_length=100)),
                 ("unit", models.CharField(blank=True, max_length=50, null=True)),
             ],
         ),
@@ -123,7 +123,6 @@ class Migration(migrations.Migration):
                 (
                     "is_listed",
                     models.BooleanField(
-                        db_default=True,
                         default=True,
                         help_text="among what else there is, on people's plan page",
                         verbose_name="shown to everybody",
@@ -348,11 +347,11 @@ class Migration(migrations.Migration):
                 ("to", models.EmailField(max_length=254)),
                 ("subject", models.CharField(max_length=200)),
                 ("body", models.TextField(blank=True)),
-                ("html", models.TextField(blank=True, db_default="", default="", editable=False)),
-                ("body_encrypted", models.TextField(blank=True, db_default="", default="", editable=False)),
-                ("html_encrypted", models.TextField(blank=True, db_default="", default="", editable=False)),
+                ("html", models.TextField(blank=True, default="", editable=False)),
+                ("body_encrypted", models.TextField(blank=True, default="", editable=False)),
+                ("html_encrypted", models.TextField(blank=True, default="", editable=False)),
                 ("expires_at", models.DateTimeField(blank=True, null=True)),
-                ("is_last", models.BooleanField(db_default=False, default=False, editable=False)),
+                ("is_last", models.BooleanField(default=False, editable=False)),
                 ("message_id", models.CharField(max_length=300, unique=True)),
                 ("created_at", models.DateTimeField()),
                 ("not_before", models.DateTimeField()),

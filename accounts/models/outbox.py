@@ -57,14 +57,13 @@ class Outbox(models.Model):
     to = models.EmailField()
     subject = models.CharField(max_length=200)
     body = models.TextField(blank=True)
-    # Defaults of the database: processes of a version before know none of these columns.
-    html = models.TextField(blank=True, default="", db_default="", editable=False)  # the same, for those who see it
-    body_encrypted = models.TextField(blank=True, default="", db_default="", editable=False)
-    html_encrypted = models.TextField(blank=True, default="", db_default="", editable=False)
+    html = models.TextField(blank=True, default="", editable=False)  # the same, for those who see it
+    body_encrypted = models.TextField(blank=True, default="", editable=False)
+    html_encrypted = models.TextField(blank=True, default="", editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     # Fixed here, so that a mail which is sent twice after a crash can be told to be one.
     # A mail to somebody whose account is gone: the row, and the address with it, goes once it is sent or given up.
-    is_last = models.BooleanField(default=False, db_default=False, editable=False)
+    is_last = models.BooleanField(default=False, editable=False)
     message_id = models.CharField(max_length=300, unique=True)
     created_at = models.DateTimeField()
     # No worker sends it before then: another one is sending it, or it has just failed.

@@ -41,8 +41,7 @@ class Account(AbstractBaseUser, PermissionsMixin):
     is_staff = models.BooleanField("may open the admin", default=False)
     created_at = models.DateTimeField(auto_now_add=True)
     # Part of the session auth hash: a new value ends all sessions (accounts/sessions.py). Empty until first needed.
-    # The database's own default lets processes of the version before, which know no stamp, still add people.
-    session_stamp = models.CharField(max_length=22, blank=True, editable=False, default="", db_default="")
+    session_stamp = models.CharField(max_length=22, blank=True, editable=False, default="")
     # Closed by its owner, and to be deleted then, unless they change their mind (accounts/leaving/closing.py). It is
     # not active either: what refuses an account that is turned off refuses this one.
     deletion_due_at = models.DateTimeField("to be deleted on", null=True, blank=True, editable=False)

@@ -33,7 +33,7 @@ class Plan(models.Model):
         default=CACHE_SECONDS, validators=[MaxValueValidator(MAX_CACHE_SECONDS)], help_text="seconds"
     )
     is_listed = models.BooleanField(
-        "shown to everybody", default=True, db_default=True, help_text="among what else there is, on people's plan page"
+        "shown to everybody", default=True, help_text="among what else there is, on people's plan page"
     )
 
     def __str__(self) -> str:
@@ -45,7 +45,7 @@ class Feature(models.Model):
 
     name = models.CharField(max_length=100, unique=True)
     # What people call it; without one the name itself is put into words.
-    display_name = models.CharField(max_length=100, blank=True, default="", db_default="")
+    display_name = models.CharField(max_length=100, blank=True, default="")
     # The default unit of this feature's limits.
     unit = models.CharField(max_length=50, null=True, blank=True)  # noqa: DJ001  (null in the answer)
 

@@ -151,25 +151,23 @@ class Migration(migrations.Migration):
                 ("first_party", models.BooleanField(default=False)),
                 ("verified_at", models.DateTimeField(blank=True, null=True)),
                 ("approved_scopes", models.TextField(blank=True, default="")),
-                ("optional_scopes", models.TextField(blank=True, db_default="", default="")),
+                ("optional_scopes", models.TextField(blank=True, default="")),
                 ("logo", models.ImageField(blank=True, upload_to="logos/")),
                 ("home_page_url", models.URLField(blank=True, max_length=500)),
                 ("privacy_policy_url", models.URLField(blank=True, max_length=500)),
                 ("terms_url", models.URLField(blank=True, max_length=500)),
-                ("support_address", models.EmailField(blank=True, db_default="", default="", max_length=254)),
+                ("support_address", models.EmailField(blank=True, default="", max_length=254)),
                 (
                     "name_reading",
-                    models.CharField(
-                        blank=True, db_default="", db_index=True, default="", editable=False, max_length=200
-                    ),
+                    models.CharField(blank=True, db_index=True, default="", editable=False, max_length=200),
                 ),
-                ("approved_hosts", models.TextField(blank=True, db_default="", default="", editable=False)),
-                ("approved_domains", models.TextField(blank=True, db_default="", default="", editable=False)),
-                ("reviewed_hosts", models.TextField(blank=True, db_default="", default="", editable=False)),
+                ("approved_hosts", models.TextField(blank=True, default="", editable=False)),
+                ("approved_domains", models.TextField(blank=True, default="", editable=False)),
+                ("reviewed_hosts", models.TextField(blank=True, default="", editable=False)),
                 ("home_unproven_since", models.DateTimeField(blank=True, editable=False, null=True)),
                 ("last_reviewed_at", models.DateTimeField(blank=True, null=True)),
-                ("logo_hash", models.CharField(blank=True, db_default="", default="", editable=False, max_length=16)),
-                ("page_slug", models.CharField(blank=True, db_default="", default="", editable=False, max_length=60)),
+                ("logo_hash", models.CharField(blank=True, default="", editable=False, max_length=16)),
+                ("page_slug", models.CharField(blank=True, default="", editable=False, max_length=60)),
                 (
                     "least_acr",
                     models.CharField(
@@ -179,12 +177,11 @@ class Migration(migrations.Migration):
                             ("http://schemas.openid.net/pape/policies/2007/06/multi-factor", "Two factors"),
                             ("phr", "A passkey"),
                         ],
-                        db_default="",
                         default="",
                         max_length=100,
                     ),
                 ),
-                ("forgive_lost_responses", models.BooleanField(db_default=False, default=False)),
+                ("forgive_lost_responses", models.BooleanField(default=False)),
                 (
                     "user",
                     models.ForeignKey(
@@ -221,9 +218,9 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("scopes", models.TextField(blank=True, default="")),
-                ("left_out", models.TextField(blank=True, db_default="", default="")),
+                ("left_out", models.TextField(blank=True, default="")),
                 ("scopes_outside_review", models.JSONField(blank=True, editable=False, null=True)),
-                ("joined_outside_review", models.BooleanField(db_default=False, default=False, editable=False)),
+                ("joined_outside_review", models.BooleanField(default=False, editable=False)),
                 ("first_authorized_at", models.DateTimeField()),
                 ("last_authorized_at", models.DateTimeField()),
                 ("removed_at", models.DateTimeField(blank=True, null=True)),
@@ -432,7 +429,7 @@ class Migration(migrations.Migration):
                 ("check_at", models.DateTimeField(blank=True, null=True)),
                 ("missing_since", models.DateTimeField(blank=True, null=True)),
                 ("lost_at", models.DateTimeField(blank=True, null=True)),
-                ("problems", models.JSONField(blank=True, db_default=[], default=list)),
+                ("problems", models.JSONField(blank=True, default=list)),
                 (
                     "added_by",
                     models.ForeignKey(

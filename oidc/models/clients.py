@@ -59,39 +59,37 @@ class Client(AbstractApplication):  # type: ignore[misc]  # the library is untyp
     verified_at = models.DateTimeField(null=True, blank=True)
     # Space-separated, in addition to the scopes that every client may ask for.
     approved_scopes = models.TextField(blank=True, default="")
-    # Space-separated: what people may leave out on the consent page (docs/sign-in.md#optional-scopes). `db_default`, as
-    # below: the previous version inserts rows without the column.
-    optional_scopes = models.TextField(blank=True, default="", db_default="")
+    # Space-separated: what people may leave out on the consent page (docs/sign-in.md#optional-scopes).
+    optional_scopes = models.TextField(blank=True, default="")
     logo = models.ImageField(upload_to="logos/", blank=True)
     home_page_url = models.URLField(max_length=500, blank=True)
     privacy_policy_url = models.URLField(max_length=500, blank=True)
     terms_url = models.URLField(max_length=500, blank=True)
-    # `db_default`: during a rolling deploy the previous version inserts rows without these two columns.
-    support_address = models.EmailField(blank=True, default="", db_default="")
+    support_address = models.EmailField(blank=True, default="")
     # The name's skeleton (oidc/names/skeletons.py), indexed, to find names that read alike.
     name_reading = models.CharField(
-        max_length=MAX_SKELETON_LENGTH, blank=True, default="", db_default="", db_index=True, editable=False
+        max_length=MAX_SKELETON_LENGTH, blank=True, default="", db_index=True, editable=False
     )
 
     # Space-separated: the hosts and the proven domains that the last approval covers, and the hosts at which people see
     # the app as reviewed (oidc/clients/reviewed_hosts.py). Empty for an app that is not reviewed.
-    approved_hosts = models.TextField(blank=True, default="", db_default="", editable=False)
-    approved_domains = models.TextField(blank=True, default="", db_default="", editable=False)
-    reviewed_hosts = models.TextField(blank=True, default="", db_default="", editable=False)
+    approved_hosts = models.TextField(blank=True, default="", editable=False)
+    approved_domains = models.TextField(blank=True, default="", editable=False)
+    reviewed_hosts = models.TextField(blank=True, default="", editable=False)
     # Since when the project no longer proves the domain of the home page, which the badge names; None if it does.
     home_unproven_since = models.DateTimeField(null=True, blank=True, editable=False)
     # When a review last found everything in order; `verified_at` is when the first one did.
     last_reviewed_at = models.DateTimeField(null=True, blank=True)
     # A perceptual hash of the logo, 16 hexadecimal digits, to find logos that look alike; "" without a logo.
-    logo_hash = models.CharField(max_length=16, blank=True, default="", db_default="", editable=False)
+    logo_hash = models.CharField(max_length=16, blank=True, default="", editable=False)
     # The slug of the public page (AppPage), so that pages which link to it need no further statement; "" for none.
-    page_slug = models.CharField(max_length=60, blank=True, default="", db_default="", editable=False)
+    page_slug = models.CharField(max_length=60, blank=True, default="", editable=False)
 
     # The `acr` value that every sign-in to this client has to meet, whatever the request says.
-    least_acr = models.CharField(max_length=100, choices=LeastAcr.choices, blank=True, default="", db_default="")
+    least_acr = models.CharField(max_length=100, choices=LeastAcr.choices, blank=True, default="")
 
     # Whether a refresh whose response was lost may be repeated for a while (docs/sign-in.md#lost-responses).
-    forgive_lost_responses = models.BooleanField(default=False, db_default=False)
+    forgive_lost_responses = models.BooleanField(default=False)
 
     objects: ClassVar["models.Manager[Client]"] = ApplicationManager()
 

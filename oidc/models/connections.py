@@ -20,14 +20,13 @@ class Connection(models.Model):
     subject = models.ForeignKey("accounts.PairwiseSubject", models.SET_NULL, null=True, blank=True)
     # Space-separated: the scopes that the person has granted and not revoked.
     scopes = models.TextField(blank=True, default="")
-    # Space-separated: the optional scopes that the person was asked for and left out, none of them in `scopes`. A
-    # process of the version before inserts rows without the column.
-    left_out = models.TextField(blank=True, default="", db_default="")
+    # Space-separated: the optional scopes that the person was asked for and left out, none of them in `scopes`.
+    left_out = models.TextField(blank=True, default="")
     # What of `scopes` the person granted at hosts that the app's review had not taken in, by host: scopes separated by
     # spaces (docs/review.md#hosts). Null for none.
     scopes_outside_review = models.JSONField(null=True, blank=True, editable=False)
     # Whether the first consent was given at such a host: the person counts toward the project's limit of people.
-    joined_outside_review = models.BooleanField(default=False, db_default=False, editable=False)
+    joined_outside_review = models.BooleanField(default=False, editable=False)
     first_authorized_at = models.DateTimeField()
     last_authorized_at = models.DateTimeField()
     removed_at = models.DateTimeField(null=True, blank=True)

@@ -42,7 +42,7 @@ class ProjectDomain(models.Model):
     missing_since = models.DateTimeField(null=True, blank=True)
     lost_at = models.DateTimeField(null=True, blank=True)
     # Why the last check found no proof (oidc/domains/problems.py); empty if it found one.
-    problems: "models.JSONField[Any, Any]" = models.JSONField(blank=True, default=list, db_default=[])
+    problems: "models.JSONField[Any, Any]" = models.JSONField(blank=True, default=list)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="one_row_per_project_and_domain")]

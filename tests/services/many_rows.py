@@ -57,8 +57,9 @@ class Filler:
             f"VALUES ({self.user}, {sector}, md5('s' || {self.client}), md5('p' || {self.client}), now()) RETURNING id"
         )
         self.connection = self.one(
-            "INSERT INTO oidc_connection (scopes, first_authorized_at, last_authorized_at, account_id, client_id, "
-            "subject_id) VALUES ('openid profile offline_access', now(), now(), "
+            "INSERT INTO oidc_connection (scopes, left_out, joined_outside_review, first_authorized_at, "
+            "last_authorized_at, account_id, client_id, subject_id) "
+            "VALUES ('openid profile offline_access', '', false, now(), now(), "
             f"{self.user}, {self.client}, {subject}) RETURNING id"
         )
 

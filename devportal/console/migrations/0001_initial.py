@@ -46,7 +46,7 @@ class Migration(migrations.Migration):
                     "mails_late",
                     models.BooleanField(default=True, verbose_name="a mail for each submission that waits too long"),
                 ),
-                ("mails_cases", models.BooleanField(db_default=True, default=True, verbose_name="mails about cases")),
+                ("mails_cases", models.BooleanField(default=True, verbose_name="mails about cases")),
             ],
             options={
                 "verbose_name_plural": "reviewer settings",
@@ -94,7 +94,7 @@ class Migration(migrations.Migration):
                 ("decisions", models.JSONField(default=dict)),
                 ("reasons", models.JSONField(default=list)),
                 ("reason_text", models.TextField(blank=True)),
-                ("test_account_encrypted", models.TextField(blank=True, db_default="", default="")),
+                ("test_account_encrypted", models.TextField(blank=True, default="")),
                 ("checked", models.JSONField(blank=True, null=True)),
                 ("first_key_at", models.DateTimeField(blank=True, null=True)),
                 ("first_key", models.JSONField(blank=True, null=True)),
@@ -231,7 +231,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("text", models.TextField(blank=True)),
-                ("events", models.JSONField(blank=True, db_default=[], default=list)),
+                ("events", models.JSONField(blank=True, default=list)),
                 ("opened_at", models.DateTimeField()),
                 ("closed_at", models.DateTimeField(blank=True, null=True)),
                 (

@@ -46,7 +46,7 @@ class ReviewCase(models.Model):
     kind = models.CharField(max_length=20, choices=Kind.choices)
     text = models.TextField(blank=True)  # what people wrote
     # What the service noted: of each `code` (an Event) and `parameters`, the oldest first.
-    events: "models.JSONField[Any, Any]" = models.JSONField(blank=True, default=list, db_default=[])
+    events: "models.JSONField[Any, Any]" = models.JSONField(blank=True, default=list)
     opened_at = models.DateTimeField()
     opened_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     assignee = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
@@ -146,7 +146,7 @@ class ReviewerSettings(models.Model):
     account = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="+")
     mails_new = models.BooleanField("a mail for each new submission", default=True)
     mails_late = models.BooleanField("a mail for each submission that waits too long", default=True)
-    mails_cases = models.BooleanField("mails about cases", default=True, db_default=True)
+    mails_cases = models.BooleanField("mails about cases", default=True)
 
     class Meta:
         verbose_name_plural = "reviewer settings"

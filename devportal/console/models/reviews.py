@@ -60,7 +60,7 @@ class AppReview(models.Model):
     reasons: "models.JSONField[Any, Any]" = models.JSONField(default=list)
     reason_text = models.TextField(blank=True)
     # Encrypted: how the assigned reviewer signs in to the app. Deleted with the decision.
-    test_account_encrypted = models.TextField(blank=True, default="", db_default="")
+    test_account_encrypted = models.TextField(blank=True, default="")
     # Codes of the desk's checklist that were ticked for the approval, and by whom; None before.
     checked: "models.JSONField[Any, Any]" = models.JSONField(null=True, blank=True)
     # The first of two approvals (docs/review.md#two-approvals): by whom, when, and `revision`, `scopes`, `text`.
