@@ -20,7 +20,7 @@ from django.test import Client as Browser
 from accounts.activity.recording import sentence
 from accounts.models import Account, SecurityEvent
 from accounts.roles import roles_of
-from devportal.console.models import AppReview
+from devportal.console.models import AppReview, AuditEvent, ReviewEntry
 from devportal.lib import clock
 from oidc.models import Client, Connection, FormerMember, SigningKey, TokenFamily
 from oidc.signing_keys.keyring import clear_keyring
@@ -140,6 +140,22 @@ def test_reasons_of_revocations_become_codes(
     ended = TokenFamily.objects.exclude(revoked_at=None).get()
     assert (ended.revocation_reason, ended.revocation_note) == (reason, note)
     assert set(TokenFamily.objects.filter(revoked_at=None).values_list("revocation_reason", flat=True)) == {""}
+
+
+def test_the_first_of_two_approvals_has_another_name(encryption_key: None, tmp_path: Path) -> None:
+    given = {"revision": 1, "scopes": {}, "text": "Fine."}
+    rows = [json.loads(line) for line in DUMP.read_text().splitlines()]
+    fields: dict[str, dict[str, Any]] = {row["model"]: row["fields"] for row in rows}
+    fields["console.appreview"] |= {"first_key": given, "first_key_by": 1, "first_key_at": "2026-11-23T12:00:00Z"}
+    fields["console.reviewentry"]["kind"] = "first_key"
+    fields["console.auditevent"]["action"] = "review.first_key"
+    dump = tmp_path / "dump.jsonl"
+    dump.write_text("\n".join(map(json.dumps, rows)))
+    call_command("load_prerelease", str(dump))
+    review = AppReview.objects.get()
+    assert (review.first_approval, review.first_approval_by_id, review.first_approval_at is None) == (given, 1, False)
+    assert review.entries.filter(kind=ReviewEntry.Kind.FIRST_APPROVAL).count() == 1
+    assert AuditEvent.objects.filter(action="review.first_approval").count() == 1
 
 
 def test_new_rows_get_new_keys(loaded: None) -> None:

@@ -76,7 +76,7 @@ SENTENCES: Mapping[str, str] = {
 }
 
 # What only reviewers and operators read.
-DESK_ONLY = Q(action="review.first_key") | Q(action__startswith="review_case.")
+DESK_ONLY = Q(action="review.first_approval") | Q(action__startswith="review_case.")
 
 # Filters of the page: query parameter, label, and prefixes of the actions.
 CATEGORIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (

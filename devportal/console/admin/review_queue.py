@@ -45,7 +45,7 @@ KINDS: dict[str, tuple[str, Q]] = {
 }
 ASKS = {ACCOUNT_READ: (f"Asks for {ACCOUNT_READ}", Q(snapshot__scopes__has_key=ACCOUNT_READ))}
 # A first approval is noted, and another reviewer has to decide (docs/review.md#two-approvals).
-APPROVALS = {"second": ("Waits for a second approval", Q(status=Status.IN_REVIEW, first_key_by__isnull=False))}
+APPROVALS = {"second": ("Waits for a second approval", Q(status=Status.IN_REVIEW, first_approval_by__isnull=False))}
 FILTERS = ("kind", "late", "asks", "approval", "assignee")
 
 

@@ -96,8 +96,8 @@ class Migration(migrations.Migration):
                 ("reason_text", models.TextField(blank=True)),
                 ("test_account_encrypted", models.TextField(blank=True, default="")),
                 ("checked", models.JSONField(blank=True, null=True)),
-                ("first_key_at", models.DateTimeField(blank=True, null=True)),
-                ("first_key", models.JSONField(blank=True, null=True)),
+                ("first_approval_at", models.DateTimeField(blank=True, null=True)),
+                ("first_approval", models.JSONField(blank=True, null=True)),
                 ("second_approval_at", models.DateTimeField(blank=True, null=True)),
                 ("appealed_at", models.DateTimeField(blank=True, null=True)),
                 ("late_told_at", models.DateTimeField(blank=True, null=True)),
@@ -140,7 +140,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "first_key_by",
+                    "first_approval_by",
                     models.ForeignKey(
                         db_index=False,
                         null=True,
@@ -384,7 +384,7 @@ class Migration(migrations.Migration):
                             ("approved", "Approved"),
                             ("rejected", "Rejected"),
                             ("appealed", "Appealed"),
-                            ("first_key", "First of two approvals"),
+                            ("first_approval", "First of two approvals"),
                             ("renewed", "Looked at again"),
                             ("approval_withdrawn", "Approval withdrawn"),
                             ("suspended", "Project suspended"),

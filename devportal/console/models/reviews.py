@@ -64,11 +64,11 @@ class AppReview(models.Model):
     # Codes of the desk's checklist that were ticked for the approval, and by whom; None before.
     checked: "models.JSONField[Any, Any]" = models.JSONField(null=True, blank=True)
     # The first of two approvals (docs/review.md#two-approvals): by whom, when, and `revision`, `scopes`, `text`.
-    first_key_by = models.ForeignKey(
+    first_approval_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+", db_index=False
     )
-    first_key_at = models.DateTimeField(null=True, blank=True)
-    first_key: "models.JSONField[Any, Any]" = models.JSONField(null=True, blank=True)
+    first_approval_at = models.DateTimeField(null=True, blank=True)
+    first_approval: "models.JSONField[Any, Any]" = models.JSONField(null=True, blank=True)
     # When a second reviewer approved as well; None for an approval by one.
     second_approval_at = models.DateTimeField(null=True, blank=True)
     # When the developers objected to a rejection, and who had rejected it.
@@ -130,7 +130,7 @@ class ReviewEntry(models.Model):
         APPROVED = "approved", "Approved"
         REJECTED = "rejected", "Rejected"
         APPEALED = "appealed", "Appealed"
-        FIRST_KEY = "first_key", "First of two approvals"
+        FIRST_APPROVAL = "first_approval", "First of two approvals"
         RENEWED = "renewed", "Looked at again"
         APPROVAL_WITHDRAWN = "approval_withdrawn", "Approval withdrawn"
         SUSPENDED = "suspended", "Project suspended"

@@ -62,7 +62,7 @@ def tell_of_first_approval(review: AppReview, actor: Account) -> None:
 
     In the caller's transaction. Reviewers who have decided before read that this decision differs from theirs.
     """
-    given = ReviewEntry.objects.filter(review=review, kind=ReviewEntry.Kind.FIRST_KEY).exclude(author=None)
+    given = ReviewEntry.objects.filter(review=review, kind=ReviewEntry.Kind.FIRST_APPROVAL).exclude(author=None)
     decided = set(given.filter(details__revision=review.revision).values_list("author", flat=True))
     context = {"app": review.snapshot.get("name") or review.client.name, "link": review_admin_url(review)}
     for reviewer in who_wants("mails_new").exclude(pk=actor.pk)[:MOST_REVIEWERS]:

@@ -18,7 +18,7 @@ Side = ReviewEntry.Side
 Role = ProjectMember.Role
 
 # Entries that only the desk reads; those that send mails to developers, and those that send one to the assignee.
-DESK_ONLY = frozenset({Kind.FIRST_KEY})
+DESK_ONLY = frozenset({Kind.FIRST_APPROVAL})
 TO_DEVELOPERS = frozenset(Kind.values) - {Kind.ASSIGNED} - DESK_ONLY
 TO_ASSIGNEE = frozenset({Kind.ASSIGNED, Kind.RESUBMITTED, Kind.WITHDRAWN, Kind.COMMENT})
 

@@ -26,8 +26,7 @@ from oidc.models import Connection, Project
 SENSITIVE_SCOPE = "account.read"
 # People are counted up to this number, as in the evidence; so a threshold of as many is never reached.
 MOST_COUNTED = 10_000
-# The columns keep the names that they had before: a process of the version before may still write them.
-NO_FIRST_APPROVAL: dict[str, None] = {"first_key_by": None, "first_key_at": None, "first_key": None}
+NO_FIRST_APPROVAL: dict[str, None] = {"first_approval_by": None, "first_approval_at": None, "first_approval": None}
 
 
 @dataclass(frozen=True)
@@ -63,13 +62,13 @@ def needs_second_approval(review: AppReview) -> bool:
 
 def first_approval(review: AppReview) -> FirstApproval | None:
     """Return the first approval if it stands: for the present revision, by somebody who may still decide on it."""
-    given = review.first_key
-    by = review.first_key_by
-    if not given or by is None or review.first_key_at is None or review.status != AppReview.Status.IN_REVIEW:
+    given = review.first_approval
+    by = review.first_approval_by
+    if not given or by is None or review.first_approval_at is None or review.status != AppReview.Status.IN_REVIEW:
         return None
     if given["revision"] != review.revision or not may_decide(by, review.client.project, review):
         return None
-    return FirstApproval(by, review.first_key_at, given["scopes"], given["text"])
+    return FirstApproval(by, review.first_approval_at, given["scopes"], given["text"])
 
 
 def note_or_complete(
@@ -89,13 +88,13 @@ def note_or_complete(
     decided = {scope: bool(yes) for scope, yes in scopes.items()}
     if held is not None and held.scopes == decided:
         return held
-    review.first_key_by, review.first_key_at = actor, clock.now()
-    review.first_key = {"revision": review.revision, "scopes": decided, "text": text}
+    review.first_approval_by, review.first_approval_at = actor, clock.now()
+    review.first_approval = {"revision": review.revision, "scopes": decided, "text": text}
     review.save(update_fields=list(NO_FIRST_APPROVAL))
     details: dict[str, Any] = {"name": review.snapshot.get("name", ""), "revision": review.revision}
     details |= {"scopes": decided, "checked": list(ticked)}
     client = review.client
-    kind, side = ReviewEntry.Kind.FIRST_KEY, ReviewEntry.Side.REVIEWER
+    kind, side = ReviewEntry.Kind.FIRST_APPROVAL, ReviewEntry.Side.REVIEWER
     record_entry(kind, side, actor, client.project, client, review, text=text, details=details)
     tell_of_first_approval(review, actor)
     return None
@@ -103,7 +102,7 @@ def note_or_complete(
 
 def drop_first_approval(review: AppReview) -> None:
     """Forget the first approval; the caller saves the review."""
-    review.first_key_by = review.first_key_at = review.first_key = None
+    review.first_approval_by = review.first_approval_at = review.first_approval = None
 
 
 # --- Who reads it ---
@@ -111,7 +110,7 @@ def drop_first_approval(review: AppReview) -> None:
 
 def has_decided(review: AppReview, account: Account) -> bool:
     """Return whether this reviewer has given an approval of the present revision, first or replaced."""
-    given = ReviewEntry.objects.filter(review=review, kind=ReviewEntry.Kind.FIRST_KEY, author=account)
+    given = ReviewEntry.objects.filter(review=review, kind=ReviewEntry.Kind.FIRST_APPROVAL, author=account)
     return any(details.get("revision") == review.revision for details in given.values_list("details", flat=True))
 
 
@@ -124,7 +123,7 @@ def without_undecided(entries: Iterable[ReviewEntry], account: Account) -> list[
     shown = []
     for entry in entries:
         review = entry.review
-        if entry.kind == ReviewEntry.Kind.FIRST_KEY and review and review.status == AppReview.Status.IN_REVIEW:
+        if entry.kind == ReviewEntry.Kind.FIRST_APPROVAL and review and review.status == AppReview.Status.IN_REVIEW:
             if review.pk not in known:
                 known[review.pk] = has_decided(review, account)
             if not known[review.pk]:
@@ -139,7 +138,7 @@ def without_undecided(entries: Iterable[ReviewEntry], account: Account) -> list[
 @receiver(access_ended)
 def end_approvals_of_a_closed_account(sender: Any, account: Account, **kwargs: Any) -> None:
     """End the first approvals of a person whose account is deactivated, closed or deleted."""
-    rows = AppReview.objects.filter(status=AppReview.Status.IN_REVIEW, first_key_by=account)
+    rows = AppReview.objects.filter(status=AppReview.Status.IN_REVIEW, first_approval_by=account)
     rows.update(**NO_FIRST_APPROVAL)
 
 

@@ -47,7 +47,7 @@ REASONS = {
     "accounts.WrongCodes.account": "a number that ends with the next right code",
     "admin.LogEntry.user": "the admin writes none: its steps are in the audit trail",
     "console.AppReview.appealed_from": "as the assignee",
-    "console.AppReview.first_key_by": "as the assignee",
+    "console.AppReview.first_approval_by": "as the assignee",
     "console.ReviewRevision.sent_by": "as who submitted the review; what they wrote is in written_in_reviews",
     "console.ReviewCase.assignee": "as that of a review",
     "console.ReviewCase.closed_by": "as that of a review",

@@ -116,12 +116,12 @@ class TestTwoApprovals:
         assert not mails(), "the developers are not told, and there is no other reviewer"
         second = make_reviewer()
         done = approve(after_first, second)
-        assert (done.status, done.decided_by, done.first_key) == (Status.APPROVED, second, None)
+        assert (done.status, done.decided_by, done.first_approval) == (Status.APPROVED, second, None)
         assert fresh(app).approved_scopes == SCOPE
         assert done.reason_text == "It needs the plan.", "the developers read the first one's note"
         kinds = list(ReviewEntry.objects.order_by("pk").values_list("kind", flat=True))
-        assert kinds[-2:] == ["first_key", "approved"]
-        assert AuditEvent.objects.filter(action="review.first_key", actor=reviewer.pk).count() == 1
+        assert kinds[-2:] == ["first_approval", "approved"]
+        assert AuditEvent.objects.filter(action="review.first_approval", actor=reviewer.pk).count() == 1
 
     def test_one_reviewer_gives_one_approval(self, review: AppReview, app: Client, reviewer: Account) -> None:
         approve(review, reviewer)
@@ -245,8 +245,8 @@ class TestTwoApprovals:
             text = as_developer.get(page).content.decode()
             assert "Secret of the desk" not in text
             assert "First of two" not in text
-            assert "first_key" not in text
-        assert not feed.events_of(app.project).filter(action="review.first_key").exists()
+            assert "first_approval" not in text
+        assert not feed.events_of(app.project).filter(action="review.first_approval").exists()
 
     def test_nobody_reads_what_the_first_one_decided_before_they_decide(
         self, review: AppReview, reviewer: Account, browser_of: Callable[[Account], Browser]
@@ -270,7 +270,7 @@ class TestTwoApprovals:
             assert "Secret of the first one." not in text, address
             assert "First of two approvals" not in text, address
         assert "This review waits for a second approval." in desk.get(page).content.decode()
-        trail = AuditEvent.objects.get(action="review.first_key")
+        trail = AuditEvent.objects.get(action="review.first_approval")
         assert not {"scopes", "checked", "text"} & set(trail.details)
         approve(review, second, YES)
         for who, other in ((second, reviewer), (reviewer, second)):

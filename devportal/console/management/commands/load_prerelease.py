@@ -42,6 +42,21 @@ def _with_a_past_project(fields: dict[str, Any]) -> None:
     fields["project_key"] = -fields["project_key"]
 
 
+def _with_first_approval(fields: dict[str, Any]) -> None:
+    """Rename the columns of the first of two approvals."""
+    for ending in ("", "_at", "_by"):
+        fields[f"first_approval{ending}"] = fields.pop(f"first_key{ending}")
+
+
+def _with_first_approval_in(name: str) -> Callable[[dict[str, Any]], None]:
+    """Return what renames the same step in a column of the timeline or the trail."""
+
+    def change(fields: dict[str, Any]) -> None:
+        fields[name] = fields[name].replace("first_key", "first_approval")
+
+    return change
+
+
 def _with_methods(fields: dict[str, Any]) -> None:
     """Replace the words of how somebody signed in by codes."""
     if (how := fields["details"].pop("how", None)) is not None:
@@ -86,6 +101,9 @@ CHANGES: dict[str, Callable[[dict[str, Any]], None]] = {
     "accounts.account": _without_own_permissions,
     "accounts.securityevent": _with_methods,
     "auth.group": _without_permissions,
+    "console.appreview": _with_first_approval,
+    "console.auditevent": _with_first_approval_in("action"),
+    "console.reviewentry": _with_first_approval_in("kind"),
     "console.reviewrevision": _without_result("page_checks"),
     "oidc.memberofremovedproject": _with_a_past_project,
     "oidc.projectdomain": _without_result("problem"),
