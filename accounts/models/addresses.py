@@ -14,7 +14,7 @@ class AddressChange(models.Model):
     old_email = models.EmailField()
     new_email = models.EmailField()
     # The account's newest factor at that moment, by its key: later ones go when the change is taken back, even
-    # where the clocks of two servers differ. 0: none; None: the change is from before this column.
+    # where the clocks of two servers differ. 0: none; None: not known, of a change that was carried over.
     newest_factor = models.BigIntegerField(null=True)
     code_mac = models.CharField(max_length=64)
     at = models.DateTimeField()

@@ -69,7 +69,7 @@ class FormerMember(models.Model):
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="former_members")
     account = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    # None for departures from before it was stored.
+    # None where it is not known, in rows that were carried over (docs/upgrades.md#from-a-development-state).
     joined_at = models.DateTimeField(null=True, blank=True)
     left_at = models.DateTimeField()
     # When this person was an owner for the last time; None for those who never were.

@@ -1,4 +1,4 @@
-"""Tables that are parted by day: the logs and the counts by minute, on PostgreSQL."""
+"""Tables that are partitioned by day: the logs and the counts by minute, on PostgreSQL."""
 
 import threading
 from collections.abc import Callable, Iterator

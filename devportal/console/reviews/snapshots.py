@@ -157,7 +157,7 @@ def differences(review: AppReview) -> list[Difference]:
     before = review.baseline if review.revision else baseline_snapshot(review.client)
     asked = review.snapshot
     pairs = [(field, label, before.get(field), asked.get(field)) for field, label in LABELS.items()]
-    # A snapshot from before a field was there says as much as an empty one.
+    # A snapshot without a field, of a version that did not have it, says as much as an empty one.
     return [Difference(*pair) for pair in pairs if (pair[2] or None) != (pair[3] or None)]
 
 

@@ -79,7 +79,7 @@ def test_a_developer_sets_what_sign_in_needs(as_developer: Browser, client_of: C
     assert Client.objects.get().least_acr == "phr"
     (event,) = trail("client.changed")
     assert (event.before, event.after) == ({"least_acr": ""}, {"least_acr": "phr"})
-    save(as_developer, client_of)  # a form without the field, as of the version before
+    save(as_developer, client_of)  # a form without the field
     assert Client.objects.get().least_acr == "phr"
     save(as_developer, client_of, least_acr="")
     assert Client.objects.get().least_acr == ""
