@@ -2,7 +2,10 @@
 
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-input
-PYTEST := $(PY) -m pytest -n $(or $(WORKERS),2)
+PYTEST := $(PY) -m pytest
+# Runs again what failed, alone: a test that passes then is flaky, and fails the run all the same.
+STRICT := $(PY) -m tests.services.flaky
+ON_TWO := -n $(or $(WORKERS),2)
 LOCK := ../.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --fork-strategy fewest --custom-compile-command "make lock"
 
@@ -11,11 +14,6 @@ APART := redis or node or browser or image or proxy or slow
 # They wait for servers more than they work, so three run on two cores at once (tests/services/scheduling.py).
 WAITING := $(or $(WORKERS),3)
 BY_SERVERS := --dist loadscope --no-loadscope-reorder
-# $(call again,ENGINE,MARKERS): what failed has to fail a second time, with nothing beside it, since some tests have bounds
-# by the clock. The first failure stays in the output.
-again = || { status=$$?; if [ $$status -eq 1 ]; then \
-	TEST_ENGINE=$(1) $(PY) -m pytest -n 0 --last-failed --last-failed-no-failures none -m "$(2)"; status=$$?; fi; \
-	(exit $$status); }
 # With ARGS somebody looks for some tests, among all of these.
 FAST := not postgres and not ($(APART))$(if $(ARGS),, and not thorough)
 ON_POSTGRES := (database or postgres or thorough) and not ($(APART))
@@ -40,24 +38,22 @@ app: .venv/.runtime ## Runs a sample app on port 3000 (or APP_PORT) that signs i
 	@exec $(PY) examples/web_app.py
 
 test: .venv/.dev ## Runs the everyday tests, on SQLite; ARGS="-k word" picks some, among the thorough ones too
-	TEST_ENGINE=sqlite $(PYTEST) -m "$(FAST)" $(ARGS) $(if $(CI),$(call again,sqlite,$(FAST))) $(if $(ARGS),$(OR_NONE))
+	TEST_ENGINE=sqlite $(if $(CI),$(STRICT),$(PYTEST)) $(ON_TWO) -m "$(FAST)" $(ARGS) $(if $(ARGS),$(OR_NONE))
 
 test-all: test ## Runs these and all others: thorough ones, on PostgreSQL, with Redis, Node, a browser, the image
-	TEST_ENGINE=postgres $(PYTEST) -m "$(ON_POSTGRES)" $(ARGS) $(call again,postgres,$(ON_POSTGRES)) \
-		$(if $(ARGS),$(OR_NONE))
-	TEST_ENGINE=postgres $(PY) -m pytest -n $(WAITING) $(BY_SERVERS) -m "$(SERVERS)" $(ARGS) \
-		$(call again,postgres,$(SERVERS)) $(if $(ARGS),$(OR_NONE))
-	TEST_ENGINE=postgres $(PY) -m pytest -m quiet $(ARGS) $(call again,postgres,quiet) $(if $(ARGS),$(OR_NONE))
-	TEST_ENGINE=sqlite $(PYTEST) -m slow $(ARGS) tests/machine $(OR_NONE)
+	TEST_ENGINE=postgres $(STRICT) $(ON_TWO) -m "$(ON_POSTGRES)" $(ARGS) $(if $(ARGS),$(OR_NONE))
+	TEST_ENGINE=postgres $(STRICT) -n $(WAITING) $(BY_SERVERS) -m "$(SERVERS)" $(ARGS) $(if $(ARGS),$(OR_NONE))
+	TEST_ENGINE=postgres $(STRICT) -m quiet $(ARGS) $(if $(ARGS),$(OR_NONE))
+	TEST_ENGINE=sqlite $(STRICT) $(ON_TWO) -m slow $(ARGS) tests/machine $(OR_NONE)
 
 guides: .venv/.dev ## Runs the guides of the docs, and writes down which versions were run, and when
-	WRITE_GUIDE_RUNS=1 TEST_ENGINE=sqlite $(PY) -m pytest -n 0 tests/guides $(ARGS)
+	WRITE_GUIDE_RUNS=1 TEST_ENGINE=sqlite $(PYTEST) -n 0 tests/guides $(ARGS)
 
 check: .venv/.dev ## Checks style, types, import floors, known risks, migrations and the production settings
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
-	$(PY) -m pytest -q tests/test_floors.py tests/test_risks.py
+	$(PYTEST) -q tests/test_floors.py tests/test_risks.py
 	@rm -rf .cache/check && mkdir -p .cache/check
 	$(EMBEDDED) $(PY) manage.py makemigrations --check --dry-run
 	@echo "manage.py check --deploy, with ENVIRONMENT=production"

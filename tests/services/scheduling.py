@@ -51,6 +51,7 @@ THOROUGH = (
     "tests/oidc/test_head.py",
     "tests/oidc/test_sign_in_log.py",
     "tests/security/",
+    "tests/test_flaky.py",
     "tests/test_floors.py",
     "tests/test_release.py",
     "tests/test_sheets.py",

@@ -1,0 +1,65 @@
+"""A test that fails and then passes fails the run, unless it is known to be flaky."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.services import flaky
+
+ROOT = Path(__file__).parents[1]
+TESTS = """
+from pathlib import Path
+
+def test_passes(): pass
+
+def test_fails_once():
+    seen = Path("seen")
+    if not seen.exists():
+        seen.touch()
+        raise AssertionError
+"""
+FAILS = "def test_fails(): raise AssertionError\n"
+ONCE = "test_it.py::test_fails_once"
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run pytest in an empty folder, without the settings of this run."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DJANGO_SETTINGS_MODULE", raising=False)
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+
+
+def run(tests: str) -> int:
+    Path("test_it.py").write_text(tests)
+    return flaky.main(["-q", "-n", "1", "-p", "no:django", "test_it.py"])
+
+
+def test_a_flaky_test_is_reported_and_fails_the_run(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(TESTS) == 1
+    reported = capfd.readouterr().err
+    assert f"flaky: {ONCE}\n" in reported
+    assert "test_passes" not in reported
+
+
+def test_a_flaky_test_with_a_reason_is_reported_and_fails_nothing(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(flaky.KNOWN, ONCE, "it measures time")
+    assert run(TESTS) == 0
+    assert f"flaky (known: it measures time): {ONCE}\n" in capfd.readouterr().err
+
+
+def test_a_test_that_fails_twice_is_not_flaky(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(flaky.KNOWN, ONCE, "it measures time")
+    assert run(TESTS + FAILS) == 1
+    assert "test_fails\n" not in capfd.readouterr().err
+
+
+def test_each_known_flaky_test_exists_and_has_a_reason() -> None:
+    for nodeid, reason in flaky.KNOWN.items():
+        file, _, name = nodeid.partition("[")[0].partition("::")
+        assert reason
+        assert f"def {name.rpartition('::')[2]}(" in (ROOT / file).read_text(encoding="utf-8")
