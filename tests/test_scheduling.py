@@ -4,11 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.services.scheduling import BEGIN_FIRST, THOROUGH, WHOLE
+from tests.services.scheduling import BEGIN_FIRST, SAMPLED, THOROUGH, WHOLE
 
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("path", sorted({*BEGIN_FIRST, *THOROUGH, *WHOLE}))
+@pytest.mark.parametrize("path", sorted({*BEGIN_FIRST, *SAMPLED, *THOROUGH, *WHOLE}))
 def test_what_is_named_is_there(path: str) -> None:
-    assert list(ROOT.glob(f"{path}*")) or list(ROOT.glob(f"{path}/*"))
+    file, _, test = path.partition("::")
+    found = [*ROOT.glob(f"{file}*"), *ROOT.glob(f"{file}/*")]
+    assert found
+    assert not test or f"def {test}(" in found[0].read_text(encoding="utf-8")

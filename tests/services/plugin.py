@@ -120,7 +120,7 @@ def pytest_report_header() -> str:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    """Marks the tests that use the database, as the others say the same on every engine, and those that are thorough.
+    """Marks the tests that use the database, as the others say the same on every engine, and thorough ones.
 
     Puts first what takes longest.
     """
@@ -128,8 +128,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         fixtures: list[str] = getattr(item, "fixturenames", [])
         if item.get_closest_marker("django_db") or not {"db", "transactional_db"}.isdisjoint(fixtures):
             item.add_marker("database")
-        if item.nodeid.startswith(scheduling.THOROUGH):
-            item.add_marker("thorough")
+    scheduling.mark_thorough(items)
     yield
     if not config.getoption("loadscopereorder", True):
         scheduling.put_first(items)

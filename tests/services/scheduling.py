@@ -1,7 +1,7 @@
 """Which tests `make test` leaves to `make test-all`, and how the latter shares those that need services.
 
-`make test` is to take about two minutes on two cores. THOROUGH are the files that take longest: they try every page,
-state, setting or hostile value, or all that the review desk does. With ARGS, `make test` leaves out none of them.
+`make test` takes at most two minutes on two cores. It leaves out THOROUGH, the files and tests that take longest. Of
+all others it runs the first CASES cases, and in the folders of SAMPLED the first one. With ARGS, it leaves out nothing.
 
 `--dist loadscope` shares tests that need services among xdist's processes. A file whose tests share a server stays
 whole; all other tests go one by one to whoever is free. What takes longest by itself begins first, so that none of it
@@ -9,15 +9,24 @@ is left for the end, when the other processes have nothing more to do: xdist by 
 tests, and the longest have one or two.
 """
 
+from collections import Counter
+from collections.abc import Iterable
+
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+CASES = 3
 THOROUGH = (
+    "tests/accounts/mail/test_outbox.py::test_pauses_grow_up_to_an_hour_and_a_day_of_outage_is_survived",
+    "tests/accounts/mail/test_preview.py",
     "tests/accounts/mail/test_samples.py",
     "tests/accounts/plans/test_resolution.py",
     "tests/accounts/test_object_store.py",
     "tests/api/test_fuzz.py",
+    "tests/api/test_policies.py::test_a_call_leaves_no_view_and_no_request_to_the_garbage_collector",
     "tests/api/test_profile_source.py",
+    "tests/api/test_schema.py::test_no_call_gets_an_answer_that_it_does_not_tell",
+    "tests/console/admin/test_canned_replies.py",
     "tests/console/admin/test_hostile.py",
     "tests/console/admin/test_lists.py",
     "tests/console/admin/test_operators.py",
@@ -32,9 +41,25 @@ THOROUGH = (
     "tests/console/docs/test_docs.py",
     "tests/console/docs/test_frame.py",
     "tests/console/docs/test_markdown.py",
+    "tests/console/management/test_end_authorizations.py::test_many_families_end_quickly",
     "tests/console/playground/",
     "tests/console/provisioning/test_demo_week.py",
-    "tests/console/reviews/",
+    "tests/console/reviews/evidence/",
+    "tests/console/reviews/test_alerts.py",
+    "tests/console/reviews/test_appeals.py",
+    "tests/console/reviews/test_case_alerts.py",
+    "tests/console/reviews/test_cases.py",
+    "tests/console/reviews/test_domain_lookups.py",
+    "tests/console/reviews/test_live_app.py",
+    "tests/console/reviews/test_logos.py",
+    "tests/console/reviews/test_notifications.py",
+    "tests/console/reviews/test_pages.py",
+    "tests/console/reviews/test_second_approval.py",
+    "tests/console/reviews/test_sending.py",
+    "tests/console/reviews/test_test_accounts.py",
+    "tests/console/search/test_docs_search.py::test_every_section_has_an_anchor_that_is_there",
+    "tests/console/search/test_docs_search.py::test_hits_are_links_to_their_anchors",
+    "tests/console/search/test_jump.py",
     "tests/console/test_audit.py",
     "tests/console/test_loaded_sheets.py",
     "tests/console/test_who_may_what.py",
@@ -42,20 +67,44 @@ THOROUGH = (
     "tests/faults/",
     "tests/image/",
     "tests/lib/telemetry/test_exporter.py",
+    "tests/lib/telemetry/test_tracing.py::test_without_an_endpoint_nothing_is_imported",
     "tests/lib/test_smtp.py",
     "tests/lib/test_wrong_method.py",
     "tests/machine/",
     "tests/monitoring/",
     "tests/oidc/authorization/test_account_choice.py",
     "tests/oidc/authorization/test_acr.py",
+    "tests/oidc/domains/test_weekly.py",
     "tests/oidc/test_head.py",
     "tests/oidc/test_sign_in_log.py",
-    "tests/security/",
+    "tests/security/test_added_factors.py",
+    "tests/security/test_caching.py",
+    "tests/security/test_closed_account.py",
+    "tests/security/test_console_secrets.py",
+    "tests/security/test_guesses_by_account.py",
+    "tests/security/test_idle_sessions.py",
+    "tests/security/test_known_browsers.py",
+    "tests/security/test_limits.py",
+    "tests/security/test_mail_ceiling.py",
+    "tests/security/test_mailbox_proof.py",
+    "tests/security/test_own_reviews.py",
+    "tests/security/test_people_limit.py",
+    "tests/security/test_picture_addresses.py",
+    "tests/security/test_playground.py",
+    "tests/security/test_reviewed_badge.py",
+    "tests/security/test_secret_key_rotation.py",
+    "tests/security/test_several_accounts.py",
+    "tests/security/test_split_hosts.py",
+    "tests/security/test_takeover_recovery.py",
+    "tests/security/test_thieves.py",
+    "tests/security/test_typed_input.py",
     "tests/test_flaky.py",
     "tests/test_floors.py",
     "tests/test_release.py",
+    "tests/test_risks.py",
     "tests/test_sheets.py",
 )
+SAMPLED = ("tests/console/reviews/", "tests/security/")
 # Each takes half a minute or more; the longest come first.
 BEGIN_FIRST = (
     "tests/image/test_roles.py",
@@ -87,6 +136,16 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no typ
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
         return file if file.startswith(WHOLE) else nodeid
+
+
+def mark_thorough(items: Iterable[pytest.Item]) -> None:
+    """Mark the tests that `make test` leaves to `make test-all`."""
+    cases: Counter[str] = Counter()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        cases[test] += 1
+        if item.nodeid.startswith(THOROUGH) or cases[test] > (1 if test.startswith(SAMPLED) else CASES):
+            item.add_marker("thorough")
 
 
 def put_first(items: list[pytest.Item]) -> None:
