@@ -9,6 +9,7 @@ of that service. A service that is missing skips the test with the reason; with 
 """
 
 import contextlib
+import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -132,6 +133,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     yield
     if not config.getoption("loadscopereorder", True):
         scheduling.put_first(items)
+
+
+def pytest_collection_finish() -> None:
+    """Leaves what is loaded out of garbage collection, which takes a twentieth of the time of all tests otherwise."""
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
