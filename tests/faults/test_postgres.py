@@ -22,8 +22,9 @@ PROBE_SECONDS = 0.2
 PROBE_SHARE = 0.99
 SLOWEST_PROBE_SECONDS = 1.5
 BACK_SECONDS = 5.0
-FROZEN_SECONDS = 30.0
-LOCKED_SECONDS = 10.0
+# Longer than any request may wait.
+FROZEN_SECONDS = 4 * ANSWER_SECONDS
+LOCKED_SECONDS = ANSWER_SECONDS + 1
 APPS = 4
 CROWD = 16
 # What calls left for usage is in Redis, or in a worker until its next call: so many calls that are counted late.
