@@ -79,7 +79,7 @@ class AuditEventAdmin(ReadOnlyModelAdmin[AuditEvent]):
 class SignInEventAdmin(ReadOnlyModelAdmin[SignInEvent]):
     """Steps of sign-ins to clients, with their outcomes."""
 
-    list_display = ("at", "client", "endpoint", "outcome", "error", "reason_text", "request_id")
+    list_display = ("at", "client", "endpoint", "outcome", "error", "reason_shown", "request_id")
     list_select_related = ("client",)
     search_help_text = "A whole client id, or a whole request id"
     link_filters = ("client",)
@@ -87,3 +87,7 @@ class SignInEventAdmin(ReadOnlyModelAdmin[SignInEvent]):
     def search_filter(self, term: str) -> Q:
         # The client's key first, here too.
         return Q(client=find_client(term) or 0) if term.startswith(settings.CLIENT_ID_PREFIX) else Q(request_id=term)
+
+    @admin.display(description="Reason")
+    def reason_shown(self, event: SignInEvent) -> str:
+        return event.reason_text or "-"
