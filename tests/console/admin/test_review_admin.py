@@ -122,7 +122,7 @@ def test_the_page_holds_what_a_decision_needs(as_reviewer: Browser, review: AppR
     text = text_of(as_reviewer, page(review))
     for shown in (
         "nothing was approved before", "https://example.com/privacy", "help@example.com", SCOPE,
-        "The overview shows which plan you have", "Nobody has authorized it yet", "Submitted", developer.email,
+        "The overview shows which plan you have", "Nobody has authorized the app yet", "Submitted", developer.email,
         "Redirect URLs",
     ):  # fmt: skip
         assert shown in text, shown
