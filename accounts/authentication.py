@@ -2,7 +2,7 @@
 
 allauth keeps records of each step, but none after a sign-up, and of a key not whether its own lock was opened; so the
 moment of every sign-in is noted as well, and what allauth leaves out. Which of the account's factors count in a session
-is decided here, too (docs/security.md#who-may-satisfy-which-level-with-what).
+is decided here, too (docs/security.md#which-factor-satisfies-which-level).
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """How much the person of this session has shown: one factor, two, or a key that can't be phished.
 
 What counts is what was done in this session (accounts/authentication.py), not what the person could do. The sign-in
-service gives each level its name (docs/sign-in.md#apps-that-ask-for-more).
+service gives each level its name (docs/sign-in.md#authentication-levels).
 """
 
 import enum

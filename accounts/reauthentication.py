@@ -1,7 +1,7 @@
 """How people confirm that it is them before anything sensitive: the rule, and the pages that ask for it.
 
 Anyone who has a second factor confirms with one that was not added in this session; the password alone is enough only
-for accounts without one. See docs/sign-in.md#being-asked-again.
+for accounts without one. See docs/sign-in.md#reauthentication.
 """
 
 from typing import Any

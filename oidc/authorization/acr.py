@@ -1,6 +1,6 @@
 """Levels of authentication that an app asks for: `acr_values`, and the claim `acr` (OpenID Connect Core 5.5.1.1).
 
-docs/sign-in.md#apps-that-ask-for-more names the values and what comes of them.
+docs/sign-in.md#authentication-levels names the values and what comes of them.
 """
 
 from dataclasses import dataclass

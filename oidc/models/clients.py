@@ -17,7 +17,7 @@ from oidc.names import MAX_SKELETON_LENGTH, skeleton, tile_letter
 from oidc.reason_texts import developer_text
 from oidc.reasons import Reason
 
-# The `acr` values of this service (docs/sign-in.md#apps-that-ask-for-more).
+# The `acr` values of this service (docs/sign-in.md#authentication-levels).
 MULTI_FACTOR = "http://schemas.openid.net/pape/policies/2007/06/multi-factor"
 PHISHING_RESISTANT = "phr"
 

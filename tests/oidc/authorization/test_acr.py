@@ -1,4 +1,4 @@
-"""Apps that ask for more: acr_values, `acr` in claims, a least level (docs/sign-in.md#apps-that-ask-for-more)."""
+"""Apps that ask for more: acr_values, `acr` in claims, a least level (docs/sign-in.md#authentication-levels)."""
 
 import json
 import time
