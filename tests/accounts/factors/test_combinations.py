@@ -1,7 +1,4 @@
-"""The table of docs/accounts.md: whatever somebody has lost, there is a way back, and none leads others in.
-
-Each row has a test, whose name is the row's first cell.
-"""
+"""Test the ways back into an account: each test is a row of docs/accounts.md#ways-back-into-an-account."""
 
 import re
 from collections.abc import Callable
@@ -54,17 +51,17 @@ def recover(account: Account, operator: Account, later: Callable[[float], None])
 
 
 def test_every_row_has_a_test_and_every_test_a_row() -> None:
-    section = DOCS.read_text().partition("### Whatever is lost")[2].partition("\n### ")[0]
+    section = DOCS.read_text().partition("### Ways back into an account")[2].partition("\n### ")[0]
     rows = re.findall(r"^\| ([^|]+?) \|", section, re.MULTILINE)[1:]
     tests = [name.removeprefix("test_row_").replace("_", " ") for name in globals() if name.startswith("test_row_")]
     assert [row.lower().replace(",", "").replace("-", " ") for row in rows] == tests
 
 
-def test_row_password_forgotten(person: Account) -> None:
+def test_row_password(person: Account) -> None:
     assert is_in(sign_in_by_mail(person))
 
 
-def test_row_passkey_lost_recovery_codes_left(person: Account) -> None:
+def test_row_passkey_recovery_codes_left(person: Account) -> None:
     person.set_unusable_password()
     person.save()
     give_passkey(person)
@@ -80,7 +77,7 @@ def test_row_passkey_lost_recovery_codes_left(person: Account) -> None:
     assert is_in(browser)
 
 
-def test_row_passkey_lost_no_recovery_codes(person: Account, operator: Account, later: Callable[[float], None]) -> None:
+def test_row_passkey_no_recovery_codes(person: Account, operator: Account, later: Callable[[float], None]) -> None:
     give_passkey(person)
     page = second_step(sign_in_by_mail(person))
     assert CODE_FIELD not in page
@@ -89,7 +86,7 @@ def test_row_passkey_lost_no_recovery_codes(person: Account, operator: Account, 
     assert is_in(recover(person, operator, later))
 
 
-def test_row_authenticator_lost_recovery_codes_left(person: Account) -> None:
+def test_row_authenticator_app_recovery_codes_left(person: Account) -> None:
     give_app(person)
     codes = give_codes(person)
     browser, _ = sign_in_as_far_as_possible(person)
@@ -100,7 +97,7 @@ def test_row_authenticator_lost_recovery_codes_left(person: Account) -> None:
     assert is_in(browser)
 
 
-def test_row_authenticator_lost_recovery_codes_used_up(
+def test_row_authenticator_app_recovery_codes_used_up(
     person: Account, operator: Account, later: Callable[[float], None]
 ) -> None:
     give_app(person)
@@ -113,7 +110,7 @@ def test_row_authenticator_lost_recovery_codes_used_up(
     assert is_in(recover(person, operator, later))
 
 
-def test_row_recovery_codes_used_up_authenticator_at_hand(person: Account) -> None:
+def test_row_recovery_codes_authenticator_app_left(person: Account) -> None:
     secret = give_app(person)
     for code in give_codes(person):
         Authenticator.objects.get(user=person, type="recovery_codes").wrap().validate_code(code)
@@ -123,9 +120,7 @@ def test_row_recovery_codes_used_up_authenticator_at_hand(person: Account) -> No
     assert "Yours are used up" in browser.get("/account/2fa/").content.decode()
 
 
-def test_row_password_forgotten_and_second_steps_lost(
-    person: Account, operator: Account, later: Callable[[float], None]
-) -> None:
+def test_row_password_and_second_factors(person: Account, operator: Account, later: Callable[[float], None]) -> None:
     give_app(person)
     give_passkey(person)
     assert second_step(sign_in_by_mail(person))
@@ -133,7 +128,7 @@ def test_row_password_forgotten_and_second_steps_lost(
     assert is_in(sign_in_as_far_as_possible(person, NEW_PASSWORD)[0])
 
 
-def test_row_mailbox_lost_password_known(person: Account) -> None:
+def test_row_mailbox_password_known(person: Account) -> None:
     secret = give_app(person)
     browser, _ = sign_in_as_far_as_possible(person)
     browser.post(SECOND_STEP, {"code": totp(secret)})
@@ -145,13 +140,13 @@ def test_row_mailbox_lost_password_known(person: Account) -> None:
     assert (person.email, person.email_verified) == ("ada@new.example.com", True)
 
 
-def test_row_mailbox_and_password_lost_passkey_at_hand(person: Account) -> None:
+def test_row_mailbox_and_password_passkey_left(person: Account) -> None:
     give_passkey(person)  # it signs in by itself: tests/browser/test_factors.py
     page = Browser().get("/account/login/").content.decode()
     assert "Sign in with a passkey" in page
 
 
-def test_row_mailbox_password_and_second_steps_lost(
+def test_row_mailbox_password_and_second_factors(
     person: Account, operator: Account, later: Callable[[float], None]
 ) -> None:
     give_app(person)
@@ -166,7 +161,7 @@ def test_row_mailbox_password_and_second_steps_lost(
     assert (person.email, person.email_verified) == (new, True)
 
 
-def test_row_encryption_key_lost(person: Account, settings: Any) -> None:
+def test_row_encryption_key(person: Account, settings: Any) -> None:
     give_app(person)
     give_codes(person)
     settings.KEY_ENCRYPTION_KEY, settings.KEY_ENCRYPTION_KEY_FALLBACKS = "n" * 40, []
@@ -177,7 +172,7 @@ def test_row_encryption_key_lost(person: Account, settings: Any) -> None:
     assert is_in(sign_in_by_mail(person))
 
 
-def test_row_encryption_key_lost_passkey_at_hand(person: Account, settings: Any) -> None:
+def test_row_encryption_key_passkey_left(person: Account, settings: Any) -> None:
     give_app(person)
     give_codes(person)
     give_passkey(person)
