@@ -1,6 +1,6 @@
 """A thief who got into an account and added factors: the owner gets rid of them, and the thief of none of the owner's.
 
-docs/accounts.md#when-somebody-else-got-in has the rules.
+docs/accounts.md#after-a-takeover has the rules.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The activity page: the audit trail of a project as sentences, with the values before and after.
 
 What the people who use its apps do is not part of the trail. Reviewers and operators appear without names. The IP
-address of an action is shown to owners only (docs/console.md#activity-what-is-recorded-and-what-never).
+address of an action is shown to owners only (docs/console.md#activity).
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Reviewers see the app as it is now, and what changed since its approval (docs/review.md#the-app-as-it-is-now)."""
+"""Reviewers see the app as it is now, and what changed since its approval (docs/review.md#the-current-app)."""
 
 from collections.abc import Callable
 from functools import partial

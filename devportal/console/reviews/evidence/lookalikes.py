@@ -1,4 +1,4 @@
-"""Apps whose names read alike (docs/review.md#names-that-read-alike), and reviewed ones whose logos look alike."""
+"""Apps whose names read alike (docs/review.md#similar-names), and reviewed ones whose logos look alike."""
 
 from difflib import SequenceMatcher
 
