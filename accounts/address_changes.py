@@ -1,4 +1,4 @@
-"""Changing the address of an account, and taking it back from the old one (docs/accounts.md#changing-the-email-address)."""
+"""Change the email address of an account, and take it back (docs/accounts.md#changing-the-email-address)."""
 
 import hmac
 from datetime import datetime, timedelta
