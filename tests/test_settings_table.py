@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from devportal.lib.setting_bounds import BOUNDS
+from devportal.settings.environment import NUMBER_BOUNDS
 
 ROOT = Path(__file__).resolve().parents[1]
-SETTINGS = (ROOT / "devportal" / "settings.py").read_text(encoding="utf-8")
+SETTINGS = (ROOT / "devportal" / "settings" / "environment.py").read_text(encoding="utf-8")
 # The variables of the last section are read by `make` and by the tests.
 DOCUMENT = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8").partition("## Development")[0]
 READERS = {"str", "int", "float", "bool", "list", "secrets"}
@@ -113,7 +113,7 @@ def test_each_number_has_its_bounds_once() -> None:
     table = DOCUMENT.partition("### Bounds of numbers")[2]
     names = [name for line in table.splitlines() if line.startswith("| `") for name in re.findall(r"`(\w+)`", line)]
     assert [name for name, count in Counter(names).items() if count > 1] == []
-    assert set(names) == set(BOUNDS)
+    assert set(names) == set(NUMBER_BOUNDS)
 
 
 @pytest.mark.parametrize(

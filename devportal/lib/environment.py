@@ -4,6 +4,7 @@ So a wrong value stops the start with a sentence that names its variable (docs/s
 with a traceback.
 """
 
+import builtins
 import math
 from typing import Any
 
@@ -11,22 +12,31 @@ import environ
 
 TRUE = frozenset({"true", "1", "yes", "on", "y", "ok"})
 FALSE = frozenset({"false", "0", "no", "off", "n", ""})
+Bounds = tuple[float, float]  # the least and the most
 
 
 class Env(environ.FileAwareEnv):  # type: ignore[misc]
     """Reads `NAME`, or the file that `NAME_FILE` names, without the newline that editors leave at its end.
 
-    `numbers` holds each number that was read, by its variable; `problems` says what could not be read.
+    `numbers` holds each number that was read, and `bounds` the least and the most that it may be, by variable;
+    `problems` says what could not be read.
     """
 
     def __init__(self, **scheme: Any) -> None:
         super().__init__(**scheme)
-        self.numbers: dict[str, float] = {}
+        self.numbers: dict[str, builtins.float] = {}
+        self.bounds: dict[str, Bounds] = {}
         self.problems: list[str] = []
 
+    def int(self, var: str, default: builtins.int, between: Bounds | None = None) -> builtins.int:
+        """Return a whole number. The checks want it between the two bounds, or else not negative."""
+        return int(self._number(var, int, default, between))
+
+    def float(self, var: str, default: builtins.float, between: Bounds | None = None) -> builtins.float:
+        """Return a number, which the checks treat as those of `int`."""
+        return self._number(var, float, default, between)
+
     def get_value(self, var: str, cast: Any = None, default: Any = environ.Env.NOTSET, **kwargs: Any) -> Any:
-        if cast in (int, float):
-            return self._number(var, cast, default)
         if cast is bool:
             return self._boolean(var, default)
         value = super().get_value(var, cast, default, **kwargs)
@@ -40,7 +50,7 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
         parts = text.splitlines() if "\n" in text else text.split(",")
         return [part for part in map(str.strip, parts) if part]
 
-    def _number(self, var: str, cast: Any, default: Any) -> Any:
+    def _number(self, var: str, cast: Any, default: builtins.float, between: Bounds | None) -> builtins.float:
         text = super().get_value(var, str, "").strip()
         number = default
         if text:
@@ -52,6 +62,8 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
                 self.problems.append(f"{var} must be a number.")
                 number = default
         self.numbers[var] = number
+        if between is not None:
+            self.bounds[var] = between
         return number
 
     def _boolean(self, var: str, default: bool) -> bool:

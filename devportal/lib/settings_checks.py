@@ -18,7 +18,6 @@ from django.core.files.storage import FileSystemStorage, storages
 from devportal.lib import client_ip
 from devportal.lib.bootstrap import is_writable
 from devportal.lib.outbound.name_lookup import read_server
-from devportal.lib.setting_bounds import BOUNDS
 
 # The largest network that somebody's proxies may stand in: 10.0.0.0/8 and fc00::/7, the private ones.
 LARGEST_NETWORK = {4: 8, 6: 7}
@@ -42,7 +41,7 @@ def check_numbers(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """`devportal.E011` and `E012`: numbers out of their bounds, and keys that sign before they are published."""
     found: list[CheckMessage] = []
     for name, value in sorted(settings.NUMBERS.items()):
-        least, most = BOUNDS.get(name, (0, float("inf")))
+        least, most = settings.NUMBER_BOUNDS.get(name, (0, float("inf")))
         text = f"{name} is {value}, and must be from {least} to {most}."
         if value < 0 or (value == 0 and least > 0):
             found.append(Error(text, hint=f"Set {name}.", id="devportal.E011"))

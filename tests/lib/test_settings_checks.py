@@ -14,10 +14,10 @@ from django.core.checks import run_checks
 
 from devportal.lib import settings_checks, start_checks
 from devportal.lib.environment import Env
-from devportal.lib.setting_bounds import BOUNDS
 from tests.services import keeper, plugin
 
 ROOT = Path(__file__).resolve().parents[2]
+BOUNDS = as_read.NUMBER_BOUNDS
 PRODUCTION = {
     "ENVIRONMENT": "production",
     "AUTH_URL": "https://auth.example.com",
@@ -151,8 +151,8 @@ def test_what_is_no_number_is_named(monkeypatch: pytest.MonkeyPatch, text: str, 
 def test_numbers_are_read(monkeypatch: pytest.MonkeyPatch, text: str, read: int) -> None:
     monkeypatch.setenv("X", text)
     env = Env()
-    assert env.int("X", 7) == read
-    assert (env.numbers, env.problems) == ({"X": read}, [])
+    assert env.int("X", 7, between=(1, 20)) == read
+    assert (env.numbers, env.bounds, env.problems) == ({"X": read}, {"X": (1, 20)}, [])
 
 
 @pytest.mark.parametrize(

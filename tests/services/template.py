@@ -35,7 +35,7 @@ SOURCES = (
     *(f"{app}/**/migrations/*.py" for app in APPS),
     *(f"{app}/**/models/*.py" for app in APPS),
     "api/models.py",
-    "devportal/settings.py",
+    "devportal/settings/django.py",
     "requirements/*.txt",
     "tests/services/template.py",
 )

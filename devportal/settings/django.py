@@ -1,0 +1,387 @@
+"""Django's own settings, and what the packages of this project are told."""
+
+from typing import Any
+
+import django_stubs_ext
+
+from devportal.lib import object_store
+from devportal.lib.bootstrap import FILE_MODE, FOLDER_MODE
+from devportal.lib.environment import Env
+from devportal.lib.postgres import settings as postgres
+from devportal.settings.environment import (
+    ADMIN_URL,
+    AUTH_URL,
+    BASE_URL,
+    DATA_DIR,
+    DATABASE_CONNECT_TIMEOUT_SECONDS,
+    DATABASE_POOLING,
+    DEFAULT_FROM_EMAIL,
+    EMBEDDED,
+    PROJECT_DIR,
+    REDIS_URL,
+    REPLICA_DATABASE_URL,
+    TRUSTED_PROXIES,
+    database_url,
+    email_url,
+    is_https,
+    media_storage_url,
+)  # fmt: skip
+
+django_stubs_ext.monkeypatch()  # makes ModelAdmin[Account] and its like mean something at run time
+
+# --- Apps and middleware ---------------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "devportal.console",
+    "api",
+    "oidc",
+    "accounts",
+    "unfold.apps.BasicAppConfig",
+    "devportal.lib.admin.apps.ServiceAdminConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "accounts.apps.UserSessionsConfig",
+    "oauth2_provider",
+    "rest_framework",
+    "drf_spectacular",
+]
+
+# Endpoints that programs call: their requests skip the middleware for pages (devportal/lib/direct_dispatch.py).
+DIRECT_DISPATCH_PATHS = (
+    "/connect/token", "/connect/userinfo", "/connect/revoke", "/.well-known/", "//.well-known/", "/v1/",
+)  # fmt: skip
+# Endpoints that answer malformed input themselves, each in its own error shape.
+MALFORMED_INPUT_PATHS = ("/connect/", "/v1/")
+# What is the same for everybody until what it is made of changes: the function that returns that (None: not now), or ""
+# for the settings alone (devportal/lib/server/documents.py).
+DOCUMENTS = {
+    "/.well-known/openid-configuration": "",
+    "//.well-known/openid-configuration": "",
+    "/.well-known/oauth-authorization-server": "",
+    "/.well-known/oauth-protected-resource": "",
+    "/.well-known/jwks": "oidc.views.discovery.published_keys",
+}
+# How these are told what the server refuses before Django sees it (devportal/lib/server/errors.py).
+SERVER_REFUSALS = {
+    "/v1": "api.errors.refused_by_server",
+    "/v1/": "api.errors.refused_by_server",
+    **dict.fromkeys(("/connect/token", "/connect/userinfo", "/connect/revoke"), "oidc.views.token.refused_by_server"),
+}
+# The developer API, whose errors have an envelope.
+API_PATH = "/v1"
+# The docs' page of errors, to which answers link.
+ERRORS_PATH = "/docs/errors"
+# Where AUTH_URL, BASE_URL and ADMIN_URL have hosts of their own (devportal/lib/split_hosts.py): what belongs on those
+# of the latter two, by whole path and by prefix; all else belongs on AUTH_URL's.
+API_PATHS = frozenset({"/v1", "/.well-known/oauth-protected-resource", "/hooks/billing"})
+API_PREFIXES = ("/v1/", "/.well-known/oauth-protected-resource/")
+ADMIN_PATHS = frozenset({"/admin"})
+ADMIN_PREFIXES = ("/admin/",)
+# What signing in to the admin takes, on its own host; by URL name.
+ADMIN_SIGN_IN = frozenset(
+    {
+        "account_choose",
+        "account_choose_photo",
+        "account_closed",
+        "account_email_verification_sent",
+        "account_inactive",
+        "account_login",
+        "account_logout",
+        "account_mailbox_proof",
+        "account_reauthenticate",
+        "account_sign_in_again",
+        "mfa_activate_totp",
+        "mfa_add_webauthn",
+        "mfa_authenticate",
+        "mfa_login_webauthn",
+        "mfa_reauthenticate",
+        "mfa_reauthenticate_webauthn",
+        "mfa_view_recovery_codes",
+        "signed_out",
+        "staff_second_factor",
+    }
+)
+# Besides static files and health checks.
+EVERY_HOST_PATHS = frozenset({"/favicon.ico", "/robots.txt", "/.well-known/security.txt"})
+# The one address of the service itself that a client may register as redirect URI.
+PLAYGROUND_PATH = "/console/playground/callback"
+
+MIDDLEWARE = [
+    "devportal.lib.telemetry.middleware.MetricsMiddleware",
+    "devportal.lib.request_id.RequestIdMiddleware",
+    "devportal.lib.host_header.HostMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "oidc.cors.CorsMiddleware",
+    "devportal.lib.direct_dispatch.DirectDispatchMiddleware",
+    "devportal.lib.headers.PageHeadersMiddleware",
+    "devportal.lib.static_files.StaticFilesMiddleware",
+    "devportal.lib.compression.PageCompressionMiddleware",
+    "devportal.lib.caching.PersonalPagesMiddleware",
+    "devportal.lib.malformed_input.MalformedInputMiddleware",
+    "devportal.lib.sessions.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "accounts.known_browsers.KnownBrowserMiddleware",
+    "accounts.accounts_cookie.AccountsCookieMiddleware",
+    "devportal.lib.ratelimit.middleware.RateLimitMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "accounts.session_list.LastSeenMiddleware",
+    "devportal.lib.wrong_method.WrongMethodMiddleware",
+]
+
+ROOT_URLCONF = "devportal.urls"
+WSGI_APPLICATION = "devportal.wsgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = True
+FORMAT_MODULE_PATH = "devportal.lib.formats"
+USE_TZ = True
+
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [PROJECT_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "builtins": ["devportal.lib.url_tag", "devportal.lib.icons", "devportal.lib.breakable"],
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "devportal.lib.context_processors.service",
+                "devportal.lib.context_processors.this_host",
+                "accounts.context_processors.other_accounts",
+                "oidc.context_processors.pending_client",
+                "accounts.mail.resending.resending",
+            ],
+        },
+    }
+]
+
+# --- Database --------------------------------------------------------------------------------------------
+
+if database_url:
+    DATABASES: dict[str, dict[str, Any]] = {"default": Env.db_url_config(database_url)}
+else:
+    DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": str(DATA_DIR / "db.sqlite3")}}
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    DATABASES["default"]["OPTIONS"] = {
+        # A transaction takes its write lock at once: one that reads first and writes later can't fail halfway.
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        # FULL: what was acknowledged survives a power cut as well as a kill.
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-20000;",
+    }
+postgres.configure(
+    DATABASES["default"],
+    pooling=DATABASE_POOLING,
+    connect_seconds=DATABASE_CONNECT_TIMEOUT_SECONDS,
+)
+REPLICA_MODELS = frozenset(
+    {"api.requestlog", "api.usagebucket", "api.usagehour", "api.usageday", "api.usagetotal"}
+    | {"console.auditevent", "console.signinevent"}
+)
+REPLICA_PAGES = frozenset(
+    {"console:activity", "console:requests", "console:sign_ins", "console:usage"}
+    | {"console:request_detail", "console:sign_in_detail"}
+    | {f"admin:{name}_changelist" for name in ("api_requestlog", "console_auditevent", "console_signinevent")}
+)
+if REPLICA_DATABASE_URL:
+    DATABASES["replica"] = Env.db_url_config(REPLICA_DATABASE_URL) | {"TEST": {"MIRROR": "default"}}
+    postgres.configure(
+        DATABASES["replica"],
+        pooling=DATABASE_POOLING,
+        connect_seconds=DATABASE_CONNECT_TIMEOUT_SECONDS,
+    )
+    DATABASE_ROUTERS = ["devportal.lib.postgres.replica.ReplicaRouter"]
+    MIDDLEWARE.append("devportal.lib.postgres.replica.ReplicaMiddleware")
+
+# --- Cache, sessions -------------------------------------------------------------------------------------
+CACHES: dict[str, dict[str, Any]] = {
+    "default": {"BACKEND": "devportal.lib.ratelimit.store.FailoverCache", "LOCATION": REDIS_URL}
+    if REDIS_URL
+    else {"BACKEND": "devportal.lib.ratelimit.store.MemoryCache"}
+}
+
+SESSION_ENGINE = "devportal.lib.sessions"  # the database holds hashes of the keys that cookies hold
+# Names of our own: browsers share cookies between the ports of a host, and an app under test on localhost
+# would overwrite `sessionid`.
+# With the prefix only this host can set them (docs/security.md#cookies).
+cookie_prefix = "__Host-" if is_https else ""
+SESSION_COOKIE_NAME = f"{cookie_prefix}openport_session"
+CSRF_COOKIE_NAME = f"{cookie_prefix}openport_csrf"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = is_https
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
+
+# --- Limits of forms, by URL name (devportal/lib/ratelimit/; docs/limits.md lists every path) ----------------
+
+# What anybody can send: sign-up, codes, new passwords, passkeys.
+FORMS_BY_ADDRESS = frozenset(
+    {
+        "account_address_take_back",
+        "account_complete_password_reset",
+        "account_confirm_login_code",
+        "account_confirm_password_reset_code",
+        "account_email_verification_sent",
+        "account_mailbox_proof",
+        "account_recovery",
+        "account_reset_password",
+        "account_signup",
+        "account_signup_by_passkey",
+        "account_undo",
+        "api_try_it",
+        "mfa_login_webauthn",
+        "mfa_signup_webauthn",
+    }
+)
+# What a GET stores for anybody: a challenge for a passkey, in a session.
+CHALLENGES_BY_ADDRESS = frozenset({"mfa_login_webauthn"})
+# What a person who is signed in makes, uploads or has computed.
+FORMS_BY_PERSON = frozenset(
+    {
+        "account_change_password",
+        "account_delete",
+        "account_email",
+        "account_export",
+        "account_plan_invite",
+        "account_profile",
+        "account_set_password",
+        "app_report",
+        "console:app_page",
+        "console:check_addresses",
+        "console:check_name",
+        "console:client_new",
+        "console:client_secret_expiry",
+        "console:client_secret_new",
+        "console:client_secret_rotate",
+        "console:client_settings",
+        "console:client_tester",
+        "console:domains",
+        "console:invitation_renew",
+        "console:key_expiry",
+        "console:key_new",
+        "console:key_rotate",
+        "console:members",
+        "console:playground_begin",
+        "console:playground_exchange",
+        "console:project_new",
+        "console:project_settings",
+        "console:project_transfer",
+        "console:review",
+        "mfa_activate_totp",
+        "mfa_add_webauthn",
+        "mfa_generate_recovery_codes",
+        "step_up",
+    }
+)
+# What mails others each time, reviewers and colleagues; invitations are counted by their recipient as well.
+FORMS_THAT_MAIL = frozenset({"console:project_appeal", "console:review", "console:review_appeal"})
+
+# --- Mail ------------------------------------------------------------------------------------------------
+
+SERVER_EMAIL = DEFAULT_FROM_EMAIL
+if email_url:
+    vars().update(Env.email_url_config(email_url))
+else:
+    EMAIL_BACKEND: str = "devportal.lib.mail.DemoBackend"
+MAIL_DIR = DATA_DIR / "mail"
+if EMAIL_BACKEND == "django.core.mail.backends.smtp.EmailBackend":
+    EMAIL_BACKEND = "devportal.lib.smtp.BoundedEmailBackend"
+# A mail server is waited for: at each of its answers; altogether until it has answered the sign-in, and once more until
+# it has taken a mail.
+EMAIL_TIMEOUT = 10
+MAIL_DELIVERY_SECONDS = 20
+
+# --- Static and uploaded files ---------------------------------------------------------------------------
+
+STATIC_URL = "/static/"
+STATIC_ROOT = None if EMBEDDED else PROJECT_DIR / ".static"
+STATICFILES_DIRS = [PROJECT_DIR / "static"]
+WHITENOISE_USE_FINDERS = EMBEDDED
+WHITENOISE_MAX_AGE = 0 if EMBEDDED else 3600  # of names without a hash
+MEDIA_ROOT = DATA_DIR / "media"
+MEDIA_URL = "/uploads/"  # never mounted: pictures are served by views that know who may see them
+STORAGES: dict[str, dict[str, Any]] = {
+    "default": {"BACKEND": object_store.BACKEND, "OPTIONS": object_store.storage_options(media_storage_url)}
+    if media_storage_url
+    else {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"file_permissions_mode": FILE_MODE, "directory_permissions_mode": FOLDER_MODE},
+    },
+    "staticfiles": {
+        "BACKEND": "devportal.lib.static_files.HashedNamesStorage"
+        if EMBEDDED
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
+FILE_UPLOAD_HANDLERS = [
+    "devportal.lib.uploads.SizeLimitUploadHandler",
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
+]
+
+# --- Security headers ------------------------------------------------------------------------------------
+
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if is_https else 0
+SECURE_REDIRECT_EXEMPT = [r"^health/"]
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
+X_FRAME_OPTIONS = "DENY"
+CSRF_TRUSTED_ORIGINS = sorted({AUTH_URL, BASE_URL, ADMIN_URL or AUTH_URL})
+CSRF_FAILURE_VIEW = "accounts.views.stale_forms.csrf_failure"
+
+# --- People ----------------------------------------------------------------------------------------------
+
+AUTH_USER_MODEL = "accounts.Account"
+AUTHENTICATION_BACKENDS = [
+    "allauth.account.auth_backends.AuthenticationBackend",
+    "devportal.console.permissions.RoleBackend",  # what operators and reviewers may do in the admin; signs nobody in
+]
+PASSWORD_HASHERS = ["devportal.lib.passwords.BoundedPBKDF2PasswordHasher"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "resume"  # back to the app whose request is pending, else to the profile
+LOGOUT_REDIRECT_URL = "signed_out"
+
+# --- What the server and the admin are told -----------------------------------------------------------------
+
+# What each worker process sets up for itself (devportal/wsgi.py).
+WORKER_STARTS = [
+    "devportal.lib.postgres.limits.apply_to_requests",
+    "api.usage.recording.flush_at_exit",
+    "api.usage.recording.send_when_idle",
+    "devportal.lib.connection_health.look_after_slots",
+    "oidc.signing_keys.keyring.preload_keyring",  # parsing a private key takes longer than answering a request
+    "devportal.console.search.sections.preload",  # rendering every page takes longer than anybody waits
+    "devportal.lib.garbage.freeze_loaded_objects",
+]
+
+# Called to find out whether a person who may enter the admin lacks the second factor that ADMIN_SECOND_FACTOR asks for,
+# and the page that leads to it.
+ADMIN_SECOND_FACTOR_MISSING = "accounts.factors.staff.is_second_factor_missing"
+ADMIN_SECOND_FACTOR_PAGE = "staff_second_factor"
+
+SILENCED_SYSTEM_CHECKS = [
+    # Widely used clients build `//.well-known/…` from an issuer that ends in a slash; that path answers too.
+    "urls.W002",
+]

@@ -1,0 +1,220 @@
+"""Settings of the libraries: Celery, django-allauth, django-oauth-toolkit, REST framework and the admin's theme."""
+
+from typing import Any
+
+from kombu.entity import Queue
+
+from devportal import admin_lists
+from devportal.lib.admin import theme
+from devportal.lib.redis_address import celery_broker
+from devportal.settings.environment import (
+    ACCESS_TOKEN_SECONDS,
+    AUTHORIZATION_CODE_SECONDS,
+    BASE_URL,
+    BROKER_URL,
+    EMBEDDED,
+    ID_TOKEN_SECONDS,
+    ISSUER,
+    REDIS_URL,
+    REFRESH_TOKEN_SECONDS,
+    SERVICE_NAME,
+    is_https,
+)  # fmt: skip
+
+# --- Background work (Celery) ----------------------------------------------------------------------------
+
+broker = celery_broker(BROKER_URL or REDIS_URL)
+CELERY_BROKER_URL: str = broker.url or "memory://localhost/"
+# A request that queues a task waits at most this long for a broker that is gone (default: for ever).
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "socket_connect_timeout": 1.0, "socket_timeout": 3.0, "max_retries": 0,
+    # After this time a task whose worker was killed comes to another: longer than those that acknowledge late may run.
+    "visibility_timeout": 600.0,
+    **broker.transport_options,
+}  # fmt: skip
+CELERY_BROKER_USE_SSL = broker.use_ssl or False
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker outlives any outage of the broker
+CELERY_TASK_ALWAYS_EAGER = EMBEDDED
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False  # LOGGING counts in Celery's processes too (devportal/celery.py)
+# Mail has a queue of its own, so that it can have workers of its own; a worker that is not told otherwise reads both.
+CELERY_TASK_QUEUES = [Queue(name, routing_key=name) for name in ("celery", "mail")]  # type: ignore[no-untyped-call]
+CELERY_TASK_ROUTES = {f"accounts.tasks.{name}": {"queue": "mail"} for name in ("send_mail", "send_waiting_mail")}
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1  # no worker keeps a mail waiting that another one could send
+# A task that takes longer is stopped; what it has not done is done at its next time.
+CELERY_TASK_SOFT_TIME_LIMIT, CELERY_TASK_TIME_LIMIT = 540, 600
+
+
+def _every(seconds: float, task: str) -> dict[str, Any]:
+    # A task that no worker has taken before the next one is due is dropped: an outage leaves no heap of them.
+    return {"task": task, "schedule": seconds, "options": {"expires": 0.9 * seconds}}
+
+
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
+    "clear-expired": _every(600, "oidc.tasks.clear_expired"),
+    "clear-outbox": _every(3600, "accounts.tasks.clear_outbox"),
+    "delete-files": _every(60, "accounts.tasks.delete_files"),
+    "clear-billing-events": _every(3600, "accounts.tasks.clear_billing_events"),
+    "clear-security-events": _every(3600, "accounts.tasks.clear_security_events"),
+    "clear-address-changes": _every(3600, "accounts.tasks.clear_address_changes"),
+    "advance-recoveries": _every(60, "accounts.factors.tasks.advance_recoveries"),
+    "clear-exports": _every(3600, "accounts.leaving.tasks.clear_exports"),
+    "make-waiting-exports": _every(60, "accounts.leaving.tasks.make_waiting_exports"),
+    "delete-closed-accounts": _every(600, "accounts.leaving.tasks.delete_closed_accounts"),
+    "clear-audit-events": _every(3600, "devportal.console.tasks.clear_audit_events"),
+    "clear-sessions": _every(3600, "accounts.tasks.clear_sessions"),
+    "flush-usage": _every(10, "api.tasks.flush_usage"),
+    "clear-usage": _every(3600, "api.tasks.clear_usage"),
+    "clear-request-log": _every(3600, "api.tasks.clear_request_log"),
+    "clear-sign-in-log": _every(3600, "devportal.console.tasks.clear_sign_in_log"),
+    "clear-sign-in-counts": _every(3600, "devportal.console.tasks.clear_sign_in_counts"),
+    "open-re-reviews": _every(3600, "devportal.console.tasks.open_re_reviews"),
+    "open-second-approvals": _every(3600, "devportal.console.tasks.open_second_approvals"),
+    "check-waiting-pages": _every(600, "devportal.console.reviews.evidence.tasks.check_waiting_pages"),
+    "fill-logo-hashes": _every(3600, "devportal.console.reviews.evidence.tasks.fill_logo_hashes"),
+    "forget-sent-forms": _every(3600, "devportal.console.tasks.forget_sent_forms"),
+    "announce-submissions": _every(600, "devportal.console.tasks.announce_submissions"),
+    "announce-late-reviews": _every(3600, "devportal.console.tasks.announce_late_reviews"),
+    "announce-cases": _every(600, "devportal.console.tasks.announce_cases"),
+    "announce-late-cases": _every(3600, "devportal.console.tasks.announce_late_cases"),
+    "clear-project-invitations": _every(3600, "oidc.tasks.clear_invitations"),
+    "check-domains": _every(300, "oidc.domains.tasks.check_domains"),
+    "remove-deleted-projects": _every(3600, "oidc.tasks.remove_deleted_projects"),
+    "advance-subscriptions": _every(60, "accounts.tasks.advance_subscriptions"),
+    "send-waiting-mail": _every(10, "accounts.tasks.send_waiting_mail"),
+    "rotate-keys": _every(3600, "oidc.tasks.rotate_keys"),
+}
+
+# --- People (django-allauth) -----------------------------------------------------------------------------
+
+ACCOUNT_ADAPTER = "accounts.adapter.AccountAdapter"
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
+ACCOUNT_SIGNUP_FORM_CLASS = "accounts.signup.NamesForm"
+ACCOUNT_FORMS = {
+    "change_password": "accounts.forms.ChangePasswordForm",
+    "login": "accounts.forms.LoginForm",
+    "reauthenticate": "accounts.forms.ReauthenticateForm",
+    "signup": "accounts.forms.SignupForm",
+    "reset_password": "accounts.leaving.forms.ResetPasswordForm",
+}
+# allauth keys some of its limits with the Host header; ours are in accounts/guesses.py and devportal/lib/ratelimit/.
+ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
+ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+ACCOUNT_EMAIL_VERIFICATION_BY_CODE_ENABLED = True
+# How many further codes, as good as any number: what bounds them is MAILS_PER_RECIPIENT_PER_DAY, and a pause.
+ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_RESEND = 1000
+# Only a new address could be changed, which would tell it from a known one; "Cancel" starts over.
+ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_CHANGE = False
+ACCOUNT_PASSWORD_RESET_BY_CODE_ENABLED = True
+ACCOUNT_EMAIL_VERIFICATION_BY_CODE_TIMEOUT = ACCOUNT_PASSWORD_RESET_BY_CODE_TIMEOUT = 15 * 60
+# Wrong codes, of one mail. Each further code is a mail, of which there are a few a day.
+ACCOUNT_EMAIL_VERIFICATION_BY_CODE_MAX_ATTEMPTS = ACCOUNT_PASSWORD_RESET_BY_CODE_MAX_ATTEMPTS = 3
+ACCOUNT_LOGIN_ON_PASSWORD_RESET = True
+ACCOUNT_CHANGE_EMAIL = True
+# Each change has one notice, ours (accounts/activity/).
+ACCOUNT_EMAIL_NOTIFICATIONS = False
+ACCOUNT_EMAIL_SUBJECT_PREFIX = f"[{SERVICE_NAME}] "
+ACCOUNT_PREVENT_ENUMERATION = True
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = True
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 300
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if is_https else "http"
+ACCOUNT_USER_DISPLAY = "accounts.profile.display_name"
+MFA_ADAPTER = "accounts.adapter.MfaAdapter"
+MFA_FORMS = {
+    "add_webauthn": "accounts.factors.forms.AddWebAuthnForm",
+    "authenticate": "accounts.forms.MFAAuthenticateForm",
+    "reauthenticate": "accounts.forms.MFAReauthenticateForm",
+    "authenticate_webauthn": "accounts.key_forms.AuthenticateKeyForm",
+    "login_webauthn": "accounts.key_forms.LoginKeyForm",
+    "reauthenticate_webauthn": "accounts.key_forms.ReauthenticateKeyForm",
+    "signup_webauthn": "accounts.factors.forms.SignupWebAuthnForm",
+}
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_PASSKEY_SIGNUP_ENABLED = True
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+MFA_TOTP_ISSUER = SERVICE_NAME
+MFA_TOTP_TOLERANCE = 1
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not is_https
+
+# --- OpenID Connect (django-oauth-toolkit) ---------------------------------------------------------------
+
+OAUTH2_PROVIDER_APPLICATION_MODEL = "oidc.Client"
+OAUTH2_PROVIDER_GRANT_MODEL = "oidc.AuthorizationCode"
+OAUTH2_PROVIDER_ACCESS_TOKEN_MODEL = "oidc.AccessToken"
+OAUTH2_PROVIDER_REFRESH_TOKEN_MODEL = "oidc.RefreshToken"
+OAUTH2_PROVIDER_ID_TOKEN_MODEL = "oidc.IDToken"
+OAUTH2_PROVIDER: dict[str, Any] = {
+    "OAUTH2_BACKEND_CLASS": "oidc.server.Backend",
+    "OIDC_SERVER_CLASS": "oidc.server.Server",
+    "OAUTH2_VALIDATOR_CLASS": "oidc.validator.Validator",
+    "SCOPES_BACKEND_CLASS": "oidc.scopes.ScopesBackend",
+    "APPLICATION_ADMIN_CLASS": "oidc.admin.ClientAdmin",
+    "GRANT_ADMIN_CLASS": "oidc.admin.HiddenModelAdmin",
+    "ACCESS_TOKEN_ADMIN_CLASS": "oidc.admin.TokenAdmin",
+    "REFRESH_TOKEN_ADMIN_CLASS": "oidc.admin.TokenAdmin",
+    "ID_TOKEN_ADMIN_CLASS": "oidc.admin.HiddenModelAdmin",
+    "OIDC_ENABLED": True,
+    "OIDC_ISS_ENDPOINT": ISSUER,
+    # The library asks only whether there is a key here; the keys themselves are rows (oidc/signing_keys/keyring.py).
+    "OIDC_RSA_PRIVATE_KEY": "",
+    "OIDC_RP_INITIATED_LOGOUT_ENABLED": True,
+    "OIDC_RP_INITIATED_LOGOUT_DELETE_TOKENS": False,
+    "ACCESS_TOKEN_GENERATOR": "oidc.tokens.access_tokens.generate_access_token",
+    "REFRESH_TOKEN_GENERATOR": "oidc.tokens.refresh_tokens.generate_refresh_token",
+    "AUTHORIZATION_CODE_EXPIRE_SECONDS": AUTHORIZATION_CODE_SECONDS,
+    "ACCESS_TOKEN_EXPIRE_SECONDS": ACCESS_TOKEN_SECONDS,
+    "ID_TOKEN_EXPIRE_SECONDS": ID_TOKEN_SECONDS,
+    "REFRESH_TOKEN_EXPIRE_SECONDS": REFRESH_TOKEN_SECONDS,
+    "REFRESH_TOKEN_GRACE_PERIOD_SECONDS": 0,  # ours is REFRESH_GRACE_SECONDS
+    "REFRESH_TOKEN_REUSE_PROTECTION": True,
+    "ROTATE_REFRESH_TOKEN": True,
+    "ALLOWED_REDIRECT_URI_SCHEMES": ["https"],
+    "PKCE_REQUIRED": True,
+    "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": True,
+    "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True,
+    "COMPLIANT_BCP_RFC9700_PKCE_METHOD": True,
+    "COMPLIANT_BCP_RFC9700_ACCESS_TOKEN_TRANSPORT": True,
+    "COMPLIANT_BCP_RFC9700_AUTHZ_RESPONSE_ISS": True,
+    "COMPLIANT_BCP_RFC9700_TOKEN_STORAGE": True,
+    "COMPLIANT_BCP_RFC9700_REFRESH_TOKEN": True,
+    "COMPLIANT_BCP_RFC9700_REDIRECT_URI_SCHEME": True,
+    "COMPLIANT_BCP_RFC9700_REDIRECT_URI_MATCHING": True,
+    "COMPLIANT_BCP_RFC9700_PKCE_REQUIRED": True,
+}
+
+# --- The developer API (Django REST framework, drf-spectacular) ------------------------------------------
+
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "api.errors.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "OAS_VERSION": "3.1.0",
+    "TITLE": f"{SERVICE_NAME} developer API",
+    "DESCRIPTION": "Read the profile and the plan of one account, with an API key or an access token. Any other path "
+    "under /v1 answers 404 with the code `not_found`.",
+    "VERSION": "1",
+    "SERVERS": [{"url": BASE_URL}],
+    "SCHEMA_PATH_PREFIX": "/v1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PUBLIC": True,
+}
+# The page that describes the API, in its metadata (RFC 9728).
+API_DOCUMENTATION_PATH = "/docs/api/"
+
+# --- The admin (django-unfold) ---------------------------------------------------------------------------
+
+UNFOLD = theme.unfold_settings(SERVICE_NAME, admin_lists.SIDEBAR)
+UNFOLD["DASHBOARD_CALLBACK"] = "devportal.console.operations.overview.add_overview"
+ADMIN_RELATED_LISTS = admin_lists.RELATED
+ADMIN_HISTORY_LIST = admin_lists.HISTORY

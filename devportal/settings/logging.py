@@ -1,0 +1,40 @@
+"""Where log lines go, and what is kept out of them."""
+
+from typing import Any
+
+from devportal.settings.environment import LOG_FORMAT, LOG_LEVEL, REFUSALS_LOGGED_PER_MINUTE
+
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {
+        "no_secrets": {"()": "devportal.lib.logs.RedactingFilter"},
+        "request": {"()": "devportal.lib.logs.RequestIdFilter"},
+        "refusals": {"()": "devportal.lib.logs.RefusalFilter", "per_minute": REFUSALS_LOGGED_PER_MINUTE},
+        "outages": {"()": "devportal.lib.outages.OutageFilter"},
+    },
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"},
+        "json": {"()": "devportal.lib.json_logs.RedactingJsonFormatter"},
+    },
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "filters": ["refusals", "request", "outages", "no_secrets"],
+            "formatter": "json" if LOG_FORMAT == "json" else "line",
+        }
+    },
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+    "loggers": {
+        "django": {"handlers": ["stderr"], "level": LOG_LEVEL, "propagate": False},
+        # Below INFO these two print codes, tokens and secrets.
+        "oauthlib": {"level": "INFO"},
+        "oauth2_provider": {"level": "INFO"},
+        # Below INFO it prints the whole context of a page whose template names what is not there.
+        "django.template": {"level": "INFO"},
+        # It would print the signatures of calls to the object store.
+        "botocore": {"level": "INFO"},
+        # A line for each task that went well, twice every ten seconds; what fails is an error.
+        "celery.app.trace": {"level": "WARNING"},
+    },
+}
