@@ -1,5 +1,7 @@
 """URLs of the account pages that are not allauth's, and of the billing webhook."""
 
+from allauth.account import views as account_views
+from allauth.mfa.recovery_codes import views as recovery_code_views
 from django.urls import path
 
 from accounts.views import (
@@ -19,6 +21,20 @@ from accounts.views import (
     take_back,
     undo,
 )
+from devportal.lib.ratelimit.forms import limited_by_address, limited_by_person
+
+# allauth's own views that are mounted as they are (devportal/urls.py).
+for view in (
+    account_views.complete_password_reset,
+    account_views.confirm_login_code,
+    account_views.confirm_password_reset_code,
+    account_views.password_reset,
+    account_views.signup,
+    account_views.signup_by_passkey,
+):
+    limited_by_address(view)
+for view in (account_views.email, recovery_code_views.generate_recovery_codes):
+    limited_by_person(view)
 
 urlpatterns = [
     path("account/", home.home, name="account_home"),

@@ -15,11 +15,13 @@ from accounts import pictures
 from accounts.forms import ProfileForm
 from accounts.models import Account, PairwiseSubject
 from accounts.profile import picture_version
+from devportal.lib.ratelimit.forms import limited_by_person
 from devportal.lib.stored_files import StoreUnavailable, image_response, read_file
 
 PICTURE_MAX_AGE = 300  # seconds
 
 
+@limited_by_person
 @never_cache
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])

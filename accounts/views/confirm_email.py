@@ -5,7 +5,10 @@ from allauth.account.views import email_verification_sent
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from devportal.lib.ratelimit.forms import limited_by_address
 
+
+@limited_by_address
 def confirm_email(request: HttpRequest) -> HttpResponse:
     """/account/confirm-email/: whoever has signed in meanwhile, in another tab, goes on to what was waiting."""
     if request.user.is_authenticated and EMAIL_VERIFICATION_CODE_SESSION_KEY not in request.session:

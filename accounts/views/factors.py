@@ -18,6 +18,7 @@ from accounts.factors import recovery as recoveries
 from accounts.models import AccountRecovery
 from accounts.reauthentication import asks_for_factor
 from devportal.lib import passkeys, split_hosts
+from devportal.lib.ratelimit.forms import limited_by_address
 
 
 @never_cache
@@ -32,6 +33,7 @@ def first_recovery_codes(request: HttpRequest) -> HttpResponse:
     return render(request, "mfa/recovery_codes/first.html", {"codes": codes, "next_url": next_url})
 
 
+@limited_by_address
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def recovery(request: HttpRequest) -> HttpResponse:

@@ -25,6 +25,7 @@ from accounts.models import Account
 from devportal.lib import clock
 from devportal.lib.audit import Event, report
 from devportal.lib.encryption import Unreadable
+from devportal.lib.ratelimit.forms import limited_by_person
 from devportal.lib.stored_files import StoreUnavailable
 
 GOODBYE = "said_goodbye"  # in the session of a browser whose person has just left: the day of the deletion, or ""
@@ -47,6 +48,7 @@ def data(request: HttpRequest) -> HttpResponse:
     return render(request, "accounts/data.html", context)
 
 
+@limited_by_person
 @never_cache
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -95,6 +97,7 @@ def export_file(request: HttpRequest) -> HttpResponseBase:
     return response
 
 
+@limited_by_person
 @never_cache
 @login_required
 @reauthentication_required  # type: ignore[untyped-decorator]  # allauth is untyped

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods
 from accounts import mailbox_proof
 from accounts.mail import resending
 from devportal.lib.ratelimit import RateLimited
+from devportal.lib.ratelimit.forms import limited_by_address
 
 
 class ProofForm(forms.Form):
@@ -32,6 +33,7 @@ class ProofForm(forms.Form):
         return code
 
 
+@limited_by_address
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def prove_mailbox(request: HttpRequest) -> HttpResponse:

@@ -20,6 +20,7 @@ from accounts.plans.members import Group, MemberNotFound
 from accounts.plans.overview import plan_overview
 from accounts.plans.sharing import sharing
 from accounts.sources import SourceFailed
+from devportal.lib.ratelimit.forms import limited_by_person
 
 RETRY_SECONDS = 60
 
@@ -97,6 +98,7 @@ def decline(request: HttpRequest, account: Account, pk: int) -> HttpResponse:
     return _done(request, "You have declined. Nobody can add you without your answer.")
 
 
+@limited_by_person
 @_step()
 def invite(request: HttpRequest, account: Account) -> HttpResponse:
     """POST /account/plan/family/invite: the owner of a family invites an address."""

@@ -34,6 +34,7 @@ from accounts.key_forms import begin_authentication
 from accounts.models import Account
 from accounts.reauthentication import asks_for_factor, second_factors_of, url
 from accounts.sessions import end_other_sessions, has_changed
+from devportal.lib.ratelimit.forms import limited_by_address, limited_by_person, limited_challenges
 
 OTHERS_SIGNED_OUT = "All other browsers that were signed in to your account have been signed out."
 
@@ -79,6 +80,7 @@ class ValidatedFormMixin:
         return context | kwargs
 
 
+@limited_by_person
 class AddKeyView(EnrolmentMixin, ValidatedFormMixin, webauthn_views.AddWebAuthnView):  # type: ignore[misc]  # allauth is untyped
     """/account/2fa/webauthn/add/."""
 
@@ -92,10 +94,12 @@ class AddKeyView(EnrolmentMixin, ValidatedFormMixin, webauthn_views.AddWebAuthnV
         return super().form_valid(form)
 
 
+@limited_by_person
 class ActivateAppView(EnrolmentMixin, totp_views.ActivateTOTPView):  # type: ignore[misc]
     """/account/2fa/totp/activate/."""
 
 
+@limited_by_address
 class SignUpKeyView(ValidatedFormMixin, webauthn_views.SignupWebAuthnView):  # type: ignore[misc]
     """/account/2fa/webauthn/signup/: the passkey of an account that is being made."""
 
@@ -113,6 +117,8 @@ class SignUpKeyView(ValidatedFormMixin, webauthn_views.SignupWebAuthnView):  # t
 # --- Signing in ---
 
 
+@limited_challenges
+@limited_by_address
 class LoginKeyView(webauthn_views.LoginWebAuthnView):  # type: ignore[misc]
     """/account/2fa/webauthn/login/: a passkey that signs in alone."""
 
@@ -201,5 +207,5 @@ def _with_factor(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpRes
     return confirmed
 
 
-change_password = _with_factor(account_views.password_change)
-set_password = _with_factor(account_views.password_set)
+change_password = limited_by_person(_with_factor(account_views.password_change))
+set_password = limited_by_person(_with_factor(account_views.password_set))

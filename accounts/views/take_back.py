@@ -19,6 +19,7 @@ from accounts.factors import undoing
 from accounts.leaving import closing
 from accounts.models import Account
 from devportal.lib.ratelimit import Rate, hit, keys, undo_hit
+from devportal.lib.ratelimit.forms import limited_by_address
 
 MINUTE = 60
 TAKEN_BACK = "taken_back"  # in the session of a browser that has just taken an account back
@@ -40,6 +41,7 @@ class TakeBackForm(forms.Form):
     )
 
 
+@limited_by_address
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def take_back(request: HttpRequest) -> HttpResponse:

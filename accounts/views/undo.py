@@ -17,6 +17,7 @@ from accounts.factors import undoing
 from accounts.mail import resending
 from accounts.models import SecurityEvent
 from devportal.lib.ratelimit import Rate, RateLimited, hit, keys, undo_hit
+from devportal.lib.ratelimit.forms import limited_by_address
 
 MINUTE = 60
 
@@ -31,6 +32,7 @@ class CodeForm(forms.Form):
     )
 
 
+@limited_by_address
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def undo(request: HttpRequest) -> HttpResponse:

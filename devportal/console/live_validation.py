@@ -4,10 +4,12 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from devportal.console.shortcuts import console_page
+from devportal.lib.ratelimit.forms import limited_by_person
 from oidc import names
 from oidc.clients import redirect_uris
 
 
+@limited_by_person
 @console_page("POST")
 def check_name(request: HttpRequest) -> HttpResponse:
     """POST `name`: its error, "" if it is valid."""
@@ -18,6 +20,7 @@ def check_name(request: HttpRequest) -> HttpResponse:
     return JsonResponse({"error": ""})
 
 
+@limited_by_person
 @console_page("POST")
 def check_addresses(request: HttpRequest) -> HttpResponse:
     """POST `address` (repeated): the error and notes for each."""

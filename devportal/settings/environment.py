@@ -124,7 +124,7 @@ KNOWN_BROWSER_DAYS = env.int("KNOWN_BROWSER_DAYS", 365, between=(1, 3650))
 MAILS_PER_RECIPIENT_PER_DAY = env.int("MAILS_PER_RECIPIENT_PER_DAY", 6, between=(1, 1000))
 # Mails about sign-ins from new browsers, to one person.
 NEW_BROWSER_MAILS_PER_DAY = env.int("NEW_BROWSER_MAILS_PER_DAY", 20, between=(1, 1000))
-# Each form of FORMS_BY_ADDRESS and FORMS_BY_PERSON, and each of FORMS_THAT_MAIL (below).
+# Each form whose view is marked so (devportal/lib/ratelimit/forms.py).
 FORMS_PER_ADDRESS_PER_MINUTE = env.int("FORMS_PER_ADDRESS_PER_MINUTE", 20, between=(1, 10_000))
 FORMS_PER_PERSON_PER_MINUTE = env.int("FORMS_PER_PERSON_PER_MINUTE", 60, between=(1, 10_000))
 MAILING_FORMS_PER_PERSON_PER_DAY = env.int("MAILING_FORMS_PER_PERSON_PER_DAY", 50, between=(1, 10_000))

@@ -11,6 +11,7 @@ from django.views.generic import View
 
 from accounts.factors.ceremonies import Purpose, cancel
 from accounts.key_forms import StepUpKeyForm
+from devportal.lib.ratelimit.forms import limited_by_person
 from oidc.authorization import checks, interactions
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import ClientUnavailable, PromptStepUp, RedirectError
@@ -23,6 +24,7 @@ from oidc.views.responses import see_other
 NOT_ACCEPTED = "The key was not accepted, or did not ask for your fingerprint, face or PIN. You can try again."
 
 
+@limited_by_person
 @method_decorator([never_cache, login_required], name="dispatch")
 class StepUpView(AuthorizationResponseMixin, View):
     """Takes a key's answer, or the person's decision; whether it is enough, the checks say when they run again."""

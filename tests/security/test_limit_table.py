@@ -14,7 +14,10 @@ from urllib.parse import urlencode
 import pytest
 from django.conf import settings as declared
 from django.test import Client as Browser
+from django.urls import resolve
 
+from devportal.lib.marks import Mark
+from devportal.lib.ratelimit import forms
 from devportal.lib.ratelimit.counters import counters
 from tests.security import limit_drives
 from tests.security.limit_drives import DRIVES, World
@@ -112,12 +115,18 @@ def test_every_listed_path_is_mounted() -> None:
     assert {url.written for url in every_url()} >= LISTED
 
 
-@pytest.mark.parametrize(("group", "counted_by"), [("FORMS_BY_ADDRESS", "address"), ("FORMS_BY_PERSON", "person")])
-def test_the_forms_of_the_settings_are_those_of_the_table(group: str, counted_by: str) -> None:
-    written = {url.name: url.written for url in every_url()}
-    setting = f"FORMS_PER_{counted_by.upper()}_PER_MINUTE"
-    [row] = [row for row in ROWS if row.setting == setting]
-    assert {written[name] for name in getattr(declared, group)} == set(row.paths)
+@pytest.mark.parametrize(
+    ("mark", "setting"),
+    [
+        (forms.limited_by_address, "FORMS_PER_ADDRESS_PER_MINUTE"),
+        (forms.limited_challenges, "PASSKEY_CHALLENGES_PER_MINUTE"),
+        (forms.limited_by_person, "FORMS_PER_PERSON_PER_MINUTE"),
+        (forms.limited_mailing, "MAILING_FORMS_PER_PERSON_PER_DAY"),
+    ],
+)
+def test_the_views_that_are_marked_are_those_of_the_table(mark: Mark, setting: str) -> None:
+    marked = {url.written for url in every_url() if mark.is_on(resolve(url.example).func)}
+    assert marked == {path for row in ROWS if row.setting == setting for path in row.paths}
 
 
 def test_whatever_takes_a_post_from_anybody_is_listed(db: None, settings: Any) -> None:

@@ -14,6 +14,7 @@ from devportal.console.access import Membership, get_membership
 from devportal.console.api_keys.forms import FURTHEST_DAYS
 from devportal.console.rotation import CHOSEN, NEVER, ExpiryForm, RotationForm
 from devportal.console.shortcuts import console_page, render_page
+from devportal.lib.ratelimit.forms import limited_by_person
 from oidc.projects.quotas import QuotaExceeded
 from oidc.projects.roles import Role, lock_for_change
 
@@ -33,6 +34,7 @@ def _to_the_keys(project_id: str) -> HttpResponse:
     return HttpResponseRedirect(reverse("console:keys", args=[project_id]))
 
 
+@limited_by_person
 @console_page("GET", "HEAD", "POST")
 def key_rotate(request: HttpRequest, project_id: str, key_id: str) -> HttpResponse:
     """…/keys/<id>/rotate: when the old one ends; the answer shows the new key, once; idempotent."""
@@ -71,6 +73,7 @@ def key_rotate(request: HttpRequest, project_id: str, key_id: str) -> HttpRespon
     )
 
 
+@limited_by_person
 @console_page("GET", "HEAD", "POST")
 def key_expiry(request: HttpRequest, project_id: str, key_id: str) -> HttpResponse:
     """…/keys/<id>/expiry: moves or cancels the expiry of a live key."""

@@ -14,6 +14,7 @@ from devportal.console.access import Membership, get_membership
 from devportal.console.api_keys.forms import NewKeyForm
 from devportal.console.pagination import paginate
 from devportal.console.shortcuts import console_page, render_page
+from devportal.lib.ratelimit.forms import limited_by_person
 from oidc.projects.quotas import QuotaExceeded
 from oidc.projects.roles import Role, lock_for_change
 
@@ -37,6 +38,7 @@ def keys(request: HttpRequest, project_id: str) -> HttpResponse:
     return render_page(request, "console/keys.html", membership, page=page, rows=rows, **first)
 
 
+@limited_by_person
 @console_page("GET", "HEAD", "POST")
 def key_new(request: HttpRequest, project_id: str) -> HttpResponse:
     """…/keys/new: the form; the response shows the new key, once."""

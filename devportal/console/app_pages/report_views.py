@@ -13,6 +13,7 @@ from devportal.console.app_pages import reports
 from devportal.console.models import AppReport
 from devportal.console.reviews.timeline import MAX_TEXT_LENGTH
 from devportal.lib.ratelimit import Rate, RateLimited, hit, keys
+from devportal.lib.ratelimit.forms import limited_by_person
 from oidc.clients.presentation import client_context
 from oidc.models import Client
 
@@ -42,6 +43,7 @@ def _find(request: HttpRequest, client_id: str) -> Client:
     return client
 
 
+@limited_by_person
 @never_cache
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 from devportal.console.access import Membership, get_client
 from devportal.console.app_pages.content import page_context
 from devportal.console.shortcuts import console_page, redirect_to_client, render_page
+from devportal.lib.ratelimit.forms import limited_by_person
 from oidc.clients import app_pages
 from oidc.models import Client
 from oidc.projects.roles import Role, lock_for_change
@@ -36,6 +37,7 @@ class SlugForm(forms.Form):
     )
 
 
+@limited_by_person
 @console_page("GET", "HEAD", "POST")
 def publish(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """…/page: publishing the public page of a reviewed app, moving it, taking it down."""

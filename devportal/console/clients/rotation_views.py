@@ -8,6 +8,7 @@ from devportal.console.access import Membership, get_client
 from devportal.console.clients.secret_use import was_used_lately
 from devportal.console.rotation import CHOSEN, NEVER, ExpiryForm, RotationForm
 from devportal.console.shortcuts import console_page, redirect_to_client, render_page
+from devportal.lib.ratelimit.forms import limited_by_person
 from oidc.clients.secrets import (
     MAX_LIVE_SECRETS,
     MAX_OVERLAP,
@@ -22,6 +23,7 @@ from oidc.projects.roles import Role, lock_for_change
 _TOO_MANY = "Two secrets are live, which is the maximum. End this one now, or revoke the other first."
 
 
+@limited_by_person
 @console_page("GET", "HEAD", "POST")
 def client_secret_rotate(request: HttpRequest, project_id: str, client_id: str, secret_id: int) -> HttpResponse:
     """…/secrets/<id>/rotate: when the old one ends; the answer shows the new secret, once; idempotent."""
@@ -78,6 +80,7 @@ def _rotate(
     return secret_panel.show_client_secret(request, membership, client, raw, "The new secret")
 
 
+@limited_by_person
 @console_page("GET", "HEAD", "POST")
 def client_secret_expiry(request: HttpRequest, project_id: str, client_id: str, secret_id: int) -> HttpResponse:
     """…/secrets/<id>/expiry: moves or cancels the end of a live secret."""

@@ -7,6 +7,7 @@ from devportal.console import idempotency, secret_panel
 from devportal.console.access import get_client
 from devportal.console.clients.secret_use import was_used_lately
 from devportal.console.shortcuts import console_page, redirect_to_client, render_page
+from devportal.lib.ratelimit.forms import limited_by_person
 from oidc.clients.secrets import MAX_LIVE_SECRETS, TooManySecrets, create_secret, end_secret
 from oidc.projects.roles import Role, lock_for_change
 
@@ -34,6 +35,7 @@ def client_secrets(request: HttpRequest, project_id: str, client_id: str) -> Htt
     )
 
 
+@limited_by_person
 @console_page("POST")
 def client_secret_new(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """POST …/secrets/new: shows the new secret, once; idempotent."""

@@ -16,6 +16,7 @@ from devportal.console.clients.host_messages import tell_of_new_hosts
 from devportal.console.clients.tester_fixes import with_fixes
 from devportal.console.confirmation import confirm_by_name
 from devportal.console.shortcuts import console_page, redirect_to_client, render_page
+from devportal.lib.ratelimit.forms import limited_by_person
 from oidc.authorization.tester import check_request
 from oidc.clients import registration as settings_of
 from oidc.clients.secrets import change_type
@@ -23,6 +24,7 @@ from oidc.models import Client, TokenFamily
 from oidc.projects.roles import Role, lock_for_change
 
 
+@limited_by_person
 @console_page("GET", "HEAD", "POST")
 def client_settings(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """…/clients/<id>/: the settings form; `?add=` prefills a redirect URL without saving it."""
@@ -78,6 +80,7 @@ def _settings(request: HttpRequest, membership: Membership, client: Client, form
     )
 
 
+@limited_by_person
 @console_page("GET", "HEAD", "POST")
 def client_tester(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """…/tester: a dry run of a pasted authorization request, check by check."""

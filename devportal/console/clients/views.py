@@ -11,6 +11,7 @@ from devportal.console.access import Membership, get_membership
 from devportal.console.clients.forms import CLIENT_TYPES, MORE, NewClientForm
 from devportal.console.pagination import paginate
 from devportal.console.shortcuts import console_page, redirect_to_client, render_page
+from devportal.lib.ratelimit.forms import limited_by_person
 from oidc.clients.registration import create_client
 from oidc.clients.secrets import create_secret
 from oidc.models import Client
@@ -31,6 +32,7 @@ def clients(request: HttpRequest, project_id: str) -> HttpResponse:
     return render_page(request, "console/clients.html", membership, page=paginate(rows, request), wanted=wanted)
 
 
+@limited_by_person
 @console_page("GET", "HEAD", "POST")
 def client_new(request: HttpRequest, project_id: str) -> HttpResponse:
     """…/clients/new: the form; the response shows a web client's secret, once."""

@@ -10,6 +10,7 @@ from devportal.console.access import Membership, get_membership
 from devportal.console.domains.forms import AddDomainForm
 from devportal.console.domains.presentation import domain_row, domain_rows, is_checking, state_of
 from devportal.console.shortcuts import console_page, render_page
+from devportal.lib.ratelimit.forms import limited_by_person
 from devportal.lib.ratelimit.usage import Rate, hit
 from oidc.domains.claims import AlreadyListed, add_domain, apps_on, remove_domain, request_check
 from oidc.models import ProjectDomain
@@ -30,6 +31,7 @@ def _domain(membership: Membership, domain_id: int) -> ProjectDomain:
     return row
 
 
+@limited_by_person
 @console_page("GET", "HEAD", "POST")
 def domains(request: HttpRequest, project_id: str) -> HttpResponse:
     """…/domains: every domain with its state and what to publish; for developers, a form to add one."""

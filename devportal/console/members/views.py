@@ -10,6 +10,7 @@ from accounts.invitations import InvitationNotFound
 from devportal.console.access import Membership, get_membership
 from devportal.console.members.forms import ROLE_CHOICES, InviteForm, RoleForm
 from devportal.console.shortcuts import console_page, render_page
+from devportal.lib.ratelimit.forms import limited_by_person
 from oidc.models import ProjectInvitation, ProjectMember
 from oidc.projects.invitations import AlreadyMember, invitations_to_project, invite, withdraw
 from oidc.projects.locking import Gone
@@ -36,6 +37,7 @@ def members_of(membership: Membership) -> list[ProjectMember]:
     return list(ProjectMember.objects.filter(project=membership.project).select_related("account").order_by("pk"))
 
 
+@limited_by_person
 @console_page("GET", "HEAD", "POST")
 def members(request: HttpRequest, project_id: str) -> HttpResponse:
     """…/members: everybody and the open invitations; for owners, a form to invite."""
@@ -133,6 +135,7 @@ def _invitation(membership: Membership, invitation_id: int) -> ProjectInvitation
     return row
 
 
+@limited_by_person
 @console_page("POST", form_at="console:members")
 def invitation_renew(request: HttpRequest, project_id: str, invitation_id: int) -> HttpResponse:
     """POST …/invitations/<id>/renew: open it for another week; the mail goes out again, at most once an hour."""

@@ -21,6 +21,7 @@ from devportal.console.playground import flow, sessions
 from devportal.console.playground.sessions import PlaygroundRun
 from devportal.console.shortcuts import console_page, redirect_to_client, render_page
 from devportal.lib import request_id
+from devportal.lib.ratelimit.forms import limited_by_person
 from oidc import scopes
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models import Client
@@ -51,6 +52,7 @@ def playground_address(request: HttpRequest, project_id: str, client_id: str) ->
     return redirect_to_client(client, "playground")
 
 
+@limited_by_person
 @console_page("POST")
 def playground_begin(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """POST …/playground/begin: create an authorization request."""
@@ -64,6 +66,7 @@ def playground_begin(request: HttpRequest, project_id: str, client_id: str) -> H
     return redirect_to_client(client, "playground")
 
 
+@limited_by_person
 @sensitive_post_parameters("client_secret")
 @console_page("POST")
 def playground_exchange(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:

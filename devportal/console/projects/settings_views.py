@@ -12,6 +12,7 @@ from devportal.console.members.views import CHANGED, LAST_OWNER, members_of
 from devportal.console.name_field import accept_saved_name
 from devportal.console.projects.forms import ProjectNameForm, TransferForm
 from devportal.console.shortcuts import console_page, render_page
+from devportal.lib.ratelimit.forms import limited_by_person
 from oidc.projects import lifecycle, members
 from oidc.projects.locking import Gone
 from oidc.projects.members import LastOwner
@@ -23,6 +24,7 @@ def _to_home() -> HttpResponse:
     return HttpResponseRedirect(reverse("console:home"))
 
 
+@limited_by_person
 @console_page("GET", "HEAD", "POST")
 def project_settings(request: HttpRequest, project_id: str) -> HttpResponse:
     """…/settings: the project's settings; owners can rename it here, and find the links to transfer and delete."""
@@ -44,6 +46,7 @@ def project_settings(request: HttpRequest, project_id: str) -> HttpResponse:
     return render_page(request, "console/project_settings.html", membership, form=form, restore_days=days)
 
 
+@limited_by_person
 @console_page("GET", "HEAD", "POST")
 def project_transfer(request: HttpRequest, project_id: str) -> HttpResponse:
     """…/transfer: transfer ownership to another member, and become a developer."""

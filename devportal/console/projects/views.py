@@ -16,12 +16,14 @@ from devportal.console.projects.forms import ProjectNameForm
 from devportal.console.projects.onboarding import is_complete, onboarding_steps
 from devportal.console.reviews import appeals
 from devportal.console.shortcuts import console_page, render_page
+from devportal.lib.ratelimit.forms import limited_by_person
 from oidc.models import Client, ProjectMember
 from oidc.projects import lifecycle, quotas
 
 FEW = 5
 
 
+@limited_by_person
 @console_page("GET", "HEAD", "POST")
 def project_new(request: HttpRequest) -> HttpResponse:
     """…/projects/new: the form; idempotent: a repeated submission redirects to the created project."""

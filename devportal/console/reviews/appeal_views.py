@@ -11,6 +11,7 @@ from devportal.console.reviews.appeals import AppealOffer
 from devportal.console.reviews.timeline import MAX_TEXT_LENGTH
 from devportal.console.reviews.workflow import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed
 from devportal.console.shortcuts import console_page, render_page
+from devportal.lib.ratelimit.forms import limited_mailing
 from oidc.models import Client
 from oidc.projects.roles import Role, lock_for_change
 
@@ -30,6 +31,7 @@ class AppealForm(forms.Form):
     use_required_attribute = False
 
 
+@limited_mailing
 @console_page("GET", "HEAD", "POST")
 def review_appeal(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """…/review/appeal: an appeal against a rejection, or against an approval that was withdrawn."""
@@ -38,6 +40,7 @@ def review_appeal(request: HttpRequest, project_id: str, client_id: str) -> Http
     return _appeal(request, membership, client, appeals.offer_for_client(client), back)
 
 
+@limited_mailing
 @console_page("GET", "HEAD", "POST")
 def project_appeal(request: HttpRequest, project_id: str) -> HttpResponse:
     """…/appeal: an appeal against the suspension of a project."""

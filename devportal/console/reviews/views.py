@@ -26,6 +26,7 @@ from devportal.console.reviews.summary import Line, address_of, error_summary
 from devportal.console.reviews.timeline import timeline
 from devportal.console.reviews.workflow import is_member
 from devportal.console.shortcuts import console_page, redirect_to_client, render_page
+from devportal.lib.ratelimit.forms import limited_by_person, limited_mailing
 from devportal.lib.stored_files import image_response, read_file
 from oidc.models import Client, ProjectMember
 from oidc.projects.roles import Role, lock_for_change
@@ -42,6 +43,8 @@ NOTHING_SAVED = "Nothing is saved yet. Fix these first:"
 MEANWHILE = "Something changed while you sent it. Look at the checklist, and send it again."
 
 
+@limited_mailing
+@limited_by_person
 @sensitive_post_parameters("test_login", "test_password", "test_note")
 @console_page("GET", "HEAD", "POST")
 def review(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:

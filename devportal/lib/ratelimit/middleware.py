@@ -1,4 +1,4 @@
-"""Middleware that rate-limits forms by URL name, and answers 429 to RateLimited and 503 to ServiceBusy."""
+"""Middleware that rate-limits forms, and answers 429 to RateLimited and 503 to ServiceBusy."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,17 +7,14 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from devportal.lib.error_pages import ServiceBusy, service_unavailable, too_many_requests
-from devportal.lib.ratelimit import keys
+from devportal.lib.ratelimit import forms, keys
 from devportal.lib.ratelimit.usage import Rate, RateLimited, hit
 
 MINUTE, DAY = 60, 24 * 3600
 
 
 class RateLimitMiddleware:
-    """Counts POSTs to FORMS_BY_ADDRESS by IP address and to FORMS_BY_PERSON by person, each form separately.
-
-    Of GETs it counts those that store something, CHALLENGES_BY_ADDRESS.
-    """
+    """Counts requests to the views that have a mark of `forms.py`, each view separately."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -25,20 +22,20 @@ class RateLimitMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         return self.get_response(request)
 
-    def process_view(self, request: HttpRequest, *view: Any) -> HttpResponse | None:
+    def process_view(self, request: HttpRequest, view: Callable[..., Any], *arguments: Any) -> HttpResponse | None:
         if request.resolver_match is None:
             return None
         name = request.resolver_match.view_name
         try:
             if request.method in ("GET", "HEAD", "OPTIONS"):
-                if name in settings.CHALLENGES_BY_ADDRESS:
+                if forms.limited_challenges.is_on(view):
                     most = settings.PASSKEY_CHALLENGES_PER_MINUTE
                     hit(Rate(f"challenge {name}", most, MINUTE), keys.address(request))
                 return None
-            if name in settings.FORMS_BY_ADDRESS:
+            if forms.limited_by_address.is_on(view):
                 hit(Rate(f"form {name}", settings.FORMS_PER_ADDRESS_PER_MINUTE, MINUTE), keys.address(request))
             if request.user.is_authenticated:
-                _count_by_person(name, request.user.pk)
+                _count_by_person(view, name, request.user.pk)
         except RateLimited as limited:
             return too_many_requests(request, limited.wait)
         return None
@@ -50,8 +47,8 @@ class RateLimitMiddleware:
         return too_many_requests(request, exception.wait) if isinstance(exception, RateLimited) else None
 
 
-def _count_by_person(name: str, person: int) -> None:
-    if name in settings.FORMS_BY_PERSON:
+def _count_by_person(view: Callable[..., Any], name: str, person: int) -> None:
+    if forms.limited_by_person.is_on(view):
         hit(Rate(f"form {name}", settings.FORMS_PER_PERSON_PER_MINUTE, MINUTE), "person", person)
-    if name in settings.FORMS_THAT_MAIL:
+    if forms.limited_mailing.is_on(view):
         hit(Rate(f"mail {name}", settings.MAILING_FORMS_PER_PERSON_PER_DAY, DAY), "person", person)

@@ -13,11 +13,13 @@ from devportal.console.docs.try_it.calls import call, own_keys
 from devportal.console.docs.try_it.code import code_blocks
 from devportal.console.docs.try_it.forms import OWN, TryItForm
 from devportal.console.docs.try_it.operations import operations
+from devportal.lib.ratelimit.forms import limited_by_address
 
 # Not one of the docs' pages to read: it has no Markdown, and nothing before or after it.
 _PAGE = {"title": "Try the API", "summary": "Calls the developer API from a form, and shows its real answer."}
 
 
+@limited_by_address
 @never_cache
 @sensitive_post_parameters("credential")
 @require_http_methods(["GET", "HEAD", "POST"])
