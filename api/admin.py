@@ -11,7 +11,7 @@ from accounts.authentication import account_of
 from api import keys
 from api.models import ApiKey, RequestLog
 from devportal.lib.admin.actions import RowAction
-from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
+from devportal.lib.admin.model_admin import LogModelAdmin, ReadOnlyModelAdmin
 from oidc.models import Project
 
 
@@ -57,7 +57,7 @@ class ApiKeyAdmin(ReadOnlyModelAdmin[ApiKey]):
 
 
 @admin.register(RequestLog)
-class RequestLogAdmin(ReadOnlyModelAdmin[RequestLog]):
+class RequestLogAdmin(LogModelAdmin[RequestLog]):
     """Calls to the developer API."""
 
     list_display = ("at", "method", "path", "status", "code", "milliseconds", "project", "caller", "request_id")

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db import models
 
 from devportal.lib import clock
+from devportal.lib.postgres.replica import table_from_replica
 
 
 class ApiKey(models.Model):
@@ -90,6 +91,7 @@ def _one_row_each(moment: str, *who: str) -> list[models.BaseConstraint]:
 # a month of a busy project is read in milliseconds (api/usage/store.py chooses).
 
 
+@table_from_replica
 class UsageBucket(UsageCountsByCaller):
     """Calls per minute and caller."""
 
@@ -102,6 +104,7 @@ class UsageBucket(UsageCountsByCaller):
         return f"{self.count} of {self.endpoint} {self.status} at {self.minute}"
 
 
+@table_from_replica
 class UsageHour(UsageCountsByCaller):
     """The calls of an hour."""
 
@@ -112,6 +115,7 @@ class UsageHour(UsageCountsByCaller):
         indexes = [models.Index(fields=["project", "client", "hour"], name="hours_of_a_client")]
 
 
+@table_from_replica
 class UsageDay(UsageCountsByCaller):
     """Calls per day (UTC) and caller."""
 
@@ -122,6 +126,7 @@ class UsageDay(UsageCountsByCaller):
         indexes = [models.Index(fields=["project", "client", "day"], name="days_of_a_client")]
 
 
+@table_from_replica
 class UsageTotal(UsageCounts):
     """Calls per hour, of all callers together."""
 
@@ -131,6 +136,7 @@ class UsageTotal(UsageCounts):
         constraints = _one_row_each("hour")
 
 
+@table_from_replica
 class RequestLog(models.Model):
     """One call with a credential of a project: request and answer, without credential or personal data.
 

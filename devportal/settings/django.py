@@ -188,15 +188,6 @@ postgres.configure(
     pooling=DATABASE_POOLING,
     connect_seconds=DATABASE_CONNECT_TIMEOUT_SECONDS,
 )
-REPLICA_MODELS = frozenset(
-    {"api.requestlog", "api.usagebucket", "api.usagehour", "api.usageday", "api.usagetotal"}
-    | {"console.auditevent", "console.signinevent"}
-)
-REPLICA_PAGES = frozenset(
-    {"console:activity", "console:requests", "console:sign_ins", "console:usage"}
-    | {"console:request_detail", "console:sign_in_detail"}
-    | {f"admin:{name}_changelist" for name in ("api_requestlog", "console_auditevent", "console_signinevent")}
-)
 if REPLICA_DATABASE_URL:
     DATABASES["replica"] = Env.db_url_config(REPLICA_DATABASE_URL) | {"TEST": {"MIRROR": "default"}}
     postgres.configure(

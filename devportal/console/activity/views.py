@@ -6,9 +6,11 @@ from devportal.console.access import get_membership
 from devportal.console.activity import feed as trails
 from devportal.console.pagination import paginate
 from devportal.console.shortcuts import console_page, render_page
+from devportal.lib.postgres.replica import page_from_replica
 from oidc.models import ProjectMember
 
 
+@page_from_replica
 @console_page()
 def activity(request: HttpRequest, project_id: str) -> HttpResponse:
     """GET …/activity?kind=…&by=…: who did what, newest first."""

@@ -15,7 +15,7 @@ from accounts.roles import is_operator
 from devportal.console.activity import feed
 from devportal.console.models import AuditEvent, SignInEvent
 from devportal.console.reviews.conflicts import project_conflict
-from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
+from devportal.lib.admin.model_admin import LogModelAdmin
 from oidc.clients.lookup import find_client
 from oidc.models import Project
 
@@ -30,7 +30,7 @@ def _has_conflict(account: Account) -> IsNull:
 
 
 @admin.register(AuditEvent)
-class AuditEventAdmin(ReadOnlyModelAdmin[AuditEvent]):
+class AuditEventAdmin(LogModelAdmin[AuditEvent]):
     """Audit events: actor, IP address, action, values before and after."""
 
     list_display = ("at", "action", "actor_email", "project", "target", "address", "request_id")
@@ -76,7 +76,7 @@ class AuditEventAdmin(ReadOnlyModelAdmin[AuditEvent]):
 
 
 @admin.register(SignInEvent)
-class SignInEventAdmin(ReadOnlyModelAdmin[SignInEvent]):
+class SignInEventAdmin(LogModelAdmin[SignInEvent]):
     """Steps of sign-ins to clients, with their outcomes."""
 
     list_display = ("at", "client", "endpoint", "outcome", "error", "reason_shown", "request_id")

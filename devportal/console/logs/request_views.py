@@ -14,8 +14,10 @@ from devportal.console.logs.curl import call_as_curl
 from devportal.console.logs.error_docs import api_error
 from devportal.console.logs.pages import find_entry, render_entry, render_log, render_missing
 from devportal.console.shortcuts import console_page
+from devportal.lib.postgres.replica import page_from_replica
 
 
+@page_from_replica
 @console_page()
 def requests(request: HttpRequest, project_id: str) -> HttpResponse:
     """GET …/requests?status=…&code=…&path=…&who=…&request_id=…&range=…&from=…&to=…: newest first."""
@@ -32,6 +34,7 @@ def requests(request: HttpRequest, project_id: str) -> HttpResponse:
     )
 
 
+@page_from_replica
 @console_page()
 def request_detail(request: HttpRequest, project_id: str, entry_id: str) -> HttpResponse:
     """GET …/requests/<id>: all that is known of one call. A filter in the query leads back to the narrowed log."""

@@ -13,8 +13,10 @@ from devportal.console.logs.sign_in_fixes import compare, fix_for, is_mismatch
 from devportal.console.logs.sign_in_steps import family_steps, is_left_waiting, request_steps
 from devportal.console.models import SignInEvent
 from devportal.console.shortcuts import console_page
+from devportal.lib.postgres.replica import page_from_replica
 
 
+@page_from_replica
 @console_page()
 def sign_ins(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """GET …/sign-ins?outcome=…&endpoint=…&error=…&request_id=…&range=…&from=…&to=…: newest first."""
@@ -33,6 +35,7 @@ def sign_ins(request: HttpRequest, project_id: str, client_id: str) -> HttpRespo
     )
 
 
+@page_from_replica
 @console_page()
 def sign_in_detail(request: HttpRequest, project_id: str, client_id: str, entry_id: str) -> HttpResponse:
     """GET …/sign-ins/<id>: all that is known of one step, and the steps that belong to it.

@@ -5,7 +5,10 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 
+from devportal.lib.postgres.replica import table_from_replica
 
+
+@table_from_replica
 class AuditEvent(models.Model):
     """An audit event: an action of a person or of the service. Rows are added, never changed, and deleted by age alone.
 

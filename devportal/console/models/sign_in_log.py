@@ -5,9 +5,11 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 
+from devportal.lib.postgres.replica import table_from_replica
 from oidc.reason_texts import developer_text
 
 
+@table_from_replica
 class SignInEvent(models.Model):
     """One step of a sign-in to a client, without credentials and personal data."""
 

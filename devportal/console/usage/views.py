@@ -8,8 +8,10 @@ from devportal.console.access import get_membership
 from devportal.console.shortcuts import console_page, render_page
 from devportal.console.usage import csv_export, report
 from devportal.console.usage.query import UsageQuery
+from devportal.lib.postgres.replica import page_from_replica
 
 
+@page_from_replica
 @console_page()
 def usage(request: HttpRequest, project_id: str) -> HttpResponseBase:
     """GET …/usage?range=…&endpoint=…&client=…&key=…: chart and tables."""

@@ -25,6 +25,7 @@ from devportal.lib.admin.changelists import BoundedPaginator, KeysetChangeList, 
 from devportal.lib.admin.fields import RowsFormSet, StorableFields
 from devportal.lib.admin.theme import may_view
 from devportal.lib.audit import report
+from devportal.lib.postgres.replica import page_from_replica
 from devportal.lib.storable import is_key
 
 Row = TypeVar("Row", bound=Model)
@@ -293,3 +294,11 @@ class ReadOnlyModelAdmin(ServiceModelAdmin[Row]):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+class LogModelAdmin(ReadOnlyModelAdmin[Row]):
+    """Base of pages of logs, whose list may be read from a replica."""
+
+    @page_from_replica
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        return super().changelist_view(request, extra_context)

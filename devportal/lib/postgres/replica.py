@@ -1,7 +1,8 @@
 """Reading logs and usage of some pages from a replica (docs/operations.md#read-replicas).
 
-A page of REPLICA_PAGES may read what REPLICA_MODELS names from the replica. Everything else, and so whatever decides
-who may do what, comes from the primary: the person who asks, their session, and their role in the project too.
+A page with the mark `page_from_replica` may read the models with the mark `table_from_replica` from the replica.
+Everything else, and so whatever decides who may do what, comes from the primary: the person who asks, their session,
+and their role in the project too.
 """
 
 import contextlib
@@ -16,7 +17,12 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections, models
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from devportal.lib.marks import Mark
+
 log = logging.getLogger(__name__)
+
+page_from_replica = Mark("page_from_replica")
+table_from_replica = Mark("table_from_replica")
 
 ALIAS = "replica"
 COOKIE = "openport_primary"
@@ -36,10 +42,10 @@ _reading: ContextVar[bool] = ContextVar("reading_from_replica", default=False)
 
 
 class ReplicaRouter:
-    """Django's database router: REPLICA_MODELS go to the replica within `reading`; all else is the primary's."""
+    """Django's database router: within `reading`, `table_from_replica` is read there; all else is the primary's."""
 
     def db_for_read(self, model: type[models.Model], **hints: Any) -> str:
-        return ALIAS if _reading.get() and model._meta.label_lower in settings.REPLICA_MODELS else DEFAULT_DB_ALIAS
+        return ALIAS if _reading.get() and table_from_replica.is_on(model) else DEFAULT_DB_ALIAS
 
     def db_for_write(self, model: type[models.Model], **hints: Any) -> str:
         return DEFAULT_DB_ALIAS
@@ -96,7 +102,7 @@ freshness = Freshness()
 
 
 class ReplicaMiddleware:
-    """Answers pages of REPLICA_PAGES from the replica, from the primary where that fails.
+    """Answers pages with the mark `page_from_replica` from the replica, from the primary where that fails.
 
     Whoever changed something reads from the primary for REPLICA_MAX_LAG_SECONDS, so that they see what they did. Their
     browser remembers that with a cookie, which decides nothing else.
@@ -122,10 +128,9 @@ class ReplicaMiddleware:
         self, request: HttpRequest, view: Callable[..., Any], arguments: Any, named: dict[str, Any]
     ) -> HttpResponseBase | None:
         """Return the page as read from the replica; None leaves it to the primary."""
-        match = request.resolver_match
-        if match is None or match.view_name not in settings.REPLICA_PAGES:
+        if not page_from_replica.is_on(view) or request.method not in READS:
             return None
-        if request.method not in READS or COOKIE in request.COOKIES or not freshness.is_fresh():
+        if COOKIE in request.COOKIES or not freshness.is_fresh():
             return None
         try:
             with reading():
