@@ -13,13 +13,13 @@ class AccountsConfig(AppConfig):
             metrics,  # noqa: F401  (connects the receivers)
             receivers,  # noqa: F401  (connects the receivers)
             second_factors,
+            tasks,  # noqa: F401  (registers the tasks)
         )
         from accounts.activity import receivers as activity_receivers  # noqa: F401  (connects the receivers)
-        from accounts.factors import (
-            recovery,  # noqa: F401  (connects the receivers)
-            tasks,  # noqa: F401  (registers the task)
-        )
+        from accounts.factors import recovery  # noqa: F401  (connects the receivers)
+        from accounts.factors import tasks as factor_tasks  # noqa: F401  (registers the task)
         from accounts.leaving import exports  # noqa: F401  (connects the receiver)
+        from accounts.leaving import tasks as leaving_tasks  # noqa: F401  (registers the tasks)
         from accounts.mail import account_samples, outbox, own_samples  # noqa: F401  (registers the samples)
         from devportal.lib import (
             encrypted_columns,

@@ -15,21 +15,22 @@ from accounts.plans import lifecycle, members
 from devportal.lib import clock
 from devportal.lib.batches import delete_oldest
 from devportal.lib.sessions import SessionStore
+from devportal.lib.tasks import periodic_task
 
 
-@shared_task
+@periodic_task(60)
 def advance_subscriptions() -> int:
     """Store subscription transitions that are due by date; return how many changed. Answers are right without it."""
     return lifecycle.apply_due_transitions()
 
 
-@shared_task
+@periodic_task(60)
 def delete_files() -> int:
     """Delete the files of pictures and logos that the store could not delete at once; return how many were deleted."""
     return files.delete_waiting()
 
 
-@shared_task
+@periodic_task(3600)
 def clear_sessions() -> int:
     """Delete expired sessions and their entries in allauth's list; return how many entries were deleted."""
     SessionStore.clear_expired()
@@ -50,19 +51,19 @@ def send_mail(pk: int) -> bool:
     return delivery.send_queued(pk)
 
 
-@shared_task(**_MAILING)
+@periodic_task(10, **_MAILING)
 def send_waiting_mail() -> int:
     """Send the mails that are due: retries, and those whose task was lost; return how many were sent."""
     return delivery.send_due()
 
 
-@shared_task
+@periodic_task(3600)
 def clear_outbox() -> int:
     """Delete old mails and old invitations; return how many rows were deleted."""
     return delivery.clear_old_mail() + members.clear_expired_invitations()
 
 
-@shared_task
+@periodic_task(3600)
 def clear_billing_events() -> int:
     """Delete the ids of billing reports that were received more than BILLING_EVENT_DAYS ago; return how many went."""
     if not settings.BILLING_EVENT_DAYS:
@@ -71,7 +72,7 @@ def clear_billing_events() -> int:
     return delete_oldest(BillingEvent.objects.all(), "received_at", old)
 
 
-@shared_task
+@periodic_task(3600)
 def clear_security_events() -> int:
     """Delete what happened to accounts more than SECURITY_EVENT_DAYS ago; return how many rows went."""
     if not settings.SECURITY_EVENT_DAYS:
@@ -81,7 +82,7 @@ def clear_security_events() -> int:
     return delete_oldest(SecurityEvent.objects.all(), "at", old) + delete_oldest(over, "started_at", old)
 
 
-@shared_task
+@periodic_task(3600)
 def clear_address_changes() -> int:
     """Delete changes of address that can't be taken back any more; return how many went."""
     old = clock.now() - timedelta(days=settings.ADDRESS_REVERSAL_DAYS)

@@ -6,4 +6,7 @@ class ApiConfig(AppConfig):
     verbose_name = "Developer API"
 
     def ready(self) -> None:
-        from api import keys  # noqa: F401  (connects the receivers)
+        from api import (
+            keys,  # noqa: F401  (connects the receivers)
+            tasks,  # noqa: F401  (registers the tasks)
+        )

@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-from celery import shared_task
 from django.conf import settings
 
 from api import request_log
@@ -10,17 +9,18 @@ from api.models import UsageBatch
 from api.usage import recording, store
 from devportal.lib import clock
 from devportal.lib.batches import delete_in_batches
+from devportal.lib.tasks import periodic_task
 
 KEEP_BATCH_IDS = timedelta(days=7)
 
 
-@shared_task
+@periodic_task(10)
 def flush_usage() -> int:
     """Store the usage counts and log entries gathered since the last run."""
     return recording.flush_usage()
 
 
-@shared_task
+@periodic_task(3600)
 def clear_usage() -> int:
     """Delete counts older than USAGE_DAYS and old batch ids; return about how many rows went."""
     old = clock.now() - timedelta(days=settings.USAGE_DAYS)
@@ -29,7 +29,7 @@ def clear_usage() -> int:
     return gone + delete_in_batches(UsageBatch.objects.filter(written_at__lt=clock.now() - KEEP_BATCH_IDS))
 
 
-@shared_task
+@periodic_task(3600)
 def clear_request_log() -> int:
     """Delete the days of the request log that are older than REQUEST_LOG_DAYS; return about how many rows went."""
     return request_log.clear_before(clock.now() - timedelta(days=settings.REQUEST_LOG_DAYS))

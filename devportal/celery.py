@@ -12,8 +12,6 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "devportal.settings")
 
 app = Celery("devportal", task_cls="devportal.lib.tasks.QuietTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks()
-app.autodiscover_tasks(["accounts.leaving", "oidc.domains"])
 
 
 def check_settings(**kwargs: Any) -> None:

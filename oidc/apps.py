@@ -12,7 +12,9 @@ class OidcConfig(AppConfig):
             checks,  # noqa: F401  (register checks and receivers)
             metrics,  # noqa: F401  (register checks and receivers)
             receivers,  # noqa: F401  (register checks and receivers)
+            tasks,  # noqa: F401  (registers the tasks)
         )
+        from oidc.domains import tasks as domain_tasks  # noqa: F401  (registers the tasks)
         from oidc.models import SigningKey
         from oidc.projects import (
             mail_samples,  # noqa: F401  (registers the samples)

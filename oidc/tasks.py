@@ -3,10 +3,10 @@
 import logging
 from datetime import timedelta
 
-from celery import shared_task
 from django.conf import settings
 
 from devportal.lib import clock
+from devportal.lib.tasks import periodic_task
 from oidc.models import Project
 from oidc.projects import invitations, lifecycle
 from oidc.projects.colleagues import forget_members
@@ -16,13 +16,13 @@ from oidc.tokens import expiry
 log = logging.getLogger(__name__)
 
 
-@shared_task
+@periodic_task(3600)
 def rotate_keys() -> str:
     """Perform the step of key rotation that is due, if any."""
     return rotation.rotate()
 
 
-@shared_task
+@periodic_task(600)
 def clear_expired() -> int:
     """Delete expired codes and tokens, and families without any; return how many rows were deleted.
 
@@ -33,7 +33,7 @@ def clear_expired() -> int:
     return gone
 
 
-@shared_task
+@periodic_task(3600)
 def remove_deleted_projects() -> int:
     """Delete projects for good that can't be restored any more; return how many were deleted.
 
@@ -45,7 +45,7 @@ def remove_deleted_projects() -> int:
     return sum(lifecycle.purge_project(project) for project in rows)
 
 
-@shared_task
+@periodic_task(3600)
 def clear_invitations() -> int:
     """Delete invitations to projects that were answered or expired some time ago; return how many were deleted."""
     return invitations.clear_ended_invitations()

@@ -1,11 +1,10 @@
 """Periodic work of account recovery; apart from accounts/tasks.py, which what it mails with imports."""
 
-from celery import shared_task
-
 from accounts.factors import recovery
+from devportal.lib.tasks import periodic_task
 
 
-@shared_task
+@periodic_task(60)
 def advance_recoveries() -> int:
     """Send the reminders of recoveries and do those that are due; return how many moved on."""
     return recovery.advance()

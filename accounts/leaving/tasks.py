@@ -3,6 +3,7 @@
 from celery import shared_task
 
 from accounts.leaving import closing, making
+from devportal.lib.tasks import periodic_task
 
 # Seconds for which an export may be made. The row says who is at it, so a task whose worker was lost may come again.
 _MAKING = {"acks_late": True, "reject_on_worker_lost": True, "soft_time_limit": 500, "time_limit": 540}
@@ -14,19 +15,19 @@ def make_export(pk: int) -> bool:
     return making.make(pk)
 
 
-@shared_task(**_MAKING)
+@periodic_task(60, **_MAKING)
 def make_waiting_exports() -> int:
     """Make the exports that wait: further tries, and those whose task was lost; return how many became ready."""
     return making.make_waiting()
 
 
-@shared_task
+@periodic_task(3600)
 def clear_exports() -> int:
     """Delete the files of exports after EXPORT_DAYS, and their rows; return how many files went."""
     return making.clear_old()
 
 
-@shared_task
+@periodic_task(600)
 def delete_closed_accounts() -> int:
     """Delete the accounts whose time to change one's mind is over; return how many went."""
     return closing.delete_due()

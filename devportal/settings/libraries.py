@@ -5,6 +5,7 @@ from typing import Any
 from kombu.entity import Queue
 
 from devportal import admin_lists
+from devportal.lib import tasks
 from devportal.lib.admin import theme
 from devportal.lib.redis_address import celery_broker
 from devportal.settings.environment import (
@@ -43,47 +44,7 @@ CELERY_TASK_ROUTES = {f"accounts.tasks.{name}": {"queue": "mail"} for name in ("
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1  # no worker keeps a mail waiting that another one could send
 # A task that takes longer is stopped; what it has not done is done at its next time.
 CELERY_TASK_SOFT_TIME_LIMIT, CELERY_TASK_TIME_LIMIT = 540, 600
-
-
-def _every(seconds: float, task: str) -> dict[str, Any]:
-    # A task that no worker has taken before the next one is due is dropped: an outage leaves no heap of them.
-    return {"task": task, "schedule": seconds, "options": {"expires": 0.9 * seconds}}
-
-
-CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
-    "clear-expired": _every(600, "oidc.tasks.clear_expired"),
-    "clear-outbox": _every(3600, "accounts.tasks.clear_outbox"),
-    "delete-files": _every(60, "accounts.tasks.delete_files"),
-    "clear-billing-events": _every(3600, "accounts.tasks.clear_billing_events"),
-    "clear-security-events": _every(3600, "accounts.tasks.clear_security_events"),
-    "clear-address-changes": _every(3600, "accounts.tasks.clear_address_changes"),
-    "advance-recoveries": _every(60, "accounts.factors.tasks.advance_recoveries"),
-    "clear-exports": _every(3600, "accounts.leaving.tasks.clear_exports"),
-    "make-waiting-exports": _every(60, "accounts.leaving.tasks.make_waiting_exports"),
-    "delete-closed-accounts": _every(600, "accounts.leaving.tasks.delete_closed_accounts"),
-    "clear-audit-events": _every(3600, "devportal.console.tasks.clear_audit_events"),
-    "clear-sessions": _every(3600, "accounts.tasks.clear_sessions"),
-    "flush-usage": _every(10, "api.tasks.flush_usage"),
-    "clear-usage": _every(3600, "api.tasks.clear_usage"),
-    "clear-request-log": _every(3600, "api.tasks.clear_request_log"),
-    "clear-sign-in-log": _every(3600, "devportal.console.tasks.clear_sign_in_log"),
-    "clear-sign-in-counts": _every(3600, "devportal.console.tasks.clear_sign_in_counts"),
-    "open-re-reviews": _every(3600, "devportal.console.tasks.open_re_reviews"),
-    "open-second-approvals": _every(3600, "devportal.console.tasks.open_second_approvals"),
-    "check-waiting-pages": _every(600, "devportal.console.reviews.evidence.tasks.check_waiting_pages"),
-    "fill-logo-hashes": _every(3600, "devportal.console.reviews.evidence.tasks.fill_logo_hashes"),
-    "forget-sent-forms": _every(3600, "devportal.console.tasks.forget_sent_forms"),
-    "announce-submissions": _every(600, "devportal.console.tasks.announce_submissions"),
-    "announce-late-reviews": _every(3600, "devportal.console.tasks.announce_late_reviews"),
-    "announce-cases": _every(600, "devportal.console.tasks.announce_cases"),
-    "announce-late-cases": _every(3600, "devportal.console.tasks.announce_late_cases"),
-    "clear-project-invitations": _every(3600, "oidc.tasks.clear_invitations"),
-    "check-domains": _every(300, "oidc.domains.tasks.check_domains"),
-    "remove-deleted-projects": _every(3600, "oidc.tasks.remove_deleted_projects"),
-    "advance-subscriptions": _every(60, "accounts.tasks.advance_subscriptions"),
-    "send-waiting-mail": _every(10, "accounts.tasks.send_waiting_mail"),
-    "rotate-keys": _every(3600, "oidc.tasks.rotate_keys"),
-}
+CELERY_BEAT_SCHEDULE = tasks.SCHEDULE  # filled where tasks are declared
 
 # --- People (django-allauth) -----------------------------------------------------------------------------
 

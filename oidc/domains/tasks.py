@@ -2,6 +2,7 @@
 
 from celery import shared_task
 
+from devportal.lib.tasks import periodic_task
 from oidc.domains import checking
 
 # Seconds; a look has its own bounds (devportal/lib/outbound.py), and a run too (checking.RUN_SECONDS).
@@ -14,7 +15,7 @@ def check_domain(pk: int, asked_by: int | None = None) -> None:
     checking.check(pk, asked_by)
 
 
-@shared_task(**_LOOKING)
+@periodic_task(300, **_LOOKING)
 def check_domains() -> int:
     """Look for the proofs that are due; return how many were looked at."""
     return checking.check_due()

@@ -1,6 +1,8 @@
 """Periodic tasks run late, twice at once and in vain: nothing is done twice, and no heap of them is left."""
 
 import re
+import subprocess
+import sys
 import threading
 from collections import Counter
 from datetime import timedelta
@@ -32,6 +34,15 @@ LONG_AGO = timedelta(days=400)
 def test_a_task_that_nobody_takes_is_dropped_before_the_next(name: str) -> None:
     entry = SCHEDULE[name]
     assert 0 < entry["options"]["expires"] < entry["schedule"]
+
+
+def test_each_process_knows_all_tasks_from_its_start() -> None:
+    """Tasks are declared by modules that each app imports when it is ready."""
+    code = "import django; django.setup(); from devportal.celery import app; print(*app.conf.beat_schedule, *app.tasks)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    known = {name for name in done.stdout.split() if not name.startswith("celery.")}
+    assert known == {name for name in celery.tasks if not name.startswith(("celery.", "tests."))}
+    assert set(SCHEDULE) <= known
 
 
 def test_no_task_runs_for_ever() -> None:

@@ -3,6 +3,7 @@
 from celery import shared_task
 
 from devportal.console.reviews.evidence import logo_hashes, page_checks
+from devportal.lib.tasks import periodic_task
 
 # Each of three addresses takes `devportal.lib.outbound.SECONDS` at most, so a run ends long before these.
 _LOOKING = {"soft_time_limit": 60, "time_limit": 70}
@@ -14,13 +15,13 @@ def check_pages(pk: int) -> bool:
     return page_checks.check_revision(pk)
 
 
-@shared_task
+@periodic_task(600)
 def check_waiting_pages() -> int:
     """Look at the pages of submissions whose own task was lost; return how many were looked at."""
     return page_checks.check_lost()
 
 
-@shared_task
+@periodic_task(3600)
 def fill_logo_hashes() -> int:
     """Compute the hashes that the logos of verified apps lack; return how many were computed."""
     return logo_hashes.fill_missing()
