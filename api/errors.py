@@ -13,6 +13,7 @@ from accounts.sources import SourceFailed
 from devportal.lib import request_id, well_known
 from devportal.lib.cors import allow_any_origin
 from devportal.lib.error_envelope import envelope, link_to_docs
+from devportal.lib.server.errors import refusals_of
 from devportal.lib.telemetry import metrics
 
 log = logging.getLogger(__name__)
@@ -129,6 +130,7 @@ def _known(error: Exception) -> ApiError | None:
     return None
 
 
+@refusals_of("/v1", "/v1/")
 def refused_by_server(status: int, message: str) -> JsonResponse:
     """Return the envelope of what the server in front of Django refuses: too much to do (503), or a body."""
     code = "upstream_unavailable" if status == 503 else "invalid_request"

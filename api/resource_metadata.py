@@ -6,12 +6,14 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from api import errors
 from devportal.lib import well_known
 from devportal.lib.cors import allow_any_origin, is_preflight, preflight_answer
+from devportal.lib.server.documents import document
 from devportal.lib.split_hosts import address_of
 from oidc.scopes import OFFLINE_ACCESS, SCOPES
 
 MAX_AGE = 3600
 
 
+@document("/.well-known/oauth-protected-resource")
 def metadata(request: HttpRequest, rest: str | None = None) -> HttpResponse:
     """GET /.well-known/oauth-protected-resource: answered from settings, without a database."""
     if not well_known.is_about(settings.BASE_URL, rest or ""):

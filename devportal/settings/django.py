@@ -59,21 +59,6 @@ DIRECT_DISPATCH_PATHS = (
 )  # fmt: skip
 # Endpoints that answer malformed input themselves, each in its own error shape.
 MALFORMED_INPUT_PATHS = ("/connect/", "/v1/")
-# What is the same for everybody until what it is made of changes: the function that returns that (None: not now), or ""
-# for the settings alone (devportal/lib/server/documents.py).
-DOCUMENTS = {
-    "/.well-known/openid-configuration": "",
-    "//.well-known/openid-configuration": "",
-    "/.well-known/oauth-authorization-server": "",
-    "/.well-known/oauth-protected-resource": "",
-    "/.well-known/jwks": "oidc.views.discovery.published_keys",
-}
-# How these are told what the server refuses before Django sees it (devportal/lib/server/errors.py).
-SERVER_REFUSALS = {
-    "/v1": "api.errors.refused_by_server",
-    "/v1/": "api.errors.refused_by_server",
-    **dict.fromkeys(("/connect/token", "/connect/userinfo", "/connect/revoke"), "oidc.views.token.refused_by_server"),
-}
 # The developer API, whose errors have an envelope.
 API_PATH = "/v1"
 # The docs' page of errors, to which answers link.

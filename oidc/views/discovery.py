@@ -7,6 +7,7 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import conditional_page, require_safe
 
 from devportal.lib import well_known
+from devportal.lib.server.documents import document
 from oidc.authorization.acr import ACR_VALUES
 from oidc.authorization.requests import PROMPTS, RESPONSE_MODES
 from oidc.reasons import Reason
@@ -21,6 +22,11 @@ ID_TOKEN_CLAIMS = ("iss", "aud", "exp", "iat", "auth_time", "acr", "amr", "nonce
 
 
 # A strong ETag, and 304; compressed, a weak one. Both by Django.
+@document(
+    "/.well-known/openid-configuration",
+    "//.well-known/openid-configuration",
+    "/.well-known/oauth-authorization-server",
+)
 @gzip_page
 @conditional_page
 @require_safe
@@ -60,6 +66,15 @@ def configuration(request: HttpRequest, rest: str | None = None) -> HttpResponse
     return response
 
 
+def published_keys() -> keyring.KeyRing | None:
+    """Return the key ring, which the JWKS is made of; None in a process that has not read it and has no database."""
+    try:
+        return keyring.current_keyring()
+    except (DatabaseError, keyring.NoSigningKey):
+        return None
+
+
+@document("/.well-known/jwks", made_of=published_keys)
 @gzip_page
 @conditional_page
 @require_safe
@@ -71,11 +86,3 @@ def jwks(request: HttpRequest) -> HttpResponse:
     response = JsonResponse({"keys": [key.public_jwk for key in ring.published.values()]})
     response["Cache-Control"] = f"public, max-age={JWKS_MAX_AGE}"
     return response
-
-
-def published_keys() -> keyring.KeyRing | None:
-    """Return the key ring, which the JWKS is made of; None in a process that has not read it and has no database."""
-    try:
-        return keyring.current_keyring()
-    except (DatabaseError, keyring.NoSigningKey):
-        return None

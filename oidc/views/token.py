@@ -13,6 +13,7 @@ from oauth2_provider.views import RevokeTokenView, TokenView, UserInfoView
 
 from devportal.lib.cors import allow_any_origin
 from devportal.lib.ratelimit.limits import Throttled
+from devportal.lib.server.errors import refusals_of
 from oidc import limits, sign_in_counts, sign_in_log
 from oidc.cors import EXPOSED
 from oidc.errors import TokenRefusal
@@ -55,6 +56,7 @@ def retry_later_response(reason: Reason, seconds: int) -> HttpResponse:
     return response
 
 
+@refusals_of("/connect/token", "/connect/userinfo", "/connect/revoke")
 def refused_by_server(status: int, message: str) -> HttpResponse:
     """Return the error of what the server in front of Django refuses: too much to do (503), or a body."""
     reason = Reason.UNAVAILABLE if status == 503 else Reason.MALFORMED

@@ -10,8 +10,6 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from django.conf import settings
-
 from devportal.lib.direct_dispatch import is_direct
 from devportal.lib.server.answers import ResponseBuffer
 from devportal.lib.server.bodies import BodyReceiver
@@ -23,8 +21,7 @@ from devportal.lib.telemetry import metrics
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 WSGIApplication = Callable[[dict[str, Any], StartResponse], Any]
 
-# Paths answered without a database: they need no slot, and are answered even if all slots are stuck.
-WITHOUT_SLOT = frozenset({"/health/live", *settings.DOCUMENTS})
+LIVENESS_PATH = "/health/live"
 
 
 class BoundedApplication:
@@ -45,12 +42,14 @@ class BoundedApplication:
         self._page_slots = page_slots
         self._answers = answers
         self._documents = DocumentCache()
+        # Paths answered without a database: they need no slot, and are answered even if all slots are stuck.
+        self._without_slot_paths = self._documents.paths | {LIVENESS_PATH}
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         try:
             if "CONTENT_LENGTH" in environ or "HTTP_TRANSFER_ENCODING" in environ:
                 environ["wsgi.input"] = self._bodies.receive(environ)
-            if environ["PATH_INFO"] in WITHOUT_SLOT:
+            if environ["PATH_INFO"] in self._without_slot_paths:
                 return self._documents.answer(environ, start_response) or self._without_slot(environ, start_response)
             return self._work(environ, start_response)
         except HTTPError as refusal:

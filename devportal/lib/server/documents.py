@@ -1,4 +1,4 @@
-"""Documents that are the same for everybody (DOCUMENTS in the settings): Django makes them once, as bytes.
+"""Documents that are the same for everybody (`document`): Django makes them once, as bytes.
 
 Discovery and keys are asked for by every app, and change with a setting or a key. A copy is kept of Django's own answer
 to a plain GET, and given as long as what the document is made of is the same object; whatever is unusual about a
@@ -9,19 +9,41 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from django.conf import settings
-from django.urls import resolve
-from django.utils.module_loading import import_string
+from django.urls import get_resolver, resolve
 
 from devportal.lib import request_id
 from devportal.lib.telemetry import metrics
 
 Environ = Mapping[str, Any]
+View = TypeVar("View", bound=Callable[..., Any])
+# What each document is made of, by path.
+_SOURCES: dict[str, Callable[[], object] | None] = {}
 _GZIP = re.compile(r"\bgzip\b")  # as Django's middleware asks
 # Copies for so many kinds of request: a document, a Host, compressed or not.
 MOST_COPIES = 64
+
+
+def document(*paths: str, made_of: Callable[[], object] | None = None) -> Callable[[View], View]:
+    """Declare that a view answers these paths with the same document, whoever asks, and without a database.
+
+    `made_of` returns the object that the document is made of, None if it is not there now. Without it the document is
+    made of the settings alone.
+    """
+
+    def declare(view: View) -> View:
+        _SOURCES.update(dict.fromkeys(paths, made_of))
+        return view
+
+    return declare
+
+
+def document_paths() -> frozenset[str]:
+    """Return the paths of all documents."""
+    _ = get_resolver().url_patterns  # imports the views, which declare them
+    return frozenset(_SOURCES)
 
 
 class Copy(NamedTuple):
@@ -38,8 +60,7 @@ class DocumentCache:
     """Copies of documents, by what an answer may differ by."""
 
     def __init__(self) -> None:
-        sources = {path: import_string(source) if source else None for path, source in settings.DOCUMENTS.items()}
-        self._sources: dict[str, Callable[[], object] | None] = sources
+        self.paths = document_paths()
         self._copies: OrderedDict[tuple[object, ...], Copy] = OrderedDict()
 
     def answer(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes] | None:
@@ -64,7 +85,7 @@ class DocumentCache:
     def _kind(self, environ: Environ) -> tuple[object, ...] | None:
         """Return what the answer to this request depends on; None if that is more than is looked at here."""
         path = environ["PATH_INFO"]
-        if path not in self._sources or environ["REQUEST_METHOD"] != "GET" or environ.get("QUERY_STRING"):
+        if path not in self.paths or environ["REQUEST_METHOD"] != "GET" or environ.get("QUERY_STRING"):
             return None
         if "HTTP_IF_NONE_MATCH" in environ or "HTTP_IF_MODIFIED_SINCE" in environ or "CONTENT_LENGTH" in environ:
             return None
@@ -79,7 +100,7 @@ class DocumentCache:
         )
 
     def _made_of(self, path: str) -> object:
-        source = self._sources[path]
+        source = _SOURCES[path]
         return self if source is None else source()
 
     def keep(self, kind: tuple[object, ...], copy: Copy) -> None:

@@ -1,23 +1,34 @@
 """Responses to requests that are not passed to the application: 400, 413, 503.
 
-Programs get them in the shape of their endpoint's other errors: SERVER_REFUSALS names a function for each path, or for
-all below one that ends in a slash. Everybody else gets a line of text.
+Programs get them in the shape of their endpoint's other errors (`refusals_of`). Everybody else gets a line of text.
 """
 
 from collections.abc import Callable
-from functools import cache
 from http import HTTPStatus
 
-from django.conf import settings
 from django.http import HttpResponse
-from django.utils.module_loading import import_string
+from django.urls import get_resolver
+
+Shape = Callable[[int, str], HttpResponse]
 
 RETRY_AFTER_SECONDS = 5
+# Functions that make a response of a status and a text, by path.
+_SHAPES: dict[str, Shape] = {}
 _REASONS = {
     400: "The request can't be read.",
     413: "The body of the request is larger than anything that is accepted here.",
     503: "Too many requests are waiting. Try again in a few seconds.",
 }
+
+
+def refusals_of(*paths: str) -> Callable[[Shape], Shape]:
+    """Have a function make the responses for these paths, and for all paths below one that ends in a slash."""
+
+    def declare(function: Shape) -> Shape:
+        _SHAPES.update(dict.fromkeys(paths, function))
+        return function
+
+    return declare
 
 
 class HTTPError(Exception):
@@ -42,16 +53,12 @@ class HTTPError(Exception):
         return f"{self.status} {HTTPStatus(self.status).phrase}", headers, response.content
 
 
-def _shape(path: str) -> Callable[[int, str], HttpResponse]:
-    for prefix, function in _shapes().items():
+def _shape(path: str) -> Shape:
+    _ = get_resolver().url_patterns  # imports the endpoints, whose modules declare them
+    for prefix, function in _SHAPES.items():
         if path == prefix or (prefix.endswith("/") and path.startswith(prefix)):
             return function
     return _text
-
-
-@cache
-def _shapes() -> dict[str, Callable[[int, str], HttpResponse]]:
-    return {prefix: import_string(name) for prefix, name in settings.SERVER_REFUSALS.items()}
 
 
 def _text(status: int, message: str) -> HttpResponse:
