@@ -3,13 +3,12 @@
 import os
 
 import django
-from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
-from django.utils.module_loading import import_string
 
 from devportal.lib.start_checks import find_dangers
 from devportal.lib.telemetry import exporter, metrics, tracing
+from devportal.lib.worker_start import run_starts
 from devportal.lib.wsgi import UTF8Handler
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "devportal.settings")
@@ -24,6 +23,5 @@ if exporter.is_started():
 tracing.start("web")
 application = UTF8Handler()
 
-for start in settings.WORKER_STARTS:
-    import_string(start)()
+run_starts()
 connections.close_all()  # requests have connections of their own (devportal/lib/server/slots.py)

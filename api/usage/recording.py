@@ -17,6 +17,7 @@ from api.usage import store
 from api.usage.store import UsageCount, series
 from devportal.lib import clock, count_buffer, log_buffer
 from devportal.lib.ratelimit.counters import Finished, LocalCounters, RedisCounters, counters
+from devportal.lib.worker_start import at_worker_start
 
 __all__ = ["CallLabels", "CallOwner", "flush_at_exit", "flush_usage", "record_call", "send_when_idle", "series"]
 
@@ -126,6 +127,7 @@ def _note_keys_used(counts: Iterable[UsageCount], addresses: dict[str, str]) -> 
         )
 
 
+@at_worker_start
 def send_when_idle() -> None:
     """Start a timer that sends what waits in this process, whether or not another request comes."""
     if counters().shared is not None:
@@ -152,6 +154,7 @@ def send_late() -> None:
             connections.close_all()  # this thread's own; it needs none while Redis answers
 
 
+@at_worker_start
 def flush_at_exit() -> None:
     """Flush when this process stops cleanly (`atexit` does not run in a granian worker)."""
     Finalize(None, _flush_last, exitpriority=10)

@@ -25,5 +25,6 @@ class ConsoleConfig(AppConfig):
         )
         from devportal.console.reviews import mail_samples as review_mail_samples  # noqa: F401  (see above)
         from devportal.console.reviews.evidence import tasks as evidence_tasks  # noqa: F401  (see above)
+        from devportal.console.search import sections  # noqa: F401  (see above)
 
         post_migrate.connect(task_runs.watch_tasks, sender=self)

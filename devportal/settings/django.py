@@ -275,18 +275,7 @@ LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "resume"  # back to the app whose request is pending, else to the profile
 LOGOUT_REDIRECT_URL = "signed_out"
 
-# --- What the server and the admin are told -----------------------------------------------------------------
-
-# What each worker process sets up for itself (devportal/wsgi.py).
-WORKER_STARTS = [
-    "devportal.lib.postgres.limits.apply_to_requests",
-    "api.usage.recording.flush_at_exit",
-    "api.usage.recording.send_when_idle",
-    "devportal.lib.connection_health.look_after_slots",
-    "oidc.signing_keys.keyring.preload_keyring",  # parsing a private key takes longer than answering a request
-    "devportal.console.search.sections.preload",  # rendering every page takes longer than anybody waits
-    "devportal.lib.garbage.freeze_loaded_objects",
-]
+# --- The admin and the checks -------------------------------------------------------------------------------
 
 # Called to find out whether a person who may enter the admin lacks the second factor that ADMIN_SECOND_FACTOR asks for,
 # and the page that leads to it.

@@ -22,6 +22,7 @@ from django.db import DatabaseError, connection
 from jwcrypto.jwk import JWK
 
 from devportal.lib import clock, encryption
+from devportal.lib.worker_start import at_worker_start
 from oidc.models import SigningKey
 
 log = logging.getLogger(__name__)
@@ -125,8 +126,12 @@ def reload_keyring() -> KeyRing:
         return _load()
 
 
+@at_worker_start
 def preload_keyring() -> None:
-    """Load the keys before the first request; if the database is down, a thread tries again each second."""
+    """Load the keys before the first request; if the database is down, a thread tries again each second.
+
+    Parsing a private key takes longer than answering a request.
+    """
     try:
         reload_keyring()
     except DatabaseError:

@@ -1,6 +1,8 @@
-"""What a worker process sets up for itself when it starts (WORKER_STARTS)."""
+"""What a worker process sets up for itself when it starts (devportal/lib/worker_start.py)."""
 
 import gc
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -34,6 +36,20 @@ def test_queries_are_forgotten_where_they_are_logged(receivers: None, settings: 
     settings.DEBUG = True  # type: ignore[attr-defined]
     look_after_slots()
     assert request_started.disconnect(reset_queries)
+
+
+def test_each_process_knows_what_to_start_once_the_apps_are_ready() -> None:
+    code = (
+        "import django; django.setup(); from devportal.lib.worker_start import STARTS;"
+        "print(*(f'{start.__module__}.{start.__name__}' for start in STARTS))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == {
+        "api.usage.recording.flush_at_exit",
+        "api.usage.recording.send_when_idle",
+        "devportal.console.search.sections.preload",
+        "oidc.signing_keys.keyring.preload_keyring",
+    }
 
 
 def test_what_is_loaded_is_left_out_of_garbage_collection() -> None:

@@ -9,6 +9,7 @@ from bs4 import BeautifulSoup, Tag
 from devportal.console.docs.pages import PAGES, DocsPage
 from devportal.console.docs.rendering import forget_with_settings, main_html
 from devportal.console.search.ranking import Index, Section
+from devportal.lib.worker_start import at_worker_start
 
 # What people type who look for a section that says it in other words, by the name of the page and its anchor.
 _KEYWORDS = {
@@ -39,6 +40,7 @@ def docs_index() -> Index:
     return Index([section for page in PAGES.values() for section in sections_of(page)])
 
 
+@at_worker_start
 def preload() -> None:
     """Build the index soon after a worker's start: not beside its first requests, and before anybody waits for it."""
     timer = threading.Timer(PRELOAD_AFTER, docs_index)
