@@ -218,6 +218,8 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/console/secret_once.html", "link {{ panel.done_url }}"): (1, "Views pass routes."),
     ("templates/405.html", "link {{ back }}"): (2, "lib/wrong_method.py: a path of this service."),
     ("templates/console/client_tester.html", "link {{ fix.url }}"): (1, "console.fixes: routes."),
+    ("templates/console/partials/client_nav.html", "link {{ entry.url }}"): (1, "console.navigation: routes."),
+    ("templates/console/partials/project_nav.html", "link {{ entry.url }}"): (1, "The same."),
     ("templates/console/jump.html", "link {{ target.address }}"): (1, "search/jump.py: routes."),
     ("templates/console/partials/jump_options.html", "link {{ target.address }}"): (1, "The same."),
     ("templates/console/partials/key_form.html", "link {{ cancel }}"): (1, "A route of ours."),

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods
 
 from accounts.models import Account
 from devportal.console.access import Membership, switcher_for
+from devportal.console.navigation import menus
 from devportal.lib.wrong_method import post_only
 from oidc.models import Client
 from oidc.projects.locking import Gone
@@ -65,6 +66,7 @@ def render_page(
         "client": client,
         # Everybody may come to the playground's address.
         "switcher": switcher_for(request.user) if isinstance(request.user, Account) else None,
+        **(menus(request, membership, client) if membership else {}),
     }
     return render(request, template, frame | context, status=status)
 

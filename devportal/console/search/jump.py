@@ -11,11 +11,12 @@ from django.urls import reverse
 from accounts.models import Account
 from api.models import RequestLog
 from devportal.console.models import SignInEvent
+from devportal.console.navigation import CLIENT_PAGES, PROJECT_PAGES, Page
 from devportal.console.search.words import query_words, words_of
 from oidc.models import Client, Project, ProjectMember
-from oidc.projects.roles import Role, is_at_least
+from oidc.projects.roles import is_at_least
 
-# Of each at most so many are looked at: those whose names hold most of the query, then the newest.
+# At most this many of each are read: first those whose names hold most of the query, then the newest.
 MOST_PROJECTS = 50
 MOST_CLIENTS = 100
 MOST_RESULTS = 12
@@ -27,52 +28,12 @@ _ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
 @dataclass(frozen=True)
-class Destination:
-    """A page of every project or client: `words` is what else it is called, `role` the lowest one that may open it."""
-
-    title: str
-    route: str
-    words: str = ""
-    role: str = Role.VIEWER
-
-
-@dataclass(frozen=True)
 class Target:
     """Where the jump box leads: a page, and whose it is."""
 
     title: str
     of: str
     address: str
-
-
-OF_PROJECTS = (
-    Destination("Overview", "project", "project home"),
-    Destination("Clients", "clients", "apps"),
-    Destination("Create a client", "client_new", "new add app", Role.DEVELOPER),
-    Destination("API keys", "keys", "credentials tokens"),
-    Destination("Create an API key", "key_new", "new add", Role.DEVELOPER),
-    Destination("Usage", "usage", "calls statistics charts errors"),
-    Destination("Sign-ins", "project_analytics", "signins analytics funnel statistics charts"),
-    Destination("Request log", "requests", "logs api calls errors"),
-    Destination("People", "people", "users consents"),
-    Destination("Domains", "domains", "dns proof verify"),
-    Destination("Members", "members", "team invite roles owners"),
-    Destination("Activity", "activity", "audit trail history"),
-    Destination("Project settings", "project_settings", "name"),
-    Destination("Transfer project", "project_transfer", "owner hand over", Role.OWNER),
-    Destination("Delete project", "project_delete", "remove", Role.OWNER),
-)
-OF_CLIENTS = (
-    Destination("Settings", "client_settings", "client redirect uri url scopes app turn off"),
-    Destination("Secrets", "client_secrets", "client secret rotate", Role.DEVELOPER),
-    Destination("Quick start", "quick_start", "code example snippets"),
-    Destination("Sign-in log", "sign_ins", "logs signins login errors"),
-    Destination("Analytics", "client_analytics", "signins funnel statistics charts"),
-    Destination("Playground", "playground", "try test sign-in", Role.DEVELOPER),
-    Destination("Branding and review", "review", "logo verify verification"),
-    Destination("Tester", "client_tester", "authorization request check"),
-    Destination("Delete client", "client_delete", "remove", Role.DEVELOPER),
-)
 
 
 @dataclass(frozen=True)
@@ -82,7 +43,7 @@ class _Thing:
     name: str
     of: str
     identifier: str
-    pages: tuple[Destination, ...]
+    pages: tuple[Page, ...]
     arguments: tuple[str, ...]
     role: str
 
@@ -115,7 +76,7 @@ def _projects(account: Account, words: Sequence[str]) -> list[_Thing]:
     live = ProjectMember.objects.filter(account=account, project__deleted_at=None).select_related("project")
     found = live.order_by(_named_first(words, "project__name", identifier="project__public_id"), "-pk")[:MOST_PROJECTS]
     return [
-        _Thing(row.project.name, "", row.project.public_id, OF_PROJECTS, (row.project.public_id,), row.role)
+        _Thing(row.project.name, "", row.project.public_id, PROJECT_PAGES, (row.project.public_id,), row.role)
         for row in found
     ]
 
@@ -129,12 +90,7 @@ def _clients(account: Account, words: Sequence[str]) -> list[_Thing]:
     found = own.order_by(_named_first(words, "name", "project__name", identifier="client_id"), "-pk")[:MOST_CLIENTS]
     return [
         _Thing(
-            row.name,
-            row.project.name,
-            row.client_id,
-            OF_CLIENTS,
-            (row.project.public_id, row.client_id),
-            row.role,
+            row.name, row.project.name, row.client_id, CLIENT_PAGES, (row.project.public_id, row.client_id), row.role
         )
         for row in found
     ]
@@ -157,11 +113,11 @@ def _any_of(columns: Sequence[str], lookup: str, value: str) -> Q:
     return Q(*((f"{column}__{lookup}", value) for column in columns), _connector=Q.OR)
 
 
-def _fitting(words: Sequence[str], thing: _Thing, *, with_all: bool) -> Iterator[tuple[float, Destination]]:
+def _fitting(words: Sequence[str], thing: _Thing, *, with_all: bool) -> Iterator[tuple[float, Page]]:
     """Yield the pages that the words fit, with their scores: each word is one of the page's or of its owner's."""
     of_thing = [2 * thing.score(word) for word in words]
     for place, page in enumerate(thing.pages):
-        of_page = [max(2 * _score(word, page.title), _score(word, page.words)) for word in words]
+        of_page = [max(2 * _score(word, page.label), _score(word, page.search_words)) for word in words]
         best = [max(pair) for pair in zip(of_thing, of_page, strict=True)]
         is_meant = any(of_page) or place == 0 or (with_all and all(of_thing))
         if all(best) and is_meant:
@@ -178,12 +134,12 @@ def _score(word: str, text: str) -> float:
     return 1 if len(word) > 2 and word in text.casefold() else 0
 
 
-def _target(thing: _Thing, page: Destination) -> Target:
-    title = thing.name if page == thing.pages[0] else f"{thing.name}: {page.title}"
+def _target(thing: _Thing, page: Page) -> Target:
+    title = thing.name if page == thing.pages[0] else f"{thing.name}: {page.label}"
     return Target(
         title,
         f"Client in {thing.of}" if thing.of else "Project",
-        reverse(f"console:{page.route}", args=thing.arguments),
+        reverse(f"console:{page.url_name}", args=thing.arguments),
     )
 
 
@@ -193,7 +149,7 @@ def _target(thing: _Thing, page: Destination) -> Target:
 def entries(account: Account, query: str) -> list[Target]:
     """Return what an id leads to, in the person's own projects alone: a client, a project, or entries of their logs.
 
-    Takes four statements at most. Logs are looked through for a request id, by their index.
+    Takes four statements at most. Logs are searched for a request id, by their index.
     """
     if not _ID.fullmatch(query):
         return []
@@ -228,5 +184,5 @@ def _requests(account: Account, request_id: str) -> list[Target]:
     ]
 
 
-def _entry(title: str, of: str, route: str, *arguments: str, **query: str) -> Target:
-    return Target(title, of, reverse(f"console:{route}", args=arguments, query=query or None))
+def _entry(title: str, of: str, url_name: str, *arguments: str, **query: str) -> Target:
+    return Target(title, of, reverse(f"console:{url_name}", args=arguments, query=query or None))
