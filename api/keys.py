@@ -3,7 +3,7 @@
 import binascii
 import re
 import string
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -20,6 +20,7 @@ from accounts.subjects import subject_for
 from api.models import ApiKey
 from devportal.lib import clock
 from devportal.lib.credentials import digest, random_text
+from oidc.credential_rotation import CredentialEnded, end_replaced
 from oidc.models import Project, ProjectMember
 from oidc.projects.audit import report_project_event
 from oidc.projects.locking import Gone, lock_project
@@ -31,16 +32,10 @@ PERMISSIONS = (READS_PROFILE,)
 PUBLIC_ID_LENGTH = 12
 SECRET_LENGTH = 43  # 256 random bits
 CHECKSUM_LENGTH = 6
-# How long a key may stay in use beside the one that replaces it.
-MAX_OVERLAP = timedelta(days=30)
 _DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _BODY = re.compile(
     rf"([A-Za-z0-9]{{{PUBLIC_ID_LENGTH}}})_[A-Za-z0-9]{{{SECRET_LENGTH}}}[A-Za-z0-9]{{{CHECKSUM_LENGTH}}}"
 )
-
-
-class KeyEnded(Exception):
-    """The key is revoked or expired, so there is nothing to rotate and no expiry to change."""
 
 
 def checksum(text: str) -> str:
@@ -118,29 +113,22 @@ def replacement_expires_at(key: ApiKey) -> datetime | None:
 def rotate_key(key: ApiKey, expires_at: datetime) -> tuple[ApiKey, str]:
     """Create a key with the name, permissions and owner of `key`, which works until `expires_at`; return row and raw.
 
-    A moment that is not ahead revokes the old one at once; an expiry that comes sooner stays. Raises KeyEnded,
+    A moment that is not ahead revokes the old one at once; an expiry that comes sooner stays. Raises CredentialEnded,
     QuotaExceeded if more keys than KEYS_PER_PROJECT would be live, ValueError beyond MAX_OVERLAP, Gone.
     """
     with transaction.atomic():
         project = lock_project(key.project_id)
         old = _lock_live(key)
-        if expires_at > clock.now() + MAX_OVERLAP:
-            raise ValueError("the end is too far ahead")
-        lasts_until = replacement_expires_at(old)
-        sooner = min(expires_at, old.expires_at) if old.expires_at else expires_at
-        if sooner <= clock.now():
-            ApiKey.objects.filter(pk=old.pk).update(revoked_at=clock.now())
-        else:
-            ApiKey.objects.filter(pk=old.pk).update(expires_at=sooner)
+        end = end_replaced(ApiKey.objects.filter(pk=old.pk), old.expires_at, expires_at, "revoked_at")
         _check_quota(project)
-        row, raw = _insert(project, old.owner, old.name, old.permissions.split(), lasts_until)
-        after = _shown(row) | {"replaced_by": row.public_id, "old_expires_at": sooner.isoformat()}
+        row, raw = _insert(project, old.owner, old.name, old.permissions.split(), replacement_expires_at(old))
+        after = _shown(row) | {"replaced_by": row.public_id, "old_expires_at": end.isoformat()}
         _report("api_key.rotated", old, old.owner, before=_shown(old), after=after)
     return row, raw
 
 
 def set_key_expiry(key: ApiKey, expires_at: datetime | None, actor: Account | None = None) -> None:
-    """Set when a live key expires, or that it does not (None). Raises KeyEnded, Gone."""
+    """Set when a live key expires, or that it does not (None). Raises CredentialEnded, Gone."""
     with transaction.atomic():
         lock_project(key.project_id)
         old = _lock_live(key)
@@ -155,7 +143,7 @@ def _lock_live(key: ApiKey) -> ApiKey:
     rows = ApiKey.objects.select_for_update(of=("self",)).select_related("owner", "project")
     row = rows.filter(pk=key.pk, revoked_at=None).exclude(expires_at__lte=clock.now()).first()
     if row is None:
-        raise KeyEnded
+        raise CredentialEnded
     return row
 
 

@@ -58,6 +58,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("oidc/views/logout.py", "csrf_exempt"): (1, "Apps may post here; the answer is a 303 to the GET, which asks."),
     #
     # Redirects to a value
+    ("devportal/console/rotation_views.py", "redirect to a value"): (1, "A route: credential_kinds.py reverses it."),
     ("devportal/console/search/jump_views.py", "redirect to a value"): (1, "A route: search/jump.py reverses it."),
     ("oidc/views/responses.py", "redirect to a value"): (
         2,
@@ -220,6 +221,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/console/client_tester.html", "link {{ fix.url }}"): (1, "console.fixes: routes."),
     ("templates/console/partials/client_nav.html", "link {{ entry.url }}"): (1, "console.navigation: routes."),
     ("templates/console/partials/project_nav.html", "link {{ entry.url }}"): (1, "The same."),
+    ("templates/console/credential_*.html", "link {{ credential.*_url }}"): (4, "console.credential_kinds: routes."),
     ("templates/console/jump.html", "link {{ target.address }}"): (1, "search/jump.py: routes."),
     ("templates/console/partials/jump_options.html", "link {{ target.address }}"): (1, "The same."),
     ("templates/console/partials/key_form.html", "link {{ cancel }}"): (1, "A route of ours."),

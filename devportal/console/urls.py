@@ -2,14 +2,14 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from devportal.console import live_validation
+from devportal.console import live_validation, rotation_views
 from devportal.console.activity import views
 from devportal.console.analytics import views as analytics_views
-from devportal.console.api_keys import rotation_views as key_rotation_views
 from devportal.console.api_keys import views as api_key_views
 from devportal.console.app_pages import views as app_page_views
-from devportal.console.clients import rotation_views, secret_views, settings_views
+from devportal.console.clients import secret_views, settings_views
 from devportal.console.clients import views as client_views
+from devportal.console.credential_kinds import API_KEYS, CLIENT_SECRETS
 from devportal.console.domains import views as domain_views
 from devportal.console.logs import request_views, sign_in_views
 from devportal.console.members import views as member_views
@@ -34,9 +34,16 @@ client_pages: list[URLPattern] = [
     path("delete", settings_views.client_delete, name="client_delete"),
     path("secrets", secret_views.client_secrets, name="client_secrets"),
     path("secrets/new", secret_views.client_secret_new, name="client_secret_new"),
-    path("secrets/<int:secret_id>/rotate", rotation_views.client_secret_rotate, name="client_secret_rotate"),
-    path("secrets/<int:secret_id>/expiry", rotation_views.client_secret_expiry, name="client_secret_expiry"),
-    path("secrets/<int:secret_id>/end", secret_views.client_secret_end, name="client_secret_end"),
+    path(
+        "secrets/<int:secret_id>/rotate", rotation_views.rotate, {"kind": CLIENT_SECRETS}, name="client_secret_rotate"
+    ),
+    path(
+        "secrets/<int:secret_id>/expiry",
+        rotation_views.change_expiry,
+        {"kind": CLIENT_SECRETS},
+        name="client_secret_expiry",
+    ),
+    path("secrets/<int:secret_id>/end", rotation_views.revoke, {"kind": CLIENT_SECRETS}, name="client_secret_end"),
     path("quick-start", quick_start, name="quick_start"),
     path("sign-ins", sign_in_views.sign_ins, name="sign_ins"),
     path("analytics", analytics_views.client_analytics, name="client_analytics"),
@@ -80,9 +87,9 @@ project_pages: list[URLPattern | URLResolver] = [
     path("people", people_views.people, name="people"),
     path("keys", api_key_views.keys, name="keys"),
     path("keys/new", api_key_views.key_new, name="key_new"),
-    path("keys/<str:key_id>/rotate", key_rotation_views.key_rotate, name="key_rotate"),
-    path("keys/<str:key_id>/expiry", key_rotation_views.key_expiry, name="key_expiry"),
-    path("keys/<str:key_id>/revoke", api_key_views.key_revoke, name="key_revoke"),
+    path("keys/<str:key_id>/rotate", rotation_views.rotate, {"kind": API_KEYS}, name="key_rotate"),
+    path("keys/<str:key_id>/expiry", rotation_views.change_expiry, {"kind": API_KEYS}, name="key_expiry"),
+    path("keys/<str:key_id>/revoke", rotation_views.revoke, {"kind": API_KEYS}, name="key_revoke"),
     path("clients", client_views.clients, name="clients"),
     path("clients/new", client_views.client_new, name="client_new"),
     path("clients/<str:client_id>/", include(client_pages)),

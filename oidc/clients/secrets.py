@@ -1,6 +1,6 @@
 """Client secrets: creating, rotating and ending them, and changing the type of client that has them."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.conf import settings
 from django.db import transaction
@@ -11,22 +11,17 @@ from devportal.lib import clock
 from devportal.lib.credentials import digest, random_text
 from oidc.clients.audit import report_client_event
 from oidc.clients.locking import lock_client
+from oidc.credential_rotation import CredentialEnded, check_overlap, end_replaced
 from oidc.models import Client, ClientSecret, TokenFamily
 from oidc.reasons import Reason
 from oidc.signals import client_type_changed
 
 MAX_LIVE_SECRETS = 2
 SECRET_LENGTH = 43  # 256 random bits
-# How long a secret may stay in use beside the one that replaces it.
-MAX_OVERLAP = timedelta(days=30)
 
 
 class TooManySecrets(Exception):
     """The client has two live secrets already; end one first."""
-
-
-class SecretEnded(Exception):
-    """The secret is revoked or expired, so there is nothing to rotate and no end to change."""
 
 
 def create_secret(client: Client, created_by: Account | None = None) -> tuple[ClientSecret, str]:
@@ -56,20 +51,15 @@ def rotate_secret(secret: ClientSecret, expires_at: datetime, actor: Account | N
     """Create a secret that replaces `secret`, which is accepted until `expires_at`; return the new row and raw secret.
 
     A moment that is not ahead ends the old one at once; an end that was set before and comes sooner stays. Raises
-    SecretEnded, TooManySecrets if three would be live, ValueError beyond MAX_OVERLAP, Gone.
+    CredentialEnded, TooManySecrets if three would be live, ValueError beyond MAX_OVERLAP, Gone.
     """
     with transaction.atomic():
         client = lock_client(secret.client_id)
         old = _live(client, secret)
-        _check_overlap(expires_at)
-        sooner = min(expires_at, old.expires_at) if old.expires_at else expires_at
-        if sooner <= clock.now():
-            client.secrets.filter(pk=old.pk).update(ended_at=clock.now())
-        else:
-            client.secrets.filter(pk=old.pk).update(expires_at=sooner)
+        end = end_replaced(client.secrets.filter(pk=old.pk), old.expires_at, expires_at, "ended_at")
         row, raw = _insert(client, actor)
         before = {"last_four": old.last_four}
-        after = {"last_four": row.last_four, "old_expires_at": sooner.isoformat()}
+        after = {"last_four": row.last_four, "old_expires_at": end.isoformat()}
         report_client_event("client_secret.rotated", client, actor, before=before, after=after)
     return row, raw
 
@@ -77,13 +67,13 @@ def rotate_secret(secret: ClientSecret, expires_at: datetime, actor: Account | N
 def set_secret_expiry(secret: ClientSecret, expires_at: datetime | None, actor: Account | None = None) -> None:
     """Set when a live secret expires, or that it does not (None).
 
-    Raises SecretEnded, ValueError beyond MAX_OVERLAP, Gone.
+    Raises CredentialEnded, ValueError beyond MAX_OVERLAP, Gone.
     """
     with transaction.atomic():
         client = lock_client(secret.client_id)
         old = _live(client, secret)
         if expires_at is not None:
-            _check_overlap(expires_at)
+            check_overlap(expires_at)
         if old.expires_at == expires_at:
             return
         client.secrets.filter(pk=old.pk).update(expires_at=expires_at)
@@ -97,13 +87,8 @@ def set_secret_expiry(secret: ClientSecret, expires_at: datetime | None, actor: 
 def _live(client: Client, secret: ClientSecret) -> ClientSecret:
     row: ClientSecret | None = client.secrets.live().filter(pk=secret.pk).first()
     if row is None:
-        raise SecretEnded
+        raise CredentialEnded
     return row
-
-
-def _check_overlap(expires_at: datetime) -> None:
-    if expires_at > clock.now() + MAX_OVERLAP:
-        raise ValueError("the end is too far ahead")
 
 
 def end_secret(secret: ClientSecret, actor: Account | None = None) -> None:

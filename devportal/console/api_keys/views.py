@@ -1,17 +1,17 @@
-"""A project's API keys: the list, creating one, revoking one."""
+"""A project's API keys: the list, and creating one."""
 
 from typing import Any
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from api.keys import create_key_for_member, revoke_key
+from api.keys import create_key_for_member
 from api.models import ApiKey
 from devportal.console import idempotency, secret_panel
 from devportal.console.access import Membership, get_membership
 from devportal.console.api_keys.forms import NewKeyForm
+from devportal.console.credential_kinds import API_KEYS, may_revoke
 from devportal.console.pagination import paginate
 from devportal.console.shortcuts import console_page, render_page
 from devportal.lib.ratelimit.forms import limited_by_person
@@ -27,7 +27,7 @@ def keys(request: HttpRequest, project_id: str) -> HttpResponse:
     rows = [
         {
             "key": key,
-            "may_revoke": key.state != "revoked" and _may_revoke(membership, key),
+            "may_revoke": key.state != "revoked" and may_revoke(membership, key),
             "may_rotate": key.state == "live" and membership.may_edit and key.owner_id == membership.account.pk,
         }
         for key in page.rows
@@ -48,8 +48,7 @@ def key_new(request: HttpRequest, project_id: str) -> HttpResponse:
         try:
             return _make(request, membership, form)
         except idempotency.AlreadyProcessed:
-            text = "This form was sent before, and created a key then. It was shown once; no second one was created."
-            messages.info(request, text)
+            messages.info(request, API_KEYS.sent_before_text)
             return HttpResponseRedirect(reverse("console:keys", args=[project_id]))
         except idempotency.MissingToken:
             form.add_error(None, "No key was created: send the form once more.")
@@ -67,28 +66,3 @@ def _make(request: HttpRequest, membership: Membership, form: NewKeyForm) -> Htt
         )
         idempotency.record_result(sent, key.public_id)
     return secret_panel.show_api_key(request, membership, key, raw)
-
-
-@console_page("GET", "HEAD", "POST")
-def key_revoke(request: HttpRequest, project_id: str, key_id: str) -> HttpResponse:
-    """…/keys/<id>/revoke: confirmation, then revocation: of one's own key, or as an owner of anybody's."""
-    membership = get_membership(request, project_id)
-    key = ApiKey.objects.filter(project=membership.project, public_id=key_id).select_related("owner").first()
-    if key is None:
-        raise Http404
-    key.project = membership.project
-    if not _may_revoke(membership, key):
-        raise PermissionDenied
-    if request.method == "POST":
-        with lock_for_change(
-            membership.project, membership.account, Role.VIEWER if key.owner_id == membership.account.pk else Role.OWNER
-        ):
-            revoke_key(key, membership.account)
-        messages.success(request, f"{key.name} is revoked. It is refused everywhere within 30 seconds.")
-        return HttpResponseRedirect(reverse("console:keys", args=[project_id]))
-    return render_page(request, "console/key_revoke.html", membership, key=key)
-
-
-def _may_revoke(membership: Membership, key: ApiKey) -> bool:
-    """Return whether the member may revoke the key: its owner whatever their role, and project owners."""
-    return membership.is_owner or key.owner_id == membership.account.pk

@@ -1,14 +1,14 @@
-"""A web client's secrets: list, adding one, revoking one."""
+"""A web client's secrets: the list, and creating one."""
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 
 from devportal.console import idempotency, secret_panel
 from devportal.console.access import get_client
 from devportal.console.clients.secret_use import was_used_lately
 from devportal.console.shortcuts import console_page, redirect_to_client, render_page
 from devportal.lib.ratelimit.forms import limited_by_person
-from oidc.clients.secrets import MAX_LIVE_SECRETS, TooManySecrets, create_secret, end_secret
+from oidc.clients.secrets import MAX_LIVE_SECRETS, TooManySecrets, create_secret
 from oidc.projects.roles import Role, lock_for_change
 
 MOST_ENDED = 20  # revoked secrets on the page
@@ -60,35 +60,3 @@ def client_secret_new(request: HttpRequest, project_id: str, client_id: str) -> 
     else:
         return secret_panel.show_client_secret(request, membership, client, raw, "The new secret")
     return redirect_to_client(client, "client_secrets")
-
-
-@console_page("GET", "HEAD", "POST")
-def client_secret_end(request: HttpRequest, project_id: str, client_id: str, secret_id: int) -> HttpResponse:
-    """…/secrets/<id>/end: confirmation, then revocation; a recently used one needs a checkbox as well."""
-    membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
-    live = list(client.secrets.live())
-    secret = next((row for row in live if row.pk == secret_id), None)
-    if secret is None:
-        raise Http404
-    secret.client = client
-    used_lately = was_used_lately(secret)
-    must_tick = used_lately or len(live) == 1
-    is_unticked = False
-    if request.method == "POST":
-        is_unticked = must_tick and "understood" not in request.POST
-        if not is_unticked:
-            with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
-                end_secret(secret, membership.account)
-            messages.success(request, f"The secret …{secret.last_four} is revoked.")
-            return redirect_to_client(client, "client_secrets")
-    return render_page(
-        request,
-        "console/client_secret_end.html",
-        membership,
-        client,
-        secret=secret,
-        used_lately=used_lately,
-        is_last=len(live) == 1,
-        must_tick=must_tick,
-        is_unticked=is_unticked,
-    )

@@ -37,7 +37,7 @@ def test_of_two_rotations_one_comes_first(attempt: int, party: RelyingParty) -> 
 def test_of_two_that_end_it_now_one_finds_it_ended(attempt: int, party: RelyingParty) -> None:
     secret = Client.objects.get().secrets.get()
     ended = together(lambda: rotate_secret(secret, clock.now()), lambda: rotate_secret(secret, clock.now()))
-    assert sorted(ended) == ["SecretEnded", "done"]
+    assert sorted(ended) == ["CredentialEnded", "done"]
     assert secret.client.secrets.live().count() == 1
 
 
@@ -58,5 +58,5 @@ def test_of_two_rotations_of_a_key_that_end_it_now_one_wins(attempt: int) -> Non
     owner = make_account("olga@example.com")
     key, _ = make_key(make_project(owner), owner)
     ended = together(lambda: rotate_key(key, clock.now()), lambda: rotate_key(key, clock.now()))
-    assert sorted(ended) == ["KeyEnded", "done"]
+    assert sorted(ended) == ["CredentialEnded", "done"]
     assert ApiKey.objects.filter(revoked_at=None).count() == 1
