@@ -6,6 +6,7 @@ from django.dispatch import receiver
 
 from devportal.lib.audit import Event, happened
 from devportal.lib.telemetry import metrics
+from oidc.sign_in_steps import KIND, Outcome
 
 
 @receiver(happened)
@@ -14,10 +15,10 @@ def count_event(sender: Any, event: Event, **kwargs: Any) -> None:
     if not metrics.is_enabled():
         return
     kind, _, outcome = event.action.partition(".")
-    if kind == "sign_in":
+    if kind == KIND:
         endpoint = event.details["endpoint"]
         metrics.app_signed_in(endpoint, outcome)
-        if outcome == "refused":
+        if outcome == Outcome.REFUSED:
             metrics.refused(endpoint, event.details["error"], event.details["reason"])
     elif event.action == "family.ended":
         metrics.family_revoked(event.details["reason"])

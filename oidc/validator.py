@@ -13,14 +13,14 @@ from oauth2_provider.oauth2_validators import OAuth2Validator
 
 from devportal.lib import client_ip, clock
 from devportal.lib.telemetry import metrics
-from oidc import limits, scopes, sign_in_counts, sign_in_log
+from oidc import limits, scopes, sign_in_steps
 from oidc.claims import claims_for
 from oidc.clients import authentication, lookup
 from oidc.errors import InvalidToken, TokenRefusal
 from oidc.models import AuthorizationCode, Client, RefreshToken
 from oidc.reasons import Reason
 from oidc.server import REVOKE_PATH
-from oidc.sign_in_counts import Step
+from oidc.sign_in_steps import Step
 from oidc.tokens import access_tokens, codes, families, jwt, refresh_tokens, store
 
 
@@ -129,11 +129,8 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         self._report_tokens(request)
 
     def _report_tokens(self, request: Any) -> None:
-        is_first = request.grant_type == "authorization_code"
-        outcome = sign_in_log.SIGNED_IN if is_first else sign_in_log.REFRESHED
-        client = request.client
-        sign_in_log.record(outcome, client, sign_in_log.TOKEN, family=request.presented.credential.family_id)
-        sign_in_counts.count(Step.EXCHANGED if is_first else Step.REFRESHED, client.client_id)
+        step = Step.EXCHANGED if request.grant_type == "authorization_code" else Step.REFRESHED
+        sign_in_steps.report(step, request.client.client_id, family=request.presented.credential.family_id)
 
     def finalize_id_token(self, id_token: dict[str, Any], token: Any, token_handler: Any, request: Any) -> str:
         family = request.presented.family
@@ -180,5 +177,4 @@ class Validator(OAuth2Validator):  # type: ignore[misc]
         if family is not None:
             limits.count_client(request.client)
             if families.revoke_family(family, Reason.ENDED_REVOKED_BY_APP):
-                sign_in_log.record(sign_in_log.REVOKED, request.client, sign_in_log.REVOKE, family=family.pk)
-                sign_in_counts.count(Step.REVOKED, request.client.client_id)
+                sign_in_steps.report(Step.REVOKED, request.client.client_id, family=family.pk)

@@ -17,7 +17,7 @@ from accounts.models import Account
 from devportal.lib import clock
 from devportal.lib.error_pages import too_many_requests
 from devportal.lib.ratelimit.limits import Throttled
-from oidc import limits, sign_in_counts, sign_in_log
+from oidc import limits, sign_in_counts
 from oidc.authorization import acr, checks, interactions
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.issuing import issue_code
@@ -38,7 +38,7 @@ from oidc.errors import AuthorizationError, ConsentMissing, UserCapExceeded
 from oidc.models import AuthorizationCode
 from oidc.parameters import Parameters, UnreadableParameters, parse, read_posted_query
 from oidc.reasons import Facts, Reason
-from oidc.sign_in_log import APP_FULL, UNAVAILABLE
+from oidc.sign_in_steps import UNAVAILABLE
 from oidc.views import pages
 from oidc.views.responses import authorization_error_response, authorization_response, see_other
 from oidc.views.step_up_page import step_up_page
@@ -74,7 +74,8 @@ class AuthorizationResponseMixin:
                 return self.issue(request, auth_request, outcome)
             case UserCapReached(client):
                 interaction = interactions.save_interaction(request.session, auth_request.interaction.query)
-                sign_in_counts.app_is_full(request.session, auth_request)
+                why_full = AuthorizationError(*checks.why_full(auth_request), client=client)
+                sign_in_counts.app_is_full(request.session, auth_request, why_full)
                 return pages.user_cap_page(request, client, interaction)
             case PromptConsent():
                 interaction = interactions.save_interaction(request.session, auth_request.interaction.query)
@@ -107,7 +108,7 @@ class AuthorizationResponseMixin:
         try:
             outcome = checks.decide(auth_request)
         except AuthorizationError as error:
-            log_refusal(auth_request, error)
+            sign_in_counts.request_ended(auth_request, error)
             return pages.error_page(request, error)
         return self.answer(request, auth_request, outcome)
 
@@ -118,8 +119,7 @@ def report_code(auth_request: AuthorizationRequest, outcome: IssueCode, row: Aut
     reason, facts = note_of_code(auth_request, outcome)
     if reason is not None:
         details |= {"reason": reason, "parameters": facts}
-    sign_in_counts.code_issued(auth_request, row.family.connection)
-    sign_in_log.record(sign_in_log.ISSUED, auth_request.client, sign_in_log.AUTHORIZE, **details)
+    sign_in_counts.code_issued(auth_request, row.family.connection, **details)
 
 
 def note_of_code(auth_request: AuthorizationRequest, outcome: IssueCode) -> tuple[Reason | None, Facts]:
@@ -140,32 +140,11 @@ def log_outcome(auth_request: AuthorizationRequest, outcome: Outcome) -> None:
     """Have the client's sign-in log say what became of a request that ends here, and why."""
     match outcome:
         case RedirectError(error):
-            log_refusal(auth_request, error)
+            sign_in_counts.request_ended(auth_request, error)
         case ClientUnavailable(client):
-            log_refusal(auth_request, AuthorizationError(client.unavailable_reason, client=client), UNAVAILABLE)
-        case UserCapReached(client):
-            log_refusal(auth_request, AuthorizationError(*checks.why_full(auth_request), client=client), APP_FULL)
-
-
-def log_refusal(auth_request: AuthorizationRequest, error: AuthorizationError, page: str = "") -> None:
-    """Have the log of the client, if the request names one, say why it was refused.
-
-    `page` is the log's name of the page that the person sees, where the app gets no error: APP_FULL, UNAVAILABLE.
-    """
-    if error.client is None:
-        return
-    code = page or error.error
-    if page != APP_FULL:  # counted with its page, once for a request
-        sign_in_counts.request_ended(auth_request, error.client, code, cancelled=error.cancelled)
-    sign_in_log.record(
-        sign_in_log.CANCELLED if error.cancelled else sign_in_log.REFUSED,
-        error.client,
-        sign_in_log.AUTHORIZE,
-        error=code,
-        reason=error.reason,
-        parameters=error.parameters,
-        redirect_uri=auth_request.parameters.get("redirect_uri") or "",
-    )
+            sign_in_counts.request_ended(
+                auth_request, AuthorizationError(client.unavailable_reason, client=client), UNAVAILABLE
+            )
 
 
 def login_url(login: PromptLogin, interaction: Interaction) -> str:
@@ -212,7 +191,7 @@ class AuthorizeView(AuthorizationResponseMixin, View):
             return self.turn_away(request, unreadable(error))
         except AuthorizationError as error:
             if auth_request is not None:
-                log_refusal(auth_request, error)
+                sign_in_counts.request_ended(auth_request, error)
             return self.turn_away(request, error)
         return self.answer(request, auth_request, outcome)
 

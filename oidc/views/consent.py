@@ -13,7 +13,7 @@ from oidc.authorization.outcomes import ClientUnavailable, IssueCode, RedirectEr
 from oidc.errors import AuthorizationError
 from oidc.reasons import Reason
 from oidc.views import pages
-from oidc.views.authorize import AuthorizationResponseMixin, build_auth_request, log_refusal
+from oidc.views.authorize import AuthorizationResponseMixin, build_auth_request
 
 
 @method_decorator([never_cache, login_required], name="dispatch")
@@ -40,7 +40,7 @@ class ConsentView(AuthorizationResponseMixin, View):
         try:
             outcome = checks.decide(auth_request)
         except AuthorizationError as error:
-            log_refusal(auth_request, error)
+            sign_in_counts.request_ended(auth_request, error)
             return pages.error_page(request, error)
         asks_now = interactions.Shown(auth_request.optional_scopes, auth_request.outside_host)
         if allowed and isinstance(outcome, IssueCode) and asks_now != shown:

@@ -12,13 +12,14 @@ from django.views.generic import View
 from accounts.factors.ceremonies import Purpose, cancel
 from accounts.key_forms import StepUpKeyForm
 from devportal.lib.ratelimit.forms import limited_by_person
+from oidc import sign_in_counts
 from oidc.authorization import checks, interactions
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import ClientUnavailable, PromptStepUp, RedirectError
 from oidc.errors import AuthorizationError
 from oidc.reasons import Reason
 from oidc.views import pages
-from oidc.views.authorize import AuthorizationResponseMixin, build_auth_request, log_refusal
+from oidc.views.authorize import AuthorizationResponseMixin, build_auth_request
 from oidc.views.responses import see_other
 
 NOT_ACCEPTED = "The key was not accepted, or did not ask for your fingerprint, face or PIN. You can try again."
@@ -59,7 +60,7 @@ class StepUpView(AuthorizationResponseMixin, View):
         try:
             outcome = checks.decide(auth_request)
         except AuthorizationError as error:
-            log_refusal(auth_request, error)
+            sign_in_counts.request_ended(auth_request, error)
             return pages.error_page(request, error)
         if isinstance(outcome, PromptStepUp) and outcome.essential:
             outcome = RedirectError(AuthorizationError(Reason.LEVEL_DECLINED, client=auth_request.client))

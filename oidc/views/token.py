@@ -14,13 +14,14 @@ from oauth2_provider.views import RevokeTokenView, TokenView, UserInfoView
 from devportal.lib.cors import allow_any_origin
 from devportal.lib.ratelimit.limits import Throttled
 from devportal.lib.server.errors import refusals_of
-from oidc import limits, sign_in_counts, sign_in_log
+from oidc import limits, sign_in_counts
 from oidc.cors import EXPOSED
 from oidc.errors import TokenRefusal
 from oidc.parameters import UnreadableParameters, printable_name, read_form
 from oidc.reason_texts import REASONS, public_text
 from oidc.reasons import Facts, Reason
 from oidc.server import refusal_of_library
+from oidc.sign_in_steps import Endpoint
 from oidc.signing_keys.keyring import NoSigningKey
 
 log = logging.getLogger(__name__)
@@ -65,7 +66,9 @@ def refused_by_server(status: int, message: str) -> HttpResponse:
     return response
 
 
-def answer_within_limits(request: HttpRequest, answer: Callable[[], HttpResponse], endpoint: str = "") -> HttpResponse:
+def answer_within_limits(
+    request: HttpRequest, answer: Callable[[], HttpResponse], endpoint: Endpoint | None = None
+) -> HttpResponse:
     """Return the endpoint's answer within its limits, and the documented one under faults."""
     try:
         try:
@@ -84,27 +87,14 @@ def answer_within_limits(request: HttpRequest, answer: Callable[[], HttpResponse
     return response
 
 
-def refuse(request: HttpRequest, endpoint: str, refusal: TokenRefusal) -> HttpResponse:
+def refuse(request: HttpRequest, endpoint: Endpoint | None, refusal: TokenRefusal) -> HttpResponse:
     """Return the answer to a request that is refused, and have the client's sign-in log say why.
 
     Unknown clients take the same path, so that timing does not tell them apart; their entries are dropped later.
     """
     form = read_form(request)
-    sent = form.get("redirect_uri") if endpoint == sign_in_log.TOKEN else None
-    if endpoint == sign_in_log.TOKEN:
-        sign_in_counts.token_refused(refusal, form.get("grant_type"))
-    else:
-        sign_in_counts.revocation_refused(refusal)
-    sign_in_log.record_for_client_id(
-        refusal.client_id,
-        sign_in_log.REFUSED,
-        endpoint,
-        error=refusal.error,
-        reason=refusal.reason,
-        parameters=refusal.parameters,
-        redirect_uri=sent or "",
-        family=refusal.family,
-    )
+    redirect_uri = form.get("redirect_uri") if endpoint == Endpoint.TOKEN else None
+    sign_in_counts.refused(refusal, endpoint, form.get("grant_type"), redirect_uri or "")
     return error_response(refusal.reason, refusal.parameters)
 
 
@@ -112,7 +102,7 @@ class FormEndpoint:
     """Mixin of token and revocation endpoint: strict form parsing, limits, and answers under faults."""
 
     http_method_names = ["post"]
-    endpoint = ""  # its name in the sign-in log
+    endpoint: Endpoint
     post: Callable[[HttpRequest], HttpResponse]
 
     @classmethod
@@ -144,7 +134,7 @@ class FormEndpoint:
 class TokenEndpoint(FormEndpoint, TokenView):  # type: ignore[misc]
     """POST /connect/token (RFC 6749 §3.2)."""
 
-    endpoint = sign_in_log.TOKEN
+    endpoint = Endpoint.TOKEN
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not read_form(request).get("grant_type"):
@@ -158,7 +148,7 @@ class TokenEndpoint(FormEndpoint, TokenView):  # type: ignore[misc]
 class RevokeEndpoint(FormEndpoint, RevokeTokenView):  # type: ignore[misc]
     """POST /connect/revoke (RFC 7009). Success is an empty JSON object: browser libraries parse it."""
 
-    endpoint = sign_in_log.REVOKE
+    endpoint = Endpoint.REVOKE
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         _, _, body, status = self.create_revocation_response(request)

@@ -17,7 +17,7 @@ from devportal.console.models import SignInDay, SignInEvent, SignInHour
 from devportal.console.tasks import clear_sign_in_counts
 from devportal.lib import clock, count_buffer
 from devportal.lib.ratelimit.counters import counters
-from oidc import sign_in_counts
+from oidc import sign_in_steps
 from oidc.authorization import consent
 from oidc.models import Client
 from tests.factories import make_account
@@ -162,7 +162,7 @@ def test_what_could_not_be_written_is_written_later(app: RelyingParty, monkeypat
 )
 def test_what_can_not_be_read_stops_nothing(text: str, app: RelyingParty) -> None:
     app.code()
-    count_buffer.add(sign_in_counts.KIND, text)
+    count_buffer.add(sign_in_steps.KIND, text)
     assert counted(app.client)["issued"] == 1
 
 

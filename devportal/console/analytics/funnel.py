@@ -4,21 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from devportal.console.usage.report import format_percent
-from oidc import sign_in_log
-from oidc.sign_in_counts import Step
+from oidc.sign_in_steps import Step
 
 Counts = Mapping[tuple[str, str], int]  # by step and error
 
-# Where the steps of refusals and cancellations stand in the sign-in log: its endpoint and outcome.
-IN_THE_LOG = {
-    Step.CANCELLED: (sign_in_log.AUTHORIZE, sign_in_log.CANCELLED),
-    Step.REFUSED: (sign_in_log.AUTHORIZE, sign_in_log.REFUSED),
-    Step.TURNED_AWAY: (sign_in_log.AUTHORIZE, sign_in_log.REFUSED),
-    Step.NOT_EXCHANGED: (sign_in_log.TOKEN, sign_in_log.REFUSED),
-    Step.NOT_REFRESHED: (sign_in_log.TOKEN, sign_in_log.REFUSED),
-    Step.REPEATED: (sign_in_log.TOKEN, sign_in_log.REFUSED),
-    Step.NOT_REVOKED: (sign_in_log.REVOKE, sign_in_log.REFUSED),
-}
 AT_CONSENT = "access_denied"  # what Cancel on the consent page tells the app; elsewhere it tells another error
 
 

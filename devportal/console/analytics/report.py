@@ -12,7 +12,7 @@ from devportal.console.charts.bars import BarChart, Series
 from devportal.console.charts.funnel import FunnelChart, FunnelRow
 from devportal.console.usage.report import format_percent
 from oidc.models import Client
-from oidc.sign_in_counts import Step
+from oidc.sign_in_steps import Step
 
 MAX_ROWS = 25
 CountsByTime = Mapping[tuple[datetime, str, str], int]  # by hour or day, step and error

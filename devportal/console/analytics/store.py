@@ -20,15 +20,14 @@ from django.db.models import Q, QuerySet, Sum
 from devportal.console.models import SignInDay, SignInHour
 from devportal.lib import count_buffer
 from devportal.lib.batches import delete_in_batches
-from oidc import sign_in_counts
 from oidc.models import Client
-from oidc.sign_in_counts import Step
+from oidc.sign_in_steps import KIND, Step
 
 log = logging.getLogger(__name__)
 
 _ROWS_A_STATEMENT = 500
 _DAY = timedelta(days=1)
-# Client id, hour since 1970, step, error, as oidc/sign_in_counts.py writes them.
+# Client id, hour since 1970, step, error, as oidc/sign_in_steps.py writes them.
 _FIELD = re.compile(r"([!-{}~]{1,255})\|(\d{1,7})\|([a-z_]{1,16})\|([a-z_]{0,40})", re.ASCII)
 
 
@@ -144,4 +143,4 @@ def _rows(unit: str, clients: Sequence[int], since: datetime, until: datetime) -
     return rows
 
 
-count_buffer.register_writer(sign_in_counts.KIND, write_counts)
+count_buffer.register_writer(KIND, write_counts)

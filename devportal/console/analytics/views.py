@@ -11,12 +11,12 @@ from django.utils.http import urlencode
 
 from devportal.console.access import get_client, get_membership
 from devportal.console.analytics import csv_export
-from devportal.console.analytics.funnel import IN_THE_LOG, Loss
+from devportal.console.analytics.funnel import Loss
 from devportal.console.analytics.query import AnalyticsQuery
 from devportal.console.analytics.report import MAX_ROWS, sign_in_report
 from devportal.console.shortcuts import console_page, render_page
 from oidc.models import Client, Project
-from oidc.sign_in_counts import Step
+from oidc.sign_in_steps import ENTRIES, Step
 
 
 @console_page()
@@ -96,8 +96,8 @@ def _linked(client: Client, query: AnalyticsQuery, losses: Sequence[Loss]) -> li
     for loss in losses:
         address = ""
         if loss.step:
-            endpoint, outcome = IN_THE_LOG[Step(loss.step)]
-            filters = {"outcome": outcome, "endpoint": endpoint, "error": loss.error}
+            endpoint, outcome = ENTRIES[Step(loss.step)]
+            filters = {"outcome": outcome.value, "endpoint": endpoint.value, "error": loss.error}
             times = {"from": f"{since:%Y-%m-%dT%H:%M}", "to": f"{until:%Y-%m-%dT%H:%M}"}
             address = f"{log}?{urlencode(filters | times)}"
         found.append((loss, address))

@@ -8,9 +8,9 @@ from api.models import RequestLog
 from devportal.console.logs.redaction import MARKS
 from devportal.console.models import SignInEvent
 from devportal.console.quick_start.snippets import shell_string
-from oidc import sign_in_log
 from oidc.models import Client
 from oidc.reasons import Reason
+from oidc.sign_in_steps import Endpoint, Outcome
 
 _NEXT = " \\\n  "
 _LEFT_OUT = "…"  # what the log writes for parts of an unknown path
@@ -28,9 +28,9 @@ def call_as_curl(row: RequestLog) -> str:
 
 def sign_in_as_curl(client: Client, event: SignInEvent) -> str:
     """Return a template of the request that a step came with; what the log does not hold is a variable."""
-    if event.endpoint == sign_in_log.AUTHORIZE:
+    if event.endpoint == Endpoint.AUTHORIZE:
         return _authorization(client, event)
-    if event.endpoint == sign_in_log.REVOKE:
+    if event.endpoint == Endpoint.REVOKE:
         return _form(client, "revoke", ['"token=$REFRESH_TOKEN"'])
     if _is_exchange(event):
         uri = _redirect_uri(event)
@@ -59,9 +59,9 @@ _OF_A_CODE = {
 
 
 def _is_exchange(event: SignInEvent) -> bool:
-    if event.outcome == SignInEvent.Outcome.SIGNED_IN or event.redirect_uri:
+    if event.outcome == Outcome.SIGNED_IN or event.redirect_uri:
         return True
-    return event.outcome != SignInEvent.Outcome.REFRESHED and event.reason in _OF_A_CODE
+    return event.outcome != Outcome.REFRESHED and event.reason in _OF_A_CODE
 
 
 def _redirect_uri(event: SignInEvent) -> str:

@@ -12,13 +12,13 @@ from devportal.console.fixes import Fix, client_page, docs, project_page, switch
 from devportal.console.logs.redaction import MARKS
 from devportal.console.models import SignInEvent
 from devportal.console.reason_help import HELP
-from oidc import sign_in_log
 from oidc.clients import redirect_uris
 from oidc.clients.reviewed_hosts import home_host
 from oidc.models import Client
 from oidc.projects.roles import Role
 from oidc.reasons import Reason
 from oidc.scopes import SCOPES, allowed_scopes
+from oidc.sign_in_steps import Endpoint, Outcome
 
 # What other services call the same; how it is spelt says nothing.
 _ELSEWHERE = {
@@ -32,7 +32,7 @@ _ELSEWHERE = {
 
 def fix_for(client: Client, event: SignInEvent) -> Fix | None:
     """Return the fix of a refused or cancelled step, None for one that succeeded. Takes no statement."""
-    if event.outcome not in (SignInEvent.Outcome.REFUSED, SignInEvent.Outcome.CANCELLED):
+    if event.outcome not in (Outcome.REFUSED, Outcome.CANCELLED):
         return None
     if event.reason in _FIXES:
         return _FIXES[Reason(event.reason)](client, event)
@@ -98,7 +98,7 @@ class ComparedURI:
 
 def is_mismatch(client: Client, event: SignInEvent) -> bool:
     """Return whether a refused authorization request came with a redirect URL that is not registered now."""
-    refused = event.outcome == SignInEvent.Outcome.REFUSED and event.endpoint == sign_in_log.AUTHORIZE
+    refused = event.outcome == Outcome.REFUSED and event.endpoint == Endpoint.AUTHORIZE
     return bool(refused and event.redirect_uri and event.redirect_uri not in client.registered_redirect_uris)
 
 

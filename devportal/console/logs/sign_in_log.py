@@ -8,21 +8,15 @@ from django.http import HttpRequest
 
 from devportal.console.logs.filters import ENTRY_FILTERS, LogFilters, choice_filter, parse_filters
 from devportal.console.models import SignInEvent
-from oidc import sign_in_log
 from oidc.reason_texts import REASONS
 from oidc.reasons import Reason
+from oidc.sign_in_steps import APP_FULL, UNAVAILABLE, Endpoint, Outcome
 
-Outcome = SignInEvent.Outcome
-OUTCOMES: dict[str, str] = {outcome.value: str(outcome.label) for outcome in Outcome}
-# The endpoints, with their labels.
-ENDPOINTS = {
-    sign_in_log.AUTHORIZE: "Authorization",
-    sign_in_log.TOKEN: "Token",
-    sign_in_log.REVOKE: "Revocation",
-}
+OUTCOMES = {outcome.value: str(outcome.label) for outcome in Outcome}
+ENDPOINTS = {endpoint.value: str(endpoint.label) for endpoint in Endpoint}
 _NEVER_LOGGED = {"invalid_token", "insufficient_scope", ""}  # those of userinfo, which has no log, and of no refusal
 _LOGGED = {text.error for text in REASONS.values()} - _NEVER_LOGGED
-ERRORS = {error: error for error in sorted({*_LOGGED, sign_in_log.UNAVAILABLE, sign_in_log.APP_FULL})}
+ERRORS = {error: error for error in sorted({*_LOGGED, UNAVAILABLE, APP_FULL})}
 REASONS_BY_CODE = {reason.value: reason.value for reason in sorted(Reason)}
 SELECTS = (
     ("outcome", "Outcome", OUTCOMES),

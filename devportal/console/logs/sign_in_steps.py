@@ -5,13 +5,12 @@ from django.db.models import QuerySet
 
 from devportal.console.models import SignInEvent
 from devportal.lib import clock
+from oidc.sign_in_steps import Outcome
 
 MOST = 20  # steps that a page shows beside one
 # How many of a client's entries before and after a step are looked through for others of its family: the table has no
 # index by family, and the steps of one sign-in stand near each other.
 NEARBY = 2000
-
-Outcome = SignInEvent.Outcome
 
 
 def family_steps(event: SignInEvent) -> list[SignInEvent]:

@@ -14,9 +14,10 @@ from devportal.console.models import SignInEvent
 from devportal.lib import clock, log_buffer, partitions, request_id
 from devportal.lib.audit import Event
 from oidc.models import Client
+from oidc.sign_in_steps import KIND
 
-LOG = "sign_in"
-PREFIX = "sign_in."
+LOG = KIND
+PREFIX = f"{KIND}."
 _ROWS_A_STATEMENT = 500
 _MOST_NAMES = 8  # of a list among a reason's parameters; an honest request has few
 _BY_DAY = partitions.DailyTable(SignInEvent._meta.db_table, "at")
@@ -57,7 +58,7 @@ def record_sign_in(event: Event) -> None:
         "at": clock.now().timestamp(),
         "endpoint": details["endpoint"],
         "outcome": outcome,
-        "error": details.get("error", "")[:40],
+        "error": details["error"][:40],
         "reason": details.get("reason", ""),
         "parameters": {name: _value(value) for name, value in details.get("parameters", {}).items()},
         "redirect_uri": _text(details.get("redirect_uri", "")),

@@ -5,7 +5,7 @@ from django.db import models
 
 
 class SignInCounts(models.Model):
-    """How often one step of sign-ins to a client was taken in a period (oidc/sign_in_counts.py), and its error."""
+    """How often one step of sign-ins to a client was taken in a period (oidc/sign_in_steps.py), and its error."""
 
     client = models.ForeignKey(
         settings.OAUTH2_PROVIDER_APPLICATION_MODEL,

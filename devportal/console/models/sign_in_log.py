@@ -7,23 +7,18 @@ from django.db import models
 
 from devportal.lib.postgres.replica import table_from_replica
 from oidc.reason_texts import developer_text
+from oidc.sign_in_steps import Outcome
 
 
 @table_from_replica
 class SignInEvent(models.Model):
     """One step of a sign-in to a client, without credentials and personal data."""
 
-    class Outcome(models.TextChoices):
-        CODE_ISSUED = "issued", "Code issued"
-        SIGNED_IN = "signed_in", "Signed in"
-        REFRESHED = "refreshed", "Refreshed"
-        REVOKED = "revoked", "Revoked"
-        CANCELLED = "cancelled", "Cancelled"
-        REFUSED = "refused", "Refused"
+    Outcome = Outcome
 
     client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="sign_ins")
     at = models.DateTimeField()
-    endpoint = models.CharField(max_length=12)  # "authorize", "token" or "revoke"
+    endpoint = models.CharField(max_length=12)  # one of sign_in_steps.Endpoint
     outcome = models.CharField(max_length=10, choices=Outcome.choices)
     error = models.CharField(max_length=40, blank=True)
     # A code of oidc/reasons.py, and the values of its text's placeholders.

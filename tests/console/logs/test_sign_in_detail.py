@@ -19,7 +19,8 @@ from devportal.console.reason_help import HELP
 from devportal.lib import clock
 from oidc.models import Client, Project
 from oidc.reasons import Reason
-from tests.console.logs.test_sign_in_log import AT, Outcome, log
+from oidc.sign_in_steps import Outcome
+from tests.console.logs.test_sign_in_log import AT, log
 from tests.factories import REDIRECT_URI, make_client, make_web_client
 
 DIFFERS = Reason.REDIRECT_URI_PATH

@@ -16,11 +16,11 @@ from devportal.console.logs.sign_in_fixes import sign_in_url
 from devportal.console.logs.sign_in_log import MEANINGS
 from devportal.console.models import SignInEvent
 from oidc.models import Client, Project
+from oidc.sign_in_steps import Outcome
 from tests.factories import REDIRECT_URI, make_client
 from tests.oidc.test_sign_in_log import REFUSED
 
 AT = datetime(2026, 11, 21, 4, 30, 20, tzinfo=UTC)
-Outcome = SignInEvent.Outcome
 
 
 def log(client: Client, **values: Any) -> SignInEvent:

@@ -22,7 +22,7 @@ from devportal.lib import clock
 from oidc.models import Client, ClientSecret, Connection, Project, TokenFamily
 from oidc.reason_texts import REASONS
 from oidc.reasons import Reason
-from oidc.sign_in_counts import Step
+from oidc.sign_in_steps import Step
 
 FILE = Path(__file__).resolve().parents[3] / "deploy" / "demo.toml"
 pytestmark = pytest.mark.django_db

@@ -4,12 +4,11 @@ from dataclasses import dataclass, field
 
 from django.conf import settings
 
-from oidc import sign_in_log
 from oidc.clients.redirect_uris import explain_mismatch
 from oidc.models import Client
 from oidc.reason_texts import REASONS
 from oidc.reasons import Facts, Reason
-from oidc.sign_in_counts import Step
+from oidc.sign_in_steps import UNAVAILABLE, Step
 
 
 @dataclass(frozen=True)
@@ -29,10 +28,6 @@ class Refusal:
     def error(self) -> str:
         return self.page or REASONS[self.reason].error
 
-    @property
-    def endpoint(self) -> str:
-        return sign_in_log.AUTHORIZE if self.step in (Step.TURNED_AWAY, Step.REFUSED) else sign_in_log.TOKEN
-
 
 WRONG_SECRET = Refusal(Step.NOT_EXCHANGED, Reason.SECRET_WRONG)
 SUPERSEDED = Refusal(Step.NOT_REFRESHED, Reason.REFRESH_TOKEN_SUPERSEDED)
@@ -51,7 +46,7 @@ def requests_refused(client: Client) -> list[Refusal]:
         Refusal(Step.TURNED_AWAY, Reason.STATE_MISSING, {}, registered),
         Refusal(Step.TURNED_AWAY, Reason.SCOPE_NOT_APPROVED, scope, registered),
         Refusal(Step.TURNED_AWAY, Reason.RESPONSE_TYPE_UNSUPPORTED, {}, registered),
-        Refusal(Step.TURNED_AWAY, Reason.CLIENT_OFF, {}, registered, page=sign_in_log.UNAVAILABLE),
+        Refusal(Step.TURNED_AWAY, Reason.CLIENT_OFF, {}, registered, page=UNAVAILABLE),
     ]
 
 

@@ -14,10 +14,9 @@ from devportal.console.provisioning.demo_week import refusals
 from devportal.console.provisioning.demo_week.people import EARLIER, SCOPES, Crowd, Use
 from devportal.console.provisioning.demo_week.refusals import Refusal
 from devportal.console.provisioning.demo_week.rhythm import Week, share, text
-from oidc import sign_in_log
 from oidc.models import Client, Connection, TokenFamily
 from oidc.reasons import Reason
-from oidc.sign_in_counts import Step
+from oidc.sign_in_steps import ENTRIES, Step
 
 A_WEEK = {"web": 230, "spa": 190, "native": 70}  # requests that start, by the client's type
 TRIED_AGAIN = 40  # beside them, on the evening of the incident
@@ -35,22 +34,22 @@ class Journal:
     counts: Counter[tuple[int, datetime, str, str]] = field(default_factory=Counter)
     codes: list[tuple[int, int, datetime]] = field(default_factory=list)
 
-    def count(self, client: Client, at: datetime, step: Step, error: str = "") -> None:
+    def note(self, client: Client, at: datetime, step: Step, *, error: str = "", **details: Any) -> None:
+        """Count a step, and add its entry if it has one.
+
+        `family` is the place of its code among `codes` until the families are there.
+        """
         hour = at.replace(minute=0, second=0, microsecond=0)
         self.counts[client.pk, hour, step.value, error] += 1
-
-    def log(self, client: Client, at: datetime, endpoint: str, outcome: str, **details: Any) -> None:
-        """Add an entry; `family` is the place of its code among `codes` until the families are there."""
-        place = len(self.entries)
-        entry = SignInEvent(client=client, at=at, endpoint=endpoint, outcome=outcome, **details)
-        entry.request_id = text(20, "request", place, at)
-        self.entries.append(entry)
+        if step in ENTRIES:
+            endpoint, outcome = ENTRIES[step]
+            entry = SignInEvent(client=client, at=at, endpoint=endpoint, outcome=outcome, error=error, **details)
+            entry.request_id = text(20, "request", len(self.entries), at)
+            self.entries.append(entry)
 
     def refuse(self, client: Client, at: datetime, refusal: Refusal, family: int | None = None) -> None:
-        self.count(client, at, refusal.step, refusal.error)
-        about = {"error": refusal.error, "reason": refusal.reason, "parameters": refusal.parameters}
-        about["redirect_uri"] = refusal.redirect_uri
-        self.log(client, at, refusal.endpoint, sign_in_log.REFUSED, family=family, **about)
+        about = {"reason": refusal.reason, "parameters": refusal.parameters, "redirect_uri": refusal.redirect_uri}
+        self.note(client, at, refusal.step, error=refusal.error, family=family, **about)
 
 
 def live_through(week: Week, clients: list[Client], crowd: Crowd) -> Journal:
@@ -88,31 +87,29 @@ def _sign_in(journal: Journal, client: Client, crowd: Crowd, at: datetime) -> No
     use = crowd.uses.get((person, client.pk))
     luck = share("luck", client.name, at)
     if client.type == Client.Type.SPA and luck < 0.25:
-        journal.count(client, at, Step.SILENT)
+        journal.note(client, at, Step.SILENT)
         if use is None or luck < 0.08:
             journal.refuse(client, at, refusals.NOT_SIGNED_IN)
             return
     else:
-        journal.count(client, at, Step.STARTED)
+        journal.note(client, at, Step.STARTED)
         if 0.25 <= luck < 0.32:
             return  # left on the sign-in page
     at += timedelta(seconds=4 + 40 * share("signing in", at))
     if use is None:
-        journal.count(client, at, Step.SHOWN)
+        journal.note(client, at, Step.SHOWN)
         if luck < 0.4:
             return
         if luck < 0.52:
-            journal.count(client, at, Step.CANCELLED, "access_denied")
-            cancelled = {"error": "access_denied", "reason": Reason.CANCELLED}
-            journal.log(client, at, sign_in_log.AUTHORIZE, sign_in_log.CANCELLED, **cancelled)
+            journal.note(client, at, Step.CANCELLED, error="access_denied", reason=Reason.CANCELLED)
             return
-        journal.count(client, at, Step.ALLOWED)
-        journal.count(client, at, Step.NEW_PERSON)
+        journal.note(client, at, Step.ALLOWED)
+        journal.note(client, at, Step.NEW_PERSON)
         crowd.uses[person, client.pk] = Use(at, at)
     else:
-        journal.count(client, at, Step.SKIPPED)
+        journal.note(client, at, Step.SKIPPED)
         if use.latest.date() < at.date():
-            journal.count(client, at, Step.RETURNING)
+            journal.note(client, at, Step.RETURNING)
         use.latest = max(use.latest, at)
     _issue(journal, client, person, at, luck)
 
@@ -121,9 +118,7 @@ def _issue(journal: Journal, client: Client, person: int, at: datetime, luck: fl
     """Issue a code; most are exchanged, those of a browser app's sign-ins renewed, and a few of those ended."""
     family = len(journal.codes)
     journal.codes.append((person, client.pk, at))
-    journal.count(client, at, Step.ISSUED)
-    uri = client.registered_redirect_uris[0]
-    journal.log(client, at, sign_in_log.AUTHORIZE, sign_in_log.ISSUED, redirect_uri=uri, family=family)
+    journal.note(client, at, Step.ISSUED, redirect_uri=client.registered_redirect_uris[0], family=family)
     at += timedelta(seconds=0.2 + share("exchange", at))
     if client.has_secret and journal.week.is_incident(at):
         journal.refuse(client, at, refusals.WRONG_SECRET, family)
@@ -132,13 +127,11 @@ def _issue(journal: Journal, client: Client, person: int, at: datetime, luck: fl
         kinds = refusals.exchanges_refused(client)
         journal.refuse(client, at, kinds[int(share("kind", at) * len(kinds))], family)
         return
-    journal.count(client, at, Step.EXCHANGED)
-    journal.log(client, at, sign_in_log.TOKEN, sign_in_log.SIGNED_IN, family=family)
+    journal.note(client, at, Step.EXCHANGED, family=family)
     for _ in range(int(share("renewals", at) * 3)):
         at += _RENEWED
         if at < journal.week.until:
-            journal.count(client, at, Step.REFRESHED)
-            journal.log(client, at, sign_in_log.TOKEN, sign_in_log.REFRESHED, family=family)
+            journal.note(client, at, Step.REFRESHED, family=family)
     _end(journal, client, family, at + timedelta(minutes=7), luck)
 
 
@@ -146,8 +139,7 @@ def _end(journal: Journal, client: Client, family: int, at: datetime, luck: floa
     if at >= journal.week.until:
         return
     if luck > 0.85:
-        journal.count(client, at, Step.REVOKED)
-        journal.log(client, at, sign_in_log.REVOKE, sign_in_log.REVOKED, family=family)
+        journal.note(client, at, Step.REVOKED, family=family)
     elif luck > 0.83:
         journal.refuse(client, at, refusals.SUPERSEDED, family)
 

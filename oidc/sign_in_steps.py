@@ -1,0 +1,92 @@
+"""The steps of sign-ins to apps: each is named here once, and reported once.
+
+A report counts the step by client and hour, for the console's analytics (docs/console.md#analytics); counts name no
+person. Steps in ENTRIES are also written to the client's sign-in log and counted in the metrics
+(docs/monitoring.md#metrics). The app gets the error code of the standard; the exact reason is for its developer, in the
+log.
+"""
+
+from enum import StrEnum
+from typing import Any
+
+from django.db.models import TextChoices
+
+from devportal.lib import audit, clock, count_buffer
+
+KIND = "sign_in"
+HOUR = 3600  # seconds
+# The pages that people see where the app gets no error, in the place of an error code.
+UNAVAILABLE, APP_FULL = "unavailable", "app_full"
+
+
+class Endpoint(TextChoices):
+    AUTHORIZE = "authorize", "Authorization"
+    TOKEN = "token", "Token"
+    REVOKE = "revoke", "Revocation"
+
+
+class Outcome(TextChoices):
+    """What an entry of the log, and the metric, say of a step."""
+
+    CODE_ISSUED = "issued", "Code issued"
+    SIGNED_IN = "signed_in", "Signed in"
+    REFRESHED = "refreshed", "Refreshed"
+    REVOKED = "revoked", "Revoked"
+    CANCELLED = "cancelled", "Cancelled"
+    REFUSED = "refused", "Refused"
+
+
+class Step(StrEnum):
+    """What is counted. Refusals and cancellations have an error code beside them."""
+
+    STARTED = "started"  # a valid request of somebody who may be asked
+    SILENT = "silent"  # a valid request with prompt=none
+    SHOWN = "shown"  # the consent page
+    SKIPPED = "skipped"  # a code without it: all was allowed before
+    ALLOWED = "allowed"
+    CANCELLED = "cancelled"
+    ISSUED = "issued"
+    EXCHANGED = "exchanged"
+    TURNED_AWAY = "turned_away"  # an authorization request that was not valid
+    REFUSED = "refused"  # a request that had started
+    NOT_EXCHANGED = "not_exchanged"
+    NOT_REFRESHED = "not_refreshed"
+    REPEATED = "repeated"  # a refresh with a token that was superseded a moment before, which is not NOT_REFRESHED
+    NOT_REVOKED = "not_revoked"
+    REFRESHED = "refreshed"
+    REVOKED = "revoked"
+    NEW_PERSON = "new_person"  # the first authorization ever
+    RETURNING = "returning"  # the first one of a day (UTC) of somebody who had authorized the app before
+
+
+# The endpoint and outcome of each step in the sign-in log and the metrics; the other steps are only counted.
+ENTRIES = {
+    Step.ISSUED: (Endpoint.AUTHORIZE, Outcome.CODE_ISSUED),
+    Step.CANCELLED: (Endpoint.AUTHORIZE, Outcome.CANCELLED),
+    Step.TURNED_AWAY: (Endpoint.AUTHORIZE, Outcome.REFUSED),
+    Step.REFUSED: (Endpoint.AUTHORIZE, Outcome.REFUSED),
+    Step.EXCHANGED: (Endpoint.TOKEN, Outcome.SIGNED_IN),
+    Step.REFRESHED: (Endpoint.TOKEN, Outcome.REFRESHED),
+    Step.NOT_EXCHANGED: (Endpoint.TOKEN, Outcome.REFUSED),
+    Step.NOT_REFRESHED: (Endpoint.TOKEN, Outcome.REFUSED),
+    Step.REPEATED: (Endpoint.TOKEN, Outcome.REFUSED),
+    Step.REVOKED: (Endpoint.REVOKE, Outcome.REVOKED),
+    Step.NOT_REVOKED: (Endpoint.REVOKE, Outcome.REFUSED),
+}
+
+
+def report(step: Step, client_id: str, *, error: str = "", is_counted: bool = True, **details: Any) -> None:
+    """Report a step: count it in the present hour, and log it if it is in ENTRIES.
+
+    `details` are reason (oidc/reasons.py) with its parameters, redirect_uri, and family (its key). Only steps of
+    clients that exist may be counted, and errors come from a short list, so that few counts wait whatever is sent. A
+    step that was counted before, or whose client is unknown, is reported with `is_counted=False`; the log drops entries
+    of unknown clients when it is written.
+    """
+    if is_counted:
+        hour = clock.timestamp() // HOUR
+        count_buffer.add(KIND, f"{client_id}{count_buffer.SEPARATOR}{hour}{count_buffer.SEPARATOR}{step.value}|{error}")
+    if step in ENTRIES:
+        endpoint, outcome = ENTRIES[step]
+        about = {"endpoint": endpoint.value, "error": error} | details
+        audit.report(audit.Event(f"{KIND}.{outcome.value}", target=client_id, details=about))
