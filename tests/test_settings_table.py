@@ -22,7 +22,7 @@ COMPUTED = {
     "DATA_DIR": "`.data` in the project folder",
     "AUTH_URL": "`http://localhost:$PORT`",
     "BASE_URL": "`http://localhost:$PORT`",
-    "ALLOWED_HOSTS": "the hosts of the three addresses; embedded: `127.0.0.1` too",
+    "ALLOWED_HOSTS": "the hosts of the three URLs; embedded: `127.0.0.1` too",
     "DEFAULT_FROM_EMAIL": "`SERVICE_NAME <no-reply@HOST>`",
     "ADMIN_SECOND_FACTOR": "`true`; embedded: `false`",
     "SSL_REDIRECT": "true with an https `AUTH_URL`",
