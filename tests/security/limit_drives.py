@@ -108,14 +108,14 @@ def log_in(browser: Browser, login: str, password: str, changes: dict[str, Any])
     return browser.post("/account/login/", {"login": login, "password": password}, **changes)
 
 
-@drives("passwords that are checked")
+@drives("password checks")
 def right_passwords(world: World) -> Step:
     world.request.getfixturevalue("db")
     people = [make_account(f"p{n}@example.com") for n in range(3)]
     return lambda n, changes: log_in(Browser(), people[n].email, PASSWORD, changes)
 
 
-@drives("passwords of known browsers")
+@drives("password checks from known browsers")
 def right_passwords_here(world: World) -> Step:
     known = world.browser.cookies["openport_known"].value
 
@@ -133,13 +133,13 @@ def wrong_passwords(world: World) -> Step:
     return lambda n, changes: log_in(Browser(), f"p{n}@example.com", "wrong", changes)
 
 
-@drives("wrong passwords for one account", "wrong passwords from anywhere")
+@drives("wrong passwords for an account from one IP address", "wrong passwords for an account")
 def wrong_passwords_of_one(world: World) -> Step:
     world.request.getfixturevalue("person")
     return lambda n, changes: log_in(Browser(), SPELLINGS[n], "wrong", changes)
 
 
-@drives("wrong passwords after the proof of the mailbox")
+@drives("wrong passwords after mailbox verification")
 def wrong_passwords_after_the_proof(world: World) -> Step:
     world.request.getfixturevalue("person")
     browsers = [Browser() for _ in range(3)]
@@ -150,7 +150,7 @@ def wrong_passwords_after_the_proof(world: World) -> Step:
     return lambda n, changes: log_in(browsers[n], SPELLINGS[n], "wrong", changes)
 
 
-@drives("mails with the code that proves a mailbox")
+@drives("mails for mailbox verification")
 def mails_of_the_proof(world: World) -> Step:
     world.request.getfixturevalue("db")
     browsers = [Browser() for _ in range(3)]
@@ -161,7 +161,7 @@ def mails_of_the_proof(world: World) -> Step:
     return lambda n, changes: browsers[n].post(world.path, {"action": "send"}, **changes)
 
 
-@drives("codes that take an address back")
+@drives("codes that reverse a change of email address")
 def codes_that_take_back(world: World) -> Step:
     world.request.getfixturevalue("db")
     return lambda n, changes: Browser().post(world.path, {"email": f"n{n}@example.com", "code": "AAAA"}, **changes)
@@ -173,13 +173,13 @@ def event_of_new_codes(account: Account) -> str:
     return token_of(record(account, "recovery_codes_made", factor=codes.pk, mailbox=account.email))
 
 
-@drives("codes that remove a new factor")
+@drives("codes that remove a new second factor")
 def codes_that_undo(world: World) -> Step:
     token = event_of_new_codes(world.person)
     return lambda n, changes: Browser().post(world.path, {"event": token, "code": "AAAA"}, **changes)
 
 
-@drives("mails with the code that removes a new factor")
+@drives("mails with a code that removes a new second factor")
 def mails_that_undo(world: World) -> Step:
     token = event_of_new_codes(world.person)
     return lambda n, changes: Browser().post(world.path, {"event": token, "action": "send"}, **changes)
@@ -196,13 +196,13 @@ def without_password(world: World) -> Browser:
     return browser
 
 
-@drives("codes from a mail when asked again")
+@drives("codes from a reauthentication mail")
 def codes_when_asked_again(world: World) -> Step:
     browser = without_password(world)
     return lambda n, changes: browser.post(world.path, {"code": "AAAA"}, **changes)
 
 
-@drives("mails with the code when asked again")
+@drives("mails with a code for reauthentication")
 def mails_when_asked_again(world: World) -> Step:
     browser = without_password(world)
 
@@ -215,25 +215,25 @@ def mails_when_asked_again(world: World) -> Step:
     return step
 
 
-@drives("wrong passwords in a known browser")
+@drives("wrong passwords from a known browser")
 def wrong_passwords_here(world: World) -> Step:
     world.browser.cookies.pop("openport_session")
     return lambda n, changes: log_in(world.browser, SPELLINGS[n], "wrong", changes)
 
 
-@drives("wrong passwords of people who are signed in")
+@drives("wrong passwords of signed-in users")
 def wrong_passwords_again(world: World) -> Step:
     form = {"login": world.person.email, "password": "wrong", "oldpassword": "wrong"}
     return lambda n, changes: world.browser.post(world.path, form, **changes)
 
 
-@drives("wrong second steps for one account", "wrong second steps from anywhere")
+@drives("wrong codes for an account from one IP address", "wrong codes for an account")
 def wrong_codes(world: World) -> Step:
     TOTP.activate(world.person, generate_totp_secret())
     return lambda n, changes: wrong_code(world.person, changes)
 
 
-@drives("wrong second steps")
+@drives("wrong codes at sign-in")
 def wrong_codes_of_many(world: World) -> Step:
     people = [world.person, make_account(), make_account()]
     for account in people:
@@ -247,14 +247,14 @@ def wrong_code(account: Account, changes: dict[str, Any]) -> Any:
     return browser.post("/account/2fa/authenticate/", {"code": "000000"}, **changes)
 
 
-@drives("wrong codes of people who are signed in")
+@drives("wrong codes, passkeys and security keys of signed-in users")
 def wrong_codes_again(world: World) -> Step:
     browser = world.browser
     TOTP.activate(world.person, generate_totp_secret())
     return lambda n, changes: browser.post(world.path, {"code": "000000"}, **changes)
 
 
-@drives("wrong codes until a right one")
+@drives("wrong codes without a right one in between")
 def wrong_codes_in_a_row(world: World) -> Step:
     if world.path == "/account/2fa/authenticate/":
         return wrong_codes(world)
@@ -264,19 +264,19 @@ def wrong_codes_in_a_row(world: World) -> Step:
 # --- Forms and codes ---
 
 
-@drives("forms of sign-up, reset, codes and passkeys; calls from the docs")
+@drives("forms for sign-up, reset, codes and passkeys; calls from the docs")
 def forms_of_anybody(world: World) -> Step:
     world.request.getfixturevalue("db")
     return lambda n, changes: Browser().post(world.path, {"email": f"n{n}@example.com"}, **changes)
 
 
-@drives("challenges for passkeys, each kept in a session")
+@drives("passkey challenges")
 def challenges(world: World) -> Step:
     world.request.getfixturevalue("db")
     return lambda n, changes: Browser(HTTP_ACCEPT="application/json").get(world.path, **changes)
 
 
-@drives("forms that make, upload or compute", "steps of a review, which mail")
+@drives("forms that create, upload or compute", "review steps that send mail")
 def forms_of_people(world: World) -> Step:
     make_project(world.person)  # whose last owner can't delete the account
     return lambda n, changes: world.browser.post(world.example, {"once": f"{n}"}, **changes)
@@ -312,7 +312,7 @@ def reports_of_an_app(world: World) -> Step:
     return step
 
 
-@drives("wrong codes from a sign-up's mail", within=1)
+@drives("wrong codes from a sign-up mail", within=1)
 def codes_of_a_sign_up(world: World) -> Step:
     world.request.getfixturevalue("db")
     browser = Browser()
@@ -320,7 +320,7 @@ def codes_of_a_sign_up(world: World) -> Step:
     return lambda n, changes: browser.post(world.path, {"code": "AAAA-AAAA"}, **changes)
 
 
-@drives("wrong codes from a reset's mail", within=1)
+@drives("wrong codes from a reset mail", within=1)
 def codes_of_a_reset(world: World) -> Step:
     browser = Browser()
     browser.post("/account/password/reset/", {"email": world.person.email})
@@ -330,13 +330,13 @@ def codes_of_a_reset(world: World) -> Step:
 # --- Mails ---
 
 
-@drives("mails of sign-up", "mails of resets")
+@drives("sign-up mails", "password reset mails")
 def mails_of_forms(world: World) -> Step:
     world.request.getfixturevalue("db")
     return lambda n, changes: Browser().post(world.path, {"email": TAGGED[n], **SIGN_UP}, **changes)
 
 
-@drives("codes sent again")
+@drives("codes that are sent again")
 def codes_again(world: World) -> Step:
     world.request.getfixturevalue("db")
     world.request.getfixturevalue("monkeypatch").setattr("accounts.mail.resending.PAUSE", 0)
@@ -346,14 +346,14 @@ def codes_again(world: World) -> Step:
     return lambda n, changes: browsers[n].post(world.path, {"action": "resend"}, **changes)
 
 
-@drives("codes to a new address")
+@drives("codes to a new email address")
 def codes_to_a_new_address(world: World) -> Step:
     again = {"login": world.person.email, "password": PASSWORD}
     world.browser.post("/account/reauthenticate/", again)
     return lambda n, changes: world.browser.post(world.path, {"email": TAGGED[n], "action_add": ""}, **changes)
 
 
-@drives("invitations to families, by mailbox")
+@drives("invitation mails to families")
 def family_mails(world: World) -> Step:
     def step(n: int, changes: dict[str, Any]) -> Any:
         owner = make_account(f"owner{n}@example.com")
@@ -366,7 +366,7 @@ def family_mails(world: World) -> Step:
     return step
 
 
-@drives("invitations to projects, by mailbox")
+@drives("invitation mails to projects")
 def project_mails(world: World) -> Step:
     def step(n: int, changes: dict[str, Any]) -> Any:
         path = f"/console/p/{make_project(world.person, name=f'P{n}').public_id}/members"
@@ -381,7 +381,7 @@ def family_invitations(world: World) -> Step:
     return lambda n, changes: world.browser.post(world.path, {"email": f"n{n}@example.com"}, **changes)
 
 
-@drives("people of a family", within=1)  # its owner is one
+@drives("members of a family", within=1)  # its owner is one
 def family_members(world: World) -> Step:
     members.add_member(Family.objects.create(owner=world.person), world.person)
     return lambda n, changes: world.browser.post(world.path, {"email": f"n{n}@example.com"}, **changes)
@@ -420,7 +420,7 @@ def domains(world: World) -> Step:
     return lambda n, changes: world.browser.post(world.place, {"name": f"d{n}.example.com"}, **changes)
 
 
-@drives("checks of domains, each of which asks a name server and a web server")
+@drives("checks of domains")
 def domain_checks(world: World) -> Step:
     def step(n: int, changes: dict[str, Any]) -> Any:
         """Another project each time."""
@@ -455,7 +455,7 @@ def picture() -> SimpleUploadedFile:
 # --- What apps use ---
 
 
-@drives("guessed secrets in the playground")
+@drives("wrong secrets in the playground")
 def playground_guesses(world: World) -> Step:
     playground = Playground(make_web(world.project)[0], world.browser).open()
     playground.go("email")
@@ -473,7 +473,7 @@ def authorizations(world: World) -> Step:
     return lambda n, changes: app.browser.get(world.path, app.parameters(), **changes)
 
 
-@drives("authorization requests that end on a page")
+@drives("authorization requests that end on an error page")
 def bad_authorizations(world: World) -> Step:
     world.request.getfixturevalue("db")
     return lambda n, changes: Browser().get(world.path, {"client_id": f"op_client_{n}"}, **changes)
@@ -484,7 +484,7 @@ def post(path: str, form: dict[str, str], changes: dict[str, Any], **headers: st
     return Browser().post(path, urlencode(form), content_type=FORM, **changes)
 
 
-@drives("refused requests of nobody in particular")
+@drives("other rejected requests")
 def strangers_requests(world: World) -> Step:
     world.request.getfixturevalue("db")
     form = {"grant_type": "refresh_token", "refresh_token": "x" * 43, "token": "x"}
@@ -499,8 +499,8 @@ def dead_tokens_of(web: bool) -> Callable[[World], Step]:
     return prepare
 
 
-DRIVES["refused requests of a public client"] = Drive(dead_tokens_of(web=False), 2)
-DRIVES["refused requests of a client that proved itself"] = Drive(dead_tokens_of(web=True), 2)
+DRIVES["rejected requests of a public client"] = Drive(dead_tokens_of(web=False), 2)
+DRIVES["rejected requests of an authenticated client"] = Drive(dead_tokens_of(web=True), 2)
 
 
 @drives("requests of a client")
@@ -538,14 +538,14 @@ def calls_of_an_app(world: World) -> Step:
     return lambda n, changes: get(world.path, tokens[n], changes)
 
 
-@drives("calls for a person")
+@drives("calls for a user")
 def calls_for_a_person(world: World) -> Step:
     client = make_client(world.project, approved_scopes=["account.read"])
     tokens = [make_access_token(client, world.person, SCOPES) for _ in range(3)]
     return lambda n, changes: get(world.path, tokens[n], changes)
 
 
-@drives("credentials that nobody knows")
+@drives("unknown credentials")
 def guessed_credentials(world: World) -> Step:
     world.request.getfixturevalue("db")
     return lambda n, changes: get(world.path, f"op_key_{n}", changes)

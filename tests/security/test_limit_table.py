@@ -80,11 +80,11 @@ def is_beyond(row: Row, response: Any) -> bool:
         return bool(response.context["result"].exchange.status == 429)
     if row.beyond.startswith("429"):
         return bool(response.status_code == 429 and 1 <= int(response["Retry-After"]) <= 60)
-    if row.beyond.startswith("proof of the mailbox"):
+    if row.beyond.startswith("mailbox verification"):
         return bool(response.status_code == 302 and response["Location"] == "/account/login/mailbox/")
     if row.beyond.startswith("page"):
         return bool(response.status_code == 200 and "No more mail today" in text)
-    if row.beyond.startswith("said in the form"):
+    if row.beyond.startswith("error in the form"):
         return bool(response.status_code == 200 and limit_drives.MESSAGES.search(text))
     return bool(response.status_code == 302 and response["Location"].startswith("/account/login"))
 
