@@ -151,7 +151,7 @@ def _exports(account: Account) -> list[dict[str, Any]]:
 
 
 def addresses_of(account: Account) -> set[str]:
-    """Return all e-mail addresses of the account, verified or not, and those that it left lately."""
+    """Return all email addresses of the account, verified or not, and those that it left lately."""
     more = EmailAddress.objects.filter(user=account).values_list("email", flat=True)
     left = AddressChange.objects.filter(account=account).values_list("old_email", flat=True)
     somebody_elses = Account.objects.filter(email__in=left).exclude(pk=account.pk).values_list("email", flat=True)

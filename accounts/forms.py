@@ -71,7 +71,7 @@ class SignupForm(allauth_forms.SignupForm):  # type: ignore[misc]
 class ReauthenticateForm(allauth_forms.ReauthenticateForm):  # type: ignore[misc]  # allauth is untyped
     """Reauthentication by password, with the same two fields as the sign-in form."""
 
-    login = forms.EmailField(label="E-mail", widget=forms.EmailInput(attrs={"autocomplete": "username"}))
+    login = forms.EmailField(label="Email", widget=forms.EmailInput(attrs={"autocomplete": "username"}))
 
     field_order = ("login", "password")
 
@@ -182,10 +182,10 @@ class ProfileForm(forms.ModelForm[Account]):
 
 
 class InvitationForm(forms.Form):
-    """The e-mail address that the owner of a family invites."""
+    """The email address that the owner of a family invites."""
 
     email = forms.EmailField(
-        label="E-mail address",
+        label="Email address",
         max_length=254,
         help_text="They share your family's plan once they accept. The mail shows your address.",
         widget=forms.EmailInput(attrs={"autocomplete": "off"}),

@@ -30,7 +30,7 @@ class Profile:
 
 
 def display_name(account: Account) -> str:
-    """Return the name that pages show: the full name, or the e-mail address if there is none."""
+    """Return the name that pages show: the full name, or the email address if there is none."""
     return account.full_name or account.email
 
 

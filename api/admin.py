@@ -26,7 +26,7 @@ class ApiKeyAdmin(ReadOnlyModelAdmin[ApiKey]):
 
     list_display = ("name", "shown", "owner", "project", "created_at", "last_used_at", "expires_at", "revoked_at")
     list_select_related = ("owner", "project")
-    search_help_text = "A key's whole public id, or its owner's whole e-mail address"
+    search_help_text = "A key's whole public id, or its owner's whole email address"
     link_filters = ("project", "owner")
     fields = (
         "name", "shown", "owner", "project", "permissions", "created_at", "last_used_at", "expires_at", "revoked_at",

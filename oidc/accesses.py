@@ -11,7 +11,7 @@ from oidc.scopes import ACCOUNT_READ, OPENID, SCOPES
 ONLY_SIGN_IN = "Sign you in"
 ONLY_ID = "The app gets an id for you that other apps don't know, and nothing else."
 # ACCOUNT_READ_HOLDS in words.
-_PARTS = {"email": "your e-mail address", "profile": "your name and photo"}
+_PARTS = {"email": "your email address", "profile": "your name and photo"}
 
 
 def accesses_of(
@@ -19,7 +19,7 @@ def accesses_of(
 ) -> list[dict[str, Any]]:
     """Return what a page shows of each scope: `scope`, `title`, `values` and whether it is the `photo` that is shown.
 
-    An e-mail address, name and photo that one access shows already, and that can't be left out there, another one does
+    An email address, name and photo that one access shows already, and that can't be left out there, another one does
     not show again. `plan` is the name of the person's plan (None: it is looked up if it has to be shown).
     """
     names = [name for name in asked if name in SCOPES]

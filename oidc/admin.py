@@ -132,7 +132,7 @@ class ConnectionAdmin(ReadOnlyModelAdmin[Connection]):
         "removed_at",
     )  # fmt: skip
     list_select_related = ("account", "client__project")
-    search_help_text = "A person's whole e-mail address, or a whole client id"
+    search_help_text = "A person's whole email address, or a whole client id"
     link_filters = ("account", "client")
     fields = (
         "account", "client", "scopes", "left_out", "scopes_outside_review", "first_authorized_at",
@@ -183,7 +183,7 @@ class TokenAdmin(ReadOnlyModelAdmin[Any]):
 
     list_display = ("pk", "user", "application", "scope", "expires", "is_ended")
     list_select_related = ("user", "application", "family")
-    search_help_text = "A person's whole e-mail address"
+    search_help_text = "A person's whole email address"
     link_filters = ("user", "application")
     fields = ("user", "application", "created", "expires", "is_ended")
     readonly_fields = ("is_ended",)

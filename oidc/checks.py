@@ -69,7 +69,7 @@ def check_security_contact(app_configs: Any, **kwargs: Any) -> list[CheckMessage
     """`devportal.E041`: what /.well-known/security.txt would name is no address."""
     found: list[CheckMessage] = []
     if not all(map(_CONTACT.fullmatch, settings.SECURITY_CONTACT)):
-        message = "SECURITY_CONTACT holds something else than e-mail addresses and mailto:, tel: or https:// URLs."
+        message = "SECURITY_CONTACT holds something else than email addresses and mailto:, tel: or https:// URLs."
         found.append(Error(message, hint="Set SECURITY_CONTACT, comma-separated.", id="devportal.E041"))
     if settings.SECURITY_POLICY and not _POLICY.fullmatch(settings.SECURITY_POLICY):
         message = "SECURITY_POLICY is no https:// URL."

@@ -31,10 +31,10 @@ SCOPES = {
     scope.name: scope
     for scope in (
         Scope(OPENID, "Recognise you when you come back"),
-        Scope("email", "See your e-mail address"),
+        Scope("email", "See your email address"),
         Scope("profile", "See your name and photo"),
         Scope(OFFLINE_ACCESS, "Keep this access while you are away, until you remove the app"),
-        Scope(ACCOUNT_READ, "See your e-mail address, your name and photo, and your plan", needs_approval=True),
+        Scope(ACCOUNT_READ, "See your email address, your name and photo, and your plan", needs_approval=True),
     )
 }
 
@@ -57,7 +57,7 @@ ACCOUNT_READ_HOLDS = frozenset(CLAIM_SCOPES.values()) - {
 }
 # Scopes with which an app gets the picture, in claims or from `/v1/me`.
 PICTURE_SCOPES = frozenset({"profile", ACCOUNT_READ})
-# Scopes with which it gets the e-mail address.
+# Scopes with which it gets the email address.
 ADDRESS_SCOPES = frozenset({"email", ACCOUNT_READ})
 
 

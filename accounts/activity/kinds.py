@@ -52,7 +52,7 @@ _IF_FIRST = {"is_first": {True: "All other browsers that were signed in to your 
 _IF_CODES_ENDED = {
     "ends_codes": {
         True: "Your recovery codes were removed as well. You get new ones with your next passkey or authenticator app, "
-        "or on the page “Two-step and passkeys”."
+        "or on the page “Two-step verification and passkeys”."
     }
 }
 _CODES_LEFT = {
@@ -99,27 +99,27 @@ KINDS: dict[str, Kind] = {
     ),
     # --- The address ---
     "address_changed": Kind(
-        "E-mail address changed from {old} to {new}",
+        "Email address changed from {old} to {new}",
         Notice(
-            "The e-mail address of your account has been changed",
-            "The e-mail address of your account has been changed from {old} to {new}. Codes and notices go to the new "
+            "The email address of your account has been changed",
+            "The email address of your account has been changed from {old} to {new}. Codes and notices go to the new "
             "address from now on.",
         ),
     ),
     "address_taken_back": Kind(
-        "The e-mail address was taken back",
+        "The email address was taken back",
         Notice(
-            "An e-mail address has been taken back",
+            "An email address has been taken back",
             "The email address of your account is {email} again: somebody typed the code from the mail about its "
             "change. Passkeys, security keys, authenticator apps and recovery codes that were added since that change "
             "have been removed. The password no longer works, and all browsers are signed out.",
         ),
     ),
     "address_removed": Kind(
-        "E-mail address {address} removed",
+        "Email address {address} removed",
         Notice(
-            "An e-mail address has been removed from your account",
-            "The e-mail address {address} no longer belongs to your account.",
+            "An email address has been removed from your account",
+            "The email address {address} no longer belongs to your account.",
         ),
     ),
     # --- Second factors ---

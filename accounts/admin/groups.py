@@ -27,7 +27,7 @@ class FamilyAdmin(ServiceModelAdmin[Family]):
 
     list_display = ("owner", "created_at")
     list_select_related = ("owner",)
-    search_help_text = "The owner's whole e-mail address"
+    search_help_text = "The owner's whole email address"
     autocomplete_fields = ("owner",)
     inlines = (FamilyMemberInline,)
 
@@ -50,7 +50,7 @@ class FamilyAdmin(ServiceModelAdmin[Family]):
 
 
 class AddressForm(ActionForm):
-    email = forms.EmailField(label="E-mail address", widget=UnfoldAdminEmailInputWidget)
+    email = forms.EmailField(label="Email address", widget=UnfoldAdminEmailInputWidget)
 
 
 def _invite(request: HttpRequest, organization: Organization, form: Any) -> str:
@@ -93,7 +93,7 @@ class OrganizationMemberAdmin(ServiceModelAdmin[OrganizationMember]):
 
     list_display = ("account", "organization", "joined_at")
     list_select_related = ("account", "organization")
-    search_help_text = "A person's whole e-mail address"
+    search_help_text = "A person's whole email address"
     link_filters = ("organization", "account")
     autocomplete_fields = ("account", "organization")
 
@@ -122,7 +122,7 @@ class InvitationAdmin(ReadOnlyModelAdmin[Invitation]):
 
     list_display = ("email", "to", "created_at", "expires_at", "accepted_at", "declined_at", "withdrawn_at")
     list_select_related = ("family__owner", "organization")
-    search_help_text = "A whole e-mail address"
+    search_help_text = "A whole email address"
     link_filters = ("organization", "family")
     fields = (
         "email", "to", "invited_by", "created_at", "mailed_at", "expires_at",

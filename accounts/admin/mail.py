@@ -29,7 +29,7 @@ class OutboxAdmin(ReadOnlyModelAdmin[Outbox]):
     """Mails."""
 
     list_display = ("to", "subject", "created_at", "sent_at", "attempts", "given_up_at", "last_error")
-    search_help_text = "A whole e-mail address"
+    search_help_text = "A whole email address"
     row_actions = (
         RowAction(
             "retry",

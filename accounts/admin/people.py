@@ -110,7 +110,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
     """People: who they are and whether they may sign in."""
 
     list_display = ("email", "full_name", "email_verified", "is_active", "is_staff", "created_at")
-    search_help_text = "Beginning of an e-mail address, or a whole sub"
+    search_help_text = "Beginning of an email address, or a whole sub"
     fields = (
         "email", "email_verified", "other_addresses", "given_name", "family_name",
         "is_active", "deletion_due_at", "roles", "created_at", "last_login",

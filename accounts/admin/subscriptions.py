@@ -63,7 +63,7 @@ class SubscriptionAdmin(ServiceModelAdmin[Subscription]):
     list_display = ("holder", "plan", "state", "state_now", *DATES)
     list_filter = ("state", "plan")
     list_select_related = ("account", "family__owner", "organization", "plan")
-    search_help_text = "A whole e-mail address, or an organization's whole name"
+    search_help_text = "A whole email address, or an organization's whole name"
     link_filters = HOLDERS
     fields = (*HOLDERS, "plan", "state", *DATES, "addons")
     autocomplete_fields = (*HOLDERS, "plan")

@@ -11,7 +11,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d\S*")
 # Title of each section, and what it says of itself. One that is not listed has its name.
 _TITLES: dict[str, tuple[str, str]] = {
     "profile": ("Profile", "Who you are here. Apps that you allowed to see it get your name, address and photo."),
-    "addresses": ("E-mail addresses", ""),
+    "addresses": ("Email addresses", ""),
     "address_changes": ("Changes of address", "Those that the old address can still take back."),
     "sign_in_methods": ("Second steps and passkeys", "Their names and dates. What proves them is never handed out."),
     "sessions": ("Sessions", "Browsers in which you are signed in."),

@@ -55,7 +55,7 @@ register(
         ),
         "address_changed": Sample(
             "Notice: address changed, with a way back",
-            "Somebody changes the e-mail address of their account",
+            "Somebody changes the email address of their account",
             "the old address",
             {
                 "": {

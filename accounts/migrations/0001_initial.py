@@ -32,7 +32,7 @@ class Migration(migrations.Migration):
                         verbose_name="superuser status",
                     ),
                 ),
-                ("email", models.EmailField(max_length=254, unique=True, verbose_name="e-mail address")),
+                ("email", models.EmailField(max_length=254, unique=True, verbose_name="email address")),
                 ("email_verified", models.BooleanField(default=False)),
                 ("given_name", models.CharField(blank=True, max_length=100)),
                 ("family_name", models.CharField(blank=True, max_length=100, null=True)),
@@ -280,7 +280,7 @@ class Migration(migrations.Migration):
             name="Invitation",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("email", models.EmailField(db_index=True, max_length=254, verbose_name="e-mail address")),
+                ("email", models.EmailField(db_index=True, max_length=254, verbose_name="email address")),
                 ("created_at", models.DateTimeField()),
                 ("mailed_at", models.DateTimeField()),
                 ("expires_at", models.DateTimeField()),

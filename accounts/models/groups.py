@@ -77,7 +77,7 @@ class Invitation(models.Model):
 
     family = models.ForeignKey(Family, models.CASCADE, null=True, blank=True, related_name="invitations")
     organization = models.ForeignKey(Organization, models.CASCADE, null=True, blank=True, related_name="invitations")
-    email = models.EmailField("e-mail address", db_index=True)  # in lower case, as accounts have theirs
+    email = models.EmailField("email address", db_index=True)  # in lower case, as accounts have theirs
     invited_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="invitations_sent"
     )

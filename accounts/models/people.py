@@ -31,7 +31,7 @@ class AccountManager(BaseUserManager["Account"]):
 class Account(AbstractBaseUser, PermissionsMixin):
     """A person. The primary key never leaves the service; apps know people by PairwiseSubject alone."""
 
-    email = models.EmailField("e-mail address", unique=True)
+    email = models.EmailField("email address", unique=True)
     # In step with allauth's record of the primary address: see accounts/receivers.py.
     email_verified = models.BooleanField(default=False)
     given_name = models.CharField(max_length=100, blank=True)

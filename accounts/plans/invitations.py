@@ -69,7 +69,7 @@ def invite(group: Group, email: str, by: Account) -> Invitation:
     Nothing tells whether the address has an account. Within an hour the same group mails an address once.
     """
     if not by.email_verified:
-        raise InvitationRefused("Confirm your own e-mail address first: the mail says who invites.")
+        raise InvitationRefused("Confirm your own email address first: the mail says who invites.")
     address = _mailable(email)
     _lock(group)
     if not _may_invite(group, by.pk):

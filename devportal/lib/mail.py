@@ -1,4 +1,4 @@
-"""Validation of e-mail addresses, and the mail backend of the embedded environment."""
+"""Validation of email addresses, and the mail backend of the embedded environment."""
 
 import sys
 from collections.abc import Sequence

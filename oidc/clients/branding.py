@@ -64,11 +64,11 @@ def validate_page_url(url: str) -> None:
 
 
 def validate_support_address(address: str) -> None:
-    """Raise ValidationError unless `address` is an e-mail address."""
+    """Raise ValidationError unless `address` is an email address."""
     try:
         validate_email(address)
     except ValidationError as error:
-        raise ValidationError("This is not an e-mail address.") from error
+        raise ValidationError("This is not an email address.") from error
 
 
 def _if_given(check: Callable[[str], None]) -> Callable[[str], None]:

@@ -106,7 +106,7 @@ class MemberOfRemovedProject(models.Model):
 
 
 class ProjectInvitation(models.Model):
-    """An invitation of an e-mail address to a project; whoever verifies the address may answer it."""
+    """An invitation of an email address to a project; whoever verifies the address may answer it."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
     email = models.EmailField(db_index=True)

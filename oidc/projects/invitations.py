@@ -47,7 +47,7 @@ class AlreadyMember(Exception):
 
 
 def invite(project: Project, email: str, role: str, actor: Account) -> ProjectInvitation:
-    """Invite an e-mail address, or renew its invitation, and send the mail.
+    """Invite an email address, or renew its invitation, and send the mail.
 
     One project mails one address once an hour; between mails a renewal still counts. Raises AlreadyMember,
     QuotaExceeded, Gone; ValidationError for an address that can't be mailed.

@@ -1,4 +1,4 @@
-// Passkeys in the list that the browser shows under the e-mail field of the sign-in page (WebAuthn §5.1.4, conditional
+// Passkeys in the list that the browser shows under the email field of the sign-in page (WebAuthn §5.1.4, conditional
 // mediation). Nothing is asked of the service by a browser without it, and nothing that fails here is told: the
 // password form and the button are there as ever.
 (function () {

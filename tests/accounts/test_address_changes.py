@@ -36,7 +36,7 @@ def change(browser: Browser, new: str) -> Any:
 
 
 def mail_to(email: str) -> Outbox:
-    return Outbox.objects.filter(to=email, subject__endswith="Your e-mail address has been changed").latest("pk")
+    return Outbox.objects.filter(to=email, subject__endswith="Your email address has been changed").latest("pk")
 
 
 def take_back_code(email: str) -> str:
@@ -163,7 +163,7 @@ def test_who_changes_it_back_leaves_the_thief_no_code(thief: Browser, mailoutbox
     change(thief, THIRD)
     second = take_back_code(NEW)
     change(thief, OLD)
-    assert not Outbox.objects.filter(to=THIRD, subject__endswith="Your e-mail address has been changed").exists()
+    assert not Outbox.objects.filter(to=THIRD, subject__endswith="Your email address has been changed").exists()
     assert not is_taken_back(take_back(NEW, second))
     assert is_taken_back(take_back(OLD, take_back_code(OLD)))
 

@@ -20,7 +20,7 @@ def within_one_moment(stopped_clock: None) -> None:
 
 def told(page: Any) -> int:
     """Return the seconds that a page tells to wait, 0 if it tells none."""
-    found = re.search(r'ask for another in <span data-counts-down="(\d+)">\1 seconds<', page.content.decode())
+    found = re.search(r'ask for another one in <span data-counts-down="(\d+)">\1 seconds<', page.content.decode())
     return int(found[1]) if found else 0
 
 

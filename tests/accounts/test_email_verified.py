@@ -81,8 +81,8 @@ def test_the_old_owner_hears_of_a_change(app: RelyingParty, mailoutbox: list[Any
     change_address(app.browser, "ada.new@example.com")
     mail = next(mail for mail in mailoutbox if mail.to == ["ada.new@example.com"])
     app.browser.post("/account/confirm-email/", {"code": code_of(mail)})
-    told = Outbox.objects.filter(subject__endswith="e-mail address has been changed") | Outbox.objects.filter(
-        subject__endswith="The e-mail address of your account has been changed"
+    told = Outbox.objects.filter(subject__endswith="email address has been changed") | Outbox.objects.filter(
+        subject__endswith="The email address of your account has been changed"
     )
     assert sorted(told.values_list("to", flat=True)) == ["ada.new@example.com", "ada@example.com"]
 

@@ -54,10 +54,10 @@ def test_it_shows_the_latest_apps_and_what_happened(signed_in: Browser, person: 
     text = home(signed_in)
     assert "App 4" in text
     assert "App 0" not in text
-    assert "See all of them" in text
+    assert "See all connected apps" in text
     assert "Password changed" in text
 
 
 def test_a_plan_that_lives_elsewhere_is_not_waited_for(signed_in: Browser, settings: object) -> None:
     settings.PLAN_SOURCE_URL = "http://127.0.0.1:1/"  # type: ignore[attr-defined]
-    assert "What it includes" in home(signed_in)
+    assert "See what it includes" in home(signed_in)

@@ -48,7 +48,7 @@ def test_who_meant_somebody_else_is_asked(person: Account, strict: Browser, path
     form = {"login": "bob@example.com", "email": "bob@example.com", "password": PASSWORD}
     answer = strict.post(path, form | stale)
     assert answer.status_code == 403
-    assert b"You are signed in already" in answer.content
+    assert b"You are already signed in" in answer.content
     assert f'href="{stale.get("next", "/connect/resume")}"' in answer.content.decode()
     assert strict.session["_auth_user_id"] == str(person.pk)
 

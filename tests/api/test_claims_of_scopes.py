@@ -19,11 +19,11 @@ from tests.factories import make_access_token, make_account, make_client, make_p
 # What people read, and what the app then gets from userinfo and `/v1/me`.
 CLAIMS = {
     "openid": ("Recognise you when you come back", set()),
-    "email": ("See your e-mail address", {"email", "email_verified"}),
+    "email": ("See your email address", {"email", "email_verified"}),
     "profile": ("See your name and photo", {"name", "given_name", "family_name", "picture"}),
     "offline_access": ("Keep this access while you are away, until you remove the app", set()),
     "account.read": (
-        "See your e-mail address, your name and photo, and your plan",
+        "See your email address, your name and photo, and your plan",
         {"email", "email_verified", "name", "given_name", "family_name", "picture"},
     ),
 }

@@ -107,7 +107,7 @@ def test_no_credential_and_no_person(key: Key, token: str, person: Account) -> N
     recording.flush_usage()
     assert RequestLog.objects.count() == 7
     stored = json.dumps([[str(value) for value in row] for row in RequestLog.objects.values_list()])
-    secrets = {"key": key.raw, "token": token, "e-mail": person.email, "sub": sub.sub, "name": person.given_name}
+    secrets = {"key": key.raw, "token": token, "email": person.email, "sub": sub.sub, "name": person.given_name}
     secrets |= {"most of a key": key.raw[10:60], "half a key": key.raw[len(key.raw) // 2 :], "digest": key.row.digest}
     for text in (waiting, stored):
         assert [name for name, secret in secrets.items() if secret in text] == []

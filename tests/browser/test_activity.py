@@ -42,7 +42,7 @@ def test_a_stranger_is_signed_out_by_way_of_the_mail(live_service: Service, brow
             assert link, text
             here.goto(link[1])
             expect(here.get_by_role("heading", level=1)).to_have_text("Secure your account")
-            expect(here.get_by_text("1 other browser is signed in")).to_be_visible()
+            expect(here.get_by_text("One other browser is signed in")).to_be_visible()
             there.reload()
             expect(there.get_by_role("navigation", name="Account")).to_be_visible()  # the link alone did nothing
 
@@ -54,7 +54,7 @@ def test_a_stranger_is_signed_out_by_way_of_the_mail(live_service: Service, brow
             there.reload()
             expect(there).to_have_url(re.compile("/account/login/"))
             here.reload()
-            expect(here.get_by_role("heading", level=1)).to_have_text("Sessions")
+            expect(here.get_by_role("heading", level=1)).to_have_text("Where you’re signed in")
             watch.check()
 
     browser.use(steps)

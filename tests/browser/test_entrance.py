@@ -80,7 +80,7 @@ def test_a_stranger_does_not_keep_the_owner_out(guarded: Service, apps: tuple[Ap
         sign_in(page, BESIEGED)
         heading(page, "Is this your mailbox?")
         page.get_by_role("button", name="Send me the code").click()
-        expect(page.get_by_text("you can ask for another in")).to_be_visible()
+        expect(page.get_by_text("You can ask for another one in")).to_be_visible()
         type_code(page, guarded, BESIEGED)
         heading(page, "Sign in")
         expect(page.locator("input[name=login]")).to_have_value(BESIEGED)
@@ -101,7 +101,7 @@ def test_another_code_a_moment_later_counts_down(guarded: Service, apps: tuple[A
         waits = page.locator("[data-counts-down]")
         expect(waits).to_have_text(re.compile(r"^\d+ seconds$|^1 minute$"))
         page.get_by_role("button", name="Send a new code").click()
-        heading(page, "Confirm your e-mail")
+        heading(page, "Confirm your email")
         expect(waits).to_be_visible()
         assert len(guarded.mails("hasty@example.com")) == 1
         page.clock.fast_forward(61_000)
@@ -119,11 +119,11 @@ def test_an_interrupted_sign_up_goes_on(guarded: Service, apps: tuple[App, App],
     def closes_the_tab(page: Page) -> None:
         page.goto(app.authorization_url())
         sign_up(page, email)
-        heading(page, "Confirm your e-mail")
+        heading(page, "Confirm your email")
         later = page.context.new_page()
         page.close()
         later.goto(app.authorization_url())
-        heading(later, "Confirm your e-mail")
+        heading(later, "Confirm your email")
 
     def elsewhere(page: Page) -> None:
         page.goto(app.authorization_url())
@@ -152,8 +152,8 @@ def test_two_tabs_each_go_on_to_their_app(apps: tuple[App, App], browser: Chromi
         sign_in(second, TWO_TABS)
         expect_consent_page(second, boat)
         sign_in(third, "somebody.else@example.com")
-        heading(third, "You are signed in already")
-        third.get_by_role("link", name="Go on").click()
+        heading(third, "You are already signed in")
+        third.get_by_role("link", name="Continue").click()
         expect_consent_page(third, boat)
         allow(page)
         arrive(page, notes)

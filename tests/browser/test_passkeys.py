@@ -12,7 +12,7 @@ from tests.services.chromium import Chromium
 from tests.services.service import Service
 
 pytestmark = pytest.mark.browser
-# The e-mail field offers passkeys too, and a virtual device would take one there at once. Here nobody chooses there.
+# The email field offers passkeys too, and a virtual device would take one there at once. Here nobody chooses there.
 NOBODY_CHOOSES = """
 const get = navigator.credentials.get.bind(navigator.credentials);
 navigator.credentials.get = (options) => options.mediation !== "conditional" ? get(options) :

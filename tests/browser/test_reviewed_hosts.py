@@ -17,7 +17,7 @@ from tests.services.service import Service
 pytestmark = [pytest.mark.browser, pytest.mark.node, pytest.mark.slow]
 
 MAKER, KNOWN = "hosts-maker@example.com", "hosts-known@example.com"
-NOT_REVIEWED = "Openport has reviewed Two Shores, but not for the host that it sends you to: 127.0.0.1"
+NOT_REVIEWED = "Openport has reviewed Two Shores, but not with the host that it sends you to: 127.0.0.1"
 
 
 @pytest.fixture(scope="module")

@@ -153,7 +153,7 @@ def test_pages_of_an_account(apps: Apps, browser: Chromium, axe: str) -> None:
         camera.visit(apps.at("/account/profile"), "profile")
         camera.visit(apps.at("/account/apps/"), "connected-apps-none")
         camera.visit(apps.at("/account/plan"), "plan")
-        camera.visit(apps.at("/account/email/"), "e-mail")
+        camera.visit(apps.at("/account/email/"), "email")
         camera.visit(apps.at("/account/password/change/"), "password")
         camera.visit(apps.at("/account/sessions/"), "sessions")
         camera.visit(apps.at("/account/logout/"), "sign-out")
@@ -173,7 +173,7 @@ def test_pages_of_an_account(apps: Apps, browser: Chromium, axe: str) -> None:
         page.context.clear_cookies()
         page.goto(apps.verified.authorization_url())
         sign_in(page, OWNER)
-        expect(page.get_by_role("heading", level=1)).to_have_text("Second step")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Two-step verification")
         camera.take("second-step")
 
     browser.visit(steps)
@@ -205,7 +205,7 @@ def test_pages_of_second_factors(apps: Apps, browser: Chromium, axe: str) -> Non
         page.fill("input[name=password1]", PASSWORD)
         page.fill("input[name=password2]", PASSWORD)
         page.click("form:has(input[name=password1]) button[type=submit]")
-        expect(page.get_by_role("heading", level=1)).to_have_text("Second step")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Two-step verification")
         camera.take("second-step-by-passkey")
 
     def keys_and_recovery(page: Page) -> None:

@@ -39,7 +39,7 @@ def test_sign_up_with_an_authenticator_app_on_the_way(live_service: Service, app
         watch = Watch(page.context)
         page.goto(app.authorization_url())
         sign_in(page, email)
-        expect(page.get_by_role("heading", level=1)).to_have_text("Second step")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Two-step verification")
         # The code typed at set-up is used up; the next one is accepted a little early.
         page.fill("input[name=code]", totp(secret, steps_ahead=1))
         page.get_by_role("button", name="Sign in").click()

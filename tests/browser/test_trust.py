@@ -37,7 +37,7 @@ FAR = f"https://{FOREIGN}/callback"
 WITH_PLAN = "openid email offline_access account.read"
 WHY = "The page called Plan shows which plan you have."
 REVIEWED = "Reviewed by Openport"
-OUTSIDE = f"Openport has reviewed {NAME}, but not for the host that it sends you to: {FOREIGN}"
+OUTSIDE = f"Openport has reviewed {NAME}, but not with the host that it sends you to: {FOREIGN}"
 FIELDS = {
     "home_page_url": f"https://{BY_RECORD}/",
     "privacy_policy_url": f"https://www.{BY_RECORD}/privacy",
@@ -282,7 +282,7 @@ def publishes_a_page(page: Page, camera: Camera, world: World) -> str:
 def reports(page: Page, camera: Camera, world: World) -> None:
     """A person comes to the public page from Connected apps, and reports the app."""
     camera.visit(f"{world.service.address}/account/apps/", "trust-connected-apps")
-    expect(page.get_by_role("link", name="What its review says")).to_have_attribute("href", re.compile("/apps/grove/$"))
+    expect(page.get_by_role("link", name="About its review")).to_have_attribute("href", re.compile("/apps/grove/$"))
     page.get_by_role("link", name="Report this app").click()
     page.get_by_role("button", name="Send the report").click()
     expect(page.get_by_text("Choose what is wrong.").first).to_be_visible()

@@ -76,7 +76,7 @@ def test_a_page_to_read_says_that_it_takes_no_form(client: Browser) -> None:
     response = client.post("/docs/search", {"q": "x"})
     page = response.content.decode()
     assert response.status_code == 405
-    assert "takes nothing that is sent to it" in page
+    assert "you can’t send a form to it" in page
     assert "with the form" not in page
     assert 'href="/docs/search"' in page
 

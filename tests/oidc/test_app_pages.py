@@ -111,20 +111,20 @@ def test_an_app_that_is_not_on_is_told_as_such(app: RelyingParty, suspended: boo
     for page in (app.browser.get("/account/apps/"), app.authorize()):
         text = page.content.decode()
         assert says in text
-        assert "it gets nothing from your account." in text
+        assert "it gets no data from your account." in text
         assert (HOME in text) is not suspended, "no link to what was suspended"
         assert ("Suspended <time" in text) is suspended, "since when"
-        assert "Nothing that you did is the reason" in text
-        assert ("once" in text and "/account/apps/" in text) or not suspended, "it can be removed"
-    assert "Nothing that you did is the reason" in app.browser.get("/account/apps/").content.decode()
+        assert "You did nothing wrong" in text or "Nothing is wrong with your account" in text
+        assert ("remove it" in text and "/account/apps/" in text) or not suspended, "it can be removed"
+    assert "You did nothing wrong" in app.browser.get("/account/apps/").content.decode()
 
 
 def test_an_app_that_was_suspended_while_somebody_signs_in_is_told_on_the_sign_in_page(app: RelyingParty) -> None:
     stranger = app.beside(Browser())
     page = stranger.browser.get(stranger.authorize()["Location"])
-    assert "has suspended it" not in page.content.decode()
+    assert "has suspended this app" not in page.content.decode()
     suspend(app)
-    assert "Openport has suspended it" in stranger.browser.get("/account/login/").content.decode()
+    assert "Openport has suspended this app" in stranger.browser.get("/account/login/").content.decode()
 
 
 def test_staff_see_it_in_their_lists(app: RelyingParty) -> None:
@@ -142,7 +142,7 @@ def test_an_error_page_names_the_registered_app(app: RelyingParty) -> None:
     response = app.authorize(redirect_uri="https://evil.example.net/cb")
     text = response.content.decode()
     assert response.status_code == 400
-    assert "Only the makers of Orbit Notes can fix this" in text
+    assert "Only the developer of Orbit Notes can fix this" in text
     assert "evil.example.net" not in text
     fold = text[text.index("<details") : text.index("</details>")]
     assert "invalid_request" in fold
@@ -155,7 +155,7 @@ def test_an_error_page_names_the_registered_app(app: RelyingParty) -> None:
 def test_an_app_that_nobody_registered_is_not_named(app: RelyingParty) -> None:
     text = app.authorize(client_id="Openport%20Support").content.decode()
     assert "Support" not in text
-    assert "Only the makers of that app can fix this" in text
+    assert "Only the developer of the app can fix this" in text
 
 
 @pytest.mark.parametrize("verified", [True, False])

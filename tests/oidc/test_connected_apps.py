@@ -18,7 +18,7 @@ def test_the_page_lists_each_app_and_what_it_may_do(app: RelyingParty, web_app: 
     app.tokens(scope="openid email")
     web_app.tokens(scope="openid profile")
     text = app.browser.get("/account/apps/").content.decode()
-    for expected in ("Orbit Notes", "Web Notes", "See your e-mail address", "See your name and photo"):
+    for expected in ("Orbit Notes", "Web Notes", "See your email address", "See your name and photo"):
         assert expected in text
 
 

@@ -176,7 +176,7 @@ def test_whoever_has_not_proven_an_address_invites_nobody() -> None:
     family_of(unproven)
     browser = Browser()
     browser.force_login(unproven, backend="allauth.account.auth_backends.AuthenticationBackend")
-    assert "Confirm your own e-mail address" in invite(browser, "x@example.com").content.decode()
+    assert "Confirm your own email address" in invite(browser, "x@example.com").content.decode()
     assert not Outbox.objects.exists()
 
 

@@ -42,7 +42,7 @@ def words(page: Any) -> str:
 
 
 def said(page: Any) -> bool:
-    return bool(page.status_code == 200 and b"No more mail today" in page.content)
+    return bool(page.status_code == 200 and b"We sent you several mails already" in page.content)
 
 
 def test_a_few_resets_a_day_whoever_asks(person: Account, mailoutbox: list[Any], later: Any) -> None:

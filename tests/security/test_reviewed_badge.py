@@ -85,7 +85,7 @@ def test_a_domain_proven_after_the_approval_carries_no_badge(
     page = consent_page(reviewed, uri)
     assert BADGE not in page
     assert LOGO not in page
-    assert f'but not for the host that it sends you to: <strong class="break">{host}</strong>' in page
+    assert f'but not with the host that it sends you to: <strong class="break">{host}</strong>' in page
     assert BADGE in consent_page(reviewed)
 
 
@@ -172,7 +172,7 @@ def test_name_and_badge_stand_only_while_the_home_pages_domain_is_proven(owner: 
     page = consent_page(client, uri)
     assert BADGE not in page
     assert LOGO not in page
-    assert "no longer proves that its home page’s domain" in page
+    assert "can no longer prove that they own the domain" in page
     assert not fresh(client).carries_badge
 
 

@@ -407,7 +407,7 @@ def test_the_sessions_page_shows_each_account_its_own(browser: Browser, bob: Acc
     choose(browser, bob)
     page = browser.get("/account/sessions/").content.decode()
     assert page.count('id="session-') == 2
-    assert page.count("This one") == 1
+    assert page.count("This browser") == 1
 
 
 def test_ending_one_s_other_sessions_leaves_the_browser_s_other_accounts(browser: Browser, bob: Account) -> None:

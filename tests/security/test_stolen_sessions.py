@@ -81,7 +81,7 @@ def test_each_sign_in_and_each_password_makes_a_new_key(person: Account) -> None
 def test_the_list_knows_which_session_is_this_one(person: Account) -> None:
     browser, _ = sign_in(Browser(), person), sign_in(Browser(), person)
     page = browser.get("/account/sessions/").content.decode()
-    assert page.count("This one") == 1
+    assert page.count("This browser") == 1
     assert page.count('id="session-') == 2
 
 
@@ -138,7 +138,7 @@ def test_signing_out_elsewhere_ends_copies_of_this_session_too(person: Account) 
     assert is_signed_in(browser)
     assert not is_signed_in(stolen)
     assert UserSession.objects.get().created_at == started
-    assert "This one" in browser.get("/account/sessions/").content.decode()
+    assert "This browser" in browser.get("/account/sessions/").content.decode()
 
 
 def test_the_form_is_there_although_only_this_session_is_listed(signed_in: Browser) -> None:

@@ -34,7 +34,7 @@ class AuditEventAdmin(LogModelAdmin[AuditEvent]):
     """Audit events: actor, IP address, action, values before and after."""
 
     list_display = ("at", "action", "actor_email", "project", "target", "address", "request_id")
-    search_help_text = "A whole e-mail address, project, client id, account:…, or request id"
+    search_help_text = "A whole email address, project, client id, account:…, or request id"
     link_filters = ("actor",)
 
     # What only operators read: where somebody was, which request it was, and links to accounts.

@@ -11,7 +11,7 @@ ID_TOKEN = {
     "amr": "what the person showed to reach it (pwd, otp, pop, user, mfa); with acr only",
     "nonce": "the nonce of your request; not in tokens that come from a refresh",
     "at_hash": "ties it to the access token that came along: half of its SHA-256",
-    "email": "e-mail address",
+    "email": "email address",
     "email_verified": "whether the address is proven",
     "name": "full name",
     "given_name": "given name",

@@ -30,7 +30,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
 _OPENS = {
     OPENID: "sub",
     OFFLINE_ACCESS: "a refresh token",
-    "account.read": "at the developer API: e-mail address, name, photo and plan",
+    "account.read": "at the developer API: email address, name, photo and plan",
 }
 
 

@@ -23,11 +23,11 @@ class RoleForm(forms.Form):
 
 
 class InviteForm(RoleForm):
-    """Invitation of an e-mail address, with a role."""
+    """Invitation of an email address, with a role."""
 
     email = forms.EmailField(
-        label="E-mail address",
-        error_messages={"required": "Enter an e-mail address.", "invalid": "This is not an e-mail address."},
+        label="Email address",
+        error_messages={"required": "Enter an email address.", "invalid": "This is not an email address."},
         widget=forms.EmailInput(attrs={"autocomplete": "off"}),
     )
     field_order = ("email", "role")

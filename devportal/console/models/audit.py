@@ -25,7 +25,7 @@ class AuditEvent(models.Model):
     # A public id, not a foreign key: events outlive projects.
     project = models.CharField(max_length=32, blank=True)
     target = models.CharField(max_length=255, blank=True)
-    # The account whose e-mail address `target` is, if it is one.
+    # The account whose email address `target` is, if it is one.
     person = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     before: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
     after: "models.JSONField[Any, Any]" = models.JSONField(default=dict)

@@ -8,7 +8,7 @@ from devportal.console.reviews.reasons import REASONS, SUSPENSION_REASONS
 TEAM = "owners and developers of the project"
 ASSIGNEE = "the reviewer who has it"
 REVIEWERS = "reviewers who want it, but not about apps that they can't decide on"
-_SCOPES = ["account.read: “See your e-mail address, your name and your plan”"]
+_SCOPES = ["account.read: “See your email address, your name and your plan”"]
 _CONTEXT: dict[str, Any] = {
     "app": "Orbit Notes",
     "project": "Orbit",

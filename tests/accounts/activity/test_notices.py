@@ -174,15 +174,15 @@ NOTICES = (
     (change_password, "password_changed", "Your password has been changed", "Firefox on Linux"),
     (set_password, "password_set", "Your account has a password now", "Firefox on Linux"),
     (replace_password, "password_reset", "Your password has been replaced", "Safari on iPhone"),
-    (change_address, "address_changed", "The e-mail address of your account has been changed", "ada.new@example.com"),
-    (remove_address, "address_removed", "An e-mail address has been removed", "second@example.com"),
+    (change_address, "address_changed", "The email address of your account has been changed", "ada.new@example.com"),
+    (remove_address, "address_removed", "An email address has been removed", "second@example.com"),
     (remove_passkey, "passkey_removed", "A passkey has been removed", "“Old phone”"),
     (remove_key, "key_removed", "A security key has been removed", "“Blue stick”"),
     (set_up_app, "authenticator_on", "An authenticator app has been set up", "asked for at sign-in"),
     (remove_app, "authenticator_off", "The authenticator app has been removed", "not asked for any more"),
     (make_codes, "recovery_codes_made", "New recovery codes have been made", "worth nothing now"),
     (use_code, "recovery_code_used", "A recovery code of your account was used", "9 more are left."),
-    (operator_does("sign-out"), "signed_out", "You have been signed out everywhere", "the people who run Openport"),
+    (operator_does("sign-out"), "signed_out", "You have been signed out everywhere", "the Openport team"),
     (operator_does("deactivate"), "account_turned_off", "Your account has been turned off", "the people who run"),
 )
 
@@ -220,7 +220,7 @@ def test_both_addresses_hear_of_a_change(owner: Owner, run: Run) -> None:
     run(lambda: change_address(owner))
     assert [mail.to for mail in notices()] == ["ada.new@example.com"]
     [to_the_old] = Outbox.objects.filter(to="ada@example.com")  # with a code that takes it back, so it is wiped
-    assert to_the_old.subject.endswith("Your e-mail address has been changed")
+    assert to_the_old.subject.endswith("Your email address has been changed")
 
 
 def test_a_proven_address_that_is_removed_hears_of_it(owner: Owner, run: Run) -> None:

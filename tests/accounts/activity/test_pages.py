@@ -52,8 +52,8 @@ def test_it_says_what_happened_from_where_and_by_whom(signed_in: Browser, person
         "Signed in with a password",
         "Unknown browser · 127.0.0.1",
         "Roles changed: reviewer",
-        "By the people who run Openport",
-        "By Openport itself",
+        "By the Openport team",
+        "By Openport, automatically",
         "&lt;b&gt;{braces}&lt;/b&gt; was removed from the account",
     ):
         assert words in text, words
@@ -86,7 +86,7 @@ def test_it_is_paged_by_key(signed_in: Browser, person: Account) -> None:
 
 def test_an_account_of_before_has_nothing_to_tell(signed_in: Browser) -> None:
     SecurityEvent.objects.all().delete()
-    assert "Nothing to tell yet" in page(signed_in, "/account/activity/")
+    assert "No activity yet" in page(signed_in, "/account/activity/")
 
 
 def test_every_kind_can_be_said() -> None:
@@ -149,7 +149,7 @@ def test_the_own_one_comes_first_and_each_other_can_be_ended(person: Account) ->
     third = sign_in(Browser(), person)
     third.post("/account/logout/")
     text = page(here, "/account/sessions/")
-    assert text.index("Firefox on Linux") < text.index("This one") < text.index("Safari on iPhone")
+    assert text.index("Firefox on Linux") < text.index("This browser") < text.index("Safari on iPhone")
     assert here.get(end_button(text)).status_code == 405
     assert is_signed_in(there)
     answer = here.post(end_button(text), follow=True)
@@ -276,7 +276,7 @@ def test_a_page_is_shown_although_it_cannot_be_stored(signed_in: Browser, monkey
 def test_opening_the_page_changes_nothing(signed_in: Browser, person: Account) -> None:
     other = sign_in(Browser(), person)
     text = page(signed_in, "/account/secure/")
-    assert "1 other browser is signed in" in text
+    assert "One other browser is signed in" in text
     for path in ("password/change/", "2fa/", "apps/", "activity/", "email/"):
         assert f'href="/account/{path}"' in text
     assert is_signed_in(other)

@@ -82,7 +82,7 @@ def test_row_passkey_no_recovery_codes(person: Account, operator: Account, later
     page = second_step(sign_in_by_mail(person))
     assert CODE_FIELD not in page
     assert KEY_BUTTON in page
-    assert "I have none of these any more" in page
+    assert "I have lost all of these" in page
     assert is_in(recover(person, operator, later))
 
 
@@ -117,7 +117,7 @@ def test_row_recovery_codes_authenticator_app_left(person: Account) -> None:
     browser, _ = sign_in_as_far_as_possible(person)
     browser.post(SECOND_STEP, {"code": totp(secret)})
     assert is_in(browser)
-    assert "Yours are used up" in browser.get("/account/2fa/").content.decode()
+    assert "You have used all of yours" in browser.get("/account/2fa/").content.decode()
 
 
 def test_row_password_and_second_factors(person: Account, operator: Account, later: Callable[[float], None]) -> None:

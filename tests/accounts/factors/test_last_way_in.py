@@ -120,9 +120,9 @@ def test_that_recovery_codes_end_too_is_said_before_and_mailed(what: str, person
     else:
         give_app(person)
     confirm(browser, person)
-    assert "recovery codes are removed" not in browser.get(path).content.decode()
+    assert "recovery codes are also removed" not in browser.get(path).content.decode()
     give_codes(person)
-    assert "Your recovery codes are removed as well" in browser.get(path).content.decode()
+    assert "Your recovery codes are also removed" in browser.get(path).content.decode()
     assert browser.post(path).status_code == 302
     assert left(person) == []
     [told] = Outbox.objects.filter(subject__contains="removed")
@@ -138,7 +138,7 @@ def test_recovery_codes_stay_while_another_factor_does(person: Account) -> None:
     key = give_key(person)
     path = f"/account/2fa/webauthn/keys/{key.pk}/remove/"
     confirm(browser, person)
-    assert "recovery codes are removed" not in browser.get(path).content.decode()
+    assert "recovery codes are also removed" not in browser.get(path).content.decode()
     assert browser.post(path).status_code == 302
     assert left(person) == ["recovery_codes", "totp"]
     assert "recovery codes" not in Outbox.objects.get(subject__contains="removed").body.lower()

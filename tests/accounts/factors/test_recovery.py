@@ -242,7 +242,7 @@ def test_when_it_is_due_the_person_starts_anew(started: AccountRecovery, later: 
     assert not account.has_usable_password()
     assert elsewhere.get("/account/").status_code == 302
     assert account.session_stamp != stamp
-    assert "Second step" not in sign_in_as_far_as_possible(account)[1].content.decode()
+    assert "<h1>Two-step verification</h1>" not in sign_in_as_far_as_possible(account)[1].content.decode()
     assert kinds(account)[-1] == "second_factors_removed"
     assert audited() == ["account.recovery_started", "account.recovery_done"]
     assert Outbox.objects.filter(subject__contains="have been removed").count() == 2

@@ -165,7 +165,7 @@ def test_two_clicks_make_one_export(confirmed: Browser, by_worker: list[int]) ->
     ask(confirmed)
     ask(confirmed)
     assert by_worker == [DataExport.objects.get().pk]
-    assert "is being made" in page(confirmed)
+    assert "We are creating your export" in page(confirmed)
     assert tasks.make_export(by_worker[0])
     assert not tasks.make_export(by_worker[0])  # a task that comes twice
     assert "is ready" in page(confirmed)
@@ -214,11 +214,11 @@ def test_what_fails_is_tried_again_and_then_said_to_have_failed(
         patch.setattr(stored_files, "save_file", broken)
         ask(confirmed)
         for _ in range(making.MOST_ATTEMPTS - 1):
-            assert "is being made" in page(confirmed)
+            assert "We are creating your export" in page(confirmed)
             later(5 * 60)
             tasks.make_waiting_exports()
     assert DataExport.objects.get().failed_at is not None
-    assert "could not be made" in page(confirmed)
+    assert "Your last export failed" in page(confirmed)
     confirm(confirmed, Account.objects.get())
     ask(confirmed)
     assert "is ready" in page(confirmed)
@@ -240,7 +240,7 @@ def test_where_no_worker_runs_at_all_the_page_says_so_after_an_hour(
 ) -> None:
     ask(confirmed)
     later(3601)
-    assert "could not be made" in page(confirmed)
+    assert "Your last export failed" in page(confirmed)
     ask(confirm(confirmed, person))
     assert [row.state for row in DataExport.objects.order_by("pk")] == ["failed", "making"]
 

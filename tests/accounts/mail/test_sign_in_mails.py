@@ -55,7 +55,7 @@ def test_it_says_for_which_app_and_from_where(
     RelyingParty(spa, browser).authorize()
     cause(address, browser)
     for text in both(mailoutbox[0]):
-        assert re.search(r"To sign in to:? Orbit Notes Asked for with:? Firefox on Windows ", text)
+        assert re.search(r"To sign in to:? Orbit Notes Requested from:? Firefox on Windows ", text)
         assert "Mozilla" not in text
         assert "you can ignore " in text
 
@@ -94,7 +94,7 @@ def test_without_an_app_none_is_named_and_neither_to_somebody_signed_in(
 @pytest.mark.parametrize("agent", ["", "Win a phone at evil.example", "curl/8.5.0 (Linux)", "Mozilla/5.0 " + "x" * 300])
 def test_a_browser_that_is_not_known_has_none_of_its_words_mailed(agent: str, mailoutbox: list[Any]) -> None:
     sign_up(browser=Browser(headers={"User-Agent": agent}))
-    assert f"Asked for with: {UNNAMED} " in both(mailoutbox[0])[0]
+    assert f"Requested from: {UNNAMED} " in both(mailoutbox[0])[0]
 
 
 def test_it_says_the_minutes_that_are_left(

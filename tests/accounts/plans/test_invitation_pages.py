@@ -80,7 +80,7 @@ def test_the_way_of_an_invitation(
     assert [message.to for message in mail.outbox] == [["ada@example.com"]]
     assert "Invited, open until" in page(as_owner)
     row = Invitation.objects.get()
-    assert "grace@example.com invites you to their family" in page(signed_in)
+    assert "grace@example.com has invited you to their family" in page(signed_in)
     assert "share its plan" in step(signed_in, f"invitations/{row.pk}/accept")
     text = page(signed_in)
     assert "invites you" not in text
@@ -88,7 +88,7 @@ def test_the_way_of_an_invitation(
     assert "Ada Lovelace" in page(as_owner)
     member = family.members.get(account=person)
     question = as_owner.get(f"/account/plan/family/members/{member.pk}/remove").content.decode()
-    assert "at once" in question
+    assert "immediately" in question
     assert "no longer in your family" in step(as_owner, f"family/members/{member.pk}/remove")
     assert "No paid plan" in page(signed_in)
 
@@ -102,7 +102,7 @@ def test_a_seat_is_offered_taken_and_given_back(signed_in: Browser, person: Acco
     assert "op@example.com" not in text
     step(signed_in, f"invitations/{row.pk}/accept")
     assert "Your seat at Acme" in page(signed_in)
-    assert "at once" in signed_in.get(f"/account/plan/organizations/{acme.pk}/leave").content.decode()
+    assert "immediately" in signed_in.get(f"/account/plan/organizations/{acme.pk}/leave").content.decode()
     assert "You have left Acme" in step(signed_in, f"organizations/{acme.pk}/leave")
     assert "No paid plan" in page(signed_in)
 

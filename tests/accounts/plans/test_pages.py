@@ -102,7 +102,7 @@ def test_a_source_that_is_down_is_said(signed_in: Browser, settings: Any, monkey
     monkeypatch.setattr(sources, "_source", Broken())
     response = signed_in.get("/account/plan")
     assert response.status_code == 502
-    assert "shown just now" in response.content.decode()
+    assert "show your plan at the moment" in response.content.decode()
 
 
 def test_a_plan_from_elsewhere(signed_in: Browser, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_a_plan_from_elsewhere(signed_in: Browser, settings: Any, monkeypatch: p
     text = page(signed_in)
     assert "A family that you belong to" in text
     assert "Up to 1.5 TB" in text
-    assert "What else there is" not in text  # the other service knows
+    assert "Other plans" not in text  # the other service knows
 
 
 def test_use_is_shown_where_the_source_tells_it(

@@ -36,7 +36,7 @@ def test_signing_out_ends_every_session_and_is_seen(as_operator: Browser, operat
     assert event.details == {"reason": REASON}
     text = sign_in(browsers[0], person).get("/account/activity/").content.decode()
     assert "Signed out everywhere" in text
-    assert "By the people who run Openport" in text
+    assert "By the Openport team" in text
     assert REASON not in text
     assert operator.email not in text
 

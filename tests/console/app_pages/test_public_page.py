@@ -40,7 +40,7 @@ def test_anybody_reads_what_was_approved_and_why(published: Client) -> None:
     text = text_of()
     for shown in (
         "Orbit Notes", "Reviewed by", "example.com", JUSTIFICATION,
-        "See your e-mail address, your name and photo, and your plan", "https://example.com/privacy",
+        "See your email address, your name and photo, and your plan", "https://example.com/privacy",
         "https://example.com/terms", "help@example.com", f"/apps/report/{published.client_id}",
     ):  # fmt: skip
         assert shown in text, shown

@@ -63,7 +63,7 @@ def test_owners_and_developers_hear_once_of_each_turn(
     check_domains()
     [(subject, body)] = new_mails()["olga@example.com"]
     assert subject == "example.com is proven again"
-    assert "Reviewed apps show logo and badge" in body
+    assert "Reviewed apps show their logo and badge" in body
     internet.clear()
     internet.publish_file(domain)
     later(7 * DAY + HOUR)
@@ -85,7 +85,7 @@ def test_a_proof_that_comes_back_in_time_is_told_as_such(
     check_domains()
     [(subject, body)] = new_mails()["dan@example.com"]
     assert subject == "example.com is proven again"
-    assert "Nothing has changed for people meanwhile." in body
+    assert "Nothing changed for people in the meantime." in body
 
 
 def test_nobody_is_mailed_whose_address_is_not_proven_or_account_closed(

@@ -102,7 +102,7 @@ def test_who_has_no_other_second_step_proves_their_address(
         assert "1 of them sign in by a mailed code" in run("--yes")
     assert types_of(person) == set()
     (told,) = [message for message in mail.outbox if message.to == [person.email]]
-    assert "set up again" in told.subject
+    assert "set up two-step verification again" in told.subject
     assert "Forgot your password?" in told.body
 
     browser = Browser()

@@ -82,8 +82,8 @@ def test_owners_and_developers_hear_of_every_step(
     for step in ("changes_requested", "rejected"):
         assert REASONS["justification_vague"].text in " ".join(bodies[step].split())
         assert "Which page is it?" in bodies[step]
-    assert "See your e-mail address, your name and photo, and your plan" in " ".join(bodies["approved"].split())
-    assert "See your e-mail address, your name and photo, and your plan" in " ".join(bodies["scope"].split())
+    assert "See your email address, your name and photo, and your plan" in " ".join(bodies["approved"].split())
+    assert "See your email address, your name and photo, and your plan" in " ".join(bodies["scope"].split())
     assert "It is a shop now." in bodies["approval"]
     assert SUSPENSION_REASONS["changed_since_review"].text in " ".join(bodies["approval"].split())
 

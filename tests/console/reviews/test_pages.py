@@ -237,7 +237,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("privacy_policy_url", "https://192.168.0.1/", "domain name"),
     ("terms_url", "https://example.com/" + "x" * 600, "at most 500"),
     ("terms_url", "https://localhost:8000/terms", "domain name|service itself"),
-    ("support_address", "nobody", "not an e-mail address"),
+    ("support_address", "nobody", "not an email address"),
     ("support_address", "a@b.example\x00", "Null characters"),
     ("why_account_read", "x" * 4001, "at most 4000"),
     ("note", "x" * 4001, "at most 4000"),

@@ -382,7 +382,7 @@ def test_a_least_level_holds_for_every_request(app: RelyingParty, least: str, he
     for sent in ({}, {"acr_values": "gold"}, {"claims": essential(MULTI_FACTOR)}, {"prompt": "login"}):
         page = app.authorize(**sent)
         assert shows(page, heading)
-        assert "Everybody who signs in to" in page.content.decode()
+        assert "requires this from everybody who signs in" in page.content.decode()
     assert answer_of(app.authorize(prompt="none"))["error"] == UNMET
 
 

@@ -44,7 +44,7 @@ def test_an_unverified_app_shows_its_letter(app: RelyingParty) -> None:
 def test_account_read_says_plainly_what_it_includes(app: RelyingParty) -> None:
     Client.objects.filter(pk=app.client.pk).update(approved_scopes="account.read")
     text = app.authorize(scope="openid account.read").content.decode()
-    for word in ("e-mail address", "name", "plan"):
+    for word in ("email address", "name", "plan"):
         assert word in text
 
 

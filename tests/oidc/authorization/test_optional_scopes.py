@@ -29,7 +29,7 @@ def granted(app: RelyingParty, response: Any) -> set[str]:
 
 @pytest.fixture
 def choosy(app: RelyingParty) -> RelyingParty:
-    """An app without which e-mail address and staying signed in may be left out."""
+    """An app without which email address and staying signed in may be left out."""
     make_optional(app, "email offline_access")
     return app
 
@@ -65,7 +65,7 @@ def test_what_another_access_holds_is_not_said_to_be_left_out(choosy: RelyingPar
 def test_a_client_without_optional_scopes_has_no_checkboxes(app: RelyingParty) -> None:
     text = app.authorize().content.decode()
     assert "checkbox" not in text
-    assert "Only if you tick it" not in text
+    assert "only if you tick it" not in text
 
 
 def test_what_was_given_before_is_ticked(choosy: RelyingParty) -> None:
@@ -190,7 +190,7 @@ def test_prompt_consent_asks_for_what_was_left_out(choosy: RelyingParty) -> None
 def test_a_person_can_ask_to_be_asked(choosy: RelyingParty) -> None:
     choosy.answer_consent(choosy.authorize())
     apps = choosy.browser.get("/account/apps/").content.decode()
-    assert "What you left out" in apps
+    assert "What you did not allow" in apps
     path = f"/account/apps/{connection_of(choosy).pk}/ask-again"
     assert sign_in(Browser(), make_account()).post(path).status_code == 404
     choosy.browser.get(path)

@@ -75,7 +75,7 @@ def test_an_approved_scope_is_asked_for(app: RelyingParty) -> None:
     Client.objects.filter(pk=app.client.pk).update(approved_scopes="account.read")
     page = app.authorize(scope="openid account.read")
     assert page.status_code == 200
-    assert b"See your e-mail address, your name and photo, and your plan" in page.content
+    assert b"See your email address, your name and photo, and your plan" in page.content
 
 
 def test_approval_is_each_clients_own(app: RelyingParty, web_app: RelyingParty) -> None:

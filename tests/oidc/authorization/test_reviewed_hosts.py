@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 FOREIGN = "https://elsewhere.test/callback"
 HOST = "elsewhere.test"
 BADGE = "Reviewed by Openport"
-WARNING = "Openport has reviewed Orbit Notes, but not for the host that it sends you to"
+WARNING = "Openport has reviewed Orbit Notes, but not with the host that it sends you to"
 LOGO = "/logos/"
 CAP = 3
 
@@ -142,7 +142,7 @@ def test_the_unavailable_page_shows_the_letter_and_no_link(reviewed: RelyingPart
     assert LOGO in text_of(reviewed.authorize())
     page = text_of(foreign.authorize())
     assert LOGO not in page
-    assert "not for the host that this sign-in was to lead to" in page
+    assert "not with the host that this sign-in leads to" in page
     assert 'href="https://app.example.com/"' not in page
 
 
@@ -165,7 +165,7 @@ def test_the_error_page_follows_a_registered_address(foreign: RelyingParty, revi
 def test_connected_apps_goes_by_the_app_and_names_what_was_allowed_elsewhere(
     reviewed: RelyingParty, foreign: RelyingParty
 ) -> None:
-    told = f'You have allowed it at <span class="break">{HOST}</span> too.'
+    told = f'You have also allowed it at <span class="break">{HOST}</span>.'
     reviewed.code()
     assert told not in text_of(reviewed.browser.get("/account/apps/"))
     foreign.code()
