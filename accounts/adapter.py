@@ -107,7 +107,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             with transaction.atomic():
                 return self._confirm(request, email_address)
         except IntegrityError:  # an account that nobody has proven has the address
-            messages.error(request, "Another account has this address, so yours stays as it is.")
+            messages.error(request, "Another account has this email address, so yours was not changed.")
             return False
 
     def _confirm(self, request: HttpRequest, email_address: EmailAddress) -> bool:

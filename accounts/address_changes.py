@@ -97,9 +97,7 @@ def take_back(request: HttpRequest, email: str, code: str) -> Account:
         if account is None or not standing.filter(pk=change.pk).exists():
             raise TakeBackRefused("This code has been used, or the account is gone.")
         if is_taken(change.old_email, account):
-            raise TakeBackRefused(
-                "This email address belongs to another account by now, so this account can't have it again."
-            )
+            raise TakeBackRefused("This email address now belongs to another account, so you can't take it back.")
         removed = [account.email, *verified_addresses_of(account)]
         _give_address(account, change.old_email)
         standing.filter(pk__gte=change.pk).update(ended_at=clock.now())
@@ -114,7 +112,7 @@ def _find(email: str, code: str) -> AddressChange:
     for change in _standing().filter(old_email=email):
         if _fits(change, code):
             return change
-    raise TakeBackRefused("That code does not fit this address, or its time is over.")
+    raise TakeBackRefused("This code does not belong to this email address, or it has expired.")
 
 
 def end_changes_since(account: Account, moment: datetime) -> None:

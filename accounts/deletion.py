@@ -14,7 +14,7 @@ from devportal.lib.postgres.limits import allow_long_statements
 
 # What has to be done, by its code. Higher layers add the codes of their own receivers.
 BLOCKER_TEXTS: dict[str, str] = {
-    "recovery": "The people who run this service are recovering your account, because somebody said that it was taken "
+    "recovery": "The team of this service is recovering your account, because somebody said that it was taken "
     "over. You can delete it after the recovery is done or stopped.",
 }
 

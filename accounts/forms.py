@@ -187,6 +187,6 @@ class InvitationForm(forms.Form):
     email = forms.EmailField(
         label="Email address",
         max_length=254,
-        help_text="They share your family's plan once they accept. The mail shows your address.",
+        help_text="They share your family's plan when they accept. The mail shows your email address.",
         widget=forms.EmailInput(attrs={"autocomplete": "off"}),
     )

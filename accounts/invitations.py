@@ -61,7 +61,7 @@ def needs_mail(row: InvitationRow | None) -> bool:
 def check_mail_rate(invitations: "QuerySet[Any]") -> None:
     """Raise TooManyInvitations if INVITATIONS_PER_HOUR of these invitations were mailed within the last hour."""
     if invitations.filter(mailed_at__gt=clock.now() - MAIL_INTERVAL).count() >= settings.INVITATIONS_PER_HOUR:
-        raise TooManyInvitations("Too many invitations within one hour. Try again later.")
+        raise TooManyInvitations("You have sent too many invitations in one hour. Please try again later.")
 
 
 def count_mail(address: str) -> None:

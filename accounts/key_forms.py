@@ -24,7 +24,7 @@ from accounts.factors.ceremonies import Purpose
 from accounts.factors.staff import needs_verified_keys
 from accounts.models import Account
 
-EXPIRED = "This took too long, or another page asked for your passkey since then. Try again."
+EXPIRED = "This took too long, or another page asked for your passkey in the meantime. Please try again."
 NOT_VERIFIED = "Your passkey or security key did not ask for your fingerprint, your face or a PIN. Try again with it."
 SECOND_STEP_ONLY = "This security key works only after your password. Sign in with your password first."
 

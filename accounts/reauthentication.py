@@ -26,7 +26,7 @@ from devportal.lib import clock, passkeys
 
 Type = Authenticator.Type
 _KNOWN = "factors_of_person"  # on the request
-ADDED_HERE = "You added this since you signed in here, so it does not count yet. Use another one, or sign in again."
+ADDED_HERE = "You added this after you signed in here, so you can't use it yet. Use another one, or sign in again."
 
 
 def second_factors_of(account: Account) -> QuerySet[Authenticator]:

@@ -21,13 +21,13 @@ class Step:
 
 _FIRST = Step(
     "Add a passkey",
-    "You sign in with a password alone. A passkey can’t be guessed, and can’t be typed into a false page.",
+    "Your password is enough to sign in. Nobody can guess a passkey, and you can’t type it into a fake page.",
     "Add a passkey",
     "mfa_add_webauthn",
 )
 _NO_CODES = Step(
     "Get recovery codes",
-    "If you lose your phone or key, nothing else lets you past the second step.",
+    "If you lose your phone or key, you have no other way to sign in.",
     "Get codes",
     "mfa_generate_recovery_codes",
 )
@@ -39,7 +39,7 @@ _FEW = Step(
 )
 _SPARE = Step(
     "Add a second passkey",
-    "You sign in with one passkey alone. A second one, on another device, spares you the day the first is lost.",
+    "You have only one passkey. With a second one on another device, you can still sign in if you lose the first.",
     "Add a passkey",
     "mfa_add_webauthn",
 )

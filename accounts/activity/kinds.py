@@ -57,8 +57,8 @@ _IF_CODES_ENDED = {
 }
 _CODES_LEFT = {
     "left": {
-        0: "It was the last one: make new ones.",
-        1: "One more is left: make new ones soon.",
+        0: "It was the last one. Create new ones now.",
+        1: "One more is left. Create new ones soon.",
         OTHERS: "{left} more are left.",
     }
 }
@@ -86,7 +86,7 @@ KINDS: dict[str, Kind] = {
         "Password set",
         Notice(
             "Your account has a password now",
-            "A password has been set for your account. One can sign in with it from now on.",
+            "A password has been set for your account. It can be used to sign in from now on.",
         ),
     ),
     "password_reset": Kind(
@@ -127,7 +127,7 @@ KINDS: dict[str, Kind] = {
         "Passkey “{name}” added",
         Notice(
             "A passkey has been added to your account",
-            "The passkey “{name}” has been added to your account. One can sign in with it from now on.",
+            "The passkey “{name}” has been added to your account. It can be used to sign in from now on.",
             also=_IF_FIRST,
         ),
     ),
@@ -172,10 +172,10 @@ KINDS: dict[str, Kind] = {
         ),
     ),
     "recovery_codes_made": Kind(
-        "Recovery codes made",
+        "Recovery codes created",
         Notice(
-            "New recovery codes have been made for your account",
-            "New recovery codes have been made for your account. Those from before are worth nothing now.",
+            "New recovery codes have been created for your account",
+            "New recovery codes have been created for your account. Earlier codes no longer work.",
         ),
     ),
     "recovery_codes_removed": Kind(
@@ -200,7 +200,7 @@ KINDS: dict[str, Kind] = {
             "typed, we ask for a code that we send to this mailbox.",
         ),
     ),
-    "second_factors_lost": Kind("Second factors that could not be checked any more were removed"),
+    "second_factors_lost": Kind("An authenticator app or recovery codes that could no longer be checked were removed"),
     # --- Sessions and apps ---
     "session_ended": Kind("Signed out one browser: {which}"),
     "sessions_ended": Kind("Signed out all other browsers"),
@@ -245,14 +245,14 @@ KINDS: dict[str, Kind] = {
             "Your account has been turned off",
             "Your account has been turned off: nobody can sign in to it, and apps have lost their access to it. What "
             "is in it stays.",
-            "If you do not know why, ask the people who run the service.",
+            "If you do not know why, please contact the team of the service.",
         ),
     ),
     "account_turned_on": Kind(
         "Account turned on again",
         Notice(
             "Your account has been turned on again",
-            "Your account has been turned on again. You can sign in as before; apps will ask for your permission anew.",
+            "Your account has been turned on again. You can sign in as before. Apps will ask for your permission again.",
         ),
     ),
     # --- Leaving ---
@@ -261,20 +261,20 @@ KINDS: dict[str, Kind] = {
     "deletion_asked": Kind(
         "Deleted the account; it was closed until {due_at:day}",
         Notice(
-            "Your account is to be deleted",
-            "Your account is closed, and will be deleted for good on {due_at:day}. To keep it, sign in before then and "
+            "Your account will be deleted",
+            "Your account is closed, and will be permanently deleted on {due_at:day}. To keep it, sign in before then and "
             "choose to keep it.",
         ),
     ),
     "deletion_cancelled": Kind(
-        "Kept the account, which was to be deleted",
+        "Kept the account instead of deleting it",
         Notice(
             "Your account stays",
-            "Your account was to be deleted; it stays, and can be used again. Apps have to sign you in anew.",
+            "Your account will not be deleted, and you can use it again. You have to sign in to your apps again.",
         ),
     ),
     "deletion_blocked": Kind(
-        "The account was to be deleted, and was kept",
+        "The account was kept, although it was due to be deleted",
         Notice(
             "Your account was not deleted", "Your account was to be deleted today, and was kept. {blockers:sentences}"
         ),

@@ -46,7 +46,7 @@ class FamilyAdmin(ServiceModelAdmin[Family]):
         members.add_member(form.instance, form.instance.owner)
 
     def deletion_consequence(self, row: Family) -> str:
-        return "Its members lose the family's plan at once, and its open invitations end. Their accounts stay."
+        return "Its members lose the family's plan immediately, and its open invitations end. Their accounts stay."
 
 
 class AddressForm(ActionForm):
@@ -84,7 +84,7 @@ class OrganizationAdmin(ServiceModelAdmin[Organization]):
         return Q(name__startswith=term)
 
     def deletion_consequence(self, row: Organization) -> str:
-        return "Its members lose their seats at once, and its open invitations end. Their accounts stay."
+        return "Its members lose their seats immediately, and its open invitations end. Their accounts stay."
 
 
 @admin.register(OrganizationMember)
@@ -104,7 +104,7 @@ class OrganizationMemberAdmin(ServiceModelAdmin[OrganizationMember]):
         return False  # a seat is given or taken back
 
     def deletion_consequence(self, row: OrganizationMember) -> str:
-        return "They lose the organization's plan at once. Their account stays."
+        return "They lose the organization's plan immediately. Their account stays."
 
 
 def _withdraw(request: HttpRequest, row: Invitation, form: Any) -> str:

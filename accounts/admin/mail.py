@@ -19,9 +19,9 @@ from devportal.lib.audit import Event, report
 
 def _try_again(request: HttpRequest, mail: Outbox, form: Any) -> str:
     if not mail.try_again():
-        raise ActionRefused("It has been sent meanwhile, or is being sent now.")
+        raise ActionRefused("It has been sent in the meantime, or is being sent now.")
     report(Event("mail.tried_again", request.user.pk, target=f"mail:{mail.pk}"))
-    return "The mail is sent within some seconds, if the mail server takes it."
+    return "The mail will be sent within a few seconds, if the mail server accepts it."
 
 
 @admin.register(Outbox)

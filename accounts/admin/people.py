@@ -45,12 +45,12 @@ def _set_active(request: HttpRequest, account: Account, is_active: bool, **detai
 
 def _deactivate(request: HttpRequest, account: Account, form: Any) -> str:
     _set_active(request, account, False, reason=form.cleaned_data["reason"])
-    return "They can't sign in any more, and what was given out in their name has ended."
+    return "They can no longer sign in, and all tokens and API keys in their name have ended."
 
 
 def _activate(request: HttpRequest, account: Account, form: Any) -> str:
     _set_active(request, account, True)
-    return "They can sign in again. What ended stays ended: apps have to ask them anew, and keys are made anew."
+    return "They can sign in again. They have to sign in to apps again and create new API keys."
 
 
 def _export(request: HttpRequest, account: Account, form: Any) -> FileResponse:
@@ -68,8 +68,8 @@ def _keep(request: HttpRequest, account: Account, form: Any) -> str:
     try:
         closing.keep(account.pk, actor=account_of(request))
     except closing.Gone as gone:
-        raise ActionRefused("The account is gone, or turned off.") from gone
-    return "The account stays, and they can sign in again. What ended stays ended."
+        raise ActionRefused("The account was deleted or turned off.") from gone
+    return "The account stays, and they can sign in again. Ended tokens, API keys and invitations do not come back."
 
 
 def _delete(request: HttpRequest, account: Account, form: Any) -> str:
@@ -96,7 +96,7 @@ class RolesForm(ActionForm):
 def _give_roles(request: HttpRequest, account: Account, form: Any) -> str:
     ask_anew(request, account)
     if not Account.objects.filter(pk=request.user.pk or 0, is_superuser=True).exists():
-        raise ActionRefused("Only a superuser gives roles.")
+        raise ActionRefused("Only superusers can give roles.")
     before, after = sorted(roles_of(account)), sorted(form.cleaned_data["roles"])
     set_roles(account, after)
     _note("account.roles_changed", request, account, before={"roles": before}, after={"roles": after})
@@ -140,7 +140,7 @@ class AccountAdmin(ServiceModelAdmin[Account]):
         RowAction(
             "activate",
             "Activate",
-            "They can sign in again, with the password and the second factors that they had. Tokens, API keys and "
+            "They can sign in again, with the password and the two-step verification that they had. Tokens, API keys and "
             "invitations stay ended.",
             _activate,
             is_open=lambda request, row: (

@@ -61,8 +61,8 @@ def _cancel(request: HttpRequest, account: Account, form: Any) -> str:
     operator = ask_anew(request, account)
     found = recovery.open_recovery(account)
     if found is None or not recovery.cancel(found, operator, form.cleaned_data["reason"]):
-        raise ActionRefused("There is nothing to call off any more.")
-    return "Called off. The second factors stay, and the person has been told."
+        raise ActionRefused("There is nothing left to cancel.")
+    return "Cancelled. The passkeys, authenticator app and recovery codes stay, and the person was notified."
 
 
 def _may_start(request: HttpRequest, account: Account) -> bool:

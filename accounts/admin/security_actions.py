@@ -29,7 +29,7 @@ def sign_out(request: HttpRequest, account: Account, form: Any) -> str:
     end_all_sessions(account)
     _report("account.signed_out", request, account, form)
     tell(account, "signed_out")
-    return "They are signed out everywhere, and told by mail."
+    return "They are signed out everywhere, and were notified by email."
 
 
 def send_reset(request: HttpRequest, account: Account, form: Any) -> str:

@@ -22,7 +22,7 @@ class NamedByDevice(ChallengeMixin):
         super().__init__(*args, **kwargs)
         self.fields["name"].widget.attrs |= {"maxlength": NAME_LENGTH, "autocomplete": "off"}
         self.fields["credential"].error_messages["required"] = (
-            "The browser made no passkey. Press the button again and follow what it asks."
+            "The browser did not create a passkey. Press the button again and follow its instructions."
         )
 
     def clean_name(self) -> str:
@@ -46,7 +46,7 @@ class AddWebAuthnForm(NamedByDevice, webauthn_forms.AddWebAuthnForm):  # type: i
     purpose = Purpose.ENROLMENT
 
     passwordless = forms.TypedChoiceField(
-        choices=[("true", "Passkey"), ("false", "Security key, as a second step only")],
+        choices=[("true", "Passkey"), ("false", "Security key, for two-step verification only")],
         coerce=lambda value: value == "true",
         initial="true",
     )

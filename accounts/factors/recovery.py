@@ -97,9 +97,9 @@ def start(
     if address_changes.is_taken(new_email, account):
         raise RecoveryRefused(Lapse.ADDRESS_TAKEN.label)
     if not new_email and not taken_over_at and not Authenticator.objects.filter(user=account).exists():
-        raise RecoveryRefused("There are no second factors to remove: the person can ask for a new password.")
+        raise RecoveryRefused("There is nothing to remove. The person can ask for a new password.")
     if open_recovery(account):
-        raise RecoveryRefused("A recovery is under way already.")
+        raise RecoveryRefused("A recovery has already been started.")
     now = clock.now()
     wait = timedelta(hours=hours())
     recovery = AccountRecovery.objects.create(

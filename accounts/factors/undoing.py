@@ -45,12 +45,12 @@ def undo(request: HttpRequest, event: SecurityEvent, code: str) -> None:
     """
     mailbox = event.details.get("mailbox", "")
     if not mailbox_codes.is_right(_purpose(event), mailbox, _LASTS, code):
-        raise UndoRefused("That is not the code of the newest mail. Type it as it is in the mail.")
+        raise UndoRefused("This is not the code of the newest mail. Type the code exactly as it is in the mail.")
     with transaction.atomic():
         account = Account.objects.select_for_update(no_key=True).filter(pk=event.account_id).first()
         factor = _factor_of(event)
         if account is None or factor is None or not _is_recent(event) or not _may_undo(event):
-            raise UndoRefused("There is nothing left to remove: it is gone already, or it was added too long ago.")
+            raise UndoRefused("There is nothing left to remove. It was already removed, or it was added too long ago.")
         factors = [factor, *_codes_that_came_with(factor)]
         removal.remove_factors(account, factors, request, tells=True, also_to=[mailbox])
         end_all_sessions(account)

@@ -13,9 +13,12 @@ _TITLES: dict[str, tuple[str, str]] = {
     "profile": ("Profile", "Who you are here. Apps that you allowed to see it get your name, address and photo."),
     "addresses": ("Email addresses", ""),
     "address_changes": ("Changes of address", "Those that the old address can still take back."),
-    "sign_in_methods": ("Second steps and passkeys", "Their names and dates. What proves them is never handed out."),
+    "sign_in_methods": (
+        "Passkeys and two-step verification",
+        "Their names and dates. The secrets themselves are never exported.",
+    ),
     "sessions": ("Sessions", "Browsers in which you are signed in."),
-    "recoveries": ("Removals of second steps", "Begun by the people who run the service, after you asked them."),
+    "recoveries": ("Account recoveries", "Started by the team of the service, after you asked them."),
     "security_activity": ("Security activity", "What happened to your account, the oldest first."),
     "plan": ("Plan, families and organizations", ""),
     "mails": ("Mails to you", "What was sent to you of late, or waits to be. Their texts are in your mailbox."),
@@ -28,7 +31,7 @@ _TITLES: dict[str, tuple[str, str]] = {
     "project_invitations": ("Invitations to projects", ""),
     "keys": ("API keys", "Their names and dates. The keys themselves are known to nobody but you."),
     "written_in_reviews": ("What you wrote in reviews", ""),
-    "written_at_the_desk": ("What you noted at the desk", "For other reviewers; developers never read it."),
+    "written_at_the_desk": ("Your internal review notes", "Only other reviewers can read them."),
     "reported_apps": ("Apps that you reported", "Only the reviewers know that it was you."),
     "console_activity": (
         "Audit trail",

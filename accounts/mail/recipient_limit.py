@@ -17,7 +17,7 @@ class RecipientLimitReached(Exception):
     """The mailbox's limit is reached; `wait` is the number of seconds until mail is sent there again."""
 
     def __init__(self, wait: int) -> None:
-        super().__init__("Several mails went to this address today. Please try again tomorrow.")
+        super().__init__("We have sent several mails to this email address today. Please try again tomorrow.")
         self.wait = wait
 
 

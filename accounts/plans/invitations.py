@@ -69,11 +69,11 @@ def invite(group: Group, email: str, by: Account) -> Invitation:
     Nothing tells whether the address has an account. Within an hour the same group mails an address once.
     """
     if not by.email_verified:
-        raise InvitationRefused("Confirm your own email address first: the mail says who invites.")
+        raise InvitationRefused("Confirm your own email address first, because the mail shows it.")
     address = _mailable(email)
     _lock(group)
     if not _may_invite(group, by.pk):
-        raise InvitationRefused("You can't invite here any more.")
+        raise InvitationRefused("You can no longer invite people here.")
     if group.members.filter(account__email=address).exists():
         raise InvitationRefused(f"{address} is a member already.")
     now = clock.now()
@@ -139,7 +139,7 @@ def accept(pk: int, account: Account) -> Group:
     if row.accepted_at is not None and _is_member(group, account):
         return group
     if not row.is_open or not _may_invite(group, row.invited_by_id):
-        raise InvitationRefused("That invitation is no longer open. Ask for a new one.")
+        raise InvitationRefused("This invitation is no longer open. Ask for a new one.")
     joins = not _is_member(group, account)
     if joins and isinstance(group, Family) and group.members.count() >= settings.FAMILY_MEMBERS:
         raise InvitationRefused(

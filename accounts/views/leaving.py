@@ -82,10 +82,10 @@ def export_file(request: HttpRequest) -> HttpResponseBase:
     try:
         pieces = exports.pieces_of(newest)
     except StoreUnavailable:
-        messages.error(request, "The file can't be read just now. Try again in a minute.")
+        messages.error(request, "The file can't be read at the moment. Please try again in a minute.")
         return HttpResponseRedirect(reverse("account_data"))
     except (FileNotFoundError, Unreadable):
-        messages.error(request, "The file can't be read any more. Ask for a new export.")
+        messages.error(request, "The file can no longer be read. Create a new export.")
         return HttpResponseRedirect(reverse("account_data"))
     with transaction.atomic():
         recording.record(account, "export_downloaded", request)
@@ -148,12 +148,12 @@ def closed(request: HttpRequest) -> HttpResponse:
             response = sign_in.keep_and_sign_in(stage, request)
         except closing.Gone:
             stage.abort()
-            messages.error(request, "It was too late: the account has been deleted.")
+            messages.error(request, "The account has already been deleted.")
             return HttpResponseRedirect(reverse("account_login"))
         except closing.Outdated:
             stage.abort()
-            messages.error(request, "Something about this account has changed since you signed in. Sign in again.")
+            messages.error(request, "The account has changed since you signed in. Please sign in again.")
             return HttpResponseRedirect(reverse("account_login"))
-        messages.success(request, "Your account stays. Apps have to sign you in anew before they can use it again.")
+        messages.success(request, "Your account stays. You have to sign in to your apps again.")
         return response
     return render(request, "accounts/closed.html", {"account": account})

@@ -29,7 +29,9 @@ class ProofForm(forms.Form):
     def clean_code(self) -> str:
         code: str = self.cleaned_data["code"]
         if not mailbox_proof.is_right(self.email, code):
-            raise forms.ValidationError("That is not the code of the newest mails. Type it as it stands there.")
+            raise forms.ValidationError(
+                "This is not the code of the newest mails. Type the code exactly as it is in the mail."
+            )
         return code
 
 

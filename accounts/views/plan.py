@@ -95,7 +95,7 @@ def accept(request: HttpRequest, account: Account, pk: int) -> HttpResponse:
 def decline(request: HttpRequest, account: Account, pk: int) -> HttpResponse:
     """POST /account/plan/invitations/<pk>/decline: the person turns an invitation down."""
     invitations.decline(pk, account)
-    return _done(request, "You have declined. Nobody can add you without your answer.")
+    return _done(request, "You have declined the invitation.")
 
 
 @limited_by_person

@@ -52,4 +52,4 @@ def sign_out_others(request: HttpRequest) -> None:
     with transaction.atomic():
         end_other_sessions(request)
         record(account_of(request), "sessions_ended", request)
-    messages.info(request, "All your other sessions are signed out.")
+    messages.info(request, "All other browsers are signed out.")

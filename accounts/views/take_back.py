@@ -31,7 +31,7 @@ class TakeBackForm(forms.Form):
     email = forms.EmailField(
         label="Your old email address",
         max_length=254,
-        help_text="The one that our mail about the change went to.",
+        help_text="The email address to which we sent the mail about the change.",
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
     )
     code = forms.CharField(
@@ -105,6 +105,8 @@ def _keep(request: HttpRequest, account: Account) -> None:
     try:
         closing.keep(account.pk, request, stamp=request.session[TAKEN_BACK]["stamp"])
     except (closing.Gone, closing.Outdated):
-        messages.error(request, "The account could not be kept: it has been deleted or changed. Sign in to see it.")
+        messages.error(
+            request, "The account could not be kept, because it has been deleted or changed. Sign in to check it."
+        )
     else:
         messages.success(request, "Your account stays. Choose a new password to sign in to it.")

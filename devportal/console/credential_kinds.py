@@ -149,10 +149,10 @@ CLIENT_SECRETS = Kind(
     id_field="pk",
     rotation_text="You get a new secret. Both are accepted until the old one expires, so that you can give your app "
     "the new one without downtime.",
-    sent_before_text="This form was sent before, and created a secret then. It was shown once; no second one was "
+    sent_before_text="This form was already sent and has created a secret, which was shown once. No second secret was "
     "created.",
-    too_many_text="Two secrets are live, which is the maximum. End this one now, or revoke the other first.",
-    revocation_text="The next request with it is refused. This takes effect at once, and can’t be undone.",
+    too_many_text="Two secrets are live, which is the maximum. Choose to end this one immediately, or revoke the other one first.",
+    revocation_text="Requests with this secret are refused immediately. This can’t be undone.",
 )
 API_KEYS = Kind(
     find=_find_key,
@@ -165,8 +165,7 @@ API_KEYS = Kind(
     revoke_page="console:key_revoke",
     id_field="public_id",
     rotation_text="You get a new key with the same name and permissions. Both work until the old one expires.",
-    sent_before_text="This form was sent before, and created a key then. It was shown once; no second one was created.",
-    too_many_text="This project has the maximum number of live keys. End this one now, or revoke another first.",
-    revocation_text="Programs that use it are refused everywhere within 30 seconds. This can’t be undone; a new key "
-    "takes a minute.",
+    sent_before_text="This form was already sent and has created a key, which was shown once. No second key was created.",
+    too_many_text="This project has the maximum number of live keys. Choose to end this one immediately, or revoke another one first.",
+    revocation_text="Requests with this key are refused everywhere within 30 seconds. This can’t be undone.",
 )

@@ -43,7 +43,7 @@ def switched_off(client: Client) -> Fix:
         text = "The project is suspended. Its page says why, and how to appeal."
         return Fix(text, "Read why", project_page(client.project, "project", "appeal"))
     if not client.enabled:
-        text = "Turn the client on: sign-in works again at once."
+        text = "Turn the client on. Sign-in then works again immediately."
         return Fix(text, "Turn on", client_page(client, "client_settings", "switch"), Role.DEVELOPER)
     text = "The client is on again. Start a new sign-in."
     return Fix(text, "Settings", client_page(client, "client_settings", "switch"))

@@ -54,7 +54,7 @@ _REGISTER = "Register the URL if it is yours, or have the app send one that is r
 _FEWER = "Send fewer or shorter parameters."
 _WRITE_CLAIMS = "Send claims as in the example, or leave it out."
 _SIGN_IN_AGAIN = "Have the person sign in again."
-_TRY_AGAIN = "Try again. If it stays, report the request id."
+_TRY_AGAIN = "Try again. If the error continues, report the request id."
 _ANOTHER_URL = "The app sends a redirect URL that differs from every registered one, here in "
 
 HELP: dict[Reason, Help] = {
@@ -77,9 +77,7 @@ HELP: dict[Reason, Help] = {
     ),
     Reason.BODY_BROKEN: Help("The connection ended before the body did.", "Send the request again.", *_ERRORS),
     Reason.BODY_NOT_ENCODED: Help("The body has characters that are not ASCII.", "Form-encode the values.", *_ERRORS),
-    Reason.SCOPE_SPACES: Help(
-        "scope has a space too many, or commas.", "Separate the scopes by single spaces.", *_SCOPES
-    ),
+    Reason.SCOPE_SPACES: Help("scope has extra spaces or commas.", "Separate the scopes by single spaces.", *_SCOPES),
     Reason.SERVER_ERROR: Help("The service failed.", _TRY_AGAIN, *_ERRORS),
     Reason.TOO_MANY_REQUESTS: Help(
         "Your client or its IP address sent more requests in this minute than are allowed.",
@@ -92,7 +90,7 @@ HELP: dict[Reason, Help] = {
     ),
     Reason.CLIENT_OFF: Help(
         "A developer of the project turned the client off.",
-        "Turn the client on: sign-in works again at once.",
+        "Turn the client on. Sign-in then works again immediately.",
         "Turn on",
         _page("client_settings", "switch"),
         Role.DEVELOPER,

@@ -31,7 +31,7 @@ def rotate(request: HttpRequest, kind: Kind, **ids: Any) -> HttpResponse:
         except idempotency.AlreadyProcessed:
             return _to_list(request, credential, kind.sent_before_text, messages.INFO)
         except idempotency.MissingToken:
-            form.add_error(None, "Nothing was rotated: send the form once more.")
+            form.add_error(None, "Nothing was rotated. Please send the form again.")
         except (QuotaExceeded, TooManySecrets):
             form.add_error(None, kind.too_many_text)
         except CredentialEnded:

@@ -172,7 +172,7 @@ def test_an_address_that_is_another_accounts_by_now_is_refused_in_words(thief: B
     change(thief, NEW)
     make_account(OLD)
     answer = take_back(OLD, take_back_code(OLD))
-    assert b"belongs to another account by now" in answer.content
+    assert b"now belongs to another account" in answer.content
     assert Account.objects.filter(email=NEW).exists()
 
 
@@ -200,7 +200,7 @@ def test_what_does_not_fit_says_the_same(thief: Browser, email: str, code: str) 
     change(thief, NEW)
     answer = take_back(email, take_back_code(OLD) if code == "right" else code)
     assert answer.status_code == 200
-    assert b"That code does not fit this address, or its time is over." in answer.content
+    assert b"This code does not belong to this email address, or it has expired." in answer.content
     assert Account.objects.get().email == NEW
 
 

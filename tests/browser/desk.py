@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.steps import sign_in
 from tests.services.service import Service
 
-SEE_FIRST = "See the mail first"
+SEE_FIRST = "Preview the mail"
 
 
 class Desk:

@@ -179,7 +179,7 @@ def test_pages_of_a_real_sign_in_in_the_playground(desk: Desk, browser: Chromium
         camera.take("playground-ready")
         page.get_by_role("button", name="Create the request").click()
         camera.take("playground-request")
-        page.get_by_role("link", name="Go there and sign in").click()
+        page.get_by_role("link", name="Open the URL and sign in").click()
         allow(page)
         page.wait_for_url("**/playground")
         camera.take("playground-code")

@@ -42,7 +42,7 @@ def test_a_domain_is_added_looked_for_and_removed(domains: str, browser: Chromiu
         page.get_by_role("button", name="Add domain").click()
         expect(page.get_by_role("status")).to_contain_text(f"{LONG} is added.")
         page.get_by_role("button", name="Copy the name of the record").click()
-        page.get_by_role("button", name=re.compile("Prove now")).click()
+        page.get_by_role("button", name=re.compile("Check now")).click()
         expect(page.get_by_role("status")).to_contain_text(f"No proof of {LONG} was found.")
         camera.take("domains")
         page.get_by_role("link", name=f"Remove {LONG}").click()

@@ -35,7 +35,7 @@ def test_a_developer_sees_a_whole_sign_in(live_service: Service, browser: Chromi
         page.get_by_role("button", name="address to this client").click()
         page.get_by_label("offline_access").check()
         page.get_by_role("button", name="Create the request").click()
-        page.get_by_role("link", name="Go there and sign in").click()
+        page.get_by_role("link", name="Open the URL and sign in").click()
         page.click("button[value=allow]")
         page.wait_for_url(path)
         page.fill("#client_secret", made["client_secret"])

@@ -104,7 +104,7 @@ def look(page: Page, camera: Camera) -> None:
     camera.take("activity")
     page.get_by_label("Action").select_option("keys")
     page.get_by_role("button", name="Show").click()
-    expect(page.get_by_text("Nothing like that has happened")).to_be_visible()
+    expect(page.get_by_text("No activity matches the filters")).to_be_visible()
     camera.take("activity-none")
     go(page, "People")
     camera.take("people-without-a-client")

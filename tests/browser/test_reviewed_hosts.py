@@ -48,7 +48,7 @@ def test_an_added_host_is_told_of_and_takes_the_badge_away(app: App, browser: Ch
         expect(page.get_by_text("Not at every host")).to_be_visible()
         camera.take("settings-host-outside-of-the-review")
         page.get_by_role("link", name="Submit this change for review").first.click()
-        expect(page.get_by_role("heading", name="Outside of the review")).to_be_visible()
+        expect(page.get_by_role("heading", name="Hosts outside the review")).to_be_visible()
         camera.take("review-host-outside-of-the-review")
 
     def person(page: Page) -> None:

@@ -149,7 +149,7 @@ def add_domain(page: Page, domain: str) -> tuple[str, str]:
 
 def prove(page: Page, domain: str) -> None:
     card = page.get_by_role("region", name=domain, exact=True)
-    card.get_by_role("button", name=re.compile("Prove now")).click()
+    card.get_by_role("button", name=re.compile("Check now")).click()
 
 
 def send(page: Page) -> None:
@@ -254,7 +254,7 @@ def adds_a_foreign_host(page: Page, camera: Camera, world: World) -> None:
 def takes_it_in(page: Page, world: World, people: Page) -> None:
     """The developer can't send the app with a foreign host. Proving it brings no badge until a review covers it."""
     page.goto(world.review)
-    expect(page.get_by_role("heading", name="Outside of the review")).to_be_visible()
+    expect(page.get_by_role("heading", name="Hosts outside the review")).to_be_visible()
     send(page)
     page.get_by_role("alert").get_by_role("link", name="Proven domains").click()
     token, place = add_domain(page, FOREIGN)
@@ -264,7 +264,7 @@ def takes_it_in(page: Page, world: World, people: Page) -> None:
     badge_shows(people, world.app, False, FAR)
     assert FOREIGN not in world.approved_hosts()
     page.goto(world.review)
-    expect(page.get_by_role("heading", name="Outside of the review")).to_be_visible()
+    expect(page.get_by_role("heading", name="Hosts outside the review")).to_be_visible()
     send(page)
     expect(page.get_by_role("status")).to_contain_text("Submitted for review")
 

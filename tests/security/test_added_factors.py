@@ -203,7 +203,7 @@ def test_a_factor_that_was_added_in_this_session_does_not_confirm(
     assert add_key(signed_in, mine).status_code == 302
     age_sign_in(signed_in, 1000)
     answer = signed_in.get(use_key(signed_in, mine)["Location"])
-    assert "does not count yet" in answer.content.decode()
+    assert "use it yet" in answer.content.decode()
     assert leads_to(signed_in) == BY_KEY
     use_key(signed_in, protected)
     assert leads_to(signed_in) == ADD

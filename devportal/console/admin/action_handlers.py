@@ -69,13 +69,13 @@ def _with_failures(said: str, form: Any) -> str:
 @report_refusals
 def start(request: HttpRequest, review: AppReview, form: Any) -> str:
     reviews.start(review, account_of(request))
-    return _with_failures("The review has begun; the developers know.", form)
+    return _with_failures("The review has started, and the developers were notified.", form)
 
 
 @report_refusals
 def answer(request: HttpRequest, review: AppReview, form: Any) -> str:
     reviews.answer(review, account_of(request), form.cleaned_data["text"])
-    return "The developers were told."
+    return "The developers were notified."
 
 
 @report_refusals
@@ -109,7 +109,7 @@ def approve(request: HttpRequest, review: AppReview, form: Any) -> str:
 def withdraw(request: HttpRequest, review: AppReview, form: Any) -> str:
     values = {name: form.cleaned_data[name] for name in ("reasons", "text")}
     reviews.withdraw_approval(review.client, account_of(request), scopes=form.scopes, **values)
-    return "The approval is withdrawn, at once."
+    return "The approval was withdrawn with immediate effect."
 
 
 def project_of(row: AppReview | ReviewCase | Project) -> Project:

@@ -37,7 +37,7 @@ def _note(request: HttpRequest, case: ReviewCase, form: Any) -> str:
 @report_refusals
 def _ask(request: HttpRequest, case: ReviewCase, form: Any) -> str:
     cases.ask_developers(case, account_of(request), form.cleaned_data["text"])
-    return "The developers were told."
+    return "The developers were notified."
 
 
 @report_refusals
@@ -49,7 +49,7 @@ def _close(request: HttpRequest, case: ReviewCase, form: Any) -> str:
 @report_refusals
 def _renew(request: HttpRequest, case: ReviewCase, form: Any) -> str:
     cases.close_case(case, account_of(request), ReviewCase.Outcome.IN_ORDER, form.cleaned_data["text"])
-    return "The approval goes on, and the developers know."
+    return "The approval stays valid, and the developers were notified."
 
 
 @report_refusals
@@ -71,7 +71,7 @@ def _closing(case: Any) -> str:
 TAKE = RowAction(
     "take",
     "Assign to me",
-    "You become the assignee, which other reviewers see. No mail is sent.",
+    "You become the assignee, and other reviewers can see it. No mail is sent.",
     _take,
     is_open=lambda request, case: case.is_open and case.assignee_id != request.user.pk,
     icon="back_hand",

@@ -31,11 +31,11 @@ class CloseForm(NoteForm):
         super().__init__(*args, **kwargs)
         if self.row.kind == ReviewCase.Kind.APPEAL:
             self.fields["outcome"].choices = OF_APPEAL  # type: ignore[attr-defined]
-            self.fields["text"].help_text = "The developers read this."
+            self.fields["text"].help_text = "The developers can read this."
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         needs_text = self.row.kind == ReviewCase.Kind.APPEAL or cleaned.get("outcome") == Outcome.ACTED
         if needs_text and "text" in cleaned and not cleaned["text"]:
-            raise ValidationError({"text": "Write what was found and done."})
+            raise ValidationError({"text": "Write down what you found and did."})
         return cleaned

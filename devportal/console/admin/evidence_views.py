@@ -68,9 +68,11 @@ class EvidenceViews(ReadOnlyModelAdmin[AppReview]):
         try:
             begun = look_again(review)
         except Throttled as refusal:
-            messages.error(request, f"These pages were just looked at. Try again in {refusal.retry_after} seconds.")
+            messages.error(
+                request, f"These pages were checked a moment ago. Try again in {refusal.retry_after} seconds."
+            )
             return
         if begun:
-            messages.success(request, "The pages are being looked at. Reload this page in half a minute.")
+            messages.success(request, "The pages are being checked. Reload this page in 30 seconds.")
         else:
-            messages.error(request, "Nothing is kept of what was sent, so there is nothing to look at.")
+            messages.error(request, "The submission is no longer stored, so there is nothing to check.")

@@ -40,14 +40,14 @@ def _rename(request: HttpRequest, project: Project, form: Any) -> str:
     except ValidationError as error:
         raise ActionRefused(" ".join(error.messages)) from error
     except Gone as gone:
-        raise ActionRefused("This project is deleted: its name stays as it is.") from gone
+        raise ActionRefused("You can't rename this project, because it is deleted.") from gone
     return "The project is renamed."
 
 
 RENAME = RowAction(
     "rename",
     "Rename",
-    "The new name shows at once, to the project's members and wherever the project is named.",
+    "The new name appears immediately wherever the project is named.",
     _rename,
     form=NameForm,
     is_open=lambda request, row: not row.is_deleted,

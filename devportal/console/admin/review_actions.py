@@ -50,7 +50,7 @@ def _consequence_of_approving(review: Any) -> str:
 TAKE = RowAction(
     "take",
     "Assign to me",
-    "You become the assignee, which other reviewers see. No mail is sent.",
+    "You become the assignee, and other reviewers can see it. No mail is sent.",
     action_handlers.take,
     is_open=lambda request, review: _from("assign")(request, review) and review.assignee_id != request.user.pk,
     icon="back_hand",
@@ -89,7 +89,7 @@ REQUEST_CHANGES = RowAction(
     "request-changes",
     "Request changes",
     "The developers can edit the submission and resubmit it. What was approved before stays in force.",
-    action_handlers.refusal_handler(reviews.request_changes, "The developers know what to change."),
+    action_handlers.refusal_handler(reviews.request_changes, "The developers were notified of what to change."),
     form=forms.RefusalForm,
     is_open=_from("request_changes"),
     preview=mail_previews.decision_preview(Kind.CHANGES_REQUESTED),
@@ -110,7 +110,9 @@ REJECT = RowAction(
     "reject",
     "Reject",
     "This review ends. What was approved before stays in force; the developers can begin a new one.",
-    action_handlers.refusal_handler(reviews.reject, "The submission is rejected, and the developers know why."),
+    action_handlers.refusal_handler(
+        reviews.reject, "The submission was rejected, and the developers were notified of the reasons."
+    ),
     form=forms.RefusalForm,
     is_open=_from("reject"),
     preview=mail_previews.decision_preview(Kind.REJECTED),

@@ -45,7 +45,7 @@ class NewKeyForm(forms.Form):
             return None
         today = clock.now().astimezone(UTC).date()
         if day < today:
-            raise forms.ValidationError("This day is in the past: choose today or a later day.")
+            raise forms.ValidationError("This day is in the past. Choose today or a later day.")
         if day > today + timedelta(days=FURTHEST_DAYS):
             raise forms.ValidationError("Choose a day within the next ten years, or leave this empty.")
         return day

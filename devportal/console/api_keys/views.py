@@ -51,7 +51,7 @@ def key_new(request: HttpRequest, project_id: str) -> HttpResponse:
             messages.info(request, API_KEYS.sent_before_text)
             return HttpResponseRedirect(reverse("console:keys", args=[project_id]))
         except idempotency.MissingToken:
-            form.add_error(None, "No key was created: send the form once more.")
+            form.add_error(None, "No key was created. Please send the form again.")
         except QuotaExceeded as too_many:
             form.add_error(None, str(too_many))
     return render_page(request, "console/key_new.html", membership, form=form, once=idempotency.new_token())

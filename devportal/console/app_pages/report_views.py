@@ -29,7 +29,7 @@ class ReportForm(forms.Form):
     )
     text = forms.CharField(
         label="What happened",
-        help_text="What you saw, where and when. Leave out passwords and codes.",
+        help_text="Describe what you saw, where and when. Do not include passwords and codes.",
         max_length=MAX_TEXT_LENGTH,
         required=False,
         widget=forms.Textarea(attrs={"rows": 6}),
@@ -69,7 +69,7 @@ def _is_within_limits(request: HttpRequest, client: Client, form: ReportForm) ->
         hit(Rate("reports", settings.REPORTS_PER_PERSON_PER_DAY, DAY), account_of(request).pk)
         hit(by_address, keys.address(request), client.pk)
     except RateLimited:
-        form.add_error(None, "Too many reports today, from you or from where you are. Try again tomorrow.")
+        form.add_error(None, "There were too many reports from you or your network today. Please try again tomorrow.")
         return False
     return True
 

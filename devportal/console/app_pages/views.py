@@ -48,7 +48,7 @@ def publish(request: HttpRequest, project_id: str, client_id: str) -> HttpRespon
     if request.POST.get("step") == "take_down":
         with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
             app_pages.take_down_page(client, membership.account)
-        messages.success(request, "The public page is taken down. Its addresses stay this app’s own.")
+        messages.success(request, "The public page was taken down. Its URLs stay reserved for this app.")
         return redirect_to_client(client, "app_page")
     form = SlugForm(request.POST)
     if form.is_valid() and _publish(membership, client, form):
@@ -64,7 +64,7 @@ def _publish(membership: Membership, client: Client, form: SlugForm) -> bool:
     except ValidationError as refused:
         form.add_error("slug", refused)
     except app_pages.NotReviewed:
-        form.add_error(None, "Only an app that is reviewed has a public page. Send it for review first.")
+        form.add_error(None, "Only reviewed apps can have a public page. Submit the app for review first.")
     else:
         return True
     return False

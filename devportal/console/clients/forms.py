@@ -29,11 +29,11 @@ class ClientTypeChoice(NamedTuple):
 
 
 CLIENT_TYPES = (
+    ClientTypeChoice(Client.Type.WEB, "Runs on a server", "A web site or service whose server can keep a secret."),
     ClientTypeChoice(
-        Client.Type.WEB, "Runs on a server", "A web site or service whose code keeps a secret where nobody sees it."
-    ),
-    ClientTypeChoice(
-        Client.Type.SPA, "Runs in the browser", "JavaScript alone. It can keep no secret, so it has none."
+        Client.Type.SPA,
+        "Runs in the browser",
+        "An app that runs only in the browser. It can't keep a secret, so it has none.",
     ),
     ClientTypeChoice(
         Client.Type.NATIVE,
@@ -64,7 +64,7 @@ class _WithAddresses(forms.Form):
 class NewClientForm(_WithAddresses):
     """Form of a new client."""
 
-    name = name_field("People read it when they sign in.")
+    name = name_field("People see it when they sign in.")
     type = forms.ChoiceField(
         label="Where does it run?",
         choices=[(kind.value, kind.title) for kind in CLIENT_TYPES],
@@ -76,7 +76,7 @@ class NewClientForm(_WithAddresses):
 class ClientSettingsForm(_WithAddresses):
     """A client's settings; the name can be changed only while the client is unverified."""
 
-    name = name_field("People read it when they sign in.")
+    name = name_field("People see it when they sign in.")
     least_acr = forms.ChoiceField(
         label="Sign-in needs",
         required=False,

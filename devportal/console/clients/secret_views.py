@@ -52,7 +52,7 @@ def client_secret_new(request: HttpRequest, project_id: str, client_id: str) -> 
         text = f"This form was sent before, and created {shown} then. It was shown once; no second one was created."
         messages.info(request, text)
     except idempotency.MissingToken:
-        messages.error(request, "No secret was created: press the button once more.")
+        messages.error(request, "No secret was created. Please press the button again.")
     except TooManySecrets:
         messages.error(request, "Two secrets are live, which is the maximum. Revoke one first.")
     except ValueError:  # the type was changed a moment ago

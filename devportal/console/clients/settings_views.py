@@ -44,7 +44,7 @@ def client_settings(request: HttpRequest, project_id: str, client_id: str) -> Ht
         except reviews.IllegalReviewStep as refused:  # sent a moment ago
             form.add_error(None, str(refused))
         else:
-            messages.success(request, "Saved. Sign-in follows it from now on.")
+            messages.success(request, "Saved. The changes apply to sign-ins from now on.")
             tell_of_new_hosts(request, saved, client.registered_redirect_uris)
             return redirect_to_client(client)
     return _settings(request, membership, client, form)

@@ -53,7 +53,7 @@ def invitation(request: HttpRequest, invitation_id: int) -> HttpResponse:
         else:
             messages.error(request, "Accept the invitation, or decline it.")
     except InvitationNotFound:
-        messages.error(request, "That invitation is no longer open. Ask for a new one.")
+        messages.error(request, "This invitation is no longer open. Ask for a new one.")
     except QuotaExceeded as too_many:
         messages.error(request, str(too_many))
     return HttpResponseRedirect(reverse("console:home"))

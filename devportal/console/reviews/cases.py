@@ -230,7 +230,7 @@ def close_case(case: ReviewCase, actor: Account, outcome: str, text: str = "") -
     if outcome not in Outcome.values:
         raise IncompleteSubmission("Say how it ended.")
     if not said and (row.kind == Kind.APPEAL or outcome == Outcome.ACTED):
-        raise IncompleteSubmission("Write what was found and done.")
+        raise IncompleteSubmission("Write down what you found and did.")
     _close(row, actor, outcome, said)
     if row.kind == Kind.RE_REVIEW and outcome == Outcome.IN_ORDER and row.client and row.client.is_verified:
         _renew(row.client, actor, said)

@@ -52,7 +52,7 @@ class BrandingForm(forms.Form):
         label="Name",
         max_length=names.MAX_LENGTH,
         error_messages={"required": "An app has a name."},
-        help_text="People read it when they sign in.",
+        help_text="People see it when they sign in.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     logo = forms.FileField(

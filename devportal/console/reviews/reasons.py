@@ -37,7 +37,7 @@ REASONS = _table(
     ),
     (
         "logo_unclear",
-        "The logo can't be made out",
+        "The logo is not recognizable",
         "The logo can't be recognised at the size at which people see it. Upload a square picture with little text, "
         "at least 128 pixels wide.",
     ),
@@ -54,7 +54,7 @@ REASONS = _table(
     (
         "privacy_policy_missing",
         "The privacy policy is missing",
-        "We could not find a privacy policy at the address you gave. Publish one there that anybody can read.",
+        "We could not find a privacy policy at the URL that you gave. Publish one there that anybody can read.",
     ),
     (
         "privacy_policy_about_something_else",
@@ -82,8 +82,8 @@ REASONS = _table(
     ),
     (
         "support_address_missing",
-        "The support address does not work",
-        "Mail to the support address does not arrive, or nobody there answers for the app. Give one that people can "
+        "The support email address does not work",
+        "Mail to the support email address does not arrive, or nobody answers. Give an email address that people can "
         "write to.",
     ),
     (
@@ -102,11 +102,11 @@ REASONS = _table(
 # Why an approval is withdrawn or a project suspended.
 SUSPENSION_REASONS = _table(
     ("changed_since_review", "Not what was reviewed", "The app is no longer what was reviewed."),
-    ("misuse_of_data", "Misuse of data", "Data of people were used for something that they were not told."),
-    ("imitation", "Imitates another", "The app passes itself off as somebody else's."),
+    ("misuse_of_data", "Misuse of data", "The app used people's data for something that they were not told about."),
+    ("imitation", "Imitates another", "The app pretends to be somebody else's."),
     ("harmful", "Harmful", "The app harms people or their devices."),
     ("unsafe", "Unsafe", "The app, or the secrets it holds, are not safe at the moment; people are at risk."),
-    ("unreachable", "Nobody answers", "Nobody answers at the addresses that you gave."),
+    ("unreachable", "Nobody answers", "Nobody answers at the contacts that you gave."),
     ("at_your_request", "At the developer's request", "You asked us to."),
     (OTHER, "Something else", "See the reviewer's note."),
 )
@@ -121,9 +121,9 @@ def validate_reasons(codes: Iterable[str], text: str, table: Mapping[str, Review
     if not named:
         raise IncompleteSubmission("Choose at least one reason.")
     if named - set(table):
-        raise IncompleteSubmission("Choose reasons from the list.")
+        raise IncompleteSubmission("Choose only reasons from the list.")
     if named & {OTHER, "against_the_rules"} and not text.strip():
-        raise IncompleteSubmission("Write a note that says what it is.")
+        raise IncompleteSubmission("Write a note that explains the reason.")
     return [code for code in table if code in named]
 
 

@@ -37,7 +37,7 @@ def told(about: str) -> list[str]:
 
 
 def test_the_former_email_address_gets_a_mail_when_the_account_is_closed(code: str) -> None:
-    assert told("Your account is to be deleted") == [NEW]
+    assert told("Your account will be deleted") == [NEW]
     [row] = Outbox.objects.filter(subject__contains="An account that had your email address will be deleted")
     assert row.to == OLD
     assert "/account/address/take-back" in row.body

@@ -112,7 +112,7 @@ def test_nothing_of_the_apps_people_is_told(as_owner: Browser, project: Project,
     text = text_of(as_owner, project)
     assert person.email not in text
     assert "consent" not in text
-    assert "Nothing has happened here yet" in text
+    assert "No activity yet" in text
 
 
 def test_only_this_projects_deeds_are_told(as_owner: Browser, project: Project, outsider: Account) -> None:
@@ -242,7 +242,7 @@ def test_a_member_of_another_project_is_no_person_to_look_for(
 
 def test_what_is_not_found_is_said(as_viewer: Browser, project: Project, owner: Account) -> None:
     lifecycle.rename_project(project, "Lunar Notes", owner)
-    assert "Nothing like that has happened here" in text_of(as_viewer, project, "?kind=keys")
+    assert "No activity matches the filters" in text_of(as_viewer, project, "?kind=keys")
 
 
 # --- Many ---

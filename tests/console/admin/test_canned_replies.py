@@ -176,7 +176,7 @@ def test_a_reply_that_makes_the_note_too_long_says_so(
 
 def test_without_replies_none_is_offered(as_reviewer: Browser, review: AppReview) -> None:
     assert "begin_with" not in text_of(as_reviewer, f"{DESK}{review.pk}/do/answer/")
-    assert "Put it in front" not in text_of(as_reviewer, f"{DESK}{review.pk}/do/answer/")
+    assert "Insert the reply" not in text_of(as_reviewer, f"{DESK}{review.pk}/do/answer/")
 
 
 @pytest.mark.parametrize("step", ["answer", "request-changes", "reject", "approve", "suspend", "withdraw-approval"])
@@ -187,7 +187,7 @@ def test_each_form_with_a_note_offers_them(
         row = approved(app, developer, reviewer).reviews.get()
     else:
         row = reviews.start(sent(app, developer), reviewer)
-    assert "Put it in front of the note" in text_of(as_reviewer, f"{DESK}{row.pk}/do/{step}/")
+    assert "Insert the reply" in text_of(as_reviewer, f"{DESK}{row.pk}/do/{step}/")
 
 
 def test_operators_have_them_for_projects_too(as_operator: Browser, project: Project, reply: CannedReply) -> None:

@@ -38,7 +38,7 @@ def test_deactivating_ends_everything_and_says_why(
 ) -> None:
     assert client.get("/account/").status_code == 200
     response = act(as_operator, world.person, "deactivate", reason="Sold as stolen goods")
-    assert "can't sign in any more" in response.content.decode().replace("&#x27;", "'")
+    assert "can no longer sign in" in response.content.decode().replace("&#x27;", "'")
     assert not Account.objects.get(pk=world.person.pk).is_active
     assert not TokenFamily.objects.filter(revoked_at=None).exists()
     assert client.get("/account/").status_code == 302

@@ -257,7 +257,7 @@ def test_what_was_seen_can_be_changed_before_it_is_sent(
     reviews.start(review, reviewer)
     form = {"reasons": ["logo_unclear"], "text": "Make it bigger", "revision": "1", "edit": "1"}
     text = html.unescape(as_reviewer.post(f"{QUEUE}{review.pk}/do/reject/", form).content.decode())
-    assert "See the mail first" in text
+    assert "Preview the mail" in text
     assert re.search(r">\s*Make it bigger\s*</textarea>", text)
     assert re.search(r'value="logo_unclear"[^>]*checked', text)
     review.refresh_from_db()
@@ -269,7 +269,7 @@ def test_what_was_seen_can_be_changed_before_it_is_sent(
     [
         ({}, "This field is required"),
         ({"reasons": []}, "This field is required"),
-        ({"reasons": ["other"]}, "Write a note that says what it is"),
+        ({"reasons": ["other"]}, "Write a note that explains the reason"),
         ({"reasons": ["nonsense"]}, "nonsense is not one of the available choices"),
         ({"reasons": ["logo_unclear"], "text": "x" * 5000}, "at most 4000 characters"),
         ({"reasons": ["logo_unclear"], "revision": ""}, "This field is required"),
@@ -300,7 +300,7 @@ def test_of_two_reviewers_the_second_is_told(
     reviews.start(review, reviewer)
     other = browser_of(make_staff("rob@example.com", "reviewer"))
     first = press(as_reviewer, review, "reject", reasons=["logo_unclear"])
-    assert "The submission is rejected" in first
+    assert "The submission was rejected" in first
     second = press(other, review, "approve", **{f"scope_{SCOPE}": "approve"})
     assert "not possible now" in second
     assert review.status == Status.REJECTED

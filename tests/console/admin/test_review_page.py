@@ -382,7 +382,7 @@ def test_a_reviewer_with_a_conflict_of_interest_neither_reads_nor_writes_notes(
     text = text_of(as_reviewer, page(review))
     assert "Zanzibar" not in text
     assert 'name="note"' not in text
-    assert "you are not one of them" in text
+    assert "You are not one of them" in text
     as_reviewer.post(at_note(review), {"note": "Mine"})
     with pytest.raises(reviews.ReviewNotAllowed):
         reviews.write_note(review, reviewer, "Mine")

@@ -187,14 +187,14 @@ def test_a_project_adds_up_its_clients_and_no_others(as_viewer: Browser, project
 
 
 def test_empty_pages_say_what_to_do(as_viewer: Browser, project: Project) -> None:
-    assert "no client yet" in text_of(as_viewer, project_address(project))
+    assert "no clients yet" in text_of(as_viewer, project_address(project))
     client = make_client(project)
     for path in (project_address(project), address(client, "?range=90d")):
         assert (
             reverse("console:quick_start", args=[project.public_id, client.client_id])
             in as_viewer.get(path).content.decode()
         )
-    assert "No sign-in in the last 90 days" in text_of(as_viewer, address(client, "?range=90d"))
+    assert "There were no sign-ins in the last 90 days" in text_of(as_viewer, address(client, "?range=90d"))
 
 
 def test_outsiders_get_nothing(as_outsider: Browser, project: Project, app: Client) -> None:

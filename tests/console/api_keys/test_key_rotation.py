@@ -58,7 +58,7 @@ def test_a_form_that_is_sent_twice_rotates_once(as_developer: Browser, project: 
     url = at("key_rotate", project, key_id=key.public_id)
     fields = {"once": as_developer.get(url).context["once"], "when": "now"}
     assert as_developer.post(url, fields).status_code == 200
-    assert "sent before" in as_developer.post(url, fields, follow=True).content.decode()
+    assert "was already sent" in as_developer.post(url, fields, follow=True).content.decode()
     assert ApiKey.objects.count() == 2
 
 

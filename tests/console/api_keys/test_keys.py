@@ -136,13 +136,13 @@ def test_the_form_sent_twice_makes_one_key(as_developer: Browser, project: Proje
     raw_in(as_developer.post(url, fields))
     again = as_developer.post(url, fields)
     assert again["Location"] == at("keys", project)
-    assert "no second one was created" in as_developer.get(again["Location"]).content.decode()
+    assert "No second key was created" in as_developer.get(again["Location"]).content.decode()
     assert ApiKey.objects.count() == 1
 
 
 def test_a_form_without_its_token_makes_none(as_developer: Browser, project: Project) -> None:
     page = as_developer.post(at("key_new", project), {"name": "Report"}).content.decode()
-    assert "send the form once more" in page
+    assert "send the form again" in page
     assert not ApiKey.objects.exists()
 
 
@@ -280,7 +280,9 @@ def test_revoking_again_is_no_fault_and_is_told_once(as_owner: Browser, owner: A
     key, _ = make_key(project, owner)
     for _ in range(2):
         assert revoke(as_owner, key).status_code == 302
-    assert "It is revoked already." in as_owner.get(at("key_revoke", project, key_id=key.public_id)).content.decode()
+    assert (
+        "This key is already revoked." in as_owner.get(at("key_revoke", project, key_id=key.public_id)).content.decode()
+    )
     assert len(trail("api_key.revoked")) == 1
 
 

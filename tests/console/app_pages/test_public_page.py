@@ -105,7 +105,7 @@ def test_it_is_back_when_the_app_is_approved_again(published: Client, developer:
     row = reviews.start(reviews.submit(published, developer), reviewer)
     reviews.approve(row, reviewer, revision=1, scopes=dict.fromkeys(row.snapshot["scopes"], False), checked=ticks(row))
     text = text_of()
-    assert "Nothing that needs a review" in text
+    assert "asks for nothing that needs a review" in text
     assert JUSTIFICATION not in text
 
 

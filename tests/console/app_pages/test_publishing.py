@@ -81,7 +81,7 @@ def test_viewers_read_and_outsiders_find_nothing(as_viewer: Browser, as_outsider
 
 def test_an_app_that_nobody_reviewed_has_no_page(as_owner: Browser, app: Client) -> None:
     response = publish(as_owner, app, "orbit-notes")
-    assert "Only an app that is reviewed has a public page" in text_of(response)
+    assert "Only reviewed apps can have a public page" in text_of(response)
     assert not AppSlug.objects.exists()
 
 

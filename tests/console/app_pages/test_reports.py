@@ -66,7 +66,7 @@ def test_a_second_one_changes_the_first_while_the_case_is_open(as_pia: Browser, 
     send(as_pia, app)
     text = text_of(as_pia, url_of(app))
     assert "It wanted my password." in text
-    assert "replaces what you wrote" in text
+    assert "replaces your earlier report" in text
     send(as_pia, app, "other", "I was wrong.")
     report = AppReport.objects.get()
     assert (report.reason, report.text) == ("other", "I was wrong.")
@@ -184,7 +184,7 @@ def test_too_many_reports_are_refused_without_losing_the_text(as_pia: Browser, a
         assert send(as_pia, app, text=f"Report {number}").status_code == 302
     response = send(as_pia, app, text="The third")
     assert response.status_code == 200
-    assert "Too many reports today" in response.content.decode()
+    assert "There were too many reports" in response.content.decode()
     assert "The third" in response.content.decode()
     assert AppReport.objects.get().text == "Report 1"
 

@@ -151,7 +151,7 @@ def test_the_table_holds_every_value() -> None:
 def test_an_empty_chart_is_a_sentence() -> None:
     page = render_to_string("console/partials/chart.html", {"chart": chart(Series("Good", "good", [0, 0]))})
     assert "<svg" not in page
-    assert "Nothing was counted" in page
+    assert "There is no data for this period" in page
 
 
 def test_no_bars_at_all_is_empty_too() -> None:

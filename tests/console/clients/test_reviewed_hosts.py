@@ -19,7 +19,7 @@ from tests.factories import as_reviewed, make_client, make_domain
 from tests.oidc.test_budgets import Counted
 
 FOREIGN = "https://elsewhere.test/callback"
-OUTSIDE = "People who come from here see the app as one that nobody reviewed"
+OUTSIDE = "People who return here see the app as unreviewed"
 
 
 @pytest.fixture
@@ -48,17 +48,19 @@ def test_each_address_of_a_reviewed_app_says_whether_it_counts(as_developer: Bro
         reviewed_hosts="app.example.com sub.orbit.test",
     )
     page = settings_page(as_developer, client_of)
-    assert page.count("Counts as reviewed: it was approved.") == 1
-    assert page.count('Counts as reviewed: on your proven domain <span class="break">orbit.test</span>.') == 1
+    assert page.count("Counts as reviewed because it was approved.") == 1
+    assert (
+        page.count('Counts as reviewed because it is on your proven domain <span class="break">orbit.test</span>.') == 1
+    )
     assert page.count(OUTSIDE) == 2
     assert page.count("Prove its domain") == 1, "localhost is nobody's"
     assert f'<a href="{at("review", client_of.project, client_of)}">Submit this change for review</a>' in page
-    assert "with nobody new once the project’s unreviewed apps have 100 people" in page
+    assert "nobody new can use it when the project’s unreviewed apps have 100 people" in page
 
 
 def test_a_viewer_reads_it_too(as_viewer: Browser, client_of: Client) -> None:
     page = settings_page(as_viewer, client_of)
-    assert "Counts as reviewed: it was approved." in page
+    assert "Counts as reviewed because it was approved." in page
     assert OUTSIDE in page
 
 
@@ -149,21 +151,21 @@ def test_the_review_page_names_the_hosts_and_a_review_takes_them_in(
 ) -> None:
     client = approved(app, developer, reviewer)
     page = at("review", client.project, client)
-    assert "Outside of the review" not in words(as_developer.get(page))
+    assert "Hosts outside the review" not in words(as_developer.get(page))
     save(as_developer, client, redirect_uris=[*client.redirect_uris.split(), "https://elsewhere.test/back"])
     text = words(as_developer.get(page))
     assert '<li><code class="break">elsewhere.test</code></li>' in text
     assert "then submit this change for review." in text
     make_domain(client.project, "elsewhere.test")  # proven, and nothing has computed it anew
     approved(fresh(client), developer, reviewer)
-    assert "Outside of the review" not in words(as_developer.get(page))
+    assert "Hosts outside the review" not in words(as_developer.get(page))
     assert "elsewhere.test" in fresh(client).approved_hosts
 
 
 def test_the_preview_leads_where_the_app_counts_as_reviewed(as_viewer: Browser, client_of: Client) -> None:
     Client.objects.update(redirect_uris=f"{FOREIGN} {URI}")
     page = words(as_viewer.get(at("review", client_of.project, client_of)))
-    assert page.count('you go to <strong class="break">app.example.com</strong> next') == 2
+    assert page.count('you continue to <strong class="break">app.example.com</strong>') == 2
     assert '<strong class="break">elsewhere.test</strong>' not in page
 
 
@@ -174,7 +176,7 @@ def test_a_review_that_is_under_way_changes_nothing_yet(
     save(as_developer, client, redirect_uris=[*client.redirect_uris.split(), "https://elsewhere.test/back"])
     make_domain(client.project, "elsewhere.test")
     sent(fresh(client), developer)
-    assert "Outside of the review" in words(as_developer.get(at("review", client.project, client)))
+    assert "Hosts outside the review" in words(as_developer.get(at("review", client.project, client)))
 
 
 def test_the_admin_shows_the_hosts_to_read(client_of: Client, browser_of: Any) -> None:

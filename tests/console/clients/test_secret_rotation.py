@@ -97,7 +97,7 @@ def test_of_two_live_ones_one_can_only_end_now(as_developer: Browser, web: Clien
     old = web.secrets.get()
     create_secret(web)
     assert (
-        "can only end now"
+        "can only replace this one immediately"
         in as_developer.get(at("client_secret_rotate", web.project, web, secret_id=old.pk)).content.decode()
     )
     assert "maximum" in rotate(as_developer, old, when="24h").content.decode()

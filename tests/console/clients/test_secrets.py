@@ -151,10 +151,10 @@ def test_one_in_use_wants_a_tick(as_developer: Browser, web: Client, hours: floa
 
 def test_the_only_one_wants_a_tick(as_developer: Browser, web: Client) -> None:
     only = ClientSecret.objects.get()
-    assert "It is the only one." in end(as_developer, only).content.decode()
+    assert "This is the only secret." in end(as_developer, only).content.decode()
     assert end(as_developer, only, understood="on").status_code == 302
     page = as_developer.get(at("client_secrets", web.project, web)).content.decode()
-    assert "There is no live secret" in page
+    assert "This app has no live secret" in page
     assert f"…{only.last_four}" in page
 
 

@@ -74,7 +74,7 @@ def test_a_name_that_is_older_than_a_rule_stays_while_other_settings_change(
 
 def test_a_developer_sets_what_sign_in_needs(as_developer: Browser, client_of: Client) -> None:
     page = as_developer.get(at("client_settings", client_of.project, client_of)).content.decode()
-    assert "Sign-in needs" in page
+    assert "Required sign-in" in page
     save(as_developer, client_of, least_acr="phr")
     assert Client.objects.get().least_acr == "phr"
     (event,) = trail("client.changed")
@@ -265,13 +265,13 @@ def try_it(browser: Browser, client: Client, text: str) -> Any:
 def test_any_member_tries_a_request(as_viewer: Browser, client_of: Client) -> None:
     query = urlencode(RelyingParty(client_of, as_viewer).parameters())
     page = try_it(as_viewer, client_of, f"http://localhost:8000/connect/authorize?{query}").content.decode()
-    assert "It passes." in page
+    assert "The request passes." in page
     assert "Failed" not in page
     wrong = query.replace("callback", "callback%2F")
     page = try_it(as_viewer, client_of, wrong).content.decode()
-    assert "It would be refused." in page
+    assert "The request would be refused." in page
     assert f"Differs from {URI}: only the slash at the end." in page
-    assert "your app would hear nothing" in page
+    assert "your app would get no response" in page
     page = try_it(as_viewer, client_of, query.replace("S256", "plain")).content.decode()
     assert "<code>invalid_request</code>" in page
 
@@ -303,7 +303,7 @@ def test_a_viewer_is_sent_to_no_change(as_viewer: Browser, client_of: Client) ->
     query = RelyingParty(client_of, as_viewer).parameters(redirect_uri="https://app.example.com/new")
     page = try_it(as_viewer, client_of, urlencode(query)).content.decode()
     assert "?add=" not in page
-    assert "A developer or owner of the project can do it" in page
+    assert "A developer or owner of the project can" in page
 
 
 def test_the_settings_tell_issuer_and_endpoints(as_viewer: Browser, client_of: Client) -> None:
@@ -327,7 +327,7 @@ def test_what_is_no_text_to_try_is_refused(as_viewer: Browser, client_of: Client
 def test_nonsense_is_no_fault(as_viewer: Browser, client_of: Client, text: str) -> None:
     response = try_it(as_viewer, client_of, text)
     assert response.status_code == 200
-    assert "It would be refused." in response.content.decode()
+    assert "The request would be refused." in response.content.decode()
     assert "<script>alert" not in response.content.decode()
 
 
@@ -370,8 +370,8 @@ def test_another_type_names_what_ends_and_wants_a_tick(
     make_access_token(client, make_account())
     url = at("client_type", project, client)
     page = as_developer.get(url).content.decode()
-    assert "Its secret: a request that shows it is refused." in page
-    assert "its access and refresh tokens are refused" in page
+    assert "Its secret. Requests with it are refused." in page
+    assert "Their access and refresh tokens are refused" in page
     for fields in (
         {"type": "spa"},
         {"understood": "on"},

@@ -57,7 +57,7 @@ def test_owners_and_developers_hear_once_of_each_turn(
     check_domains()
     [(subject, body)] = new_mails()["olga@example.com"]
     assert subject == "example.com is no longer proven"
-    assert "no logo and no badge" in body
+    assert "without logo and badge" in body
     internet.publish_record(domain)
     later(7 * DAY + HOUR)
     check_domains()

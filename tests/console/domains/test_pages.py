@@ -40,8 +40,8 @@ def check(browser: Browser, domain: ProjectDomain, committing: Any) -> str:
 
 
 def test_without_a_domain_it_says_what_to_do(as_owner: Browser, as_viewer: Browser, project: Project) -> None:
-    assert "Add the one that your apps are on." in text_of(as_owner.get(at(project)))
-    assert "ask a developer or an owner" in text_of(as_viewer.get(at(project)))
+    assert "Add the domain of your apps." in text_of(as_owner.get(at(project)))
+    assert "Ask a developer or an owner" in text_of(as_viewer.get(at(project)))
 
 
 def test_it_shows_what_to_publish_with_copy_buttons(as_developer: Browser, domain: ProjectDomain) -> None:
@@ -73,23 +73,23 @@ def test_it_tells_each_state_in_words(as_viewer: Browser, project: Project) -> N
     text = text_of(as_viewer.get(at(project)))
     cards = {found[1]: found[0] for found in re.findall(r'(<h2[^>]*id="domain-\d+">([^<]+)</h2>.*?</section>)', text)}
     assert "Proven" in cards["by-dns.example"]
-    assert "DNS record, for subdomains too" in cards["by-dns.example"]
+    assert "DNS record, including subdomains" in cards["by-dns.example"]
     assert "file on its web server, for this host alone" in cards["by-file.example"]
     assert "Proof missing" in cards["missing.example"]
     assert "There is no such TXT record." in cards["missing.example"]
-    assert "the domain counts as proven" in cards["missing.example"]
+    assert "The domain counts as proven" in cards["missing.example"]
     assert "Lost" in cards["lost.example"]
-    assert "no logo and no badge" in cards["lost.example"]
+    assert "without logo and badge" in cards["lost.example"]
     assert "Checking…" in cards["checking.example"]
     assert "Reload this page" in cards["checking.example"]
-    assert "proven by the people who run" in cards["ours.example"]
+    assert "proven by the Openport team" in cards["ours.example"]
     assert "What to publish" not in cards["ours.example"]
 
 
 def test_viewers_read_and_have_no_buttons(as_viewer: Browser, domain: ProjectDomain) -> None:
     text = text_of(as_viewer.get(at(domain.project)))
     assert domain.token in text
-    for word in ("Prove now", "Remove", "Add domain"):
+    for word in ("Check now", "Remove", "Add domain"):
         assert word not in text
     for response in (
         as_viewer.post(at(domain.project), {"name": "new.example"}),
@@ -239,7 +239,7 @@ def test_removing_says_what_depends_on_the_domain(
     url = at(project, f"/{domain.pk}/remove")
     assert "nothing depends on it" in text_of(as_developer.get(url))
     ProjectDomain.objects.update(proven_at=clock.now(), method=Method.DNS)
-    assert "No reviewed app has an address on it." in text_of(as_developer.get(url))
+    assert "No reviewed app has a URL on it." in text_of(as_developer.get(url))
     app = make_client(project, name="Orbit & Sons", verified_at=clock.now())
     text = text_of(as_developer.get(url))
     assert "Orbit & Sons</a>" in text
@@ -259,4 +259,4 @@ def test_an_operators_domain_is_not_checked_and_says_whose_it_is(
     domain = ProjectDomain.objects.get()
     assert "Check again" not in check(as_developer, domain, django_capture_on_commit_callbacks)
     assert internet.asked == []
-    assert "have declared it" in text_of(as_developer.get(at(project, f"/{domain.pk}/remove")))
+    assert "has declared this domain" in text_of(as_developer.get(at(project, f"/{domain.pk}/remove")))

@@ -107,7 +107,7 @@ def test_newest_first(as_viewer: Browser, project: Project) -> None:
 def test_what_is_promised_is_said(as_viewer: Browser, project: Project, settings: Any) -> None:
     settings.REQUEST_LOG_DAYS = 17
     text = page(as_viewer, project)
-    for promise in ("within about 10 seconds", "kept for 17 days", "No credential is ever written down"):
+    for promise in ("within about 10 seconds", "kept for 17 days", "Credentials are never stored"):
         assert promise in text
 
 
@@ -162,13 +162,13 @@ def test_what_was_asked_stands_in_the_form_again(as_viewer: Browser, varied: Pro
     assert '<option value="4xx" selected>' in text
     assert 'value="c9"' in text
     assert 'value="2026-11-21T04:31"' in text
-    assert "No such request" in text
+    assert "No request matches the filters" in text
     assert "Show all" in text
 
 
 def test_a_request_id_that_is_not_written_yet_can_be_looked_for_again(as_viewer: Browser, varied: Project) -> None:
     text = page(as_viewer, varied, request_id="soon")
-    assert "within about 10 seconds: reload then" in text
+    assert "Please reload the page then" in text
     assert '<a class="button button--quiet" href="?request_id=soon">Reload</a>' in text
 
 

@@ -57,7 +57,7 @@ def test_an_address_that_could_be_registered_can_be_added(as_developer: Browser,
 def test_a_viewer_is_told_who_can(as_viewer: Browser, app: Client) -> None:
     text = page(as_viewer, log(app, reason=DIFFERS, redirect_uri="https://app.example.com/other"))
     assert "?add=" not in text
-    assert "A developer or owner of the project can do it: Add this redirect URL" in text
+    assert "A developer or owner of the project can fix it: Add this redirect URL" in text
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_an_entry_that_is_gone_says_so(as_viewer: Browser, app: Client, settings
     row.delete()
     response = as_viewer.get(path)
     assert response.status_code == 404
-    assert "kept for 17 days" in response.content.decode()
+    assert "after 17 days" in response.content.decode()
 
 
 @pytest.mark.parametrize("entry", ["x", "-1", "9" * 40, "٣", "%00"])

@@ -105,7 +105,7 @@ def test_another_clients_log_is_its_own(as_viewer: Browser, app: Client, project
 def test_what_is_promised_is_said(as_viewer: Browser, app: Client, settings: Any) -> None:
     settings.SIGN_IN_LOG_DAYS, settings.SIGN_IN_LOG_PER_MINUTE = 17, 33
     text = page(as_viewer, app)
-    for promise in ("within about 10 seconds", "kept for 17 days", "at most 33 entries a minute", "are left out"):
+    for promise in ("within about 10 seconds", "kept for 17 days", "At most 33 entries a minute", "are removed"):
         assert promise in text
 
 

@@ -122,7 +122,7 @@ def test_a_member_is_not_invited(as_owner: Browser, project: Project) -> None:
 def test_too_many_are_refused_with_a_sentence(as_owner: Browser, project: Project, settings: Any) -> None:
     settings.INVITATIONS_PER_HOUR = 1
     invite(as_owner, project)
-    assert "many invitations within one hour" in text_of(invite(as_owner, project, "more@example.com"))
+    assert "many invitations in one hour" in text_of(invite(as_owner, project, "more@example.com"))
     settings.INVITATIONS_PER_HOUR, settings.MEMBERS_PER_PROJECT = 20, 4
     assert "up to 4 members" in text_of(invite(as_owner, project, "more@example.com"))
 

@@ -90,7 +90,7 @@ def test_with_openid_alone_the_api_is_not_called(spa: Playground) -> None:
     spa.go()
     page = spa.exchange()
     assert page.context["result"].calls == []
-    assert "Nothing was granted that the developer API needs" in text(page)
+    assert "The developer API needs" in text(page)
 
 
 def test_the_request_is_shown_with_what_each_parameter_is_for(spa: Playground) -> None:

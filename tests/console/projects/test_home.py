@@ -45,7 +45,7 @@ def count_calls(project: Project, count: int, *, status: int = 200, hours_ago: i
 
 def test_without_a_project_the_first_one_is_proposed_with_the_reason_for_one(browser_of: Any, db: None) -> None:
     text = text_of(browser_of(make_account("new@example.com")))
-    assert "A web site and its mobile app belong in one project, because the apps of a project share user ids" in text
+    assert "A web site and its mobile app belong in one project, because the apps of a project know" in text
     assert "Create the first project" in text
     assert 'action="/console/projects/new"' in text
 
@@ -247,7 +247,7 @@ def test_a_deleted_project_is_there_for_its_owners_alone(
 ) -> None:
     lifecycle.delete_project(project, owner)
     assert f"/console/p/{project.public_id}/restore" in text_of(as_owner)
-    assert "Removed for good" in text_of(as_owner)
+    assert "Permanently deleted" in text_of(as_owner)
     for browser in (as_developer, as_viewer):
         assert "Orbit Notes" not in text_of(browser)
 
@@ -270,7 +270,7 @@ def invited(outsider: Account, project: Project, owner: Account) -> ProjectInvit
 
 def test_an_invitation_says_who_invites_to_what_and_as_what(as_outsider: Browser, invited: ProjectInvitation) -> None:
     text = text_of(as_outsider)
-    assert "You are invited to Orbit Notes" in text
+    assert "Invitation to Orbit Notes" in text
     assert "olga@example.com invites you to work on it as a developer" in text
 
 

@@ -231,7 +231,7 @@ def test_a_project_is_handed_over_to_no_outsider(
 def test_who_works_alone_is_told_to_invite_somebody(browser_of: Any, db: None) -> None:
     alone = make_account()
     text = text_of(browser_of(alone).get(f"/console/p/{make_project(alone).public_id}/transfer"))
-    assert "you are the only member" in text
+    assert "You are the only member" in text
 
 
 # --- Leaving ---

@@ -109,8 +109,8 @@ def test_a_client_that_is_off_is_told_so(project: Project, as_owner: Browser) ->
 
 def test_what_sign_in_needs_is_told(project: Project, as_owner: Browser) -> None:
     client = make_client(project, redirect_uris=LOOPBACK, least_acr="phr")
-    assert "Sign-in needs" in text(as_owner, client)
-    assert "Sign-in needs" not in text(as_owner, make_client(project, redirect_uris=LOOPBACK))
+    assert "Required sign-in" in text(as_owner, client)
+    assert "Required sign-in" not in text(as_owner, make_client(project, redirect_uris=LOOPBACK))
 
 
 def test_a_hostile_name_or_address_stays_text(project: Project, as_owner: Browser) -> None:

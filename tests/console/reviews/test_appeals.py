@@ -179,7 +179,7 @@ def test_an_appeal_against_a_suspension_is_a_case_of_the_project(
     with pytest.raises(ReviewNotAllowed, match="another reviewer answers"):
         cases.close_case(case, reviewer, "acted", "Lifted.")
     reviews.lift_suspension(project, other)
-    with pytest.raises(IncompleteSubmission, match="what was found"):
+    with pytest.raises(IncompleteSubmission, match="what you found"):
         cases.close_case(case, other, "acted", " ")
     cases.close_case(case, other, "acted", "It was somebody else's doing.")
     assert ReviewEntry.objects.filter(kind="appealed", project=project, client=None).count() == 1
@@ -227,7 +227,7 @@ def test_members_read_why_and_developers_appeal_on_the_projects_page(
     assert "Why, and how to appeal" in as_developer.get(page_of(app)).content.decode()
     assert "Your appeal is sent." in as_developer.post(f"{address}appeal", {"text": WHY}, follow=True).content.decode()
     text = as_developer.get(address).content.decode()
-    assert "Your appeal is with the reviewers" in text
+    assert "The reviewers have your appeal" in text
     said = as_developer.post(f"{address}appeal", {"text": WHY}, follow=True).content.decode()
     assert "with the reviewers already" in said
     assert ReviewCase.objects.count() == 1
@@ -236,7 +236,7 @@ def test_members_read_why_and_developers_appeal_on_the_projects_page(
 def test_a_suspension_that_nobody_explained_says_whom_to_ask(app: Client, as_developer: Browser) -> None:
     Project.objects.filter(pk=app.project_id).update(suspended_at=app.project.created_at)
     text = as_developer.get(f"/console/p/{app.project.public_id}/").content.decode()
-    assert "No reason is written down here" in text
+    assert "No reason was given" in text
 
 
 def test_a_suspended_project_is_left_alone_by_strangers(app: Client, reviewer: Account) -> None:

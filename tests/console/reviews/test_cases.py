@@ -318,7 +318,7 @@ class TestPages:
         assert "The case is yours." in press(desk, case, "take")
         assert "The note is added." in press(desk, case, "note", note="Looked <b>twice</b>.")
         assert "Looked &lt;b&gt;twice&lt;/b&gt;." in desk.get(page(case)).content.decode()
-        assert "Write what was found and done." in press(desk, case, "close", outcome="acted", text="")
+        assert "Write down what you found and did." in press(desk, case, "close", outcome="acted", text="")
         assert "The case is closed." in press(desk, case, "close", outcome="acted", text="Proven again.")
         text = desk.get(page(case)).content.decode()
         assert "Proven again." in text
@@ -343,7 +343,7 @@ class TestPages:
         desk.force_login(reviewer)
         case = ReviewCase.objects.latest("pk")
         form = {"what": "everything", "reasons": "harmful", "text": "", "confirm": "1"}
-        assert "withdrawn, at once" in press(desk, case, "withdraw-approval", **form)
+        assert "withdrawn with immediate effect" in press(desk, case, "withdraw-approval", **form)
         assert not fresh(app).is_verified
         case.refresh_from_db()
         assert case.outcome == "acted"

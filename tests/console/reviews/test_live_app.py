@@ -91,7 +91,7 @@ def test_a_domain_that_was_proven_before_the_approval_is_no_change(
     def page() -> str:
         return case_page(desk, client, client.project) if which == "case" else review_page(desk, client)
 
-    assert "Nothing that was approved differs." in page()
+    assert "Nothing has changed since the approval." in page()
     make_domain(client.project, "later.test")
     assert "Proven domains" in page()
 
@@ -114,7 +114,7 @@ def test_a_new_logo_is_shown_as_a_change_and_served_to_reviewers_alone(
     client = approved(app, developer, reviewer)
     client.logo.save("new.webp", ContentFile(b"RIFF....WEBP"))
     page = case_page(desk, client, client.project)
-    assert "The logo is another one." in page
+    assert "The logo has changed." in page
     url = reverse("admin:console_reviewcase_logo", args=[ReviewCase.objects.get().pk])
     assert f'<img src="{url}"' in page
     response = desk.get(url)

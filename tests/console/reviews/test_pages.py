@@ -89,7 +89,7 @@ def test_from_the_first_draft_to_approval(
     assert review.snapshot["logo"]
     review = decide(review, reviewer, Status.CHANGES_REQUESTED)
     page = as_developer.get(path_of(app)).content.decode()
-    assert "A reviewer asks for changes" in page
+    assert "A reviewer has requested changes" in page
     assert "A justification does not say enough" in page
     assert "Which page is it?" in page
     assert reviewer.email not in page
@@ -113,7 +113,7 @@ def test_withdrawing_and_starting_over(as_owner: Browser, app: Client, developer
     assert "until the draft is approved" in messages_of(as_owner, app)
     assert fresh(app).name == BRANDING["name"]
     post(as_owner, app, "send", **(BRANDING | {"name": "Nova Notes"}), **ASKED)
-    assert "While reviewers have it" in as_owner.get(path_of(app)).content.decode()
+    assert "while it is in review" in as_owner.get(path_of(app)).content.decode()
     post(as_owner, app, "save", **(BRANDING | {"name": "Third Notes"}), **ASKED)
     assert "Withdraw it first" in messages_of(as_owner, app)
     post(as_owner, app, "withdraw")

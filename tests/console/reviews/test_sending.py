@@ -212,7 +212,7 @@ def test_the_checklist_leads_to_the_field_or_the_page(as_developer: Browser, as_
     for target in re.findall(r'href="#([^"]+)"', beside):
         assert f'id="{target}"' in text
     assert '<span class="visually-hidden">: missing</span>' in beside, "not by colour alone"
-    assert "to do before sending" in text
+    assert "to do before you submit" in text
     theirs = as_viewer.get(path_of(app)).content.decode()
     assert "#id_home_page_url" not in theirs, "viewers have no form"
 

@@ -230,7 +230,7 @@ def test_the_page_says_that_one_is_stored_and_no_more(as_developer: Browser, as_
     page = as_developer.get(path_of(app)).content.decode()
     assert "A test account is stored" in page
     assert "remove_test_account" in page
-    assert "Stored, for the reviewer alone" in as_viewer.get(path_of(app)).content.decode()
+    assert "Stored, visible only to the reviewer" in as_viewer.get(path_of(app)).content.decode()
 
 
 def test_it_stays_until_it_is_replaced_or_removed(as_developer: Browser, app: Client) -> None:

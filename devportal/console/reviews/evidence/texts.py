@@ -174,7 +174,7 @@ TEXTS: Mapping[str, Text] = {
     Code.PAGE_CHECKED_AT: "Checked on {at:minute}",
     Code.PAGE_TITLE: "Title: “{title}”",
     Code.PAGE_FINAL_ADDRESS: "Leads to {url}",
-    Code.SUPPORT_NOT_GIVEN: "No support address is given.",
+    Code.SUPPORT_NOT_GIVEN: "No support email address is given.",
     Code.SUPPORT_PROVEN: "{address} is on a domain that the project has proven.",
     Code.SUPPORT_FREE_MAIL: "{address} is a mailbox that anybody can have.",
     Code.SUPPORT_NOT_PROVEN: "{address} is on a domain that the project has not proven.",

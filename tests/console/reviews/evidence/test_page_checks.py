@@ -182,7 +182,7 @@ def test_a_reviewer_may_have_the_pages_looked_at_again_now_and_then(
     monkeypatch.setattr(page_check_requests, "request_check", asked.append)
     review = sent(app, developer)
     for _ in range(page_check_requests.LOOKS_PER_MINUTE):
-        assert "being looked at" in press(as_reviewer, review)
+        assert "being checked" in press(as_reviewer, review)
     assert "Try again in" in press(as_reviewer, review)
     assert asked == [revision_of(review).pk] * page_check_requests.LOOKS_PER_MINUTE
 
@@ -204,4 +204,4 @@ def test_a_review_from_before_revisions_were_kept_says_so(
 ) -> None:
     review = sent(app, developer)
     ReviewRevision.objects.all().delete()
-    assert "Nothing is kept" in press(as_reviewer, review)
+    assert "no longer stored" in press(as_reviewer, review)
