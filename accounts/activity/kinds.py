@@ -252,7 +252,8 @@ KINDS: dict[str, Kind] = {
         "Account turned on again",
         Notice(
             "Your account has been turned on again",
-            "Your account has been turned on again. You can sign in as before. Apps will ask for your permission again.",
+            "Your account has been turned on again. You can sign in as before. Apps will ask for "
+            "your permission again.",
         ),
     ),
     # --- Leaving ---
@@ -262,8 +263,8 @@ KINDS: dict[str, Kind] = {
         "Deleted the account; it was closed until {due_at:day}",
         Notice(
             "Your account will be deleted",
-            "Your account is closed, and will be permanently deleted on {due_at:day}. To keep it, sign in before then and "
-            "choose to keep it.",
+            "Your account is closed, and will be permanently deleted on {due_at:day}. To keep it, sign in before then "
+            "and choose to keep it.",
         ),
     ),
     "deletion_cancelled": Kind(

@@ -140,8 +140,8 @@ class AccountAdmin(ServiceModelAdmin[Account]):
         RowAction(
             "activate",
             "Activate",
-            "They can sign in again, with the password and the two-step verification that they had. Tokens, API keys and "
-            "invitations stay ended.",
+            "They can sign in again, with the password and the two-step verification that they had. Tokens, API keys "
+            "and invitations stay ended.",
             _activate,
             is_open=lambda request, row: (
                 not row.is_active and row.deletion_due_at is None and is_somebody_else(request, row)

@@ -45,7 +45,7 @@ def undo(request: HttpRequest, event: SecurityEvent, code: str) -> None:
     """
     mailbox = event.details.get("mailbox", "")
     if not mailbox_codes.is_right(_purpose(event), mailbox, _LASTS, code):
-        raise UndoRefused("This is not the code of the newest mail. Type the code exactly as it is in the mail.")
+        raise UndoRefused("This is not the code of the newest mail. Type it exactly as it is in the mail.")
     with transaction.atomic():
         account = Account.objects.select_for_update(no_key=True).filter(pk=event.account_id).first()
         factor = _factor_of(event)

@@ -34,9 +34,7 @@ def profile(request: HttpRequest) -> HttpResponse:
         try:
             form.save()
         except StoreUnavailable:
-            form.add_error(
-                "picture", "The photo could not be stored. Nothing was changed. Please try again in a minute."
-            )
+            form.add_error("picture", "The photo could not be stored. Nothing was changed. Try again in a minute.")
             return render(request, "accounts/profile.html", {"form": form}, status=503)
         messages.success(request, "Your profile was saved. Apps see the change the next time they ask for it.")
         return HttpResponseRedirect(reverse("account_profile"))

@@ -46,9 +46,7 @@ class ReauthenticateByEmailView(BaseReauthenticateView):  # type: ignore[misc]  
         guess = Rate("confirmation code, account", settings.GUESSES_PER_KNOWN_BROWSER, SOME_MINUTES)
         hit(guess, account.pk)  # before the code is checked, so that parallel guesses count too
         if not email_reauthentication.is_right(account, form.cleaned_data["code"]):
-            form.add_error(
-                "code", "This is not the code of the newest mail. Type the code exactly as it is in the mail."
-            )
+            form.add_error("code", "This is not the code of the newest mail. Type it exactly as it is in the mail.")
             refused: HttpResponse = self.form_invalid(form)
             return refused
         undo_hit(guess, account.pk)

@@ -30,7 +30,7 @@ class ProofForm(forms.Form):
         code: str = self.cleaned_data["code"]
         if not mailbox_proof.is_right(self.email, code):
             raise forms.ValidationError(
-                "This is not the code of the newest mails. Type the code exactly as it is in the mail."
+                "This is not the code of the newest mails. Type it exactly as it is in the mail."
             )
         return code
 

@@ -106,7 +106,7 @@ def _keep(request: HttpRequest, account: Account) -> None:
         closing.keep(account.pk, request, stamp=request.session[TAKEN_BACK]["stamp"])
     except (closing.Gone, closing.Outdated):
         messages.error(
-            request, "The account could not be kept, because it has been deleted or changed. Sign in to check it."
+            request, "The account could not be kept, because it was deleted or changed. Sign in to check it."
         )
     else:
         messages.success(request, "Your account stays. Choose a new password to sign in to it.")

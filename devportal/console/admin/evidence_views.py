@@ -68,9 +68,7 @@ class EvidenceViews(ReadOnlyModelAdmin[AppReview]):
         try:
             begun = look_again(review)
         except Throttled as refusal:
-            messages.error(
-                request, f"These pages were checked a moment ago. Try again in {refusal.retry_after} seconds."
-            )
+            messages.error(request, f"The pages were just checked. Try again in {refusal.retry_after} seconds.")
             return
         if begun:
             messages.success(request, "The pages are being checked. Reload this page in 30 seconds.")

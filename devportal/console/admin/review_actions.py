@@ -110,9 +110,7 @@ REJECT = RowAction(
     "reject",
     "Reject",
     "This review ends. What was approved before stays in force; the developers can begin a new one.",
-    action_handlers.refusal_handler(
-        reviews.reject, "The submission was rejected, and the developers were notified of the reasons."
-    ),
+    action_handlers.refusal_handler(reviews.reject, "The submission was rejected, and the developers were notified."),
     form=forms.RefusalForm,
     is_open=_from("reject"),
     preview=mail_previews.decision_preview(Kind.REJECTED),

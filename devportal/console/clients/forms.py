@@ -33,7 +33,7 @@ CLIENT_TYPES = (
     ClientTypeChoice(
         Client.Type.SPA,
         "Runs in the browser",
-        "An app that runs only in the browser. It can't keep a secret, so it has none.",
+        "An app without a server. It can't keep a secret, so it has none.",
     ),
     ClientTypeChoice(
         Client.Type.NATIVE,

@@ -74,7 +74,7 @@ def test_it_tells_each_state_in_words(as_viewer: Browser, project: Project) -> N
     cards = {found[1]: found[0] for found in re.findall(r'(<h2[^>]*id="domain-\d+">([^<]+)</h2>.*?</section>)', text)}
     assert "Proven" in cards["by-dns.example"]
     assert "DNS record, including subdomains" in cards["by-dns.example"]
-    assert "file on its web server, for this host alone" in cards["by-file.example"]
+    assert "file on its web server, for this host only" in cards["by-file.example"]
     assert "Proof missing" in cards["missing.example"]
     assert "There is no such TXT record." in cards["missing.example"]
     assert "The domain counts as proven" in cards["missing.example"]

@@ -271,7 +271,7 @@ def invited(outsider: Account, project: Project, owner: Account) -> ProjectInvit
 def test_an_invitation_says_who_invites_to_what_and_as_what(as_outsider: Browser, invited: ProjectInvitation) -> None:
     text = text_of(as_outsider)
     assert "Invitation to Orbit Notes" in text
-    assert "olga@example.com invites you to work on it as a developer" in text
+    assert "olga@example.com has invited you to work on it as a developer" in text
 
 
 def test_accepting_makes_a_member(as_outsider: Browser, invited: ProjectInvitation, project: Project) -> None:
