@@ -262,7 +262,7 @@ def test_a_file_that_is_gone_or_spoiled_is_told(confirmed: Browser, tmp_path: Pa
     (stored,) = tmp_path.rglob("*.sealed")
     stored.write_bytes(b"spoiled\n" + stored.read_bytes())
     assert confirmed.get("/account/export/file")["Location"] == "/account/data"
-    assert "read any more" in page(confirmed)
+    assert "no longer be read" in page(confirmed)
     stored.unlink()
     assert confirmed.get("/account/export/file")["Location"] == "/account/data"
 

@@ -310,7 +310,7 @@ def test_the_page_costs_the_same_however_long_the_history_is(
     assert statements(as_reviewer, resubmitted) == before
     assert before <= 45
     text = text_of(as_reviewer, page(resubmitted))
-    assert "And others; these are the newest 20." in text
+    assert "There are more. These are the newest 20." in text
 
 
 # --- Internal notes ---

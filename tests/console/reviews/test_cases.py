@@ -188,7 +188,7 @@ class TestReReview:
         assert (case.kind, case.client) == ("re_review", old)
         due = [body for to, _, body in mails()[before:] if to == developer.email]
         assert len(due) == 1
-        assert "support address" in due[0]
+        assert "support email address" in due[0]
         was = old.last_reviewed_at
         cases.close_case(case, reviewer, "in_order", "All well.")
         now = fresh(old)
@@ -337,7 +337,7 @@ class TestPages:
         for action in ("renew", "withdraw-approval", "suspend", "ask", "close"):
             assert f"{CASES}{case.pk}/do/{action}/" in text
         assert "Last review" in text
-        assert "goes on" in press(desk, case, "renew", text="")
+        assert "stays valid" in press(desk, case, "renew", text="")
         later(YEAR + 60)
         open_re_reviews()
         desk.force_login(reviewer)
