@@ -116,7 +116,7 @@ def test_a_developers_answer_goes_to_who_has_the_review(app: Client, developer: 
     colleague = make_reviewer("carl@example.com")
     reviews.assign(review, reviewer, colleague)
     subject, body = new_mails()["carl@example.com"]
-    assert subject == "Orbit Notes was given to you for review"
+    assert subject == "Orbit Notes was assigned to you for review"
     assert f"{settings.AUTH_URL}/admin/console/appreview/{review.pk}/change/" in body
     reviews.answer(review, developer, "It is on the second page.")
     found = new_mails()
@@ -140,7 +140,7 @@ def test_what_people_write_can_not_forge_a_mail(app: Client, developer: Account,
     new_mails()
     reviews.answer(review, reviewer, "{{ link }} {% now 'Y' %} <b>")
     subject, body = new_mails()[developer.email]
-    assert subject == "A reviewer wrote about Tom & Jerry <notes>"
+    assert subject == "A reviewer sent a message about Tom & Jerry <notes>"
     assert "{{ link }} {% now 'Y' %} <b>" in body
 
 
