@@ -151,7 +151,8 @@ CLIENT_SECRETS = Kind(
     "the new one without downtime.",
     sent_before_text="This form was already sent and has created a secret, which was shown once. No second secret was "
     "created.",
-    too_many_text="Two secrets are live, which is the maximum. Choose to end this one immediately, or revoke the other one first.",
+    too_many_text="Two secrets are live, which is the maximum. Choose to end this one immediately, or revoke the "
+    "other one first.",
     revocation_text="Requests with this secret are refused immediately. This can’t be undone.",
 )
 API_KEYS = Kind(
@@ -165,7 +166,9 @@ API_KEYS = Kind(
     revoke_page="console:key_revoke",
     id_field="public_id",
     rotation_text="You get a new key with the same name and permissions. Both work until the old one expires.",
-    sent_before_text="This form was already sent and has created a key, which was shown once. No second key was created.",
-    too_many_text="This project has the maximum number of live keys. Choose to end this one immediately, or revoke another one first.",
+    sent_before_text="This form was already sent and has created a key, which was shown once. No second key was "
+    "created.",
+    too_many_text="This project has the maximum number of live keys. Choose to end this one immediately, or revoke "
+    "another one first.",
     revocation_text="Requests with this key are refused everywhere within 30 seconds. This can’t be undone.",
 )

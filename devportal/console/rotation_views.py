@@ -35,7 +35,9 @@ def rotate(request: HttpRequest, kind: Kind, **ids: Any) -> HttpResponse:
         except (QuotaExceeded, TooManySecrets):
             form.add_error(None, kind.too_many_text)
         except CredentialEnded:
-            return _to_list(request, credential, "It has ended meanwhile, so nothing was rotated.", messages.ERROR)
+            return _to_list(
+                request, credential, "It has ended in the meantime, so nothing was rotated.", messages.ERROR
+            )
     if not credential.is_live:
         raise Http404
     return _page(request, "rotate", credential, form=form, once=idempotency.new_token())
