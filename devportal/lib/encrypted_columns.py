@@ -1,4 +1,4 @@
-"""The columns that hold encrypted texts, and re-encrypting them (docs/operations.md#rotating-key_encryption_key).
+"""The columns that hold encrypted texts, and re-encrypting them (docs/secrets.md#rotating-key_encryption_key).
 
 Each floor registers its own; `tests/lib/test_encrypted_columns.py` finds any that is not.
 """

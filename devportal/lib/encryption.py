@@ -4,7 +4,7 @@ That is private signing keys, TOTP secrets, seeds of recovery codes, mails with 
 accounts of reviews.
 
 New texts are encrypted with KEY_ENCRYPTION_KEY. What was encrypted with one of KEY_ENCRYPTION_KEY_FALLBACKS is read as
-well, so that the key can be rotated (docs/operations.md#rotating-key_encryption_key).
+well, so that the key can be rotated (docs/secrets.md#rotating-key_encryption_key).
 """
 
 import base64

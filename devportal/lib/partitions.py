@@ -1,4 +1,4 @@
-"""Tables that are partitioned by day on PostgreSQL, so that old days are dropped whole (docs/operations.md#retention).
+"""Tables that are partitioned by day on PostgreSQL, so that old days are dropped whole (docs/retention.md#retention).
 
 A partition holds a day (UTC). There is always a default partition, which takes rows of days without one, so that no
 insert fails. On other engines the tables are plain, and old rows are deleted in batches.

@@ -65,7 +65,7 @@ if EMBEDDED:
 else:
     SECRET_KEY = env.str("SECRET_KEY", "")
     KEY_ENCRYPTION_KEY = env.str("KEY_ENCRYPTION_KEY", "")
-# What was signed or encrypted with one of these is still read (docs/operations.md#rotating-secret_key).
+# What was signed or encrypted with one of these is still read (docs/secrets.md#rotating-secret_key).
 SECRET_KEY_FALLBACKS: list[str] = env.secrets("SECRET_KEY_FALLBACKS")
 KEY_ENCRYPTION_KEY_FALLBACKS: list[str] = env.secrets("KEY_ENCRYPTION_KEY_FALLBACKS")
 

@@ -2,7 +2,7 @@
 
 A key that can't be read never signs. Whoever rotates replaces such a key, but only if they read another one of the
 table: who reads none has the wrong KEY_ENCRYPTION_KEY, and would replace keys that others read
-(docs/operations.md#a-signing-key-cant-be-read).
+(docs/secrets.md#a-signing-key-cant-be-read).
 """
 
 import logging
@@ -116,7 +116,7 @@ def _replace_unreadable(active: SigningKey | None, following: SigningKey | None)
 def replace_unreadable_keys() -> list[str]:
     """Retire every next and active key that can't be read, and have a new one sign at once; return the retired kids.
 
-    For an operator who knows that the encryption key is lost (docs/operations.md#the-encryption-key-is-lost).
+    For an operator who knows that the encryption key is lost (docs/secrets.md#the-encryption-key-is-lost).
     """
     active, following = _locked()
     lost = [row.kid for row in (active, following) if row is not None and not is_readable(row)]

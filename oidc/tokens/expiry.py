@@ -1,4 +1,4 @@
-"""Deleting expired codes and tokens, and the families that nothing is left of (docs/operations.md#periodic-tasks).
+"""Deleting expired codes and tokens, and the families that nothing is left of (docs/retention.md#periodic-tasks).
 
 Never from the top down: deleting a code takes nothing with it, so what is alive stays. Statements instead of the ORM's
 deletion, which reads every row and asks what hangs on it: that took two minutes for a million rows. Every transaction

@@ -50,7 +50,7 @@ def test_no_task_runs_for_ever() -> None:
 
 
 def test_the_page_for_operators_names_each_task() -> None:
-    page = (settings.PROJECT_DIR / "docs" / "operations.md").read_text(encoding="utf-8")
+    page = (settings.PROJECT_DIR / "docs" / "retention.md").read_text(encoding="utf-8")
     table = page.partition("## Periodic tasks")[2].partition("\n## ")[0]
     named = dict(re.findall(r"^\| `([\w.]+)` \| ([\w ]+) \|", table, re.MULTILINE))
     units = {"second": 1, "minute": 60, "hour": 3600}

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy" / "prometheus" / "alerts.yaml"
-OPERATIONS = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+MONITORING = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
 MINUTES = 90
 # By rule: series on which it fires, and the same while all is well; a value a minute, in Prometheus' notation.
 WEB, BEAT = 'job="openport-web",instance="a"', 'job="openport-beat",instance="a"'
@@ -167,8 +167,8 @@ def unit_test(rule: str, series: Series, *, fires: bool) -> dict[str, object]:
 def test_every_rule_has_a_case_and_a_paragraph() -> None:
     assert set(alerts()) == set(CASES)
     for rule, runbook in alerts().items():
-        assert runbook == f"docs/operations.md#{rule.lower()}"
-        paragraph = OPERATIONS.partition(f"### {rule}\n")[2].partition("\n#")[0].strip()
+        assert runbook == f"docs/monitoring.md#{rule.lower()}"
+        paragraph = MONITORING.partition(f"### {rule}\n")[2].partition("\n#")[0].strip()
         assert len(paragraph) > 80, f"{rule} has no paragraph"
 
 

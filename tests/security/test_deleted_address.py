@@ -159,7 +159,7 @@ def test_a_mail_that_is_being_sent_while_its_person_goes_is_no_fault(leaving: Ac
 
 
 def test_an_open_invitation_to_a_family_stays_its_senders(leaving: Account) -> None:
-    """The one place that is left on purpose, for as long as the invitation is open; docs/operations.md."""
+    """The one place that is left on purpose, for as long as the invitation is open; docs/retention.md."""
     owner = make_account()
     family = Family.objects.create(owner=owner)
     family_invitations.invite(family, ADDRESS, owner)

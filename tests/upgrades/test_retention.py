@@ -1,4 +1,4 @@
-"""Every table has its line in docs/operations.md#retention: what ends its rows, and after how long."""
+"""Every table has its line in docs/retention.md#retention: what ends its rows, and after how long."""
 
 import re
 from datetime import timedelta
@@ -16,7 +16,7 @@ from devportal.console.models import AuditEvent
 from devportal.console.tasks import clear_audit_events
 from devportal.lib import clock
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "retention.md"
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]
     for line in DOCUMENT.read_text(encoding="utf-8").partition("\n## Retention\n")[2].partition("\n## ")[0].splitlines()

@@ -17,12 +17,12 @@ SAID = {
 }
 UNREADABLE = (
     "Nothing was done: no signing key can be read. KEY_ENCRYPTION_KEY is not the one that they were encrypted with. "
-    "If it is lost, see docs/operations.md, The encryption key is lost."
+    "If it is lost, see docs/secrets.md, The encryption key is lost."
 )
 
 
 class Command(ConfirmedCommand):
-    """What the periodic task does by itself; with --now at once (docs/operations.md, "A key has leaked")."""
+    """What the periodic task does by itself; with --now at once (docs/secrets.md, "A key has leaked")."""
 
     help = "Publish the next signing key, or let it sign, whichever is due."
 

@@ -17,7 +17,7 @@ If KEY_ENCRYPTION_KEY is only set wrong, stop here and set it right: then nothin
 
 
 class Command(ConfirmedCommand):
-    """The drill for a lost key (docs/operations.md#the-encryption-key-is-lost). It may be repeated."""
+    """The drill for a lost key (docs/secrets.md#the-encryption-key-is-lost). It may be repeated."""
 
     help = "Remove what KEY_ENCRYPTION_KEY and its fallbacks can't read, and make a new signing key."
 

@@ -15,7 +15,7 @@ from oidc.tokens.mass_revocation import end_families, live_families
 
 
 class Command(ConfirmedCommand):
-    """The drill after a restore or a leak (docs/operations.md#everything-issued-is-void)."""
+    """The drill after a restore or a leak (docs/secrets.md#everything-issued-is-void)."""
 
     help = "End all authorizations of a time: codes, access tokens and refresh tokens of every app."
 

@@ -10,7 +10,7 @@ from devportal.lib.audit import Event, report
 
 
 class Command(BaseCommand):
-    """One step of a rotation (docs/operations.md#rotating-key_encryption_key). It may run twice, and beside traffic."""
+    """One step of a rotation (docs/secrets.md#rotating-key_encryption_key). It may run twice, and beside traffic."""
 
     help = "Encrypt everything that KEY_ENCRYPTION_KEY_FALLBACKS encrypted with KEY_ENCRYPTION_KEY."
 
@@ -31,7 +31,7 @@ class Command(BaseCommand):
         if renewed := {name: count.renewed for name, count in counts.items() if count.renewed}:
             report(Event("encryption_key.rotated", details={"reencrypted": renewed}))
         if any(count.unreadable for count in counts.values()):
-            self.stdout.write("No key opens what can't be read: docs/operations.md, The encryption key is lost.")
+            self.stdout.write("No key opens what can't be read: docs/secrets.md, The encryption key is lost.")
         if any(count.needing_fallback for count in counts.values()):
             raise CommandError("KEY_ENCRYPTION_KEY_FALLBACKS is still needed. Run reencrypt.")
         self.stdout.write("Nothing needs KEY_ENCRYPTION_KEY_FALLBACKS.")
