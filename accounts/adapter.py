@@ -24,18 +24,20 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 
-from accounts import address_changes, email_reauthentication, guesses, reauthentication, sign_up_again
+from accounts import address_changes, guesses, reauthentication, sign_up_again
 from accounts.activity.recording import record
-from accounts.export import verified_addresses_of
-from accounts.factors import devices, first_codes
-from accounts.leaving import sign_in
-from accounts.mail import codes, recipient_limit, resending
+from accounts.data_export.contents import verified_addresses_of
+from accounts.deletion import sign_in
+from accounts.factors import first_codes, keys
+from accounts.mail import codes, recipient_limit
 from accounts.mail.rendering import render_mail
 from accounts.models import Account
 from accounts.sessions import has_changed
-from devportal.lib import clock, encryption, passkeys, split_hosts
-from devportal.lib.client_ip import client_ip
-from devportal.lib.error_pages import ServiceBusy
+from core import clock
+from core.database import encryption
+from core.http import hosts, split_hosts
+from core.http.client_ip import client_ip
+from core.http.error_pages import ServiceBusy
 
 log = logging.getLogger(__name__)
 
@@ -92,14 +94,14 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         asked: bool = super().is_reauthentication_required(app=app, **kwargs)
         if not asked or reauthentication.is_confirmed(allauth_context.request):
             return False
-        email_reauthentication.require(allauth_context.request)
+        reauthentication.require(allauth_context.request)
         reauthentication.drop_password_confirmations(allauth_context.request)
         return True
 
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
         offered: list[dict[str, Any]] = super().get_reauthentication_methods(user)
         if not offered:
-            return email_reauthentication.methods(user)
+            return reauthentication.email_methods(user)
         return reauthentication.methods(allauth_context.request, offered)
 
     def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
@@ -148,7 +150,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         try:
             raise_if_reauthentication_required(request, app="")
         except ReauthenticationRequired:
-            if not email_reauthentication.is_only_way(request.user):
+            if not reauthentication.is_only_way(request.user):
                 return
             query = urlencode({"next": reverse("account_set_password")})
             answer = HttpResponseRedirect(f"{reverse('account_reauthenticate_by_email')}?{query}")
@@ -178,7 +180,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
         if waiting and request.POST.get("action") == "resend":
             self._wait_between_codes(waiting["email"], "account_email_verification_sent")
             self._count_mail(waiting["email"])
-            resending.note_code_sent(request, waiting["email"])
+            recipient_limit.note_code_sent(request, waiting["email"])
         code: str = super().generate_email_verification_code()
         return code
 
@@ -189,13 +191,13 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             # "Send a new code" of the reset's page asks for the reset once more.
             self._wait_between_codes(email, "account_confirm_password_reset_code")
         self._count_mail(email)
-        resending.note_code_sent(request, email, signing_up=template_prefix in OF_A_SIGN_UP)
+        recipient_limit.note_code_sent(request, email, signing_up=template_prefix in OF_A_SIGN_UP)
         known = {"email": email, "code": context.get("code", "")} | codes.origin_context(request)
         codes.queue_answer(request, email, render_mail(template_prefix.rpartition("/")[2], known))
 
     def _wait_between_codes(self, email: str, page: str) -> None:
         """Show the page that counts down, if a code went to the address a moment ago."""
-        if resending.seconds_to_wait(allauth_context.request, email):
+        if recipient_limit.seconds_to_wait(allauth_context.request, email):
             raise ImmediateHttpResponse(HttpResponseRedirect(reverse(page)))
 
     def _count_mail(self, email: str) -> None:
@@ -212,13 +214,13 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
             super().send_account_already_exists_mail(email)
         else:
             self._count_mail(email)
-            resending.note_code_sent(allauth_context.request, email, signing_up=True)
+            recipient_limit.note_code_sent(allauth_context.request, email, signing_up=True)
             mail = render_mail("account_to_be_deleted", {"due_at": due_at})
             codes.queue_answer(allauth_context.request, email, mail)
 
     def get_login_stages(self) -> list[str]:
         # The last one: whoever sees it has taken every step of a sign-in.
-        return [*super().get_login_stages(), "accounts.leaving.sign_in.ClosedAccountStage"]
+        return [*super().get_login_stages(), "accounts.deletion.sign_in.ClosedAccountStage"]
 
     def pre_login(self, request: HttpRequest, user: Account, **kwargs: Any) -> HttpResponse | None:
         if user.deletion_due_at is not None:
@@ -234,7 +236,7 @@ class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
         return settings.SERVICE_NAME
 
     def get_public_key_credential_rp_entity(self) -> dict[str, str]:
-        return {"id": passkeys.rp_id(allauth_context.request), "name": self._get_site_name()}
+        return {"id": hosts.rp_id(allauth_context.request), "name": self._get_site_name()}
 
     def encrypt(self, text: str) -> str:
         return encryption.encrypt(text)
@@ -259,4 +261,4 @@ class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
 
     def generate_authenticator_name(self, user: Account, type: Authenticator.Type) -> str:  # noqa: A002  (allauth's)
         agent = allauth_context.request.META.get("HTTP_USER_AGENT", "")
-        return devices.device_name(agent, devices.names_of(user))
+        return keys.device_name(agent, keys.names_of(user))

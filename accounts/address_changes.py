@@ -11,19 +11,19 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
 
-from accounts.activity.browsers import known_browser_name, user_agent
+from accounts.activity.places import known_browser_name, user_agent
 from accounts.activity.recording import record
-from accounts.deletion import delete_account
-from accounts.export import verified_addresses_of
+from accounts.data_export.contents import verified_addresses_of
+from accounts.deletion.deleting import delete_account
 from accounts.factors import removal
 from accounts.mail import outbox
 from accounts.mail.rendering import render_mail
 from accounts.models import Account, AddressChange, SecurityEvent
 from accounts.sessions import end_all_sessions
-from devportal.lib import clock
-from devportal.lib.audit import Event, report
-from devportal.lib.client_ip import client_ip
-from devportal.lib.typed_codes import as_typed, random_code
+from core import clock
+from core.audit import Event, report
+from core.http.client_ip import client_ip
+from core.mail.typed_codes import as_typed, random_code
 
 # How long the mail with the code is tried; the code itself works for longer.
 MAIL_TRIED = timedelta(days=1)

@@ -1,11 +1,7 @@
-"""When and how the person of this session authenticated: the source of `auth_time`, `amr` and the level.
+"""When and how the person of a session authenticated: the source of `auth_time`, `amr` and `acr`."""
 
-allauth keeps records of each step, but none after a sign-up, and of a key not whether its own lock was opened; so the
-moment of every sign-in is noted as well, and what allauth leaves out. Which of the account's factors count in a session
-is decided here, too (docs/security.md#which-factor-satisfies-which-level).
-"""
-
-from collections.abc import Iterable
+import enum
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,9 +12,9 @@ from allauth.mfa.signals import authenticator_added, authenticator_reset, authen
 from django.dispatch import receiver
 from django.http import HttpRequest
 
-from accounts.factors.held import is_first_factor
+from accounts.factors.keys import held_among, is_first_factor
 from accounts.models import Account
-from devportal.lib import clock
+from core import clock
 
 SESSION_KEY = "authentication"
 STEPS_KEY = "authentication_steps"
@@ -222,7 +218,7 @@ def note_first_factor(request: HttpRequest, user: Account, factor: Authenticator
 
 @receiver(authenticator_used)
 def note_use(sender: Any, request: HttpRequest, user: Account, authenticator: Authenticator, **kwargs: Any) -> None:
-    """Note that a key opened its own lock, which the forms in accounts/key_forms.py have read from its answer.
+    """Note that a key opened its own lock, which the forms in accounts/factors/forms.py have read from its answer.
 
     A factor that is newer than this session's sign-in confirms who somebody is, and raises no level.
     """
@@ -231,3 +227,59 @@ def note_use(sender: Any, request: HttpRequest, user: Account, authenticator: Au
     elif getattr(authenticator, "user_was_verified", False):
         _note(request, user, KEY, verified=True)
         _note_id(request, VERIFIED_KEY, user, authenticator)
+
+
+# What counts is what was done in this session (accounts/authentication.py), not what the person could do. The sign-in
+# service gives each level its name (docs/sign-in.md#authentication-levels).
+
+
+class Level(enum.IntEnum):
+    """A level of authentication; a higher one includes those below."""
+
+    ONE_FACTOR = 0
+    TWO_FACTORS = 1
+    # A key bound to this service's address (WebAuthn) whose own lock was opened: a fingerprint, a face or a PIN.
+    PHISHING_RESISTANT = 2
+
+
+def level_of(steps: Iterable[Step]) -> Level:
+    """Return the level that these steps reach together."""
+    done = tuple(steps)
+    if any(step.kind == KEY and step.verified for step in done):
+        return Level.PHISHING_RESISTANT
+    return Level.TWO_FACTORS if has_two_factors(done) else Level.ONE_FACTOR
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a person has to reach a level with."""
+
+    password: bool
+    key: bool
+    code: bool  # an authenticator app, or recovery codes
+
+    def reach(self, level: Level) -> bool:
+        """Return whether `level` can be reached without setting anything up."""
+        if level == Level.TWO_FACTORS:
+            return self.key or (self.password and self.code)
+        return self.key or level == Level.ONE_FACTOR
+
+    def next_of_two(self, authentication: Authentication) -> str:
+        """Return what leads on to two factors beside a key: PASSWORD, then CODE; "" if neither does."""
+        if not self.password or not (self.key or self.code):
+            return ""
+        if not authentication.has_password:
+            return PASSWORD
+        return CODE if self.code else ""
+
+
+def means_of(account: Account, counts: Callable[[Authenticator], bool] | None = None) -> Means:
+    """Return what the person has, in one statement; with `counts`, only the factors for which it returns True."""
+    factors = Authenticator.objects.filter(user=account)
+    return means_among(account, (factor for factor in factors if counts is None or counts(factor)))
+
+
+def means_among(account: Account, factors: Iterable[Authenticator]) -> Means:
+    """Return what the person has with their password and these factors."""
+    held = held_among(factors)
+    return Means(account.has_usable_password(), held.keys > 0, held.has_app or held.codes_left > 0)

@@ -1,12 +1,7 @@
-"""Several accounts in one browser: each has a session of its own, of which one is present and the others wait.
-
-The session cookie has the key of the present one, the cookie of accounts/accounts_cookie.py those of the others. A key
-counts as Django decides on a session, and only beside sessions of the same browser: each of them holds the same random
-mark. So a key that somebody slipped into the cookie joins nobody's accounts.
-"""
+"""Several accounts in one browser: each has its own session, and a cookie holds the keys of the others."""
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,16 +14,66 @@ from django.contrib.sessions.backends.base import UpdateError
 from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.dispatch import receiver
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import rotate_token
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from accounts.accounts_cookie import MAX_KEYS, read_keys, write_keys
 from accounts.models import Account
-from accounts.session_list import is_session_of
-from devportal.lib.credentials import random_text
-from devportal.lib.sessions import SessionStore, hash_of
+from accounts.sessions import is_session_of
+from core.credentials import random_text
+from core.http.sessions import KEY_LENGTH, SessionStore, hash_of, is_key
+
+NAME = "openport_accounts"
+MAX_KEYS = 5
+_BETWEEN = "."
+
+
+def cookie_name() -> str:
+    """Return the cookie's name: over HTTPS with the prefix that keeps other hosts of the domain from setting it."""
+    return f"__Host-{NAME}" if settings.SESSION_COOKIE_SECURE else NAME
+
+
+def read_keys(request: HttpRequest) -> list[str]:
+    """Return the keys, each once: as this request has left them, or as the browser sent them."""
+    changed: list[str] | None = getattr(request, "other_session_keys", None)
+    if changed is not None:
+        return list(changed)
+    sent = request.COOKIES.get(cookie_name(), "")[: MAX_KEYS * (KEY_LENGTH + len(_BETWEEN))]
+    return list(dict.fromkeys(filter(is_key, sent.split(_BETWEEN))))
+
+
+def write_keys(request: HttpRequest, keys: Iterable[str]) -> None:
+    """Have the answer to this request give the browser these keys, and no others."""
+    request.other_session_keys = list(keys)[:MAX_KEYS]  # type: ignore[attr-defined]  # for the middleware
+
+
+class AccountsCookieMiddleware:
+    """Sends the cookie with the answer, where a request has changed it."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        keys: list[str] | None = getattr(request, "other_session_keys", None)
+        if keys:
+            response.set_cookie(
+                cookie_name(),
+                _BETWEEN.join(keys),
+                max_age=settings.SESSION_COOKIE_AGE,
+                secure=settings.SESSION_COOKIE_SECURE,
+                httponly=True,
+                samesite="Lax",
+            )
+        elif keys is not None and cookie_name() in request.COOKIES:
+            response.delete_cookie(cookie_name(), samesite="Lax")
+        return response
+
+
+# The session cookie has the key of the present one, the cookie of accounts/browser_accounts.py those of the others. A
+# key counts as Django decides on a session, and only beside sessions of the same browser: each of them holds the same
+# random mark. So a key that somebody slipped into the cookie joins nobody's accounts.
 
 MARK = "browser"  # in the session
 MARK_LENGTH = 22

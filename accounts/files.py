@@ -14,8 +14,9 @@ from django.core.files.base import File
 from django.db import DatabaseError, transaction
 
 from accounts.models import FileToDelete
-from devportal.lib import clock, stored_files
-from devportal.lib.stored_files import StoreUnavailable
+from core import clock
+from core.storage import stored_files
+from core.storage.stored_files import StoreUnavailable
 
 log = logging.getLogger(__name__)
 

@@ -15,12 +15,12 @@ from django.http import HttpRequest, HttpResponse
 
 from accounts import files, guesses, pictures, reauthentication, sign_up_again
 from accounts.authentication import was_added_here
-from accounts.factors.held import Held, held_among, held_by
-from accounts.mail import resending
+from accounts.factors.keys import Held, held_among, held_by
+from accounts.mail import recipient_limit
 from accounts.models import Account
 from accounts.profile import clean_picture
-from devportal.lib.error_pages import ServiceBusy
-from devportal.lib.telemetry import metrics
+from core.http.error_pages import ServiceBusy
+from core.telemetry import metrics
 
 
 class LoginForm(allauth_forms.LoginForm):  # type: ignore[misc]
@@ -30,7 +30,7 @@ class LoginForm(allauth_forms.LoginForm):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         # The browser offers passkeys in the field's own list (WebAuthn §5.1.4, conditional mediation).
         self.fields["login"].widget.attrs["autocomplete"] = "username webauthn"
-        hint = self.request.GET.get("login_hint", "") or resending.interrupted_sign_up(self.request)
+        hint = self.request.GET.get("login_hint", "") or recipient_limit.interrupted_sign_up(self.request)
         with contextlib.suppress(forms.ValidationError):
             validate_email(hint)
             self.fields["login"].initial = hint

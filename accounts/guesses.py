@@ -1,34 +1,99 @@
-"""Brute-force limits: wrong passwords and wrong codes of the second factor (docs/limits.md).
-
-Guesses are counted by IP address; by IP address and account together; and, with a high limit, by account over all IP
-addresses, so that a guess from many of them is slow. Beyond the last limit nothing is refused: an unknown browser
-proves the account's mailbox first (accounts/mailbox_proof.py). Strangers can't use up the limits of a browser that
-signed in to the account before or that has proved its mailbox, nor the one that all sessions of an account share.
-
-Wrong codes of the second factor are also counted in the database until the next right one (NIST SP 800-63B, 3.2.2).
-Beyond WRONG_CODES_PER_ACCOUNT every browser proves the mailbox first, known browsers and sessions included. Only people
-who know the password or hold a session can type codes, so strangers can't bring this about.
-"""
+"""Brute-force limits: wrong passwords and codes, and the mailbox proof after too many of them (docs/limits.md)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from allauth.core.exceptions import ImmediateHttpResponse
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponseRedirect
+from django.urls import reverse
 
-from accounts import known_browsers, mailbox_proof
+from accounts import known_browsers
 from accounts.activity.recording import record
+from accounts.mail import codes, recipient_limit
+from accounts.mail.rendering import render_mail
 from accounts.models import Account, WrongCodes
-from devportal.lib.ratelimit import Rate, RateLimited, hit, keys, seconds_left, undo_hit
+from core import clock
+from core.limits import Rate, RateLimited, hit, seconds_left, undo_hit, usage
+
+HOUR, DAY = 3600, 24 * 3600
+# Seconds for which a browser counts as one of the mailbox: as long as the window of the guesses that made us ask.
+PROOF_SECONDS = HOUR
+ASKED, PROVED = "mailbox_to_prove", "mailboxes_proved"  # keys in the session
+PURPOSE = "mailbox proof"  # of its codes (accounts/mail/codes.py)
+PROVED_BY = "mailbox"  # how limits name all browsers that have proved the same mailbox
+
+
+def ask(request: HttpRequest, email: str) -> HttpResponseRedirect:
+    """Lead to the page that asks for the code, and from there back to where this form was sent."""
+    query = {"login_hint": email} if request.path == reverse("account_login") else {}
+    if (query or request.user.is_authenticated) and (following := request.POST.get("next")):
+        query["next"] = following
+    then = f"{request.path}?{urlencode(query)}" if query else request.path
+    request.session[ASKED] = {"email": email.strip(), "then": then, "signed_in": request.user.is_authenticated}
+    return HttpResponseRedirect(reverse("account_mailbox_proof"))
+
+
+def code_for(email: str) -> str:
+    """Return the code of an email address's mailbox, as it is mailed."""
+    return codes.code_for(PURPOSE, usage.mailbox_key(email), DAY)
+
+
+def is_right(email: str, typed: str) -> bool:
+    """Return whether it is the code of today's mails or of yesterday's: a code works for a day at least."""
+    return codes.is_right(PURPOSE, usage.mailbox_key(email), DAY, typed)
+
+
+def send_code(request: HttpRequest, email: str) -> None:
+    """Mail the code. Raises RateLimited beyond the mailbox's number a day, which is for these mails alone."""
+    # No other mail counts here: what strangers cause otherwise can't keep the owner from this code.
+    hit(Rate("mail, proof", settings.MAILS_PER_RECIPIENT_PER_DAY, DAY), usage.mailbox_key(email))
+    recipient_limit.note_code_sent(request, email)
+    mail = render_mail("mailbox_proof", {"email": email, "code": code_for(email)})
+    codes.queue_answer(request, email, mail)
+
+
+def asked_of(request: HttpRequest) -> dict[str, str] | None:
+    """Return whose mailbox this browser was asked for ("email") and where it goes on ("then"), None if it was not.
+
+    A question from before a sign-in or a sign-out since does not count.
+    """
+    asked: dict[str, str] | None = request.session.get(ASKED)
+    if asked is None or asked.get("signed_in", False) != request.user.is_authenticated:
+        return None
+    return asked
+
+
+def note_proved(request: HttpRequest, email: str) -> None:
+    """Note in the session that this browser has the mailbox."""
+    mailbox_proved = request.session.get(PROVED, {})
+    request.session[PROVED] = mailbox_proved | {usage.mailbox_key(email): clock.timestamp()}
+
+
+def mailbox_proved(request: HttpRequest, email: str) -> str:
+    """Return by what guesses count in browsers that have proved the mailbox lately, "" if this one has not."""
+    at = request.session.get(PROVED, {}).get(usage.mailbox_key(email), 0)
+    return PROVED_BY if 0 <= clock.timestamp() - at <= PROOF_SECONDS else ""
+
+
+# Guesses are counted by IP address; by IP address and account together; and, with a high limit, by account over all
+# IP addresses, so that a guess from many of them is slow. Beyond the last limit nothing is refused: an unknown
+# browser proves the account's mailbox first (accounts/guesses.py). Strangers can't use up the limits of a
+# browser that signed in to the account before or that has proved its mailbox, nor the one that all sessions of an
+# account share.
+#
+# Wrong codes of the second factor are also counted in the database until the next right one (NIST SP 800-63B, 3.2.2).
+# Beyond WRONG_CODES_PER_ACCOUNT every browser proves the mailbox first, known browsers and sessions included. Only
+# people who know the password or hold a session can type codes, so strangers can't bring this about.
 
 MINUTE, HOUR = 60, 3600
 # Seconds for which wrong guesses at one account from one address count.
 SOME_MINUTES = 5 * MINUTE
 # How limits name the browsers of an account that have no limit each: signing out elsewhere renews a session's key.
-SIGNED_IN, OF_THE_MAILBOX = "signed in", mailbox_proof.PROVED_BY
+SIGNED_IN, OF_THE_MAILBOX = "signed in", PROVED_BY
 SECOND_STEP = "second step"  # in the names of limits
 
 
@@ -52,14 +117,14 @@ def count_password(request: HttpRequest, login: str) -> Guess:
 
     Raises RateLimited, and ImmediateHttpResponse where the mailbox has to be proved first.
     """
-    account = keys.login_key(login)
+    account = usage.login_key(login)
     checked_for: tuple[object, ...]
-    if request.user.is_authenticated and keys.login_key(request.user.email) == account:
+    if request.user.is_authenticated and usage.login_key(request.user.email) == account:
         known, account = SIGNED_IN, str(request.user.pk)
         checked_for = (SIGNED_IN, account)
     else:
-        known = known_browsers.find_known_browser_by_login(request, login) or mailbox_proof.proved(request, login)
-        checked_for = ("account", account) if known else ("address", keys.address(request))
+        known = known_browsers.find_known_browser_by_login(request, login) or mailbox_proved(request, login)
+        checked_for = ("account", account) if known else ("address", usage.address(request))
     # Each password check counts, right or wrong: hashing takes processor time.
     check: Limit = (Rate("sign-ins", settings.SIGN_INS_PER_MINUTE, MINUTE), checked_for)
     limits = _limits(request, "password", account, known)
@@ -69,13 +134,13 @@ def count_password(request: HttpRequest, login: str) -> Guess:
 
 def count_code(request: HttpRequest, account: Account) -> Guess:
     """Count a code of the second factor, at sign-in or reauthentication. Raises as `count_password` does."""
-    proved = mailbox_proof.proved(request, account.email)
+    proved = mailbox_proved(request, account.email)
     wrong = WrongCodes.objects.filter(account=account).values_list("count", flat=True).first() or 0
     is_open = wrong < settings.WRONG_CODES_PER_ACCOUNT
     if not is_open:
         tell_of_wrong_codes(request, account)  # the last guess may have failed before it was checked
     if not is_open and not proved:
-        raise ImmediateHttpResponse(mailbox_proof.ask(request, account.email))
+        raise ImmediateHttpResponse(ask(request, account.email))
     if not is_open:
         known = OF_THE_MAILBOX
     elif request.user.is_authenticated and request.user.pk == account.pk:
@@ -86,7 +151,7 @@ def count_code(request: HttpRequest, account: Account) -> Guess:
     guess = _count(request, limits, "" if known else account.email)
     if not count_wrong_code(account) and not proved:  # others guessed at the same moment
         guess.take_back()
-        raise ImmediateHttpResponse(mailbox_proof.ask(request, account.email))
+        raise ImmediateHttpResponse(ask(request, account.email))
     return guess
 
 
@@ -129,7 +194,7 @@ def _limits(request: HttpRequest, what: str, account: str, known: str) -> list[L
     """Return the limits of a guess at an account by the browser that is `known` to it; "" is a stranger."""
     if known:
         return [(Rate(f"{what}, known", settings.GUESSES_PER_KNOWN_BROWSER, SOME_MINUTES), (known, account))]
-    address = keys.address(request)
+    address = usage.address(request)
     return [
         (Rate(f"{what}, address", settings.GUESSES_PER_ADDRESS_PER_MINUTE, MINUTE), (address,)),
         (Rate(f"{what}, both", settings.GUESSES_PER_ACCOUNT_AND_ADDRESS, SOME_MINUTES), (address, account)),
@@ -145,7 +210,7 @@ def _count(request: HttpRequest, limits: list[Limit], to_prove: str) -> Guess:
         try:
             hit(rate, *key)
         except RateLimited as limited:
-            raise ImmediateHttpResponse(mailbox_proof.ask(request, to_prove)) from limited
+            raise ImmediateHttpResponse(ask(request, to_prove)) from limited
     return Guess(tuple(limits))
 
 

@@ -17,8 +17,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import salted_hmac
 
 from accounts.models import Account
-from devportal.lib import clock
-from devportal.lib.credentials import random_text
+from core import clock
+from core.credentials import random_text
 
 COOKIE = "openport_known"
 PATH = "/account/"

@@ -11,8 +11,8 @@ from django.dispatch import Signal
 
 from accounts import files
 from accounts.models import Account, PairwiseSubject
-from devportal.lib import images, stored_files
-from devportal.lib.credentials import random_text
+from core.credentials import random_text
+from core.storage import images, stored_files
 
 KEY_LENGTH = 32  # 190 random bits
 FOLDER = "pictures/"

@@ -10,8 +10,8 @@ from django.core.files.base import ContentFile
 from PIL import ImageOps
 
 from accounts.models import Account
-from devportal.lib import images
-from devportal.lib.credentials import random_text
+from core.credentials import random_text
+from core.storage import images
 
 PICTURE_PIXELS = 512
 PICTURE_MAX_PIXELS = 40_000_000  # what an upload may unpack to; a phone's photo has about 12 million

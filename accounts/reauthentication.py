@@ -1,13 +1,11 @@
-"""How people confirm that it is them before anything sensitive: the rule, and the pages that ask for it.
-
-Anyone who has a second factor confirms with one that was not added in this session; the password alone is enough only
-for accounts without one. See docs/sign-in.md#reauthentication.
-"""
+"""Reauthentication before sensitive actions: the rule, and codes by email for people with no password or passkey."""
 
 from typing import Any
 
 from allauth.account.adapter import get_adapter
-from allauth.account.authentication import AUTHENTICATION_METHODS_SESSION_KEY
+from allauth.account.authentication import AUTHENTICATION_METHODS_SESSION_KEY, get_authentication_records
+from allauth.account.internal.flows.login import record_authentication
+from allauth.core.exceptions import ReauthenticationRequired
 from allauth.mfa.models import Authenticator
 from allauth.mfa.signals import authenticator_added, authenticator_removed, authenticator_reset
 from django.conf import settings
@@ -21,8 +19,68 @@ from django.utils.http import urlencode
 
 from accounts.authentication import shown_factors, signed_in_lately, verified_keys, was_added_here
 from accounts.factors.staff import needs_verified_keys
+from accounts.mail import codes
 from accounts.models import Account
-from devportal.lib import clock, passkeys
+from core import clock
+from core.http import hosts
+
+METHOD = "code"
+# How long a code works (seconds).
+LASTS = 15 * 60
+
+
+def is_only_way(user: Any) -> bool:
+    """Return whether the person can confirm in no other way."""
+    if not isinstance(user, Account) or user.has_usable_password():
+        return False
+    return not Authenticator.objects.filter(user=user).exists()
+
+
+def require(request: HttpRequest) -> None:
+    """Raise ReauthenticationRequired for people who can confirm only like this, and have not done so lately."""
+    if is_only_way(request.user) and not _is_confirmed(request):
+        raise ReauthenticationRequired
+
+
+def email_methods(user: Any) -> list[dict[str, Any]]:
+    """Return the way to confirm, in the form of django-allauth's; empty for people who have another one."""
+    if not is_only_way(user):
+        return []
+    return [
+        {
+            "id": "reauthenticate_by_email",
+            "description": "Use a code from a mail",
+            "url": reverse("account_reauthenticate_by_email"),
+        }
+    ]
+
+
+def send_code(request: HttpRequest, account: Account) -> None:
+    """Mail the code to the account's email address. Raises RateLimited."""
+    codes.send_code(request, "reauthentication_code", _purpose(account), account.email, LASTS)
+
+
+def is_right(account: Account, code: str) -> bool:
+    return codes.is_right(_purpose(account), account.email, LASTS, code)
+
+
+def note_confirmed(request: HttpRequest, account: Account) -> None:
+    """Note in the session that the person has just confirmed."""
+    record_authentication(request, account, method=METHOD, reauthenticated=True)
+
+
+def _is_confirmed(request: HttpRequest) -> bool:
+    oldest = clock.now().timestamp() - settings.ACCOUNT_REAUTHENTICATION_TIMEOUT
+    records = get_authentication_records(request, request.user)
+    return any(each["method"] == METHOD and each.get("reauthenticated") and each["at"] > oldest for each in records)
+
+
+def _purpose(account: Account) -> str:
+    return f"reauthenticate {account.pk}"
+
+
+# Anyone who has a second factor confirms with one that was not added in this session; the password alone is enough
+# only for accounts without one. See docs/sign-in.md#reauthentication.
 
 Type = Authenticator.Type
 _KNOWN = "factors_of_person"  # on the request
@@ -101,7 +159,7 @@ def methods(request: HttpRequest, offered: list[dict[str, Any]]) -> list[dict[st
     found = [method for method in offered if types & ways.get(method["id"], set())]
     if not found:
         return [{"id": "sign_in_again", "description": "Sign in again", "url": reverse("account_sign_in_again")}]
-    return sorted(found, key=lambda method: "webauthn" not in method["id"] or not passkeys.work_on(request))
+    return sorted(found, key=lambda method: "webauthn" not in method["id"] or not hosts.work_on(request))
 
 
 def url(request: HttpRequest, following: str) -> str:

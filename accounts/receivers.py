@@ -1,18 +1,33 @@
-"""Signal receivers: `email_verified` follows allauth, deactivation ends sessions, plan changes bump the catalogue."""
+"""Counts sign-ins of people (docs/monitoring.md#metrics)."""
 
 from typing import Any
 
 from allauth.account.models import EmailAddress
 from allauth.account.signals import email_changed, email_confirmed
+from django.contrib.auth.signals import user_logged_in, user_login_failed
 from django.db.models.signals import post_delete, post_save, pre_delete
 from django.dispatch import receiver
 
-from accounts import export, pictures, sessions
+from accounts import pictures, sessions
+from accounts.data_export import contents
 from accounts.mail import outbox
 from accounts.models import Account, Feature, Invitation, Plan, PlanEntitlement
 from accounts.plans import catalogue, invitations
 from accounts.roles import roles_changed
 from accounts.signals import access_ended
+from core.telemetry import metrics
+
+
+@receiver(user_logged_in)
+def count_sign_in(sender: Any, **kwargs: Any) -> None:
+    """Count a person who is signed in now, second factor included."""
+    metrics.signed_in("succeeded")
+
+
+@receiver(user_login_failed)
+def count_failed_sign_in(sender: Any, **kwargs: Any) -> None:
+    """Count a password that was wrong, or is for nobody."""
+    metrics.signed_in("wrong_password")
 
 
 def _sync(account_id: int) -> None:
@@ -72,7 +87,7 @@ def delete_mail_and_invitations(sender: type[Account], instance: Account, **kwar
 
     An open invitation belongs to its sender: it stays, for whoever verifies the address next.
     """
-    addresses = export.addresses_of(instance)
+    addresses = contents.addresses_of(instance)
     outbox.delete_mail_to(addresses)
     still_open = Invitation.objects.open().values("pk")
     Invitation.objects.filter(email__in=addresses).exclude(pk__in=still_open).delete()

@@ -1,6 +1,6 @@
 """Roles in the admin: reviewer and operator. A role is a Django group; a superuser has both.
 
-The permissions of each role are in devportal/console/permissions.py, which knows all models.
+The permissions of each role are in devportal/operations/permissions.py, which knows all models.
 """
 
 from collections.abc import Iterable

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from accounts.factors.held import Held, held_by
+from accounts.factors.keys import Held, held_by
 from accounts.models import Account
-from devportal.lib.messages import fill_in
+from core.messages import fill_in
 
 FEW_CODES = 2
 

@@ -1,4 +1,4 @@
-"""Signals by which floors above take part in what becomes of a person."""
+"""Signals by which layers above take part in what becomes of a person."""
 
 from django.dispatch import Signal
 
@@ -11,7 +11,7 @@ showing_home = Signal()
 blocking_deletion = Signal()
 
 # Sent with `account` when a person is deactivated, has closed their account, or is about to be deleted.
-# Receivers on higher floors revoke the credentials they issued.
+# Receivers on higher layers revoke the credentials they issued.
 access_ended = Signal()
 
 # Sent with `request`; a receiver returns {"name": …, "verified": bool} of the app to which somebody signs in there,

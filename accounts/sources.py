@@ -17,7 +17,7 @@ from rest_framework import serializers
 
 from accounts.models import Account
 from accounts.profile import Profile, profile_of
-from devportal.lib.strict_fields import StrictCharField, TypedSerializer, first_error
+from core.http.strict_fields import StrictCharField, TypedSerializer, first_error
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from django.db import IntegrityError, transaction
 
 from accounts import pictures
 from accounts.models import Account, PairwiseSubject
-from devportal.lib.credentials import random_text
+from core.credentials import random_text
 
 SUB_LENGTH = 32  # 190 random bits
 

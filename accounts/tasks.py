@@ -12,10 +12,10 @@ from accounts import files
 from accounts.mail import delivery
 from accounts.models import AccountRecovery, AddressChange, BillingEvent, SecurityEvent
 from accounts.plans import lifecycle, members
-from devportal.lib import clock
-from devportal.lib.batches import delete_oldest
-from devportal.lib.sessions import SessionStore
-from devportal.lib.tasks import periodic_task
+from core import clock
+from core.database.batches import delete_oldest
+from core.http.sessions import SessionStore
+from core.tasks import periodic_task
 
 
 @periodic_task(60)

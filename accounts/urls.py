@@ -4,24 +4,8 @@ from allauth.account import views as account_views
 from allauth.mfa.recovery_codes import views as recovery_code_views
 from django.urls import path
 
-from accounts.views import (
-    account,
-    activity,
-    billing_webhook,
-    confirm_email,
-    email_reauthentication,
-    factors,
-    home,
-    leaving,
-    mailbox_proof,
-    plan,
-    remove_factors,
-    second_factors,
-    sessions,
-    take_back,
-    undo,
-)
-from devportal.lib.ratelimit.forms import limited_by_address, limited_by_person
+from accounts.views import account, activity, billing_webhook, data_and_deletion, factors, mailbox, plan, undo
+from core.limits.forms import limited_by_address, limited_by_person
 
 # allauth's own views that are mounted as they are (devportal/urls.py).
 for view in (
@@ -37,30 +21,30 @@ for view in (account_views.email, recovery_code_views.generate_recovery_codes):
     limited_by_person(view)
 
 urlpatterns = [
-    path("account/", home.home, name="account_home"),
+    path("account/", account.home, name="account_home"),
     path("account/profile", account.profile, name="account_profile"),
-    path("account/address/take-back", take_back.take_back, name="account_address_take_back"),
-    path("account/address/taken-back", take_back.taken_back, name="account_address_taken_back"),
+    path("account/address/take-back", undo.take_back, name="account_address_take_back"),
+    path("account/address/taken-back", undo.taken_back, name="account_address_taken_back"),
     # allauth's view, for whom it has a code to ask for.
-    path("account/confirm-email/", confirm_email.confirm_email, name="account_email_verification_sent"),
-    path("account/login/mailbox/", mailbox_proof.prove_mailbox, name="account_mailbox_proof"),
-    path("account/login/again/", second_factors.sign_in_again, name="account_sign_in_again"),
+    path("account/confirm-email/", account.confirm_email, name="account_email_verification_sent"),
+    path("account/login/mailbox/", mailbox.prove_mailbox, name="account_mailbox_proof"),
+    path("account/login/again/", factors.sign_in_again, name="account_sign_in_again"),
     # allauth's views under its names, where the service is stricter.
-    path("account/password/change/", second_factors.change_password, name="account_change_password"),
-    path("account/password/set/", second_factors.set_password, name="account_set_password"),
+    path("account/password/change/", factors.change_password, name="account_change_password"),
+    path("account/password/set/", factors.set_password, name="account_set_password"),
     path(
         "account/reauthenticate/",
-        second_factors.ReauthenticatePasswordView.as_view(),
+        factors.ReauthenticatePasswordView.as_view(),
         name="account_reauthenticate",
     ),
-    path("account/2fa/authenticate/", second_factors.SecondStepView.as_view(), name="mfa_authenticate"),
-    path("account/2fa/totp/activate/", second_factors.ActivateAppView.as_view(), name="mfa_activate_totp"),
-    path("account/2fa/webauthn/add/", second_factors.AddKeyView.as_view(), name="mfa_add_webauthn"),
-    path("account/2fa/webauthn/login/", second_factors.LoginKeyView.as_view(), name="mfa_login_webauthn"),
-    path("account/2fa/webauthn/signup/", second_factors.SignUpKeyView.as_view(), name="mfa_signup_webauthn"),
+    path("account/2fa/authenticate/", factors.SecondStepView.as_view(), name="mfa_authenticate"),
+    path("account/2fa/totp/activate/", factors.ActivateAppView.as_view(), name="mfa_activate_totp"),
+    path("account/2fa/webauthn/add/", factors.AddKeyView.as_view(), name="mfa_add_webauthn"),
+    path("account/2fa/webauthn/login/", factors.LoginKeyView.as_view(), name="mfa_login_webauthn"),
+    path("account/2fa/webauthn/signup/", factors.SignUpKeyView.as_view(), name="mfa_signup_webauthn"),
     path(
         "account/2fa/webauthn/reauthenticate/",
-        second_factors.ReauthenticateKeyView.as_view(),
+        factors.ReauthenticateKeyView.as_view(),
         name="mfa_reauthenticate_webauthn",
     ),
     path("account/plan", plan.plan, name="account_plan"),
@@ -77,10 +61,10 @@ urlpatterns = [
     ),
     path(
         "account/2fa/webauthn/keys/<int:pk>/remove/",
-        remove_factors.RemoveKeyView.as_view(),
+        factors.RemoveKeyView.as_view(),
         name="mfa_remove_webauthn",
     ),
-    path("account/2fa/totp/deactivate/", remove_factors.RemoveAppView.as_view(), name="mfa_deactivate_totp"),
+    path("account/2fa/totp/deactivate/", factors.RemoveAppView.as_view(), name="mfa_deactivate_totp"),
     path("account/2fa/first-codes/", factors.first_recovery_codes, name="first_recovery_codes"),
     path("account/2fa/staff/", factors.staff_second_factor, name="staff_second_factor"),
     path("account/recovery/", factors.recovery, name="account_recovery"),
@@ -88,19 +72,19 @@ urlpatterns = [
     path("account/secure/", activity.secure, name="account_secure"),
     path(
         "account/reauthenticate/email/",
-        email_reauthentication.reauthenticate_by_email,
+        mailbox.reauthenticate_by_email,
         name="account_reauthenticate_by_email",
     ),
     path("account/undo/", undo.undo, name="account_undo"),
     path("account/undone/", undo.undone, name="account_undone"),
-    path("account/sessions/", sessions.sessions, name="usersessions_list"),
-    path("account/sessions/<int:pk>/end", sessions.end, name="account_session_end"),
-    path("account/data", leaving.data, name="account_data"),
-    path("account/export", leaving.export, name="account_export"),
-    path("account/export/file", leaving.export_file, name="account_export_file"),
-    path("account/delete", leaving.delete, name="account_delete"),
-    path("account/goodbye", leaving.goodbye, name="account_goodbye"),
-    path("account/closed", leaving.closed, name="account_closed"),
+    path("account/sessions/", activity.sessions, name="usersessions_list"),
+    path("account/sessions/<int:pk>/end", activity.end, name="account_session_end"),
+    path("account/data", data_and_deletion.data, name="account_data"),
+    path("account/export", data_and_deletion.export, name="account_export"),
+    path("account/export/file", data_and_deletion.export_file, name="account_export_file"),
+    path("account/delete", data_and_deletion.delete, name="account_delete"),
+    path("account/goodbye", data_and_deletion.goodbye, name="account_goodbye"),
+    path("account/closed", data_and_deletion.closed, name="account_closed"),
     path("account/picture", account.own_picture, name="own_picture"),
     path("pictures/<slug:picture_key>/<slug:version>.webp", account.picture, name="picture"),
     path("hooks/billing", billing_webhook.billing_webhook, name="billing_hook"),

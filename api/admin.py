@@ -10,8 +10,8 @@ from django.http import HttpRequest
 from accounts.authentication import account_of
 from api import keys
 from api.models import ApiKey, RequestLog
-from devportal.lib.admin.actions import RowAction
-from devportal.lib.admin.model_admin import LogModelAdmin, ReadOnlyModelAdmin
+from core.admin.actions import RowAction
+from core.admin.model_admin import LogModelAdmin, ReadOnlyModelAdmin
 from oidc.models import Project
 
 

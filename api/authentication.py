@@ -15,9 +15,9 @@ from accounts.models import Account, PairwiseSubject
 from api import keys
 from api.errors import REALM, ApiError, unforeseen
 from api.models import ApiKey
-from devportal.lib import clock
-from devportal.lib.credentials import matches
-from devportal.lib.prepared_queries import PreparedQuery, RowMapper
+from core import clock
+from core.credentials import matches
+from core.database.prepared_queries import PreparedQuery, RowMapper
 from oidc.errors import InvalidToken
 from oidc.models import AccessToken, Project
 from oidc.reasons import Reason

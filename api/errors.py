@@ -10,11 +10,11 @@ from django.http import Http404, JsonResponse
 from rest_framework import exceptions
 
 from accounts.sources import SourceFailed
-from devportal.lib import request_id, well_known
-from devportal.lib.cors import allow_any_origin
-from devportal.lib.error_envelope import envelope, link_to_docs
-from devportal.lib.server.errors import refusals_of
-from devportal.lib.telemetry import metrics
+from core.http import request_id, responses
+from core.http.cors import allow_any_origin
+from core.http.responses import envelope, link_to_docs
+from core.serving.errors import refusals_of
+from core.telemetry import metrics
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class ApiError(exceptions.APIException):
         if self.scopes:
             parameters["scope"] = " ".join(self.scopes)
         if self.status_code == 401:
-            parameters["resource_metadata"] = well_known.address(settings.BASE_URL, METADATA)
+            parameters["resource_metadata"] = responses.address(settings.BASE_URL, METADATA)
         return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parameters.items())
 
 

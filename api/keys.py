@@ -12,19 +12,18 @@ from django.db.models import QuerySet
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
-from accounts.export import moment, rows_of
+from accounts.data_export.contents import moment, rows_of
 from accounts.models import Account
 from accounts.pictures import profile_read
 from accounts.signals import access_ended, exporting
 from accounts.subjects import subject_for
 from api.models import ApiKey
-from devportal.lib import clock
-from devportal.lib.credentials import digest, random_text
+from core import clock
+from core.credentials import digest, random_text
 from oidc.credential_rotation import CredentialEnded, end_replaced
 from oidc.models import Project, ProjectMember
-from oidc.projects.audit import report_project_event
-from oidc.projects.locking import Gone, lock_project
-from oidc.projects.quotas import QuotaExceeded
+from oidc.projects.lifecycle import QuotaExceeded
+from oidc.projects.roles import Gone, lock_project, report_project_event
 from oidc.signals import project_ended
 
 READS_PROFILE = "account.read"

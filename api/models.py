@@ -3,8 +3,8 @@
 from django.conf import settings
 from django.db import models
 
-from devportal.lib import clock
-from devportal.lib.postgres.replica import table_from_replica
+from core import clock
+from core.database.postgres.replica import table_from_replica
 
 
 class ApiKey(models.Model):
@@ -88,7 +88,7 @@ def _one_row_each(moment: str, *who: str) -> list[models.BaseConstraint]:
 
 
 # Every call is counted in each of the four tables below, in one transaction: those of hours and days are there so that
-# a month of a busy project is read in milliseconds (api/usage/store.py chooses).
+# a month of a busy project is read in milliseconds (api/usage_counts.py chooses).
 
 
 @table_from_replica

@@ -1,4 +1,4 @@
-"""The request log: one row per call, queued and stored with the usage counts (api/usage/recording.py)."""
+"""The request log: one row per call, queued and stored with the usage counts (api/usage_counts.py)."""
 
 import contextlib
 import functools
@@ -10,7 +10,9 @@ from typing import Any
 
 from api import errors
 from api.models import RequestLog
-from devportal.lib import clock, log_buffer, partitions
+from core import clock
+from core.database import partitions
+from core.limits import log_buffer
 from oidc.models import Project
 
 LOG = "request"

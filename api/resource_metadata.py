@@ -4,10 +4,10 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 
 from api import errors
-from devportal.lib import well_known
-from devportal.lib.cors import allow_any_origin, is_preflight, preflight_answer
-from devportal.lib.server.documents import document
-from devportal.lib.split_hosts import address_of
+from core.http import responses
+from core.http.cors import allow_any_origin, is_preflight, preflight_answer
+from core.http.split_hosts import address_of
+from core.serving.documents import document
 from oidc.scopes import OFFLINE_ACCESS, SCOPES
 
 MAX_AGE = 3600
@@ -16,7 +16,7 @@ MAX_AGE = 3600
 @document("/.well-known/oauth-protected-resource")
 def metadata(request: HttpRequest, rest: str | None = None) -> HttpResponse:
     """GET /.well-known/oauth-protected-resource: answered from settings, without a database."""
-    if not well_known.is_about(settings.BASE_URL, rest or ""):
+    if not responses.is_about(settings.BASE_URL, rest or ""):
         raise Http404
     if is_preflight(request):
         return preflight_answer(("GET",))

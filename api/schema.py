@@ -12,7 +12,7 @@ from rest_framework import serializers
 
 from api.authentication import BearerAuthentication
 from api.errors import ERRORS
-from devportal.lib.error_envelope import envelope
+from core.http.responses import envelope
 
 _STATES = ["Trial", "Active", "PastDue", "CancelledPeriodActive", "Cancelled", "Expired", "free"]
 

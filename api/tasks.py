@@ -4,12 +4,11 @@ from datetime import timedelta
 
 from django.conf import settings
 
-from api import request_log
+from api import request_log, usage_counts
 from api.models import UsageBatch
-from api.usage import recording, store
-from devportal.lib import clock
-from devportal.lib.batches import delete_in_batches
-from devportal.lib.tasks import periodic_task
+from core import clock
+from core.database.batches import delete_in_batches
+from core.tasks import periodic_task
 
 KEEP_BATCH_IDS = timedelta(days=7)
 
@@ -17,7 +16,7 @@ KEEP_BATCH_IDS = timedelta(days=7)
 @periodic_task(10)
 def flush_usage() -> int:
     """Store the usage counts and log entries gathered since the last run."""
-    return recording.flush_usage()
+    return usage_counts.flush_usage()
 
 
 @periodic_task(3600)
@@ -25,7 +24,7 @@ def clear_usage() -> int:
     """Delete counts older than USAGE_DAYS and old batch ids; return about how many rows went."""
     old = clock.now() - timedelta(days=settings.USAGE_DAYS)
     # Whole days only, so that the tables by minute, hour and day stay consistent.
-    gone = store.clear_before(old.replace(hour=0, minute=0, second=0, microsecond=0))
+    gone = usage_counts.clear_before(old.replace(hour=0, minute=0, second=0, microsecond=0))
     return gone + delete_in_batches(UsageBatch.objects.filter(written_at__lt=clock.now() - KEEP_BATCH_IDS))
 
 

@@ -1,18 +1,38 @@
-"""How often /v1 may be called and credentials be guessed there (docs/limits.md), and what counted answers say of it."""
+"""What a caller may read at `/v1`, how often it may call, and how often credentials may be guessed (docs/limits.md)."""
+
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
 from api.authentication import Caller
 from api.errors import ApiError
-from devportal.lib.client_ip import limit_key
-from devportal.lib.ratelimit import limits
-from devportal.lib.ratelimit.counters import Limit, RateLimitResult, counters
-from devportal.lib.telemetry import metrics
+from core.http.client_ip import limit_key
+from core.limits.counters import Limit, RateLimitResult, counters
+from core.limits.limits import Throttled, check_rate
+from core.telemetry import metrics
+
+
+class HasScope(BasePermission):
+    """Refuses a caller with none of the scopes that the view names, and tells them.
+
+    An access token needs one of `required_scopes`, an API key one of `required_permissions`.
+    """
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        """Raises ApiError, because the refusal names the scopes; without a caller it is a plain no, which is a 401."""
+        caller = request.auth
+        if not isinstance(caller, Caller):
+            return False
+        names: tuple[str, ...] = view.required_permissions if caller.key else view.required_scopes
+        if not caller.scopes.intersection(names):
+            raise ApiError("insufficient_scope", f"This needs one of the scopes: {', '.join(names)}.", names)
+        return True
 
 
 class CallThrottle(BaseThrottle):
@@ -57,7 +77,7 @@ def count_invalid_credential(request: HttpRequest) -> None:
     Calls with a known credential are neither counted nor refused here.
     """
     try:
-        limits.check_rate("guesses", limit_key(request), settings.API_GUESSES_PER_MINUTE)
-    except limits.Throttled as error:
+        check_rate("guesses", limit_key(request), settings.API_GUESSES_PER_MINUTE)
+    except Throttled as error:
         text = "Too many invalid credentials came from this address."
         raise ApiError("rate_limited", text, retry_after=error.retry_after) from error

@@ -1,7 +1,7 @@
 """/v1: the endpoints, and the policies that they share.
 
 Each policy is declared on the view, as Django REST framework has it: who calls (api/authentication.py), how often
-(api/throttling.py), with which scopes (api/permissions.py). What it raises becomes an answer in api/errors.py.
+(api/throttling.py), with which scopes (api/throttling.py). What it raises becomes an answer in api/errors.py.
 """
 
 import functools
@@ -25,15 +25,14 @@ from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
 from accounts.plans import sources as plan_sources
-from api import errors, request_log, schema, throttling
+from api import errors, request_log, schema, throttling, usage_counts
 from api.authentication import BearerAuthentication, Caller, RejectedCredential
 from api.errors import ApiError
-from api.permissions import HasScope
 from api.profile import profile_for
-from api.usage import recording
-from devportal.lib import client_ip, request_id
-from devportal.lib.answers import FixedHeaders, json_response
-from devportal.lib.cors import allow_any_origin, is_preflight, preflight_answer
+from api.throttling import HasScope
+from core.http import client_ip, request_id
+from core.http.cors import allow_any_origin, is_preflight, preflight_answer
+from core.http.responses import FixedHeaders, json_response
 from oidc.scopes import ACCOUNT_READ
 
 # The endpoint name under which calls of unknown paths are counted, all together.
@@ -73,7 +72,7 @@ class Endpoint(APIView):
 
     format_kwarg = None  # no path has a suffix
     started = 0.0
-    owner: recording.CallOwner | None = None  # the call is counted for them; a call of nobody known is not
+    owner: usage_counts.CallOwner | None = None  # the call is counted for them; a call of nobody known is not
     throttles: list[BaseThrottle] = []
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -134,7 +133,7 @@ class Endpoint(APIView):
                     request.user, request.auth = found  # type: ignore[assignment]
                     break
         except RejectedCredential as refused:
-            self.owner = recording.CallOwner(refused.project, refused.key, refused.client)
+            self.owner = usage_counts.CallOwner(refused.project, refused.key, refused.client)
             raise
         except APIException as refusal:
             if refusal.status_code == 401:
@@ -142,7 +141,7 @@ class Endpoint(APIView):
             raise
         caller = request.auth
         if isinstance(caller, Caller):
-            self.owner = recording.CallOwner(caller.project.pk, caller.key, caller.client, caller.subject.sub)
+            self.owner = usage_counts.CallOwner(caller.project.pk, caller.key, caller.client, caller.subject.sub)
 
     def permission_denied(self, request: Request, message: str | None = None, code: str | None = None) -> NoReturn:
         """Ask whoever is nobody for a credential, if one would help; refuse the others."""
@@ -179,7 +178,7 @@ class Endpoint(APIView):
             self._count(request, self.owner, response)
         return response
 
-    def _count(self, request: Request, owner: recording.CallOwner, response: HttpResponseBase) -> None:
+    def _count(self, request: Request, owner: usage_counts.CallOwner, response: HttpResponseBase) -> None:
         status, code = response.status_code, response.code if isinstance(response, errors.ErrorResponse) else ""
         seconds = time.perf_counter() - self.started
         request_log.record_request(
@@ -196,8 +195,8 @@ class Endpoint(APIView):
             # For "last used" of a key alone: the log has no column for it.
             **({"address": client_ip.current()} if owner.key else {}),
         )
-        recording.record_call(
-            recording.CallLabels(owner.project, owner.key, owner.client, self.name, status, code), seconds
+        usage_counts.record_call(
+            usage_counts.CallLabels(owner.project, owner.key, owner.client, self.name, status, code), seconds
         )
 
 

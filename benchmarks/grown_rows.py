@@ -20,7 +20,9 @@ from accounts.models import (
     Subscription,
 )
 from api.models import ApiKey, RequestLog
-from devportal.console.models import AppReview, AuditEvent, ReviewEntry, SignInEvent
+from devportal.console.models import SignInEvent
+from devportal.operations.models import AuditEvent
+from devportal.review.models import AppReview, ReviewEntry
 from oidc.models import AccessToken, Client, Connection, Project, ProjectMember, RefreshToken
 from oidc.models import TokenFamily as TokenFamily
 

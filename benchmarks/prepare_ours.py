@@ -21,8 +21,8 @@ from django.db import connection, transaction
 from django.db.models import Model
 
 from accounts.authentication import Authentication
-from devportal.lib import clock
-from devportal.lib.credentials import digest, random_text
+from core import clock
+from core.credentials import digest, random_text
 from oidc.authorization import consent
 from oidc.models import AccessToken, RefreshToken, TokenFamily
 from oidc.tokens import codes as token_codes

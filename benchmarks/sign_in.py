@@ -151,7 +151,7 @@ class Walk:
     def _address(self) -> str:
         from urllib.parse import urlencode
 
-        from devportal.lib.credentials import random_text
+        from core.credentials import random_text
 
         self.app.state = random_text(16)
         return f"/connect/authorize?{urlencode(self.app.parameters())}"

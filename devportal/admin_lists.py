@@ -1,6 +1,6 @@
 """Which lists the admin shows in its sidebar, and which of them a row's page links to. Read by the settings.
 
-It names models of every floor, as in the admin's URLs (app_model), and so stands on none.
+It names models of every layer, as in the admin's URLs (app_model), and so stands on none.
 """
 
 # Group, then title, model and icon of each list. A list is shown to people with the model's view permission.
@@ -8,9 +8,9 @@ SIDEBAR: list[tuple[str, list[tuple[str, str, str]]]] = [
     (
         "Review",
         [
-            ("Review queue", "console_appreview", "rate_review"),
-            ("Cases", "console_reviewcase", "flag"),
-            ("Canned replies", "console_cannedreply", "quickreply"),
+            ("Review queue", "review_appreview", "rate_review"),
+            ("Cases", "review_reviewcase", "flag"),
+            ("Canned replies", "review_cannedreply", "quickreply"),
         ],
     ),
     (
@@ -52,11 +52,11 @@ SIDEBAR: list[tuple[str, list[tuple[str, str, str]]]] = [
     (
         "Audit",
         [
-            ("Audit trail", "console_auditevent", "history"),
+            ("Audit trail", "operations_auditevent", "history"),
             ("Sign-in log", "console_signinevent", "login"),
             ("Request log", "api_requestlog", "http"),
             ("Mail", "accounts_outbox", "mail"),
-            ("Periodic tasks", "console_taskrun", "schedule"),
+            ("Periodic tasks", "operations_taskrun", "schedule"),
         ],
     ),
 ]
@@ -69,7 +69,7 @@ RELATED: dict[str, list[tuple[str, str, str]]] = {
         ("Connections", "oidc_connection", "account"),
         ("API keys", "api_apikey", "owner"),
         ("Access tokens", "oidc_accesstoken", "user"),
-        ("Audit trail", "console_auditevent", "actor"),
+        ("Audit trail", "operations_auditevent", "actor"),
     ],
     "accounts_family": [("Subscription", "accounts_subscription", "family")],
     "accounts_organization": [
@@ -79,14 +79,14 @@ RELATED: dict[str, list[tuple[str, str, str]]] = {
     ],
     "accounts_plan": [("Subscriptions", "accounts_subscription", "plan")],
     "oidc_project": [
-        ("Cases", "console_reviewcase", "project"),
+        ("Cases", "review_reviewcase", "project"),
         ("Clients", "oidc_client", "project"),
         ("Domains", "oidc_projectdomain", "project"),
         ("API keys", "api_apikey", "project"),
         ("Request log", "api_requestlog", "project"),
     ],
     "oidc_client": [
-        ("Cases", "console_reviewcase", "client"),
+        ("Cases", "review_reviewcase", "client"),
         ("Connections", "oidc_connection", "client"),
         ("Access tokens", "oidc_accesstoken", "application"),
         ("Refresh tokens", "oidc_refreshtoken", "application"),
@@ -95,4 +95,4 @@ RELATED: dict[str, list[tuple[str, str, str]]] = {
 }
 
 # The list of audit events, in place of Django's own history of a row.
-HISTORY = "console_auditevent"
+HISTORY = "operations_auditevent"

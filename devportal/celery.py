@@ -10,7 +10,7 @@ from celery import Celery, signals
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "devportal.settings")
 
-app = Celery("devportal", task_cls="devportal.lib.tasks.QuietTask")
+app = Celery("devportal", task_cls="core.tasks.QuietTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 
 
@@ -19,13 +19,13 @@ def check_settings(**kwargs: Any) -> None:
     django.setup()
     from django.db import connections
 
-    from devportal.lib import start_checks
+    from core import settings_checks
 
-    if dangers := start_checks.find_dangers():
+    if dangers := settings_checks.find_dangers():
         # Celery has put a logger in place of sys.stderr by now, which is silent when the process exits.
         print(dangers, file=sys.__stderr__)
         raise SystemExit(1)
-    start_checks.log_stored_dangers()
+    settings_checks.log_stored_dangers()
     connections.close_all()  # no process that is forked may share one
 
 
@@ -45,7 +45,7 @@ signals.setup_logging.connect(use_logging_of_the_settings)
 
 def limit_waits(**kwargs: Any) -> None:
     """Limit how long tasks wait for the database, before the worker makes its processes."""
-    from devportal.lib.postgres import limits
+    from core.database.postgres import limits
 
     limits.apply_to_tasks()
 

@@ -5,8 +5,8 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from devportal.console.docs.markdown_views import llms_txt
 from devportal.console.home_page import home, robots_txt, security_txt
+from devportal.docs.markdown import llms_txt
 
 admin.autodiscover()
 
@@ -18,8 +18,8 @@ urlpatterns = [
     path("account/", include("allauth.account.urls")),
     path("account/2fa/", include("allauth.mfa.urls")),
     path("console/", include("devportal.console.urls")),
-    path("apps/", include("devportal.console.app_pages.urls")),
-    path("docs/", include("devportal.console.docs.urls")),
+    path("apps/", include("devportal.review.urls")),
+    path("docs/", include("devportal.docs.urls")),
     path("admin/", admin.site.urls),
     path(".well-known/security.txt", security_txt, name="security_txt"),
     path("robots.txt", robots_txt, name="robots_txt"),
@@ -27,8 +27,8 @@ urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url=f"{settings.STATIC_URL}img/mark.svg")),
 ]
 
-handler400 = "devportal.lib.error_pages.bad_request"
-handler403 = "devportal.lib.error_pages.permission_denied"
-handler404 = "devportal.lib.error_pages.page_not_found"
-handler429 = "devportal.lib.error_pages.too_many_requests"
-handler500 = "devportal.lib.error_pages.server_error"
+handler400 = "core.http.error_pages.bad_request"
+handler403 = "core.http.error_pages.permission_denied"
+handler404 = "core.http.error_pages.page_not_found"
+handler429 = "core.http.error_pages.too_many_requests"
+handler500 = "core.http.error_pages.server_error"

@@ -6,10 +6,10 @@ import django
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
-from devportal.lib.start_checks import find_dangers
-from devportal.lib.telemetry import exporter, metrics, tracing
-from devportal.lib.worker_start import run_starts
-from devportal.lib.wsgi import UTF8Handler
+from core.serving.worker_start import run_starts
+from core.serving.wsgi import UTF8Handler
+from core.settings_checks import find_dangers
+from core.telemetry import exporter, metrics, tracing
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "devportal.settings")
 
@@ -24,4 +24,4 @@ tracing.start("web")
 application = UTF8Handler()
 
 run_starts()
-connections.close_all()  # requests have connections of their own (devportal/lib/server/slots.py)
+connections.close_all()  # requests have connections of their own (core/serving/slots.py)

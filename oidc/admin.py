@@ -10,15 +10,15 @@ from django.http import HttpRequest
 from django.utils.html import format_html_join
 
 from accounts.models import Account
-from devportal.lib.admin.actions import ActionRefused, ReasonForm, RowAction
-from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
+from core.admin.actions import ActionRefused, ReasonForm, RowAction
+from core.admin.model_admin import ReadOnlyModelAdmin
 from oidc import names
 from oidc.clients import reviewed_hosts
 from oidc.clients.lookup import find_client
 from oidc.clients.registration import set_client_enabled
-from oidc.domains.problems import problems_of
+from oidc.domains.proofs import problems_of
 from oidc.models import Client, Connection, Project, ProjectDomain, SigningKey
-from oidc.projects.locking import Gone
+from oidc.projects.roles import Gone
 from oidc.signing_keys import rotation
 
 

@@ -7,7 +7,7 @@ class OidcConfig(AppConfig):
     verbose_name = "Sign-in service"
 
     def ready(self) -> None:
-        from devportal.lib import encrypted_columns
+        from core.database import encryption
         from oidc import (
             checks,  # noqa: F401  (register checks and receivers)
             metrics,  # noqa: F401  (register checks and receivers)
@@ -22,5 +22,5 @@ class OidcConfig(AppConfig):
         )
         from oidc.signing_keys import rotation
 
-        encrypted_columns.register(encrypted_columns.EncryptedColumn(SigningKey, "private_encrypted"))
+        encryption.register(encryption.EncryptedColumn(SigningKey, "private_encrypted"))
         post_migrate.connect(rotation.create_first_key, sender=self)

@@ -1,6 +1,6 @@
 """System checks of the sign-in service; an error stops `manage.py serve` (docs/settings.md#checks-at-the-start).
 
-Those that concern every floor stand in devportal/lib/settings_checks.py.
+Those that concern every layer stand in core/settings_checks.py.
 """
 
 import re
@@ -13,7 +13,7 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
-from devportal.lib.object_store import BACKEND
+from core.storage.object_store import BACKEND
 from oidc.models import SigningKey
 from oidc.signing_keys.rotation import is_readable
 

@@ -7,8 +7,8 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from oidc.authorization.interactions import SESSION_KEY, Interaction, pending_interactions
+from oidc.clients.branding import client_context
 from oidc.clients.lookup import find_client
-from oidc.clients.presentation import client_context
 from oidc.clients.redirect_uris import origin_of
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 
-from devportal.lib.cors import allow_any_origin, is_preflight, preflight_answer
+from core.http.cors import allow_any_origin, is_preflight, preflight_answer
 
 # Discovery under both names, with one or two leading slashes, and with the issuer's path appended.
 DOCUMENTS = tuple(

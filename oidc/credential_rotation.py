@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from devportal.lib import clock
+from core import clock
 
 # How long a credential may stay in use beside the one that replaces it.
 MAX_OVERLAP = timedelta(days=30)

@@ -8,9 +8,9 @@ not block others behind the same IP address; those of an authenticated client co
 from django.conf import settings
 from django.http import HttpRequest
 
-from devportal.lib.client_ip import limit_key
-from devportal.lib.ratelimit import Rate, hit
-from devportal.lib.ratelimit.limits import check_rate
+from core.http.client_ip import limit_key
+from core.limits import Rate, hit
+from core.limits.limits import check_rate
 from oidc.errors import TokenRefusal
 from oidc.models import Client
 

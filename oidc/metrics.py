@@ -4,8 +4,8 @@ from typing import Any
 
 from django.dispatch import receiver
 
-from devportal.lib.audit import Event, happened
-from devportal.lib.telemetry import metrics
+from core.audit import Event, happened
+from core.telemetry import metrics
 from oidc.sign_in_steps import KIND, Outcome
 
 

@@ -8,7 +8,7 @@ and so do an unknown code and one of another client. They are ASCII without quot
 
 from typing import NamedTuple
 
-from devportal.lib.messages import fill_in
+from core.messages import fill_in
 from oidc.reasons import Facts, Reason
 
 

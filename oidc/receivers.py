@@ -9,14 +9,14 @@ from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 from django.http import HttpRequest
 
-from accounts.deletion import BLOCKER_TEXTS, Blocker
-from accounts.export import addresses_of, moment, rows_of
+from accounts.data_export.contents import addresses_of, moment, rows_of
+from accounts.deletion.deleting import BLOCKER_TEXTS, Blocker
 from accounts.models import Account, PairwiseSubject
 from accounts.signals import access_ended, blocking_deletion, exporting, naming_app, showing_home
-from devportal.lib import clock
+from core import clock
 from oidc.authorization.interactions import pending_interactions
+from oidc.clients.branding import client_context
 from oidc.clients.lookup import find_client
-from oidc.clients.presentation import client_context
 from oidc.clients.reviewed_hosts import is_trusted_at
 from oidc.models import (
     Connection,

@@ -8,6 +8,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from oauth2_provider.scopes import BaseScopes
 
+from accounts.models import Account, PairwiseSubject
+from accounts.profile import profile_of
 from oidc.models import Client
 from oidc.parameters import printable_name
 
@@ -130,3 +132,14 @@ class ScopesBackend(BaseScopes):  # type: ignore[misc]
 
     def get_default_scopes(self, *args: Any, **kwargs: Any) -> list[str]:
         return []
+
+
+def claims_for(account: Account, subject: PairwiseSubject, scopes: list[str]) -> dict[str, Any]:
+    """Return `sub` and the claims of `scopes`; a claim without a value is omitted."""
+    profile = profile_of(account, subject.picture_key)
+    claims = {
+        name: getattr(profile, name)
+        for name, scope in CLAIM_SCOPES.items()
+        if scope in scopes and getattr(profile, name) not in (None, "")
+    }
+    return {"sub": subject.sub} | claims

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib.sessions.backends.base import SessionBase
 
-from devportal.lib import clock
+from core import clock
 from oidc.authorization import interactions
 from oidc.authorization.requests import AuthorizationRequest
 from oidc.errors import AuthorizationError, TokenRefusal

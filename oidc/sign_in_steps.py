@@ -11,7 +11,8 @@ from typing import Any
 
 from django.db.models import TextChoices
 
-from devportal.lib import audit, clock, count_buffer
+from core import audit, clock
+from core.limits import count_buffer
 
 KIND = "sign_in"
 HOUR = 3600  # seconds

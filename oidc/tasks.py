@@ -5,8 +5,8 @@ from datetime import timedelta
 
 from django.conf import settings
 
-from devportal.lib import clock
-from devportal.lib.tasks import periodic_task
+from core import clock
+from core.tasks import periodic_task
 from oidc.models import Project
 from oidc.projects import invitations, lifecycle
 from oidc.projects.colleagues import forget_members

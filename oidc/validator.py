@@ -11,14 +11,15 @@ from typing import Any
 from django.conf import settings
 from oauth2_provider.oauth2_validators import OAuth2Validator
 
-from devportal.lib import client_ip, clock
-from devportal.lib.telemetry import metrics
+from core import clock
+from core.http import client_ip
+from core.telemetry import metrics
 from oidc import limits, scopes, sign_in_steps
-from oidc.claims import claims_for
 from oidc.clients import authentication, lookup
 from oidc.errors import InvalidToken, TokenRefusal
 from oidc.models import AuthorizationCode, Client, RefreshToken
 from oidc.reasons import Reason
+from oidc.scopes import claims_for
 from oidc.server import REVOKE_PATH
 from oidc.sign_in_steps import Step
 from oidc.tokens import access_tokens, codes, families, jwt, refresh_tokens, store

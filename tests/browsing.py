@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.test import Client
 
-from devportal.lib.sessions import SessionStore
+from core.http.sessions import SessionStore
 
 _set_cookies = Client._set_login_cookies  # type: ignore[attr-defined]
 

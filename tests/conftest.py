@@ -15,11 +15,10 @@ from django.test import Client as Browser
 from accounts.mail import delivery, outbox
 from accounts.models import Account, Outbox
 from accounts.plans import catalogue, sources
-from devportal.lib import clock
-from devportal.lib.ratelimit.breaker import process_breaker
-from devportal.lib.ratelimit.counters import counters
-from oidc.domains.problems import Code
-from oidc.domains.proofs import Look, Seen
+from core import clock
+from core.limits.counters import counters
+from core.limits.redis import process_breaker
+from oidc.domains.proofs import Code, Look, Seen
 from oidc.models import Client, ProjectDomain, SigningKey
 from oidc.signing_keys import keyring
 from oidc.tokens import jwt
@@ -67,7 +66,7 @@ def codes_are_mailed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def pages_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the pages of submissions alone: no thread of one test reaches into the next."""
-    monkeypatch.setattr("devportal.console.reviews.revisions.request_check", lambda pk: None)
+    monkeypatch.setattr("devportal.review.revisions.request_check", lambda pk: None)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -110,7 +109,7 @@ def lost_redis(request: pytest.FixtureRequest) -> None:
     """Have the service count on a Redis that nobody can reach."""
     settings = request.getfixturevalue("settings")
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    backend = "devportal.lib.ratelimit.store.FailoverCache"
+    backend = "core.limits.store.FailoverCache"
     settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": settings.REDIS_URL}}
 
 
@@ -186,4 +185,4 @@ def domains_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         by_file = domain.method == ProjectDomain.Method.FILE
         return Look(Seen(False, Code.NO_RECORD), Seen(True)) if by_file else Look(Seen(True))
 
-    monkeypatch.setattr("devportal.console.reviews.domain_lookups.look", found)
+    monkeypatch.setattr("devportal.review.domain_lookups.look", found)

@@ -5,7 +5,7 @@ import json
 from typing import Any
 from zipfile import ZipFile
 
-from accounts.leaving import archive
+from accounts.data_export import archive
 from accounts.models import Account
 
 

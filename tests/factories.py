@@ -10,8 +10,8 @@ from django.conf import settings
 from accounts.models import Account
 from api.keys import create_key
 from api.models import ApiKey
-from devportal.lib import clock
-from devportal.lib.credentials import digest, random_text
+from core import clock
+from core.credentials import digest, random_text
 from oidc.authorization import consent
 from oidc.clients.reviewed_hosts import set_approved_hosts
 from oidc.clients.secrets import create_secret

@@ -6,7 +6,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from devportal.lib.messages import Text, placeholders
+from core.messages import Text, placeholders
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, quote_plus, urlencode, urlsplit
 from django.test import Client as Browser
 
 from accounts.models import Account
-from devportal.lib.credentials import random_text
+from core.credentials import random_text
 from oidc.models import Client
 from tests.factories import PASSWORD, REDIRECT_URI
 

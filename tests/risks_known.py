@@ -10,13 +10,12 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         None,
         "Source code; its values are finished literals (console/snippets.py), and the page that shows it escapes it.",
     ),
-    ("devportal/console/docs/highlighting.py", "mark_safe"): (None, "Pygments escapes the code that it colours."),
-    ("devportal/console/docs/headings.py", "mark_safe"): (None, "Text that Beautiful Soup has escaped again."),
-    ("devportal/console/templatetags/docs.py", "mark_safe"): (None, "Parts of what the template has rendered."),
-    ("devportal/lib/breakable.py", "mark_safe"): (None, "Escaped before."),
-    ("devportal/lib/icons.py", "mark_safe"): (None, "The package's drawings, and attributes of our own."),
-    ("devportal/lib/icons.py", "SafeString"): (None, "The same, as its type."),
-    ("devportal/lib/icons.py", "import xml.etree"): (1, "Reads files of the package lucide alone."),
+    ("devportal/docs/rendering.py", "mark_safe"): (None, "Pygments escapes the code that it colours."),
+    ("devportal/docs/templatetags/docs.py", "mark_safe"): (None, "Parts of what the template has rendered."),
+    ("core/http/breakable.py", "mark_safe"): (None, "Escaped before."),
+    ("core/http/icons.py", "mark_safe"): (None, "The package's drawings, and attributes of our own."),
+    ("core/http/icons.py", "SafeString"): (None, "The same, as its type."),
+    ("core/http/icons.py", "import xml.etree"): (1, "Reads files of the package lucide alone."),
     ("static/js/jump.js", "innerHTML"): (1, "What the service rendered, from its own address."),
     ("devportal/console/charts/svg.py", "SafeString"): (
         1,
@@ -31,25 +30,26 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         3,
         "Names of tables and columns come from the models; values are parameters.",
     ),
-    ("devportal/console/management/commands/migrate.py", "execute"): (5, "Names of settings and numbers of our own."),
-    ("devportal/lib/lock_watch.py", "execute"): (1, "A statement without values."),
-    ("devportal/lib/migration_operations.py", "execute"): (2, "Names of a migration's own indexes, quoted by Django."),
-    ("devportal/lib/partitions.py", "execute"): (15, "Names of our own tables; days, as partitions.literal."),
-    ("devportal/lib/postgres/replica.py", "execute"): (1, "A statement without values."),
-    ("devportal/lib/postgres/statements.py", "execute"): (3, "What was sent is waited for; values are parameters."),
-    ("devportal/lib/table_locks.py", "execute"): (1, "A number."),
+    ("devportal/operations/management/commands/migrate.py", "execute"): (
+        5,
+        "Names of settings and numbers of our own.",
+    ),
+    ("core/database/schema_changes.py", "execute"): (4, "A statement without values."),
+    ("core/database/partitions.py", "execute"): (15, "Names of our own tables; days, as partitions.literal."),
+    ("core/database/postgres/replica.py", "execute"): (1, "A statement without values."),
+    ("core/database/postgres/statements.py", "execute"): (3, "What was sent is waited for; values are parameters."),
     ("oidc/tokens/expiry.py", "execute"): (1, "The name of a model's table; keys are parameters."),
-    ("api/usage/store.py", "execute"): (1, "Names of tables and columns come from the models; values are parameters."),
+    ("api/usage_counts.py", "execute"): (1, "Names of tables and columns come from the models; values are parameters."),
     ("devportal/console/analytics/store.py", "execute"): (1, "Names of our own tables; values are parameters."),
-    ("devportal/lib/prepared_queries.py", "execute"): (
+    ("core/database/prepared_queries.py", "execute"): (
         1,
         "What Django compiled from a queryset; values are parameters.",
     ),
-    ("devportal/lib/ratelimit/redis_counters.py", "eval"): (
+    ("core/limits/redis.py", "eval"): (
         3,
         "Lua scripts of ours, written out beside them, run by Redis.",
     ),
-    ("devportal/lib/ratelimit/store.py", "eval"): (1, "A Lua script of ours, written out beside it, run by Redis."),
+    ("core/limits/store.py", "eval"): (1, "A Lua script of ours, written out beside it, run by Redis."),
     #
     # Forms without a token against forgery: what they do needs no cookie, or asks again before it does anything
     ("accounts/views/billing_webhook.py", "csrf_exempt"): (1, "A program signs its body; no cookie is read."),
@@ -58,9 +58,9 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("oidc/views/logout.py", "csrf_exempt"): (1, "Apps may post here; the answer is a 303 to the GET, which asks."),
     #
     # Redirects to a value
-    ("devportal/console/rotation_views.py", "redirect to a value"): (1, "A route: credential_kinds.py reverses it."),
-    ("devportal/console/search/jump_views.py", "redirect to a value"): (1, "A route: search/jump.py reverses it."),
-    ("oidc/views/responses.py", "redirect to a value"): (
+    ("devportal/console/rotation.py", "redirect to a value"): (1, "A route: credential_kinds.py reverses it."),
+    ("devportal/console/jump.py", "redirect to a value"): (1, "A route: search/jump.py reverses it."),
+    ("oidc/views/pages.py", "redirect to a value"): (
         2,
         "A route of ours with the query that came (see_other); the redirect URL, which oidc/authorization/checks.py "
         "has found among those registered for the client, character for character.",
@@ -76,39 +76,34 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ),
     ("oidc/views/step_up.py", "redirect to a value"): (2, "Our endpoint, with a kept query."),
     ("oidc/views/consent.py", "redirect to a value"): (1, "Our endpoint, with the kept query."),
-    ("accounts/views/mailbox_proof.py", "redirect to a value"): (
-        1,
+    ("accounts/views/mailbox.py", "redirect to a value"): (
+        2,
         "A route of ours, kept in the session; `next` in it is judged by the page it leads to.",
     ),
-    ("accounts/views/email_reauthentication.py", "redirect to a value"): (
-        1,
-        "This page, with `next` as allauth judges it.",
-    ),
-    ("accounts/views/leaving.py", "redirect to a value"): (1, "A page of reauthentication, from reverse()."),
-    ("accounts/views/second_factors.py", "redirect to a value"): (
-        3,
+    ("accounts/views/data_and_deletion.py", "redirect to a value"): (1, "A page of reauthentication, from reverse()."),
+    ("accounts/views/factors.py", "redirect to a value"): (
+        4,
         "Pages of reauthentication, from reverse() or this page's path; allauth checks `next` when it leads on.",
     ),
     ("accounts/views/stale_forms.py", "redirect to a value"): (1, "`next` if allauth finds it our own, or a route."),
-    ("devportal/lib/host_header.py", "redirect to a value"): (1, "The admin, by the settings."),
-    ("devportal/lib/admin/site.py", "redirect to a value"): (
+    ("core/http/host_header.py", "redirect to a value"): (1, "The admin, by the settings."),
+    ("core/admin/site.py", "redirect to a value"): (
         3,
         "The admin's index and the page of the second factor, from reverse(); the password page, on AUTH_URL.",
     ),
-    ("accounts/views/factors.py", "redirect to a value"): (1, "Our own path, as staff_second_factor checked it."),
-    ("devportal/lib/admin/model_admin.py", "redirect to a value"): (4, "Pages of the admin, from reverse()."),
-    ("devportal/console/members/views.py", "redirect to a value"): (1, "This page; its path begins with /console/."),
-    ("devportal/console/projects/settings_views.py", "redirect to a value"): (2, "This page, under /console/."),
+    ("core/admin/model_admin.py", "redirect to a value"): (4, "Pages of the admin, from reverse()."),
+    ("devportal/console/members.py", "redirect to a value"): (1, "This page; its path begins with /console/."),
+    ("devportal/console/projects/views.py", "redirect to a value"): (2, "This page, under /console/."),
     ("examples/web_app.py", "redirect to a value"): (2, "Built on the provider's address from the environment."),
-    ("devportal/console/admin/reviewer_mails.py", "redirect to a value"): (1, "The queue, from reverse()."),
-    ("devportal/console/reviews/appeal_views.py", "redirect to a value"): (3, "Pages of the console, from reverse()."),
+    ("devportal/review/admin/other_pages.py", "redirect to a value"): (1, "The queue, from reverse()."),
+    ("devportal/review/views.py", "redirect to a value"): (3, "Pages of the console, from reverse()."),
     #
     # Links: what their makers wrote
-    ("templates/console/app_public_page.html", "link {{ client.*_url }}"): (
+    ("templates/review/app_public_page.html", "link {{ client.*_url }}"): (
         3,
         "oidc.clients.branding: https; the page is one of reviewed apps only",
     ),
-    ("templates/console/appeal.html", "link {{ back }}"): (1, "A page of the console, from reverse()."),
+    ("templates/review/appeal.html", "link {{ back }}"): (1, "A page of the console, from reverse()."),
     ("templates/oidc/partials/app_contact.html", "link {{ client.home_page_url }}"): (
         1,
         "oidc.clients.branding: https; a link for reviewed apps only",
@@ -122,12 +117,12 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
         1,
         "As in app_contact.html: of reviewed apps only",
     ),
-    ("templates/admin/console/leave.html", "link {{ destination.address }}"): (
+    ("templates/admin/review/leave.html", "link {{ destination.address }}"): (
         1,
         "evidence.addresses: one of the submission's, of the web; the page is there to lead out, and says so",
     ),
-    ("templates/admin/console/partials/leaving_link.html", "link {{ line.url }}"): (1, "Pages of the admin."),
-    ("templates/admin/console/partials/evidence.html", "link {{ evidence.look_again_url }}"): (1, "The same."),
+    ("templates/admin/review/partials/leaving_link.html", "link {{ line.url }}"): (1, "Pages of the admin."),
+    ("templates/admin/review/partials/evidence.html", "link {{ evidence.look_again_url }}"): (1, "The same."),
     ("templates/mfa/totp/activate_form.html", "link {{ totp_url }}"): (1, "allauth: otpauth://, its parts quoted."),
     ("templates/mail/*.html", "link {{ site }}"): (None, "AUTH_URL, a setting: http or https."),
     ("templates/mail/*.html", "link {{ link }}"): (
@@ -149,7 +144,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     #
     # The page of an export, which is opened from a disk: no policy of ours reaches it
     ("templates/export/begin.html", "inline style"): (1, "A file that stands alone; its values are escaped as text."),
-    ("templates/export/begin.html", "link {{ photo }}"): (1, "accounts.leaving.archive: the file beside it."),
+    ("templates/export/begin.html", "link {{ photo }}"): (1, "accounts.data_export.archive: the file beside it."),
     #
     # Links: what allauth or our views made with reverse()
     ("templates/account/*.html", "link {{ action_url }}"): (None, "allauth: a route."),
@@ -165,7 +160,10 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/allauth/elements/img.html", "link {{ attrs.src }}"): (1, "The QR code of an authenticator app: data:."),
     ("templates/partials/field.html", "link {{ reset_url }}"): (1, "The sign-in page passes a route."),
     ("templates/partials/confirm_buttons.html", "link {{ keep_url }}"): (1, "What templates here pass: routes."),
-    ("templates/partials/tile.html", "link {{ app.logo_url }}"): (1, "oidc.clients.logos: a route of a reviewed app."),
+    ("templates/partials/tile.html", "link {{ app.logo_url }}"): (
+        1,
+        "oidc.clients.branding: a route of a reviewed app.",
+    ),
     ("templates/oidc/partials/use_another_account.html", "link {{ choose_url }}"): (
         1,
         "oidc.authorization.interactions: a route.",
@@ -176,28 +174,28 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/400_host.html", "link {{ auth_url }}"): (1, "AUTH_URL, of the settings."),
     ("templates/admin/*.html", "link {{ url }}"): (None, "Pages of the admin, from reverse()."),
     ("templates/admin/index.html", "link {{ card.url }}"): (1, "console.operations.overview: routes of the admin."),
-    ("templates/admin/index.html", "link {{ item.link }}"): (1, "The sidebar of devportal.lib.admin.theme: routes."),
+    ("templates/admin/index.html", "link {{ item.link }}"): (1, "The sidebar of core.admin.theme: routes."),
     ("templates/admin/older_newer.html", "link {{ cl.*_url }}"): (3, "A query on this page, beginning with `?`."),
     ("templates/admin/accounts/subscription_change.html", "link {{ step_url }}"): (2, "A page of the admin."),
-    ("templates/admin/console/partials/review_head.html", "link {{ preview_url }}"): (1, "A page of the console."),
-    ("templates/admin/console/partials/live_app.html", "link {{ live_logo }}"): (1, "A path of the admin's own."),
-    ("templates/admin/console/partials/review_difference.html", "link {{ row.logos.* }}"): (
+    ("templates/admin/review/partials/review_head.html", "link {{ preview_url }}"): (1, "A page of the console."),
+    ("templates/admin/review/partials/live_app.html", "link {{ live_logo }}"): (1, "A path of the admin's own."),
+    ("templates/admin/review/partials/review_difference.html", "link {{ row.logos.* }}"): (
         2,
         "Logos of the review: a route.",
     ),
-    ("templates/admin/console/partials/review_submission.html", "link {{ row.logo }}"): (1, "The same."),
-    ("templates/admin/console/partials/review_notes.html", "link {{ note.path }}"): (1, "An act of the admin."),
-    ("templates/admin/console/partials/review_steps.html", "link {{ step.path }}"): (1, "The same."),
-    ("templates/admin/console/case.html", "link {{ step.path }}"): (1, "The same."),
-    ("templates/admin/console/*_pages.html", "link {{ cl.*_url }}"): (
+    ("templates/admin/review/partials/review_submission.html", "link {{ row.logo }}"): (1, "The same."),
+    ("templates/admin/review/partials/review_notes.html", "link {{ note.path }}"): (1, "An act of the admin."),
+    ("templates/admin/review/partials/review_steps.html", "link {{ step.path }}"): (1, "The same."),
+    ("templates/admin/review/case.html", "link {{ step.path }}"): (1, "The same."),
+    ("templates/admin/review/*_pages.html", "link {{ cl.*_url }}"): (
         None,
         "A query on this page, beginning with `?`.",
     ),
-    ("templates/admin/console/lists.html", "link {{ *.url }}"): (3, "The same."),
-    ("templates/console/partials/branding_*.html", "link {{ logo }}"): (None, "console.reviews.logos: a route."),
+    ("templates/admin/review/lists.html", "link {{ *.url }}"): (3, "The same."),
+    ("templates/review/partials/branding_*.html", "link {{ logo }}"): (None, "console.reviews.logos: a route."),
     ("templates/console/partials/checklist.html", "link {{ step.url }}"): (1, "console.checklist: routes."),
-    ("templates/console/partials/review_checklist.html", "link {{ href }}"): (1, "console.reviews.summary: routes."),
-    ("templates/console/partials/review_errors.html", "link {{ line.href }}"): (1, "The same."),
+    ("templates/review/partials/review_checklist.html", "link {{ href }}"): (1, "console.reviews.summary: routes."),
+    ("templates/review/partials/review_errors.html", "link {{ line.href }}"): (1, "The same."),
     ("templates/console/partials/log_toolbar.html", "link {{ request.path }}"): (1, "Begins with /console/."),
     ("templates/console/partials/log_toolbar.html", "link {{ *.link }}"): (
         2,
@@ -217,7 +215,7 @@ KNOWN: dict[tuple[str, str], tuple[int | None, str]] = {
     ("templates/console/usage.html", "link {{ range.address }}"): (1, "A query on this page."),
     ("templates/console/playground.html", "link {{ run.url }}"): (1, "The service's own authorization endpoint."),
     ("templates/console/secret_once.html", "link {{ panel.done_url }}"): (1, "Views pass routes."),
-    ("templates/405.html", "link {{ back }}"): (2, "lib/wrong_method.py: a path of this service."),
+    ("templates/405.html", "link {{ back }}"): (2, "core/http/wrong_method.py: a path of this service."),
     ("templates/console/client_tester.html", "link {{ fix.url }}"): (1, "console.fixes: routes."),
     ("templates/console/partials/client_nav.html", "link {{ entry.url }}"): (1, "console.navigation: routes."),
     ("templates/console/partials/project_nav.html", "link {{ entry.url }}"): (1, "The same."),

@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.test import Client as Browser
 
-from accounts.accounts_cookie import cookie_name
+from accounts.browser_accounts import cookie_name
 from accounts.models import Account
 from tests.relying_party import sign_in
 

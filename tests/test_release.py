@@ -15,8 +15,8 @@ from cyclonedx.validation.json import JsonStrictValidator
 from django.test import Client as Browser
 
 import devportal
+from core import clock
 from deploy import sbom
-from devportal.lib import clock
 from oidc.checks import check_security_contact
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from devportal.lib.admin import theme
+from core.admin import theme
 
 ROOT = Path(__file__).resolve().parents[1]
 CSS = ROOT / "static/css"

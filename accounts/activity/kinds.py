@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from accounts.deletion import Blocker
+from accounts.deletion.deleting import Blocker
 from accounts.models import AccountRecovery
-from devportal.lib.messages import fill_in
+from core.messages import fill_in
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,13 @@ from django.http import HttpRequest
 
 from accounts import known_browsers
 from accounts.activity import factor_events
-from accounts.activity.browsers import browser_name, user_agent
 from accounts.activity.kinds import METHODS
+from accounts.activity.places import browser_name, user_agent
 from accounts.activity.recording import record
 from accounts.factors import removal
-from accounts.factors.held import is_first_factor
+from accounts.factors.keys import is_first_factor
 from accounts.models import Account
-from devportal.lib.ratelimit import Rate, RateLimited, hit, keys
+from core.limits import Rate, RateLimited, hit, usage
 
 Type = Authenticator.Type
 DAY = 24 * 3600
@@ -73,7 +73,7 @@ def _may_tell(request: HttpRequest, account: Account) -> bool:
     """Return whether a sign-in from a new browser is mailed (docs/accounts.md#notices)."""
     name = browser_name(user_agent(request))
     try:
-        hit(Rate("mails of new browsers, alike", 1, DAY), account.pk, keys.address(request), name)
+        hit(Rate("mails of new browsers, alike", 1, DAY), account.pk, usage.address(request), name)
         hit(Rate("mails of new browsers", settings.NEW_BROWSER_MAILS_PER_DAY, DAY), account.pk)
     except RateLimited:
         return False

@@ -10,14 +10,13 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest
 
-from accounts.activity.browsers import browser_name, user_agent
 from accounts.activity.kinds import KINDS, Notice, parameters_of, text_of
-from accounts.activity.places import place_of
+from accounts.activity.places import browser_name, place_of, user_agent
 from accounts.mail import outbox
 from accounts.models import Account, SecurityEvent
-from devportal.lib import clock
-from devportal.lib.client_ip import client_ip
-from devportal.lib.messages import fill_in
+from core import clock
+from core.http.client_ip import client_ip
+from core.messages import fill_in
 
 By = SecurityEvent.By
 _SIGNER_SALT = "accounts.activity.event"

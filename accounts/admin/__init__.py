@@ -3,8 +3,7 @@
 from accounts.admin.groups import FamilyAdmin, InvitationAdmin, OrganizationAdmin, OrganizationMemberAdmin
 from accounts.admin.mail import OutboxAdmin
 from accounts.admin.people import AccountAdmin
-from accounts.admin.plans import FeatureAdmin, PlanAdmin
-from accounts.admin.subscriptions import SubscriptionAdmin
+from accounts.admin.plans import FeatureAdmin, PlanAdmin, SubscriptionAdmin
 
 __all__ = [
     "AccountAdmin",

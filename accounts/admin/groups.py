@@ -8,11 +8,11 @@ from django.db.models import Q
 from django.http import HttpRequest
 from unfold.widgets import UnfoldAdminEmailInputWidget
 
-from accounts.invitations import InvitationRefused
 from accounts.models import Account, Family, FamilyMember, Invitation, Organization, OrganizationMember
 from accounts.plans import invitations, members
-from devportal.lib.admin.actions import ActionForm, ActionRefused, RowAction
-from devportal.lib.admin.model_admin import ReadOnlyModelAdmin, ServiceModelAdmin, ServiceTabularInline
+from accounts.plans.invitations import InvitationRefused
+from core.admin.actions import ActionForm, ActionRefused, RowAction
+from core.admin.model_admin import ReadOnlyModelAdmin, ServiceModelAdmin, ServiceTabularInline
 
 
 class FamilyMemberInline(ServiceTabularInline[FamilyMember, Family]):

@@ -12,9 +12,9 @@ from django.urls import URLPattern, path
 from accounts.mail.rendering import render_mail
 from accounts.mail.samples import all_samples, in_scheme
 from accounts.models import Outbox
-from devportal.lib.admin.actions import ActionRefused, RowAction
-from devportal.lib.admin.model_admin import ReadOnlyModelAdmin
-from devportal.lib.audit import Event, report
+from core.admin.actions import ActionRefused, RowAction
+from core.admin.model_admin import ReadOnlyModelAdmin
+from core.audit import Event, report
 
 
 def _try_again(request: HttpRequest, mail: Outbox, form: Any) -> str:

@@ -10,17 +10,16 @@ from django.db.models import Q
 from django.http import FileResponse, HttpRequest
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
-from accounts import deletion
-from accounts.admin.recovery_actions import ACTIONS as RECOVERY
-from accounts.admin.rights import ask_anew, is_somebody_else, target_of, tell
-from accounts.admin.security_actions import SEND_RESET, SIGN_OUT
+from accounts.admin.security_actions import ACTIONS as RECOVERY
+from accounts.admin.security_actions import SEND_RESET, SIGN_OUT, ask_anew, is_somebody_else, target_of, tell
 from accounts.authentication import account_of
-from accounts.leaving import archive, closing
+from accounts.data_export import archive
+from accounts.deletion import closing, deleting
 from accounts.models import Account, PairwiseSubject
 from accounts.roles import ROLES, may_administer, roles_of, set_roles
-from devportal.lib.admin.actions import ActionForm, ActionRefused, ReasonForm, RowAction
-from devportal.lib.admin.model_admin import ServiceModelAdmin
-from devportal.lib.audit import Event, report
+from core.admin.actions import ActionForm, ActionRefused, ReasonForm, RowAction
+from core.admin.model_admin import ServiceModelAdmin
+from core.audit import Event, report
 
 # A `sub` is longer than what anybody types of a name.
 SHORTEST_SUB = 20
@@ -73,7 +72,7 @@ def _keep(request: HttpRequest, account: Account, form: Any) -> str:
 
 
 def _delete(request: HttpRequest, account: Account, form: Any) -> str:
-    blockers = deletion.deletion_blockers(account)
+    blockers = deleting.deletion_blockers(account)
     if blockers:
         raise ActionRefused(
             f"Not deleted. What its owner would be told: {' '.join(blocker.text for blocker in blockers)}"

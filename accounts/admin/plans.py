@@ -1,11 +1,32 @@
-"""Admin pages of plans, features and entitlements."""
+"""Admin pages of plans, features, entitlements and subscriptions."""
 
-from django.contrib import admin
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import Q
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path, reverse
+from unfold.widgets import UnfoldAdminTextInputWidget
 
-from accounts.models import Feature, Plan, PlanEntitlement
-from devportal.lib.admin.model_admin import ServiceModelAdmin, ServiceTabularInline
+from accounts.models import (
+    Account,
+    Family,
+    Feature,
+    Organization,
+    Plan,
+    PlanEntitlement,
+    Subscription,
+    SubscriptionEvent,
+)
+from accounts.models.subscriptions import DATES, HOLDERS, State
+from accounts.plans import lifecycle
+from accounts.plans.lifecycle import INITIAL_STATES, LAPSED_STATES, TRANSITIONS, Actor, IllegalTransition
+from core import clock
+from core.admin.model_admin import ServiceModelAdmin, ServiceTabularInline
+from core.database.storable import check_moment
 
 
 class EntitlementInline(ServiceTabularInline[PlanEntitlement, Plan]):
@@ -58,3 +79,145 @@ class FeatureAdmin(ServiceModelAdmin[Feature]):
 
     def deletion_consequence(self, row: Feature) -> str:
         return "Every plan loses what it says of this feature, and no answer lists it any more, from the next call on."
+
+
+class StepForm(forms.Form):
+    """One state transition and its dates. A date that is left empty stays as it is."""
+
+    to = forms.ChoiceField(choices=State.choices, widget=forms.HiddenInput, required=False)
+    trial_end = forms.DateTimeField(
+        required=False,
+        help_text="UTC, such as 2031-01-01 12:00",
+        widget=UnfoldAdminTextInputWidget,
+        validators=[check_moment],
+    )
+    period_end = forms.DateTimeField(required=False, widget=UnfoldAdminTextInputWidget, validators=[check_moment])
+    read_only_until = forms.DateTimeField(required=False, widget=UnfoldAdminTextInputWidget, validators=[check_moment])
+    note = forms.CharField(max_length=500, required=False, widget=UnfoldAdminTextInputWidget)
+
+    def details(self) -> dict[str, Any]:
+        return {name: self.cleaned_data[name] for name in DATES if self.cleaned_data[name] is not None}
+
+
+class HistoryInline(ServiceTabularInline[SubscriptionEvent, Subscription]):
+    """The subscription's state transitions, with who or what made them."""
+
+    model = SubscriptionEvent
+    verbose_name_plural = "history"
+    fields = readonly_fields = ("at", "from_state", "to_state", "by", "note")
+    ordering = ("-at", "-pk")
+    extra = 0
+    per_page = 20
+    can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Subscription)
+class SubscriptionAdmin(ServiceModelAdmin[Subscription]):
+    """Subscriptions. An existing one changes only by the transitions of accounts/plans/lifecycle.py."""
+
+    list_display = ("holder", "plan", "state", "state_now", *DATES)
+    list_filter = ("state", "plan")
+    list_select_related = ("account", "family__owner", "organization", "plan")
+    search_help_text = "A whole email address, or an organization's whole name"
+    link_filters = HOLDERS
+    fields = (*HOLDERS, "plan", "state", *DATES, "addons")
+    autocomplete_fields = (*HOLDERS, "plan")
+    inlines = (HistoryInline,)
+    change_form_template = "admin/accounts/subscription_change.html"
+
+    def search_filter(self, term: str) -> Q:
+        # Keys first: a condition across several joined tables would read all subscriptions.
+        if "@" not in term:
+            return Q(organization__in=list(Organization.objects.filter(name=term).values_list("pk", flat=True)))
+        accounts = list(Account.objects.filter(email=term.lower()).values_list("pk", flat=True))
+        families = list(Family.objects.filter(owner__in=accounts).values_list("pk", flat=True))
+        return Q(account__in=accounts) | Q(family__in=families)
+
+    @admin.display(description="state now")
+    def state_now(self, subscription: Subscription) -> str:
+        effective = lifecycle.effective_state(subscription, clock.now())
+        return f"{effective.state}, read-only" if effective.read_only else effective.state
+
+    def get_fields(self, request: HttpRequest, obj: Subscription | None = None) -> tuple[str, ...]:
+        return ("state_now", *self.fields, "created_at") if obj else self.fields
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Subscription | None = None) -> tuple[str, ...]:
+        return self.get_fields(request, obj) if obj else ()
+
+    def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "state":
+            kwargs["choices"] = [choice for choice in State.choices if choice[0] in INITIAL_STATES]
+        return super().formfield_for_choice_field(db_field, request, **kwargs)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def get_inlines(self, request: HttpRequest, obj: Subscription | None) -> Any:
+        return self.inlines if obj else ()
+
+    def save_model(self, request: HttpRequest, obj: Subscription, form: Any, change: bool) -> None:
+        if change:
+            return
+        details = {name: getattr(obj, name) for name in ("plan", *DATES, "addons")}
+        obj.pk = lifecycle.start_subscription(obj.holder, obj.state, _by(request), **details).pk
+
+    def get_urls(self) -> list[URLPattern]:
+        step = self.admin_site.admin_view(self.take_step)
+        return [path("<int:pk>/step", step, name="accounts_subscription_step"), *super().get_urls()]
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        context: dict[str, Any] = {
+            "show_save": False,
+            "show_save_and_continue": False,
+            "show_save_and_add_another": False,
+        }
+        subscription = self.get_object(request, object_id)
+        if subscription is not None:
+            state = lifecycle.effective_state(subscription, clock.now()).state
+            legal = INITIAL_STATES if state == State.FREE else TRANSITIONS[state]
+            context |= {
+                "steps": [choice for choice in State.choices if choice[0] in legal],
+                "step_form": StepForm(),
+                "ends_window": state in LAPSED_STATES,
+                "step_url": reverse("admin:accounts_subscription_step", args=[subscription.pk]),
+            }
+        return super().change_view(request, object_id, form_url, context | (extra_context or {}))
+
+    def take_step(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """POST: make the transition whose button was pressed; without one, change only the dates."""
+        subscription = get_object_or_404(Subscription, pk=pk)
+        if request.method != "POST" or not self.has_change_permission(request, subscription):
+            raise PermissionDenied
+        form = StepForm(request.POST)
+        if not form.is_valid():
+            messages.error(request, " ".join(f"{name}: {said.as_text()}" for name, said in form.errors.items()))
+        else:
+            self._take(request, subscription, form)
+        return HttpResponseRedirect(reverse("admin:accounts_subscription_change", args=[pk]))
+
+    def _take(self, request: HttpRequest, subscription: Subscription, form: StepForm) -> None:
+        to, by, details = form.cleaned_data["to"], _by(request, form.cleaned_data["note"]), form.details()
+        if to == State.FREE:
+            details["read_only_until"] = clock.now()
+        try:
+            if to:
+                lifecycle.transition(subscription, to, by, **details)
+            else:
+                lifecycle.change_details(subscription, by, **details)
+        except IllegalTransition as error:
+            messages.error(request, str(error))
+        else:
+            messages.success(request, "The subscription is changed.")
+
+
+def _by(request: HttpRequest, note: str = "") -> Actor:
+    assert isinstance(request.user, Account)
+    return Actor("operator", request.user, note)

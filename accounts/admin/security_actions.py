@@ -1,21 +1,55 @@
-"""What operators do for the security of a person's account. The person sees each act, and is told by mail.
+"""Admin actions of operators for the security of a person's account. The person is told about each."""
 
-Operators neither see what a person does, nor get a code or a link that opens the account: signing out ends sessions,
-and a reset asks the person, who proves their address as always (docs/accounts.md#what-operators-can-do).
-"""
-
+from datetime import datetime
 from typing import Any
 
 from allauth.account.models import EmailAddress
+from django import forms
 from django.http import HttpRequest
+from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from accounts.admin.rights import ask_anew, target_of, tell
+from accounts.activity.recording import By, record
+from accounts.factors import recovery
 from accounts.mail import outbox
 from accounts.mail.recipient_limit import RecipientLimitReached, count_mail
 from accounts.models import Account
+from accounts.roles import may_administer
 from accounts.sessions import end_all_sessions
-from devportal.lib.admin.actions import ActionRefused, ReasonForm, RowAction
-from devportal.lib.audit import Event, report
+from core import clock
+from core.admin.actions import MAX_TEXT_LENGTH, ActionRefused, ReasonForm, RowAction
+from core.audit import Event, report
+
+
+def target_of(account: Account) -> str:
+    """Return the audit target of a person: their key, not the address, so that deletion leaves no address behind."""
+    return f"account:{account.pk}"
+
+
+def ask_anew(request: HttpRequest, account: Account) -> Account:
+    """Lock operator and account, in the order of their keys, and check permission again; return the operator.
+
+    Raises ActionRefused.
+    """
+    people = Account.objects.select_for_update(no_key=True).filter(pk__in={request.user.pk, account.pk})
+    now = {row.pk: row for row in people.order_by("pk")}
+    actor, row = now.get(request.user.pk or 0), now.get(account.pk)
+    if actor is None or row is None or not actor.is_active or not actor.is_staff or not may_administer(actor, row):
+        raise ActionRefused("This changed in the meantime; the page shows the current state.")
+    return actor
+
+
+def is_somebody_else(request: HttpRequest, account: Account) -> bool:
+    """Whether the account is not the operator's own: nobody may lock themselves out."""
+    return account.pk != request.user.pk
+
+
+def tell(account: Account, kind: str, *, tells: bool = True, **details: Any) -> None:
+    """Record what an operator did. A mail tells of it if the address is proven to be the person's."""
+    record(account, kind, by=By.OPERATOR, tells=tells and account.email_verified, **details)
+
+
+# Operators neither see what a person does, nor get a code or a link that opens the account: signing out ends
+# sessions, and a reset asks the person, who proves their address as always (docs/accounts.md#what-operators-can-do).
 
 
 def _report(action: str, request: HttpRequest, account: Account, form: Any) -> None:
@@ -69,4 +103,92 @@ SEND_RESET = RowAction(
     form=ReasonForm,
     is_open=lambda request, row: row.is_active,
     icon="lock_reset",
+)
+
+
+class RecoveryForm(ReasonForm):
+    """Why, and how the operator made sure that it is the owner who asks."""
+
+    checked = forms.CharField(
+        label="What was checked",
+        max_length=MAX_TEXT_LENGTH,
+        widget=UnfoldAdminTextareaWidget({"rows": 3}),
+        help_text="How you made sure that the owner of the account asks. Kept in the audit trail.",
+    )
+    new_email = forms.EmailField(
+        label="New address",
+        required=False,
+        max_length=254,
+        widget=UnfoldAdminEmailInputWidget({"autocomplete": "off"}),
+        help_text="Only if the mailbox is lost too. It replaces the account's addresses in the end; the person proves "
+        "it by a code. Every former address is told.",
+    )
+
+    taken_over_at = forms.DateTimeField(
+        label="Taken over at (UTC)",
+        required=False,
+        widget=UnfoldAdminTextInputWidget({"placeholder": "2030-05-17 09:41", "autocomplete": "off"}),
+        help_text="Only if somebody else took the account over: when that began, and rather too early than too late. "
+        "Sessions, factors and email addresses from after that moment can't stop the recovery, and only they are "
+        "removed. Leave it empty if the owner lost what they sign in with.",
+    )
+
+    def clean_taken_over_at(self) -> datetime | None:
+        moment: datetime | None = self.cleaned_data["taken_over_at"]
+        if moment and not self.row.created_at < moment < clock.now():
+            raise forms.ValidationError("Give a moment in the past, after the account was created.")
+        return moment
+
+
+def _start(request: HttpRequest, account: Account, form: Any) -> str:
+    operator = ask_anew(request, account)
+    try:
+        started = recovery.start(account, operator, **form.cleaned_data)
+    except recovery.RecoveryRefused as refusal:
+        raise ActionRefused(str(refusal)) from refusal
+    return f"Started. The person has been told, and it will be done on {started.due_at:%-d %b %Y, %H:%M} UTC."
+
+
+def _cancel(request: HttpRequest, account: Account, form: Any) -> str:
+    operator = ask_anew(request, account)
+    found = recovery.open_recovery(account)
+    if found is None or not recovery.cancel(found, operator, form.cleaned_data["reason"]):
+        raise ActionRefused("There is nothing left to cancel.")
+    return "Cancelled. The passkeys, authenticator app and recovery codes stay, and the person was notified."
+
+
+def _may_start(request: HttpRequest, account: Account) -> bool:
+    return account.is_active and is_somebody_else(request, account) and recovery.open_recovery(account) is None
+
+
+def _consequence(account: Account) -> str:
+    return (
+        f"In {recovery.hours()} hours the person's passkeys, security keys, authenticator app and recovery codes are "
+        "removed, their password no longer works, and they are signed out everywhere; they sign in again with a code "
+        "to their email address. If the account was taken over, only what was added since then is removed. Until then "
+        "nothing changes. They are told at once at every email address. Anyone who reads that mail or is signed in can "
+        "stop it; after a takeover, only with a session, factor or email address from before it."
+    )
+
+
+ACTIONS = (
+    RowAction(
+        "remove-factors",
+        "Remove second factors",
+        _consequence,
+        _start,
+        form=RecoveryForm,
+        is_open=_may_start,
+        icon="lock_reset",
+        is_dangerous=True,
+    ),
+    RowAction(
+        "cancel-recovery",
+        "Call off the recovery",
+        "The person's second factors stay. They are told, at every address.",
+        _cancel,
+        form=ReasonForm,
+        is_open=lambda request, account: recovery.open_recovery(account) is not None,
+        icon="undo",
+    ),
 )

@@ -17,7 +17,7 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 
 from accounts.models import Account
-from devportal.lib import clock
+from core import clock
 
 SESSION_KEY = "webauthn_challenges"
 # Seconds for which a response to a challenge is accepted (WebAuthn §13.4.3 recommends the time-out of the ceremony).

@@ -1,13 +1,158 @@
-"""Forms that make a passkey or security key."""
+"""Forms that create a passkey or security key, and that take its response (setting MFA_FORMS)."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
+from allauth.core import context as allauth_context
+from allauth.mfa.adapter import get_adapter
+from allauth.mfa.models import Authenticator
 from allauth.mfa.webauthn import forms as webauthn_forms
+from allauth.mfa.webauthn.internal import auth as webauthn
 from django import forms
+from django.core.exceptions import ValidationError
 
-from accounts.factors import devices
+from accounts import guesses, reauthentication
+from accounts.authentication import current_authentication
+from accounts.factors import ceremonies, keys
 from accounts.factors.ceremonies import Purpose
-from accounts.key_forms import ChallengeMixin, KeyAnswerField, refused_if_no_answer
+from accounts.factors.staff import needs_verified_keys
+from accounts.models import Account
+
+EXPIRED = "This took too long, or another page asked for your passkey in the meantime. Please try again."
+NOT_VERIFIED = "Your passkey or security key did not ask for your fingerprint, your face or a PIN. Try again with it."
+SECOND_STEP_ONLY = "This security key works only after your password. Sign in with your password first."
+
+
+class KeyAnswerField(forms.JSONField):
+    """What a key has answered, as JSON."""
+
+    def to_python(self, value: Any) -> Any:
+        try:
+            return super().to_python(value)
+        except RecursionError:  # of lists in lists
+            raise ValidationError(self.error_messages["invalid"], code="invalid") from None
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        return ""  # an answer counts once: the page that says what is wrong asks for another
+
+
+@contextlib.contextmanager
+def refused_if_no_answer() -> Iterator[None]:
+    """Refuse JSON that is no answer of a key: the library takes its members for granted."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise get_adapter().validation_error("incorrect_code") from error
+
+
+class ChallengeMixin(forms.Form):
+    """A form that accepts a response to a challenge of its own purpose only, once and for a few minutes.
+
+    `user` is None where the response itself names the account.
+    """
+
+    purpose: ceremonies.Purpose
+    user: Account | None
+    challenge_is_current = False
+
+    def full_clean(self) -> None:
+        if not self.is_bound:
+            return super().full_clean()
+        with ceremonies.challenge_of(self.purpose, self.user) as self.challenge_is_current:
+            super().full_clean()
+
+    def check_challenge(self) -> None:
+        """Raise ValidationError if there is no challenge that this form may accept."""
+        if not self.challenge_is_current:
+            raise ValidationError(EXPIRED, code="expired")
+
+
+class UserVerificationMixin(ChallengeMixin, webauthn_forms.AuthenticateWebAuthnForm):  # type: ignore[misc]  # untyped
+    """Marks the key that was used with `user_was_verified`, once its answer has been found to be right.
+
+    With `needs_verification`, a key that did not check who holds it is refused, whatever its challenge asked for.
+    """
+
+    needs_verification = False
+    credential = KeyAnswerField(required=True, widget=forms.HiddenInput)
+
+    def clean_credential(self) -> Authenticator:
+        self.check_challenge()
+        answer: Any = self.cleaned_data["credential"]
+        with refused_if_no_answer():
+            authenticator: Any = super().clean_credential()
+        flags = webauthn.parse_authentication_response(answer).response.authenticator_data
+        authenticator.user_was_verified = flags.is_user_verified()
+        if self.needs_verification and not authenticator.user_was_verified:
+            raise ValidationError(NOT_VERIFIED, code="not_verified")
+        return authenticator
+
+
+class AuthenticateKeyForm(UserVerificationMixin):
+    """A key as the second step of a sign-in."""
+
+    purpose = Purpose.SECOND_STEP
+
+
+class LoginKeyForm(UserVerificationMixin, webauthn_forms.LoginWebAuthnForm):  # type: ignore[misc]
+    """A passkey that signs in by itself."""
+
+    purpose = Purpose.SIGN_IN
+    needs_verification = True
+
+    def clean_credential(self) -> Authenticator:
+        authenticator = super().clean_credential()
+        if not keys.signs_in_alone(authenticator):
+            raise ValidationError(SECOND_STEP_ONLY, code="second_step_only")
+        return authenticator
+
+
+class ReauthenticateKeyForm(UserVerificationMixin, webauthn_forms.ReauthenticateWebAuthnForm):  # type: ignore[misc]
+    """A key of somebody who is signed in, which was not added in this session."""
+
+    purpose = Purpose.REAUTHENTICATION
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # of the untyped library: takes `user`
+        super().__init__(*args, **kwargs)
+        assert self.user is not None
+        self.needs_verification = needs_verified_keys(self.user)
+
+    def clean_credential(self) -> Authenticator:
+        assert self.user is not None
+        self.check_challenge()
+        guess = guesses.count_key(allauth_context.request, self.user)
+        authenticator = super().clean_credential()
+        guess.take_back()
+        reauthentication.check_not_added_here(allauth_context.request, authenticator)
+        return authenticator
+
+
+class StepUpKeyForm(ReauthenticateKeyForm):
+    """A key for an app that asks for more, which has to count for its level."""
+
+    purpose = Purpose.STEP_UP
+
+    def clean_credential(self) -> Authenticator:
+        authenticator = super().clean_credential()
+        if not current_authentication(allauth_context.request).counts(authenticator):
+            raise ValidationError(reauthentication.ADDED_HERE, code="added_late")
+        return authenticator
+
+
+def begin_authentication(account: Account, purpose: Purpose, *, verified: bool) -> dict[str, Any]:
+    """Return the options for the browser to ask a key of the person; `verified`: one that checks who holds it.
+
+    allauth asks every key to do so if it can (`preferred`). Where it has to, the state that the answer is checked
+    against says so too, and an answer without the flag is refused.
+    """
+    options: dict[str, Any] = webauthn.begin_authentication(account)
+    if verified:
+        options["publicKey"] = {**options["publicKey"], "userVerification": "required"}
+        webauthn.set_state({**webauthn.get_state(), "user_verification": "required"})
+    ceremonies.keep_challenge(purpose, account)
+    return options
+
 
 NAME_LENGTH = 60
 
@@ -34,9 +179,9 @@ class NamedByDevice(ChallengeMixin):
             self.check_challenge()
         with refused_if_no_answer():
             cleaned = super().clean() or {}
-        keeper = devices.keeper_of(cleaned["credential"]) if cleaned.get("credential") else ""
+        keeper = keys.keeper_of(cleaned["credential"]) if cleaned.get("credential") else ""
         if keeper and cleaned.get("name") == self.get_initial_for_field(self.fields["name"], "name"):
-            cleaned["name"] = devices.untaken(keeper, devices.names_of(self.user))
+            cleaned["name"] = keys.untaken(keeper, keys.names_of(self.user))
         return cleaned
 
 

@@ -22,15 +22,16 @@ from django.urls import reverse
 
 from accounts import address_changes, guesses
 from accounts.activity.recording import By, record
-from accounts.export import verified_addresses_of
+from accounts.data_export.contents import verified_addresses_of
 from accounts.factors import removal, takeovers
 from accounts.mail import outbox
 from accounts.mail.rendering import render_mail
 from accounts.models import Account, AccountRecovery
 from accounts.roles import may_administer
 from accounts.sessions import end_all_sessions
-from devportal.lib import clock, split_hosts
-from devportal.lib.audit import Event, report
+from core import clock
+from core.audit import Event, report
+from core.http import split_hosts
 
 Outcome = AccountRecovery.Outcome
 Lapse = AccountRecovery.Lapse

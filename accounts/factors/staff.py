@@ -12,8 +12,8 @@ from django.http import HttpRequest
 
 from accounts.authentication import current_authentication, shown_factors, verified_keys
 from accounts.models import Account
-from devportal.lib import clock
-from devportal.lib.sessions import IN_ADMIN
+from core import clock
+from core.http.sessions import IN_ADMIN
 
 WANTED = "staff_wanted"  # in the session: the page of the admin that was asked for
 Type = Authenticator.Type
@@ -52,7 +52,7 @@ def signed_in_since_idle(request: HttpRequest) -> bool:
     """Return whether the person signed in or reauthenticated within ADMIN_IDLE_SECONDS.
 
     The first page of the admin in a session asks this: what was shown longer ago opens the admin to nobody. Later the
-    idle time-out of the session decides (devportal/lib/sessions.py).
+    idle time-out of the session decides (core/http/sessions.py).
     """
     age = clock.now().timestamp() - current_authentication(request).at
     return age <= settings.ADMIN_IDLE_SECONDS

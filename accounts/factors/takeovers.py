@@ -13,7 +13,7 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 
 from accounts import authentication
-from accounts.deletion import Blocker
+from accounts.deletion.deleting import Blocker
 from accounts.models import Account, AccountRecovery, AddressChange, SecurityEvent
 from accounts.signals import blocking_deletion
 

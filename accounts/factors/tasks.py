@@ -1,7 +1,7 @@
 """Periodic work of account recovery; apart from accounts/tasks.py, which what it mails with imports."""
 
 from accounts.factors import recovery
-from devportal.lib.tasks import periodic_task
+from core.tasks import periodic_task
 
 
 @periodic_task(60)

@@ -13,15 +13,15 @@ from django.http import HttpRequest
 
 from accounts import address_changes
 from accounts.factors import removal
-from accounts.mail import mailbox_codes
+from accounts.mail import codes
 from accounts.models import Account, SecurityEvent
 from accounts.sessions import end_all_sessions
-from devportal.lib import clock
-from devportal.lib.audit import Event, report
+from core import clock
+from core.audit import Event, report
 
 # Kinds of events that add something to sign in with. Their details name the factor and the mailbox that got the notice.
 UNDOABLE = frozenset({"passkey_added", "key_added", "authenticator_on", "recovery_codes_made"})
-_LASTS = mailbox_codes.DAY
+_LASTS = codes.DAY
 
 
 class UndoRefused(Exception):
@@ -35,7 +35,7 @@ def undoable(event: SecurityEvent) -> bool:
 
 def send_code(request: HttpRequest, event: SecurityEvent) -> None:
     """Mail the code to the mailbox that got the notice about an undoable event. Raises RateLimited."""
-    mailbox_codes.send_code(request, "undo_code", _purpose(event), event.details["mailbox"], _LASTS)
+    codes.send_code(request, "undo_code", _purpose(event), event.details["mailbox"], _LASTS)
 
 
 def undo(request: HttpRequest, event: SecurityEvent, code: str) -> None:
@@ -44,7 +44,7 @@ def undo(request: HttpRequest, event: SecurityEvent, code: str) -> None:
     Raises UndoRefused.
     """
     mailbox = event.details.get("mailbox", "")
-    if not mailbox_codes.is_right(_purpose(event), mailbox, _LASTS, code):
+    if not codes.is_right(_purpose(event), mailbox, _LASTS, code):
         raise UndoRefused("This is not the code of the newest mail. Type it exactly as it is in the mail.")
     with transaction.atomic():
         account = Account.objects.select_for_update(no_key=True).filter(pk=event.account_id).first()

@@ -1,9 +1,6 @@
-"""Mails of the sign-in pages: codes, what is mailed instead of a code, and notices.
+"""Codes by email: the mails of the sign-in pages, and codes that prove a mailbox for one purpose."""
 
-A code and what is mailed instead ("you have an account already") are stored alike, and expire alike: neither time nor
-the outbox tells known addresses from unknown ones.
-"""
-
+import hmac
 import logging
 import re
 import time
@@ -14,12 +11,15 @@ from allauth.account.internal.flows.email_verification_by_code import EMAIL_VERI
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
+from django.utils.crypto import salted_hmac
 
-from accounts.activity.browsers import known_browser_name, user_agent
-from accounts.mail import outbox
-from accounts.mail.rendering import Mail
+from accounts.activity.places import known_browser_name, user_agent
+from accounts.mail import outbox, recipient_limit
+from accounts.mail.rendering import Mail, render_mail
 from accounts.signals import naming_app
-from devportal.lib import clock
+from core import clock
+from core.limits import Rate, hit, usage
+from core.mail.typed_codes import as_typed, format_code, letters_of
 
 log = logging.getLogger(__name__)
 
@@ -81,3 +81,35 @@ def _seconds_left(request: HttpRequest) -> float:
     if request.POST.get("action") == "resend":
         began = request.session.get(EMAIL_VERIFICATION_CODE_SESSION_KEY, {}).get("at", began)
     return float(settings.ACCOUNT_EMAIL_VERIFICATION_BY_CODE_TIMEOUT) - (time.time() - began)
+
+
+# A code is a MAC over the purpose, the email address and the period of time, so nothing is stored, and the code is
+# the same in every browser. People who have mails sent to somebody else's mailbox only hand its owner the code.
+
+DAY = 24 * 3600
+
+
+def code_for(purpose: str, email: str, lasts: int, ago: int = 0, secret: str | None = None) -> str:
+    """Return the code of an email address for a purpose; `lasts` is the length of a period (seconds)."""
+    signed = f"{purpose} {email} {clock.timestamp() // lasts - ago}"
+    return format_code(letters_of(salted_hmac("accounts.mailbox_codes", signed, secret, algorithm="sha256").digest()))
+
+
+def is_right(purpose: str, email: str, lasts: int, typed: str) -> bool:
+    """Return whether it is the code of this period or of the one before: a code works for `lasts` seconds at least."""
+    secrets = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    rights = [code_for(purpose, email, lasts, ago, secret) for ago in (0, 1) for secret in secrets]
+    return any(hmac.compare_digest(as_typed(right), as_typed(typed)) for right in rights)
+
+
+def send_code(request: HttpRequest, template: str, purpose: str, email: str, lasts: int) -> None:
+    """Mail the code, unless this browser had one sent a moment ago.
+
+    Raises RateLimited beyond the mailbox's number of these mails a day, which is apart from that of all other mails.
+    """
+    if recipient_limit.seconds_to_wait(request, email):
+        return
+    hit(Rate("mail, mailbox code", settings.MAILS_PER_RECIPIENT_PER_DAY, DAY), usage.mailbox_key(email))
+    recipient_limit.note_code_sent(request, email)
+    mail = render_mail(template, {"email": email, "code": code_for(purpose, email, lasts)})
+    queue_answer(request, email, mail)

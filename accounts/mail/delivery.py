@@ -22,8 +22,8 @@ from django.core.mail import get_connection
 from django.db import connections
 
 from accounts.models import Outbox
-from devportal.lib import clock
-from devportal.lib.telemetry import metrics
+from core import clock
+from core.telemetry import metrics
 
 log = logging.getLogger(__name__)
 

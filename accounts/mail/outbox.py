@@ -17,11 +17,12 @@ from accounts.mail.rendering import SUBJECT_LENGTH, Mail, one_line, printable, r
 from accounts.models import Outbox
 from accounts.models.outbox import WIPED
 from accounts.tasks import send_mail
-from devportal.lib import clock, encryption
-from devportal.lib.credentials import random_text
-from devportal.lib.encrypted_columns import EncryptedColumn
-from devportal.lib.mail import validate_mail_address
-from devportal.lib.task_queue import queue_task
+from core import clock
+from core.credentials import random_text
+from core.database import encryption
+from core.database.encryption import EncryptedColumn
+from core.mail.backends import validate_mail_address
+from core.tasks import queue_task
 
 COLUMNS = (EncryptedColumn(Outbox, "body_encrypted"), EncryptedColumn(Outbox, "html_encrypted"))
 SOMEBODY = "[deleted account]"  # replaces the address of a deleted account in mails to others

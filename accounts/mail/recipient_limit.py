@@ -1,14 +1,13 @@
-"""The daily limit of mails to one mailbox that strangers can trigger: codes, answers to sign-ups, invitations.
+"""Limits of mails: the daily number to one mailbox, and the pause before a code can be sent again."""
 
-What is beyond is not sent, and the page says so, in the same words whether the address has an account or not. A browser
-that signed in to the account before has a budget of its own, so that strangers can't keep its owner from a code.
-"""
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
 
 from accounts import known_browsers
-from devportal.lib.ratelimit import Rate, RateLimited, hit, keys
+from core import clock
+from core.limits import Rate, RateLimited, hit, usage
 
 DAY = 24 * 3600
 
@@ -28,7 +27,7 @@ def count_mail(recipient: str, known: str = "") -> None:
     """
     rate = Rate("mail, known" if known else "mail", settings.MAILS_PER_RECIPIENT_PER_DAY, DAY)
     try:
-        hit(rate, keys.mailbox_key(recipient), known)
+        hit(rate, usage.mailbox_key(recipient), known)
     except RateLimited as limited:
         raise RecipientLimitReached(limited.wait) from limited
 
@@ -39,3 +38,43 @@ def count_mail_once(request: HttpRequest, recipient: str) -> None:
     if recipient not in counted:
         counted.add(recipient)
         count_mail(recipient, known_browsers.find_known_browser_by_login(request, recipient))
+
+
+# Seconds between two codes that one browser has sent to an address: about as long as a mail takes.
+PAUSE = 60
+SENT = "code_sent"  # in the session: to whom the last code went, and when
+
+
+def note_code_sent(request: HttpRequest, email: str, *, signing_up: bool | None = None) -> None:
+    """Note that a code is on its way, or what is mailed instead of one; None: it goes on with what it was for."""
+    before: dict[str, Any] = request.session.get(SENT, {})
+    if signing_up is None:
+        signing_up = before.get("to") == email.lower() and before.get("signing_up", False)
+    request.session[SENT] = {"to": email.lower(), "at": clock.timestamp(), "signing_up": signing_up}
+
+
+def interrupted_sign_up(request: HttpRequest) -> str:
+    """Return the address of a sign-up that this browser began and has not finished, "" if there is none."""
+    sent: dict[str, Any] = request.session.get(SENT, {})
+    return sent["to"] if sent.get("signing_up") and not request.user.is_authenticated else ""
+
+
+def seconds_to_wait(request: HttpRequest, email: str) -> int:
+    """Return how long this browser waits until it can have another code sent to the address (seconds)."""
+    sent: dict[str, Any] = request.session.get(SENT, {})
+    if sent.get("to") != email.lower():
+        return 0
+    # A clock that was set back, or another machine's, makes nobody wait longer.
+    left: int = sent["at"] + PAUSE - clock.timestamp()
+    return min(max(0, left), PAUSE)
+
+
+def resending(request: HttpRequest) -> dict[str, Any]:
+    """Context processor, for pages that show it: `code_wait`, until another code can be sent, and `interrupted`."""
+
+    def code_wait() -> dict[str, Any]:
+        sent = request.session.get(SENT)
+        seconds = seconds_to_wait(request, sent["to"]) if sent else 0
+        return {"seconds": seconds, "words": clock.in_words(seconds)}
+
+    return {"code_wait": code_wait, "interrupted": lambda: interrupted_sign_up(request)}

@@ -1,7 +1,9 @@
-"""Mails in HTML and text, both of one template (docs/mail.md)."""
+"""Mails in HTML and plain text, both from one template (docs/mail.md)."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from textwrap import wrap
 from typing import Any
 
 import css_inline
@@ -9,7 +11,157 @@ from django.conf import settings
 from django.template import Context
 from django.template.engine import Engine
 
-from accounts.mail.plain_text import read_html
+INDENT = "    "
+WIDTH = 72  # of a line, in characters; only what can't be broken is longer
+RULE = "--"
+_BLOCKS = frozenset(
+    {"p", "h1", "h2", "h3", "li", "blockquote", "dt", "dd", "div", "ul", "ol", "dl", "td", "tr", "table"}
+)
+_LISTS = frozenset({"ul", "ol"})
+_ALONE = frozenset({"code", "link"})
+_VOID = frozenset({"br", "hr", "img", "meta", "link", "col", "wbr"})
+_SILENT = frozenset({"style", "head", "script"})
+
+
+@dataclass
+class _Block:
+    """A paragraph: its kind (a tag, or a class of _ALONE), how deep in lists it stands, and its lines."""
+
+    kind: str
+    depth: int = 0
+    lines: list[str] = field(default_factory=lambda: [""])
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.title = ""
+        self.blocks: list[_Block] = []
+        self._block = _Block("p")
+        self._depth = 0
+        self._silent: list[str] = []  # the open elements from the outermost one that is left out
+        self._in_title = False
+        self._link: tuple[str, int] | None = None  # address of the open link, and where in its line its words begin
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "title":
+            self._in_title = True
+        classes = (dict(attrs).get("class") or "").split()
+        if self._silent or tag in _SILENT or "only-html" in classes:
+            if tag not in _VOID:
+                self._silent.append(tag)
+            return
+        if tag == "br":
+            self._block.lines.append("")
+        elif tag == "hr":
+            self._begin("hr")
+            self._block.lines = [RULE]
+            self._begin("p")
+        elif tag == "a":
+            self._link = (dict(attrs).get("href") or "", len(self._block.lines[-1]))
+        elif tag in _BLOCKS:
+            self._depth += tag in _LISTS
+            self._begin(next((name for name in classes if name in _ALONE), tag))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "title":
+            self._in_title = False
+        if self._silent:
+            if tag in self._silent:
+                del self._silent[len(self._silent) - 1 - self._silent[::-1].index(tag) :]
+            return
+        if tag == "a" and self._link:
+            self._name_address(*self._link)
+            self._link = None
+        elif tag in _BLOCKS:
+            self._depth -= tag in _LISTS
+            self._begin("p")
+
+    def handle_data(self, data: str) -> None:
+        if self._in_title:
+            self.title += data
+        elif not self._silent:
+            self._block.lines[-1] += data
+
+    def close(self) -> None:
+        super().close()
+        self._begin("p")
+
+    def _begin(self, kind: str) -> None:
+        """End the present block and begin another one."""
+        lines = [line for written in self._block.lines for line in self._read(written)]
+        while lines and not lines[0]:
+            lines.pop(0)
+        while lines and not lines[-1]:
+            lines.pop()
+        if lines:
+            self._block.lines = lines
+            self.blocks.append(self._block)
+        self._block = _Block(kind, self._depth)
+
+    def _read(self, written: str) -> list[str]:
+        if self._block.kind == "blockquote":  # somebody's own lines
+            return [line.rstrip() for line in written.splitlines()] or [""]
+        return [" ".join(written.split())]
+
+    def _name_address(self, address: str, begins: int) -> None:
+        """Write the address of a link that ends: instead of its words where it stands alone, else behind them."""
+        line = self._block.lines[-1]
+        words = " ".join(line[begins:].split())
+        if self._block.kind == "link":
+            self._block.lines[-1] = line[:begins] + address
+        elif address and words not in (address, address.removeprefix("mailto:")):
+            self._block.lines[-1] += f" ({address.removeprefix('mailto:')})"
+
+
+def read_html(html: str) -> tuple[str, str]:
+    """Return title and plain text of a mail's HTML."""
+    reader = _Reader()
+    reader.feed(html)
+    reader.close()
+    text, before = "", ""
+    for block in reader.blocks:
+        if text:
+            text += _between(before, block.kind)
+        text += _written(block, text[text.rfind("\n") + 1 :] if (before, block.kind) == ("dt", "dd") else "")
+        before = block.kind
+    return " ".join(reader.title.split()), text + "\n"
+
+
+def _between(before: str, kind: str) -> str:
+    """Return what stands between two blocks: items of a list, and rows of what is a table in HTML, stand together."""
+    if (before, kind) == ("dt", "dd"):
+        return ": "
+    return "\n" if before == "hr" or (before, kind) in {("li", "li"), ("dd", "dt"), ("dd", "dd")} else "\n\n"
+
+
+def _written(block: _Block, begun: str) -> str:
+    """Return a block's text; `begun` is what its first line has already."""
+    if block.kind in _ALONE:
+        return "\n".join(INDENT + line for line in block.lines)
+    if block.kind == "blockquote":
+        return "\n".join(f"> {line}".rstrip() for line in block.lines)
+    if block.kind == "hr":
+        return RULE
+    first = rest = ""
+    if block.kind == "li":  # at no depth as far to the right as a code
+        rest = "   " * max(block.depth - 1, 0) + "  "
+        first = rest[:-2] + "- "
+    elif block.kind == "dd":
+        first, rest = "x" * len(begun), "  "
+    lines: list[str] = []
+    for line in block.lines:
+        lines += _wrapped(line, rest if lines else first, rest)
+    return "\n".join(lines)[len(begun) :]
+
+
+def _wrapped(line: str, first: str, rest: str) -> list[str]:
+    """Return a line in lines of WIDTH, none of which is the rule above the signature."""
+    lines = wrap(
+        line, WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    )
+    return [f" {each}" if each == RULE else each for each in lines]
+
 
 SUBJECT_LENGTH = 200
 # Mail programs that drop a mail's style sheets keep what stands at its elements. The dark scheme is a sheet of its own,

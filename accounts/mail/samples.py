@@ -1,6 +1,6 @@
 """Samples of every mail: for the preview in the admin, and for tests (docs/mail.md#samples).
 
-Each floor registers those of its own mails.
+Each layer registers those of its own mails.
 """
 
 from collections.abc import Mapping

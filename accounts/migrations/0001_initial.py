@@ -6,7 +6,6 @@ import django.db.models.functions.text
 from django.conf import settings
 from django.db import migrations, models
 
-import accounts.models.addons
 import accounts.models.plans
 
 
@@ -492,7 +491,7 @@ class Migration(migrations.Migration):
                 ("read_only_until", models.DateTimeField(blank=True, null=True)),
                 (
                     "addons",
-                    models.JSONField(blank=True, default=dict, validators=[accounts.models.addons.check_addons]),
+                    models.JSONField(blank=True, default=dict, validators=[accounts.models.plans.check_addons]),
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (

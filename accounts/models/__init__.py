@@ -1,13 +1,9 @@
-from accounts.models.addresses import AddressChange
-from accounts.models.exports import DataExport
-from accounts.models.files import FileToDelete
+from accounts.models.exports import DataExport, FileToDelete
 from accounts.models.groups import Family, FamilyMember, Invitation, Organization, OrganizationMember
-from accounts.models.guesses import WrongCodes
 from accounts.models.outbox import Outbox
 from accounts.models.people import Account, PairwiseSubject
 from accounts.models.plans import Catalogue, Feature, Plan, PlanEntitlement
-from accounts.models.recovery import AccountRecovery
-from accounts.models.security import SecurityEvent
+from accounts.models.security import AccountRecovery, AddressChange, SecurityEvent, WrongCodes
 from accounts.models.subscriptions import BillingEvent, Subscription, SubscriptionEvent
 
 __all__ = [

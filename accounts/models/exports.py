@@ -1,4 +1,4 @@
-"""Exports of a person's own data: asked for, being made, ready for some days, gone."""
+"""Data exports, and uploaded files that are still to be deleted."""
 
 from datetime import timedelta
 from typing import ClassVar
@@ -6,16 +6,30 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q
 
-from accounts.models.files import LONGEST_NAME
 from accounts.models.people import Account
-from devportal.lib import clock
+from core import clock
+
+LONGEST_NAME = 100  # as of an ImageField
+
+
+class FileToDelete(models.Model):
+    """A file's name, from the transaction that dropped it until the store has deleted it (accounts/files.py)."""
+
+    name = models.CharField(max_length=LONGEST_NAME)
+    created_at = models.DateTimeField(auto_now_add=True)
+    due_at = models.DateTimeField(db_index=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return self.name
+
 
 # Nobody looks longer at "being made": by then all tries have failed, or there is nobody who makes exports.
 LONGEST_MAKING = timedelta(hours=1)
 
 
 class DataExport(models.Model):
-    """One export: waiting until it is ready or has failed; its file goes before the row does (accounts/leaving/)."""
+    """One export: waiting until it is ready or has failed; its file goes before the row does (accounts/deletion/)."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="data_exports")
     asked_at = models.DateTimeField()

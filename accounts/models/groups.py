@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from devportal.lib import clock
+from core import clock
 
 
 class Family(models.Model):

@@ -7,7 +7,8 @@ from django.core.mail import EmailMultiAlternatives
 from django.db import models
 from django.db.models import Q
 
-from devportal.lib import clock, encryption
+from core import clock
+from core.database import encryption
 
 # A sender that was killed leaves its claim behind; after this time another one takes the mail. Longer than a delivery
 # takes (MAIL_DELIVERY_SECONDS to connect and as long to send), and short beside the life of a code.

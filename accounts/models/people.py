@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower
 
-from devportal.lib.credentials import digest
+from core.credentials import digest
 
 
 class AccountManager(BaseUserManager["Account"]):
@@ -42,7 +42,7 @@ class Account(AbstractBaseUser, PermissionsMixin):
     created_at = models.DateTimeField(auto_now_add=True)
     # Part of the session auth hash: a new value ends all sessions (accounts/sessions.py). Empty until first needed.
     session_stamp = models.CharField(max_length=22, blank=True, editable=False, default="")
-    # Closed by its owner, and to be deleted then, unless they change their mind (accounts/leaving/closing.py). It is
+    # Closed by its owner, and to be deleted then, unless they change their mind (accounts/deletion/closing.py). It is
     # not active either: what refuses an account that is turned off refuses this one.
     deletion_due_at = models.DateTimeField("to be deleted on", null=True, blank=True, editable=False)
 
@@ -88,7 +88,7 @@ class PairwiseSubject(models.Model):
     """A pairwise subject identifier: the `sub` of one person in one sector (OpenID Connect Core 8.1).
 
     Random, so neither the account nor another sector's `sub` can be derived from it. A sector is a project's
-    public id; this floor knows no projects.
+    public id; this layer knows no projects.
     """
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="subjects")

@@ -1,4 +1,4 @@
-"""Plans, features, and the entitlements that a plan grants."""
+"""What a subscription's add-ons are: `{name: {"quantity": n}}`."""
 
 from typing import Any
 
@@ -6,8 +6,33 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator
 from django.db import models
 from django.db.models import Q
+from rest_framework import serializers
 
-from devportal.lib.storable import is_storable
+from core.database.storable import is_storable
+from core.http.strict_fields import StrictDictField, StrictIntegerField, StrictSerializer, first_error
+
+MAX_ADDONS = 100
+MAX_QUANTITY = 2**31 - 1
+
+
+class AddonSerializer(StrictSerializer):
+    quantity = StrictIntegerField(min_value=1, max_value=MAX_QUANTITY)
+
+
+class AddonsField(StrictDictField):
+    """All add-ons of a subscription, by name."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(child=AddonSerializer(), max_length=MAX_ADDONS, **kwargs)
+
+
+def check_addons(value: Any) -> None:
+    """Refuse what AddonsField refuses. Raises Django's ValidationError, for forms."""
+    try:
+        AddonsField().run_validation(value)
+    except serializers.ValidationError as error:
+        raise ValidationError(first_error(error, "add-ons")) from error
+
 
 CACHE_SECONDS = 300
 MAX_CACHE_SECONDS = 24 * 3600

@@ -1,10 +1,103 @@
-"""What happened to an account, for its owner to look up."""
+"""The security of accounts: changes of the email address, wrong codes, recoveries, and security events."""
 
 from typing import ClassVar
 
 from django.db import models
+from django.db.models import Q
 
 from accounts.models.people import Account
+
+
+class AddressChange(models.Model):
+    """A change from one proven address to another; the code in the mail to the old one takes it back."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="address_changes")
+    old_email = models.EmailField()
+    new_email = models.EmailField()
+    # The account's newest factor at that moment, by its key: later ones go when the change is taken back, even
+    # where the clocks of two servers differ. 0: none; None: not known, of a change that was carried over.
+    newest_factor = models.BigIntegerField(null=True)
+    code_mac = models.CharField(max_length=64)
+    at = models.DateTimeField()
+    # Taken back, or made while an earlier change stood that was taken back.
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["old_email"], name="address_changes_of_address"),
+            models.Index(fields=["at"], name="address_changes_by_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"change {self.pk} of account {self.account_id}"
+
+
+class WrongCodes(models.Model):
+    """How many wrong codes were typed for an account since the last right one (accounts/guesses.py)."""
+
+    account = models.OneToOneField(Account, on_delete=models.CASCADE, primary_key=True, related_name="wrong_codes")
+    count = models.PositiveIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.count} wrong codes for {self.account_id}"
+
+
+class AccountRecoveryQuerySet(models.QuerySet["AccountRecovery"]):
+    def open(self) -> "AccountRecoveryQuerySet":
+        """Return those that are neither done nor stopped."""
+        return self.filter(ended_at=None)
+
+
+class AccountRecovery(models.Model):
+    """A recovery that an operator started; accounts/factors/recovery.py has its steps."""
+
+    class Outcome(models.TextChoices):
+        DONE = "done", "done"
+        STOPPED = "stopped", "stopped by the person"
+        CANCELLED = "cancelled", "cancelled by an operator"
+        LAPSED = "lapsed", "given up by the service"
+
+    class Lapse(models.TextChoices):
+        """Why the service gave a recovery up: in the audit trail, and with the person's security event."""
+
+        FACTOR_ADDED = (
+            "factor_added",
+            "A passkey, security key or authenticator app was added since then, so somebody can sign in.",
+        )
+        ADDRESS_TAKEN = "address_taken", "The new email address belongs to another account."
+        ACCOUNT_OFF = "account_off", "The account is turned off."
+        NOTHING_LEFT = "nothing_left", "There was nothing left to remove."
+        OPERATOR_LOST_RIGHT = "operator_lost_right", "The operator who started it may no longer do so."
+
+    account = models.ForeignKey(Account, models.CASCADE, related_name="recoveries", db_index=False)
+    started_by = models.ForeignKey(Account, models.SET_NULL, null=True, related_name="+", db_index=False)
+    reason = models.TextField()
+    checked = models.TextField()  # how the operator made sure who asks
+    new_email = models.EmailField(blank=True)  # where the person is reached from then on, if their mailbox is lost too
+    # When somebody else took the account over, as the operator knows it: nothing younger can stop this recovery, and
+    # nothing older is removed by it. None where the owner only lost what they sign in with.
+    taken_over_at = models.DateTimeField(null=True)
+    started_at = models.DateTimeField()
+    remind_at = models.DateTimeField(null=True)  # null: reminded
+    due_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    outcome = models.CharField(max_length=10, choices=Outcome.choices, blank=True)
+
+    objects = AccountRecoveryQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "account recoveries"
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["account"], condition=Q(ended_at=None), name="one_open_recovery"),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["account"], name="recoveries_of_account"),
+            models.Index(fields=["started_by"], name="recoveries_by_operator"),
+            models.Index(fields=["due_at"], condition=Q(ended_at=None), name="open_recoveries"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Recovery of account {self.account_id}"
 
 
 class SecurityEvent(models.Model):

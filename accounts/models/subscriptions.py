@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from accounts.models.addons import check_addons
+from accounts.models.plans import check_addons
 
 
 class State(models.TextChoices):

@@ -10,18 +10,12 @@ from django.db import transaction
 from rest_framework import serializers
 
 from accounts.models import Account, BillingEvent, Family, Organization, Plan
-from accounts.models.addons import AddonsField
+from accounts.models.plans import AddonsField
 from accounts.models.subscriptions import State
 from accounts.plans import lifecycle
 from accounts.plans.lifecycle import Actor, Holder, IllegalTransition
-from devportal.lib import clock
-from devportal.lib.strict_fields import (
-    IsoDateTimeField,
-    StrictCharField,
-    StrictChoiceField,
-    StrictSerializer,
-    first_error,
-)
+from core import clock
+from core.http.strict_fields import IsoDateTimeField, StrictCharField, StrictChoiceField, StrictSerializer, first_error
 
 TIMESTAMP_TOLERANCE_SECONDS = 300
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from accounts.models import Catalogue, Feature, Plan, PlanEntitlement
 from accounts.models.plans import CACHE_SECONDS
-from devportal.lib.credentials import random_text
+from core.credentials import random_text
 
 FREE_ID = "free"
 ONLY_ROW = 1

@@ -1,39 +1,101 @@
-"""Invitations to families and organizations.
+"""Invitations to families and organizations, and the rules that all invitations share."""
 
-The mail says who invites and where to look, and nothing in it acts by being opened. Who signs in with the invited
-address, once that is proven, sees the invitation on the plan page and answers there.
-
-The rules that these share with invitations to projects stand in accounts/invitations.py. Every change locks the group
-first, so that concurrent invitations and answers see each other's results.
-
-An invitation ends with its sender's right to send it: an operator's when they are one no more, anybody's when they are
-deactivated or deleted. Whether they may still invite is asked once more when it is accepted.
-"""
-
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any, Protocol, TypeVar
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import QuerySet
 
-from accounts.invitations import (
-    InvitationNotFound,
-    InvitationRefused,
-    check_mail_rate,
-    check_places,
-    count_mail,
-    lock_answerable,
-    needs_mail,
-)
-from accounts.mail import outbox
+from accounts.mail import outbox, recipient_limit
+from accounts.mail.recipient_limit import RecipientLimitReached
 from accounts.models import Account, Family, Invitation
 from accounts.plans import members
-from accounts.plans.audit import report_group_event
-from accounts.plans.members import Group
+from accounts.plans.members import Group, report_group_event
 from accounts.roles import is_operator
-from devportal.lib import clock
-from devportal.lib.mail import validate_mail_address
+from core import clock
+from core.mail.backends import validate_mail_address
+
+MAIL_INTERVAL = timedelta(hours=1)
+
+AnyInvitation = TypeVar("AnyInvitation", bound=Any)
+
+
+class InvitationNotFound(Exception):
+    """There is no such invitation (any more), or it is for another address."""
+
+
+class InvitationRefused(Exception):
+    """The request is refused; the argument is the message for the person."""
+
+
+class TooManyInvitations(InvitationRefused):
+    """Too many invitations within an hour."""
+
+
+class InvitationRow(Protocol):
+    """What the rules read of an invitation."""
+
+    mailed_at: datetime
+
+    @property
+    def is_open(self) -> bool: ...
+
+
+def check_places(row: InvitationRow | None, taken: int, most: int, full: str) -> None:
+    """Raise InvitationRefused, with the message `full`, if a group has no place for one more invitation.
+
+    `row` is the invitation that the address has already; while it is open, it holds a place. `taken` counts the members
+    and the open invitations.
+    """
+    if (row is None or not row.is_open) and taken >= most:
+        raise InvitationRefused(f"{full} Remove a member or withdraw an invitation first.")
+
+
+def needs_mail(row: InvitationRow | None) -> bool:
+    """Return whether inviting this address, or renewing `row`, sends a mail."""
+    return row is None or row.mailed_at <= clock.now() - MAIL_INTERVAL
+
+
+def check_mail_rate(invitations: "QuerySet[Any]") -> None:
+    """Raise TooManyInvitations if INVITATIONS_PER_HOUR of these invitations were mailed within the last hour."""
+    if invitations.filter(mailed_at__gt=clock.now() - MAIL_INTERVAL).count() >= settings.INVITATIONS_PER_HOUR:
+        raise TooManyInvitations("You have sent too many invitations in one hour. Please try again later.")
+
+
+def count_mail(address: str) -> None:
+    """Count a mail to a mailbox among those that strangers can trigger. Raises InvitationRefused."""
+    try:
+        recipient_limit.count_mail(address)
+    except RecipientLimitReached as reached:
+        raise InvitationRefused(str(reached)) from reached
+
+
+def lock_answerable(
+    invitations: "QuerySet[AnyInvitation]", pk: int, account: Account, lock_group: Callable[[AnyInvitation], object]
+) -> AnyInvitation:
+    """Return a person's invitation as it is once `lock_group` has locked its group. Raises InvitationNotFound."""
+    mine = invitations.filter(pk=pk, email=account.email)
+    row = mine.first() if account.email_verified else None
+    if row is not None:
+        lock_group(row)
+        row = mine.first()  # as it is now that nobody else decides
+    if row is None:
+        raise InvitationNotFound
+    return row
+
+
+# The mail says who invites and where to look, and nothing in it acts by being opened. Who signs in with the invited
+# address, once that is proven, sees the invitation on the plan page and answers there.
+#
+# The rules that these share with invitations to projects stand in accounts/plans/invitations.py. Every change locks the
+# group first, so that concurrent invitations and answers see each other's results.
+#
+# An invitation ends with its sender's right to send it: an operator's when they are one no more, anybody's when they
+# are deactivated or deleted. Whether they may still invite is asked once more when it is accepted.
 
 
 class Ending(StrEnum):

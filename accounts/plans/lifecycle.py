@@ -1,9 +1,6 @@
-"""State transitions of a subscription (docs/plans.md#states): which are legal, who made them, which are due by date.
+"""State transitions of a subscription (docs/plans.md#states): which are legal, who may make them, and their texts."""
 
-`due_transitions` returns the transitions that are due by a moment. The reader (`effective_state`) and the periodic task
-(`apply_due_transitions`) both use it, so that an answer never disagrees with what the task will store.
-"""
-
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,8 +10,43 @@ from django.db.models import Q
 
 from accounts.models import Account, Family, Organization, Plan, Subscription, SubscriptionEvent
 from accounts.models.subscriptions import DATES, State
-from devportal.lib import clock
-from devportal.lib.audit import Event, report
+from core import clock
+from core.audit import Event, report
+
+
+@dataclass(frozen=True)
+class StateTexts:
+    """The texts of one state: `status` and `next_change` for the person who has the plan, `meaning` for developers.
+
+    `next_change` announces the change that comes by date; "" where none does.
+    """
+
+    status: str
+    meaning: str
+    next_change: str = ""
+
+
+STATE_TEXTS: Mapping[str, StateTexts] = {
+    State.TRIAL.value: StateTexts("Trial", "a trial, until its end", "The trial ends"),
+    State.ACTIVE.value: StateTexts("Active", "paid and running"),
+    State.PAST_DUE.value: StateTexts("A payment is overdue", "a payment is late; the plan still runs"),
+    State.CANCELLED_PERIOD_ACTIVE.value: StateTexts(
+        "Cancelled, and paid until its period ends",
+        "cancelled, and paid until the end of the period",
+        "The paid period ends",
+    ),
+    State.CANCELLED.value: StateTexts(
+        "Cancelled", "ended after it was cancelled", "Reading ends, and the free plan begins"
+    ),
+    State.EXPIRED.value: StateTexts(
+        "Expired", "ended without having been renewed", "Reading ends, and the free plan begins"
+    ),
+    State.FREE.value: StateTexts("No paid plan", "no paid plan"),
+}
+
+
+# `due_transitions` returns the transitions that are due by a moment. The reader (`effective_state`) and the periodic
+# task (`apply_due_transitions`) both use it, so that an answer never disagrees with what the task will store.
 
 TRANSITIONS: dict[str, frozenset[str]] = {
     State.TRIAL: frozenset({State.ACTIVE, State.EXPIRED}),

@@ -10,7 +10,7 @@ from accounts.models import Account, Invitation, Subscription
 from accounts.models.subscriptions import DATES, State
 from accounts.plans import catalogue, resolution, sources
 from accounts.plans.catalogue import CatalogueSnapshot, in_words
-from accounts.plans.states import STATE_TEXTS
+from accounts.plans.lifecycle import STATE_TEXTS
 
 STATUS_LABELS = {"granted": "Included", "denied": "Not included"}
 DENIED = "denied"

@@ -13,8 +13,8 @@ from accounts.plans import catalogue
 from accounts.plans.catalogue import CatalogueSnapshot, PlanSnapshot
 from accounts.plans.lifecycle import LIVE_STATES, EffectiveState, effective_state
 from accounts.sources import SourceFailed
-from devportal.lib import clock
-from devportal.lib.prepared_queries import PreparedQuery, RowMapper
+from core import clock
+from core.database.prepared_queries import PreparedQuery, RowMapper
 
 _FIELDS = ("plan_id", "state", *DATES, "addons")
 # Sources of a plan, in the order that decides between plans of one rank.

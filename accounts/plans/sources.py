@@ -11,7 +11,7 @@ from accounts.models.subscriptions import State
 from accounts.plans import resolution
 from accounts.plans.lifecycle import LAPSED_STATES
 from accounts.sources import HttpSource, SourceFailed
-from devportal.lib.strict_fields import (
+from core.http.strict_fields import (
     StrictBooleanField,
     StrictCharField,
     StrictChoiceField,

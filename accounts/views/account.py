@@ -1,8 +1,12 @@
-"""The profile page, and profile pictures at their per-sector URLs."""
+"""The account's home, the profile page, profile pictures, and the page that confirms an email address."""
 
 import hmac
 from functools import partial
+from typing import Any
 
+from allauth.account.internal.flows.email_verification_by_code import EMAIL_VERIFICATION_CODE_SESSION_KEY
+from allauth.account.views import email_verification_sent
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -12,11 +16,18 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts import pictures
+from accounts.activity.recording import sentence
+from accounts.authentication import account_of
 from accounts.forms import ProfileForm
-from accounts.models import Account, PairwiseSubject
+from accounts.models import Account, PairwiseSubject, SecurityEvent
+from accounts.plans import resolution
+from accounts.plans.lifecycle import STATE_TEXTS
 from accounts.profile import picture_version
-from devportal.lib.ratelimit.forms import limited_by_person
-from devportal.lib.stored_files import StoreUnavailable, image_response, read_file
+from accounts.security_check import check_security
+from accounts.signals import showing_home
+from accounts.sources import SourceFailed
+from core.limits.forms import limited_by_address, limited_by_person
+from core.storage.stored_files import StoreUnavailable, image_response, read_file
 
 PICTURE_MAX_AGE = 300  # seconds
 
@@ -65,4 +76,45 @@ def picture(request: HttpRequest, picture_key: str, version: str) -> HttpRespons
     response = image_response(partial(pictures.encode_picture_for, name, picture_key), cache_control)
     response["Cross-Origin-Resource-Policy"] = "cross-origin"  # apps show it on their own pages
     response["Access-Control-Allow-Origin"] = "*"
+    return response
+
+
+MOST_EVENTS = 4
+
+
+@never_cache
+@login_required
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """GET /account/: who I am, what guards my account, apps, plan, and what happened lately."""
+    account = account_of(request)
+    events = SecurityEvent.objects.filter(account=account).order_by("-at", "-pk")[:MOST_EVENTS]
+    context: dict[str, Any] = {
+        "security": check_security(account),
+        "plan": _plan(account),
+        "events": [{"event": event, "says": sentence(event)} for event in events],
+    }
+    sections: list[tuple[Any, Any]] = list(showing_home.send(sender=Account, account=account))
+    for _, section in sections:
+        context |= section
+    return render(request, "accounts/home.html", context)
+
+
+def _plan(account: Account) -> dict[str, str] | None:
+    """Return the plan's name and state; None where another service would have to be asked, which may take long."""
+    if settings.PLAN_SOURCE_URL:
+        return None
+    try:
+        answer = resolution.resolve_plan(account).answer
+    except SourceFailed:
+        return None
+    return {"name": answer["plan_display_name"], "state": STATE_TEXTS[answer["state"]].status}
+
+
+@limited_by_address
+def confirm_email(request: HttpRequest) -> HttpResponse:
+    """/account/confirm-email/: whoever has signed in meanwhile, in another tab, goes on to what was waiting."""
+    if request.user.is_authenticated and EMAIL_VERIFICATION_CODE_SESSION_KEY not in request.session:
+        return HttpResponseRedirect(reverse("resume"))
+    response: HttpResponse = email_verification_sent(request)
     return response

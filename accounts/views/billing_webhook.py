@@ -7,8 +7,8 @@ from django.views.decorators.csrf import csrf_exempt
 
 from accounts.plans import billing
 from accounts.plans.billing import WebhookError
-from devportal.lib.client_ip import limit_key
-from devportal.lib.ratelimit.limits import Throttled, check_rate
+from core.http.client_ip import limit_key
+from core.limits.limits import Throttled, check_rate
 
 MAX_BODY_BYTES = 64 * 1024
 

@@ -1,24 +1,45 @@
-"""Pages around second factors that django-allauth does not have: first recovery codes, recovery, the staff's own."""
+"""Pages of passkeys, authenticator apps and recovery codes, where they differ from django-allauth's."""
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from allauth.account import views as account_views
+from allauth.account.adapter import get_adapter
+from allauth.account.internal.flows.login import record_authentication
+from allauth.account.internal.flows.reauthentication import is_reauthentication_required
+from allauth.mfa.base import views as base_views
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp import views as totp_views
+from allauth.mfa.totp.views import DeactivateTOTPView
+from allauth.mfa.webauthn import views as webauthn_views
+from allauth.mfa.webauthn.views import RemoveWebAuthnView
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.authentication import account_of
-from accounts.factors import first_codes, staff, takeovers
+from accounts.activity.recording import record
+from accounts.authentication import account_of, note_first_factor
+from accounts.factors import first_codes, keys, removal, staff, takeovers
 from accounts.factors import recovery as recoveries
-from accounts.models import AccountRecovery
-from accounts.reauthentication import asks_for_factor
-from devportal.lib import passkeys, split_hosts
-from devportal.lib.ratelimit.forms import limited_by_address
+from accounts.factors.ceremonies import Purpose, keep_challenge
+from accounts.factors.forms import begin_authentication
+from accounts.factors.staff import needs_verified_keys
+from accounts.models import Account, AccountRecovery
+from accounts.reauthentication import asks_for_factor, second_factors_of, url
+from accounts.sessions import end_other_sessions, has_changed
+from core.http import hosts, split_hosts
+from core.limits.forms import limited_by_address, limited_by_person, limited_challenges
 
 
 @never_cache
@@ -81,7 +102,236 @@ def staff_second_factor(request: HttpRequest) -> HttpResponse:
     types = staff.types_that_count(request)
     if not types:
         return HttpResponseRedirect(reverse("account_sign_in_again"))
-    by_key = staff.Type.WEBAUTHN in types and passkeys.work_on(request)
+    by_key = staff.Type.WEBAUTHN in types and hosts.work_on(request)
     way = "mfa_reauthenticate_webauthn" if by_key else "mfa_reauthenticate"
     back = {REDIRECT_FIELD_NAME: reverse("staff_second_factor")}
     return HttpResponseRedirect(f"{reverse(way)}?{urlencode(back)}")
+
+
+class RemovalMixin:
+    """Removes a factor while the account is locked, so that two removals at once leave a way to sign in."""
+
+    request: HttpRequest
+
+    def factor(self) -> Authenticator:
+        """Return the factor that the page is about."""
+        raise NotImplementedError
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)  # type: ignore[misc]
+        account, factor = account_of(self.request), self.factor()
+        return context | {
+            "is_last_way_in": removal.is_last_way_in(account, factor),
+            "ends_recovery_codes": removal.ends_recovery_codes(account, factor),
+        }
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        seen = account_of(self.request)
+        with transaction.atomic():
+            account = Account.objects.select_for_update(no_key=True).filter(pk=seen.pk).first()
+            if account is None or has_changed(seen, account):  # its sessions ended since this request began
+                return HttpResponseRedirect(reverse("account_login"))
+            factor = self.factor()
+            if not Authenticator.objects.filter(pk=factor.pk).exists():  # removed by another click
+                return HttpResponseRedirect(reverse("mfa_index"))
+            if removal.is_last_way_in(account, factor):
+                return self.render_to_response(self.get_context_data(form=form), status=409)  # type: ignore[attr-defined,no-any-return]
+            # For the receiver that records the removal: one mail says both.
+            self.request.ends_recovery_codes = removal.ends_recovery_codes(account, factor)  # type: ignore[attr-defined]
+            response: HttpResponse = super().form_valid(form)  # type: ignore[misc]
+        return response
+
+
+class RemoveKeyView(RemovalMixin, RemoveWebAuthnView):  # type: ignore[misc]  # allauth is untyped
+    """/account/2fa/webauthn/keys/<id>/remove/."""
+
+    def factor(self) -> Authenticator:
+        factor: Authenticator = self.get_object()
+        return factor
+
+
+class RemoveAppView(RemovalMixin, DeactivateTOTPView):  # type: ignore[misc]
+    """/account/2fa/totp/deactivate/."""
+
+    def factor(self) -> Authenticator:
+        factor: Authenticator = self.get_form_kwargs()["authenticator"]
+        return factor
+
+
+# Each page that asks for a key keeps its challenge for its own purpose (accounts/factors/ceremonies.py). Setting up
+# the first factor ends all other sessions. Anyone with a second factor confirms with that
+# (accounts/reauthentication.py).
+
+OTHERS_SIGNED_OUT = "All other browsers that were signed in to your account have been signed out."
+
+
+# --- Setting up ---
+
+
+class EnrolmentMixin:
+    """Adds a factor while the account is locked, and ends all other sessions if it is the first."""
+
+    request: HttpRequest
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)  # type: ignore[misc]
+        return context | {"is_first_factor": not asks_for_factor(self.request)}
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        seen = account_of(self.request)
+        with transaction.atomic():
+            account = Account.objects.select_for_update(no_key=True).filter(pk=seen.pk).first()
+            if account is None or has_changed(seen, account):  # its sessions ended since this request began
+                return HttpResponseRedirect(reverse("account_login"))
+            is_first = not second_factors_of(account).exists()
+            if is_first:
+                end_other_sessions(self.request)
+                record(account, "sessions_ended", self.request)
+            response: HttpResponse = super().form_valid(form)  # type: ignore[misc]
+            if is_first:  # allauth says that an app was added only once it is committed
+                note_first_factor(self.request, account, second_factors_of(account).get())
+        if is_first:
+            messages.info(self.request, OTHERS_SIGNED_OUT)
+        return response
+
+
+class ValidatedFormMixin:
+    """Shows a form that was refused as it was validated.
+
+    allauth's views of new keys make another one, whose validation would use up the challenge of the page.
+    """
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)  # type: ignore[misc]
+        return context | kwargs
+
+
+@limited_by_person
+class AddKeyView(EnrolmentMixin, ValidatedFormMixin, webauthn_views.AddWebAuthnView):  # type: ignore[misc]  # allauth is untyped
+    """/account/2fa/webauthn/add/."""
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)
+        keep_challenge(Purpose.ENROLMENT, account_of(self.request))
+        return context
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        keys.choose(self.request, signs_in_alone=form.cleaned_data["passwordless"])
+        return super().form_valid(form)
+
+
+@limited_by_person
+class ActivateAppView(EnrolmentMixin, totp_views.ActivateTOTPView):  # type: ignore[misc]
+    """/account/2fa/totp/activate/."""
+
+
+@limited_by_address
+class SignUpKeyView(ValidatedFormMixin, webauthn_views.SignupWebAuthnView):  # type: ignore[misc]
+    """/account/2fa/webauthn/signup/: the passkey of an account that is being made."""
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)
+        keep_challenge(Purpose.SIGN_UP, self._login_stage.login.user)
+        return context
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        keys.choose(self.request, signs_in_alone=True)
+        response: HttpResponse = super().form_valid(form)
+        return response
+
+
+# --- Signing in ---
+
+
+@limited_challenges
+@limited_by_address
+class LoginKeyView(webauthn_views.LoginWebAuthnView):  # type: ignore[misc]
+    """/account/2fa/webauthn/login/: a passkey that signs in alone."""
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        response: HttpResponse = super().get(request, *args, **kwargs)
+        if get_adapter().is_ajax(request):  # otherwise it made no challenge
+            keep_challenge(Purpose.SIGN_IN)
+        return response
+
+
+class SecondStepView(base_views.AuthenticateView):  # type: ignore[misc]
+    """/account/2fa/authenticate/: the second step of a sign-in."""
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)
+        keep_challenge(Purpose.SECOND_STEP, self.stage.login.user)
+        return context
+
+
+# --- Being asked again ---
+
+
+class ReauthenticateKeyView(webauthn_views.ReauthenticateWebAuthnView):  # type: ignore[misc]
+    """/account/2fa/webauthn/reauthenticate/."""
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)
+        account = account_of(self.request)
+        options = begin_authentication(account, Purpose.REAUTHENTICATION, verified=needs_verified_keys(account))
+        return context | {"js_data": {"request_options": options}}
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        for error in form.errors.get("credential", []):
+            messages.error(self.request, error)
+        return HttpResponseRedirect(self.passthrough_next_url(self.request.path))
+
+
+class ReauthenticatePasswordView(account_views.ReauthenticateView):  # type: ignore[misc]
+    """/account/reauthenticate/: enough for accounts without a second factor; others go on to that.
+
+    The password stays a step of its own for apps that want a new sign-in with two factors.
+    """
+
+    def _check_reauthentication_method_available(self, request: HttpRequest) -> HttpResponse | None:
+        if account_of(request).has_usable_password():
+            return None
+        response: HttpResponse | None = super()._check_reauthentication_method_available(request)
+        return response
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        account = account_of(self.request)
+        if not asks_for_factor(self.request):
+            response: HttpResponse = super().form_valid(form)
+            return response
+        # Without allauth's mark `reauthenticated`: this is a step, and opens nothing alone.
+        record_authentication(self.request, account, method="password")
+        if is_reauthentication_required(self.request, app=""):
+            [method, *_] = get_adapter().get_reauthentication_methods(account)
+            return HttpResponseRedirect(self.passthrough_next_url(method["url"]))
+        return super(account_views.ReauthenticateView, self).form_valid(form)  # type: ignore[no-any-return]
+
+
+@never_cache
+@login_required
+@require_safe
+def sign_in_again(request: HttpRequest) -> HttpResponse:
+    """GET /account/login/again/: no factor of the account counts in this session, so a new sign-in is needed."""
+    return render(request, "account/sign_in_again.html")
+
+
+# --- Passwords ---
+
+
+def _with_factor(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Ask people who have a second factor for that first.
+
+    django-allauth's own decorator would keep the form, and so the passwords in it, in the session meanwhile.
+    """
+
+    @functools.wraps(view)
+    def confirmed(request: HttpRequest) -> HttpResponseBase:
+        if asks_for_factor(request) and is_reauthentication_required(request, app=""):
+            return HttpResponseRedirect(url(request, request.path))
+        return view(request)
+
+    return confirmed
+
+
+change_password = limited_by_person(_with_factor(account_views.password_change))
+set_password = limited_by_person(_with_factor(account_views.password_set))

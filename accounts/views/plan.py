@@ -13,14 +13,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.forms import InvitationForm
-from accounts.invitations import InvitationNotFound, InvitationRefused, TooManyInvitations
 from accounts.models import Account, Family, FamilyMember, Organization
 from accounts.plans import invitations, members
-from accounts.plans.members import Group, MemberNotFound
+from accounts.plans.invitations import InvitationNotFound, InvitationRefused, TooManyInvitations
+from accounts.plans.members import Group, MemberNotFound, sharing
 from accounts.plans.overview import plan_overview
-from accounts.plans.sharing import sharing
 from accounts.sources import SourceFailed
-from devportal.lib.ratelimit.forms import limited_by_person
+from core.limits.forms import limited_by_person
 
 RETRY_SECONDS = 60
 

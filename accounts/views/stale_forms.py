@@ -7,8 +7,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from accounts.models import Account
-from devportal.lib import error_pages
-from devportal.lib.ratelimit import keys
+from core.http import error_pages
+from core.limits import usage
 
 # The pages on which people sign in; a sign-in gives the browser a new token, and the other tabs' forms have the old.
 SIGN_IN_PAGES = frozenset(
@@ -42,6 +42,6 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
         return error_pages.csrf_failure(request, reason, again=again)
     following = following or reverse("resume")
     typed = request.POST.get("login") or request.POST.get("email") or ""
-    if keys.login_key(typed) == keys.login_key(request.user.email):
+    if usage.login_key(typed) == usage.login_key(request.user.email):
         return HttpResponseRedirect(following)
     return error_pages.csrf_failure(request, reason, following=following)

@@ -1,25 +1,117 @@
-"""/account/undo/: removes a new factor with a code from the mailbox that got the notice; nobody has to be signed in."""
+"""Pages that undo a change with a code from the mail about it: a new email address, or a new factor."""
 
 from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.crypto import constant_time_compare
 from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.activity.recording import event_by_token, sentence
+from accounts import address_changes
+from accounts.activity.recording import event_by_token, sentence, token_of
+from accounts.deletion import closing
 from accounts.factors import undoing
-from accounts.mail import resending
-from accounts.models import SecurityEvent
-from devportal.lib.ratelimit import Rate, RateLimited, hit, keys, undo_hit
-from devportal.lib.ratelimit.forms import limited_by_address
+from accounts.mail import recipient_limit
+from accounts.models import Account, SecurityEvent
+from core.limits import Rate, RateLimited, hit, undo_hit, usage
+from core.limits.forms import limited_by_address
 
 MINUTE = 60
+TAKEN_BACK = "taken_back"  # in the session of a browser that has just taken an account back
+
+
+class TakeBackForm(forms.Form):
+    """The old email address, and the code that was mailed there."""
+
+    email = forms.EmailField(
+        label="Your old email address",
+        max_length=254,
+        help_text="The email address to which we sent the mail about the change.",
+        widget=forms.EmailInput(attrs={"autocomplete": "email"}),
+    )
+    code = forms.CharField(
+        label="Code from that mail",
+        max_length=40,
+        widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "autocapitalize": "characters"}),
+    )
+
+
+@limited_by_address
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def take_back(request: HttpRequest) -> HttpResponse:
+    """/account/address/take-back: a form, and what follows from it."""
+    form = TakeBackForm(request.POST or None)
+    if request.method == "POST" and form.is_valid() and _act(request, form):
+        return HttpResponseRedirect(reverse("account_address_taken_back"))
+    page = {"form": form, "days": settings.ADDRESS_REVERSAL_DAYS}
+    return render(request, "account/take_back.html", page)
+
+
+def _act(request: HttpRequest, form: Any) -> bool:
+    """Take the address back; return False if that was refused, which the form says. Raises RateLimited."""
+    # Before it is looked at, so that guesses made at once count too.
+    guess = Rate("take-back, address", settings.GUESSES_PER_ADDRESS_PER_MINUTE, MINUTE)
+    hit(guess, usage.address(request))
+    try:
+        account = address_changes.take_back(request, form.cleaned_data["email"], form.cleaned_data["code"])
+    except address_changes.TakeBackRefused as refused:
+        form.add_error(None, str(refused))
+        return False
+    undo_hit(guess, usage.address(request))
+    if request.user.pk == account.pk:
+        logout(request)
+    request.session[TAKEN_BACK] = {"account": account.pk, "stamp": account.get_session_auth_hash()}
+    return True
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def taken_back(request: HttpRequest) -> HttpResponse:
+    """/account/address/taken-back: what has happened, and what to do now; a POST keeps an account that was closed.
+
+    The browser that took the account back also sees what was added shortly before the change.
+    """
+    account = _taken_back(request)
+    if request.method == "POST":
+        if account is not None and account.deletion_due_at is not None:
+            _keep(request, account)
+        return HttpResponseRedirect(reverse("account_address_taken_back"))
+    context = {
+        "closed": account is not None and account.deletion_due_at is not None,
+        "account": account,
+        "added": [(sentence(event), event, token_of(event)) for event in undoing.recent_events(account)]
+        if account
+        else [],
+    }
+    return render(request, "account/taken_back.html", context)
+
+
+def _taken_back(request: HttpRequest) -> Account | None:
+    """Return the account that this browser took back, unless its password or sessions have changed since."""
+    kept: dict[str, Any] = request.session.get(TAKEN_BACK, {})
+    account = Account.objects.filter(pk=kept["account"]).first() if kept else None
+    if account is None or not constant_time_compare(kept["stamp"], account.get_session_auth_hash()):
+        return None
+    return account
+
+
+def _keep(request: HttpRequest, account: Account) -> None:
+    try:
+        closing.keep(account.pk, request, stamp=request.session[TAKEN_BACK]["stamp"])
+    except (closing.Gone, closing.Outdated):
+        messages.error(
+            request, "The account could not be kept, because it was deleted or changed. Sign in to check it."
+        )
+    else:
+        messages.success(request, "Your account stays. Choose a new password to sign in to it.")
 
 
 class CodeForm(forms.Form):
@@ -57,7 +149,7 @@ def undone(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest, event: SecurityEvent, token: str, form: CodeForm, **more: Any) -> HttpResponse:
-    sent = request.session.get(resending.SENT, {}).get("to") == event.details["mailbox"]
+    sent = request.session.get(recipient_limit.SENT, {}).get("to") == event.details["mailbox"]
     page = {"event": event, "says": sentence(event), "token": token, "form": form, "sent": sent} | more
     return render(request, "accounts/undo.html", page)
 
@@ -74,13 +166,13 @@ def _undo(request: HttpRequest, event: SecurityEvent, form: Any) -> bool:
     """Remove the factor; return False if that was refused, which the form says. Raises RateLimited."""
     # Counted before the code is checked, so that parallel guesses count too.
     guess = Rate("undo, address", settings.GUESSES_PER_ADDRESS_PER_MINUTE, MINUTE)
-    hit(guess, keys.address(request))
+    hit(guess, usage.address(request))
     try:
         undoing.undo(request, event, form.cleaned_data["code"])
     except undoing.UndoRefused as refused:
         form.add_error("code", str(refused))
         return False
-    undo_hit(guess, keys.address(request))
+    undo_hit(guess, usage.address(request))
     if request.user.pk == event.account_id:
         logout(request)
     return True

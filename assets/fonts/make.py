@@ -2,7 +2,7 @@
 
     npm ci --ignore-scripts --prefix assets/fonts && .venv/bin/python assets/fonts/make.py
 
-A test makes them again and compares (tests/lib/test_font.py). What the pages need beyond the glyphs kept here, such as
+A test makes them again and compares (tests/core/test_font.py). What the pages need beyond the glyphs kept here, such as
 names in other scripts, comes from fonts of the system.
 """
 

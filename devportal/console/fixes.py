@@ -22,7 +22,7 @@ class Fix:
 
 
 def docs(page: str, anchor: str = "") -> str:
-    """Return the address of a page of the docs, by its name (devportal/console/docs/pages.py)."""
+    """Return the address of a page of the docs, by its name (devportal/docs/pages.py)."""
     return reverse(f"docs_{page}") + (f"#{anchor}" if anchor else "")
 
 

@@ -8,7 +8,8 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from devportal.lib import clock, split_hosts
+from core import clock
+from core.http import split_hosts
 
 # RFC 9116 §2.5.5 asks for less than a year; whoever reads it later reads it anew.
 GOOD_FOR = timedelta(days=90)

@@ -10,9 +10,9 @@ from django.db import transaction
 from django.http import HttpRequest
 
 from accounts.authentication import account_of
+from core import clock
+from core.credentials import random_text
 from devportal.console.models import IdempotencyToken
-from devportal.lib import clock
-from devportal.lib.credentials import random_text
 
 FIELD = "once"
 TOKEN_LENGTH = 22  # 130 random bits

@@ -3,8 +3,8 @@
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from core.limits.forms import limited_by_person
 from devportal.console.shortcuts import console_page
-from devportal.lib.ratelimit.forms import limited_by_person
 from oidc import names
 from oidc.clients import redirect_uris
 

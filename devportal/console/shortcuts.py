@@ -14,12 +14,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from accounts.models import Account
+from core.http.wrong_method import post_only
 from devportal.console.access import Membership, switcher_for
 from devportal.console.navigation import menus
-from devportal.lib.wrong_method import post_only
 from oidc.models import Client
-from oidc.projects.locking import Gone
-from oidc.projects.roles import InsufficientRole
+from oidc.projects.roles import Gone, InsufficientRole
 
 View = Callable[..., HttpResponseBase]
 

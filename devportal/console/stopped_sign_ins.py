@@ -8,15 +8,14 @@ from django.dispatch import receiver
 from django.urls import reverse
 
 from accounts.models import Account
+from core.http import request_id
 from devportal.console.logs.redaction import MARKS, redact_secrets
-from devportal.console.models import AuditEvent
-from devportal.lib import request_id
+from devportal.operations.models import AuditEvent
 from oidc.clients.lookup import is_possible_client_id
 from oidc.clients.redirect_uris import nearest_registered, shared_start, validate_redirect_uri
 from oidc.models import Client, ProjectMember
 from oidc.projects.roles import Role, is_at_least
-from oidc.signals import sign_in_stopped
-from oidc.stopped import Comparison, DevelopersView, Stop
+from oidc.signals import Comparison, DevelopersView, Stop, sign_in_stopped
 
 _LONGEST = 2000  # characters of an address that is shown
 

@@ -2,27 +2,25 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from devportal.console import live_validation, rotation_views
-from devportal.console.activity import views
+from devportal.console import activity, jump, live_validation, rotation
+from devportal.console import domains as domain_views
+from devportal.console import members as member_views
+from devportal.console import people as people_views
 from devportal.console.analytics import views as analytics_views
 from devportal.console.api_keys import views as api_key_views
-from devportal.console.app_pages import views as app_page_views
 from devportal.console.clients import secret_views, settings_views
 from devportal.console.clients import views as client_views
-from devportal.console.credential_kinds import API_KEYS, CLIENT_SECRETS
-from devportal.console.domains import views as domain_views
-from devportal.console.logs import request_views, sign_in_views
-from devportal.console.members import views as member_views
-from devportal.console.people import views as people_views
+from devportal.console.logs import request_log, sign_in_log
 from devportal.console.playground import views as playground_views
 from devportal.console.projects import home_views
-from devportal.console.projects import settings_views as project_settings_views
+from devportal.console.projects import views as project_settings_views
 from devportal.console.projects import views as project_views
-from devportal.console.quick_start.views import quick_start
-from devportal.console.reviews import appeal_views
-from devportal.console.reviews import views as review_views
-from devportal.console.search import jump_views
+from devportal.console.quick_start import quick_start
+from devportal.console.rotation import API_KEYS, CLIENT_SECRETS
 from devportal.console.usage import views as usage_views
+from devportal.review import app_pages as app_page_views
+from devportal.review import views as appeal_views
+from devportal.review import views as review_views
 
 app_name = "console"
 
@@ -34,21 +32,19 @@ client_pages: list[URLPattern] = [
     path("delete", settings_views.client_delete, name="client_delete"),
     path("secrets", secret_views.client_secrets, name="client_secrets"),
     path("secrets/new", secret_views.client_secret_new, name="client_secret_new"),
-    path(
-        "secrets/<int:secret_id>/rotate", rotation_views.rotate, {"kind": CLIENT_SECRETS}, name="client_secret_rotate"
-    ),
+    path("secrets/<int:secret_id>/rotate", rotation.rotate, {"kind": CLIENT_SECRETS}, name="client_secret_rotate"),
     path(
         "secrets/<int:secret_id>/expiry",
-        rotation_views.change_expiry,
+        rotation.change_expiry,
         {"kind": CLIENT_SECRETS},
         name="client_secret_expiry",
     ),
-    path("secrets/<int:secret_id>/end", rotation_views.revoke, {"kind": CLIENT_SECRETS}, name="client_secret_end"),
+    path("secrets/<int:secret_id>/end", rotation.revoke, {"kind": CLIENT_SECRETS}, name="client_secret_end"),
     path("quick-start", quick_start, name="quick_start"),
-    path("sign-ins", sign_in_views.sign_ins, name="sign_ins"),
+    path("sign-ins", sign_in_log.sign_ins, name="sign_ins"),
     path("analytics", analytics_views.client_analytics, name="client_analytics"),
     path("analytics.csv", analytics_views.client_analytics_csv, name="client_analytics_csv"),
-    path("sign-ins/<str:entry_id>", sign_in_views.sign_in_detail, name="sign_in_detail"),
+    path("sign-ins/<str:entry_id>", sign_in_log.sign_in_detail, name="sign_in_detail"),
     path("playground", playground_views.playground, name="playground"),
     path("playground/address", playground_views.playground_address, name="playground_address"),
     path("playground/begin", playground_views.playground_begin, name="playground_begin"),
@@ -77,19 +73,19 @@ project_pages: list[URLPattern | URLResolver] = [
     path("domains/<int:domain_id>/check", domain_views.domain_check, name="domain_check"),
     path("domains/<int:domain_id>/remove", domain_views.domain_remove, name="domain_remove"),
     path("appeal", appeal_views.project_appeal, name="project_appeal"),
-    path("activity", views.activity, name="activity"),
+    path("activity", activity.activity, name="activity"),
     path("usage", usage_views.usage, name="usage"),
     path("usage.csv", usage_views.usage_csv, name="usage_csv"),
     path("sign-ins", analytics_views.project_analytics, name="project_analytics"),
     path("sign-ins.csv", analytics_views.project_analytics_csv, name="project_analytics_csv"),
-    path("requests", request_views.requests, name="requests"),
-    path("requests/<str:entry_id>", request_views.request_detail, name="request_detail"),
+    path("requests", request_log.requests, name="requests"),
+    path("requests/<str:entry_id>", request_log.request_detail, name="request_detail"),
     path("people", people_views.people, name="people"),
     path("keys", api_key_views.keys, name="keys"),
     path("keys/new", api_key_views.key_new, name="key_new"),
-    path("keys/<str:key_id>/rotate", rotation_views.rotate, {"kind": API_KEYS}, name="key_rotate"),
-    path("keys/<str:key_id>/expiry", rotation_views.change_expiry, {"kind": API_KEYS}, name="key_expiry"),
-    path("keys/<str:key_id>/revoke", rotation_views.revoke, {"kind": API_KEYS}, name="key_revoke"),
+    path("keys/<str:key_id>/rotate", rotation.rotate, {"kind": API_KEYS}, name="key_rotate"),
+    path("keys/<str:key_id>/expiry", rotation.change_expiry, {"kind": API_KEYS}, name="key_expiry"),
+    path("keys/<str:key_id>/revoke", rotation.revoke, {"kind": API_KEYS}, name="key_revoke"),
     path("clients", client_views.clients, name="clients"),
     path("clients/new", client_views.client_new, name="client_new"),
     path("clients/<str:client_id>/", include(client_pages)),
@@ -97,7 +93,7 @@ project_pages: list[URLPattern | URLResolver] = [
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home_views.home, name="home"),
-    path("jump", jump_views.jump_page, name="jump"),
+    path("jump", jump.jump_page, name="jump"),
     path("invitations/<int:invitation_id>", home_views.invitation, name="invitation"),
     path("check/name", live_validation.check_name, name="check_name"),
     path("check/addresses", live_validation.check_addresses, name="check_addresses"),

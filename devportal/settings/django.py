@@ -4,10 +4,10 @@ from typing import Any
 
 import django_stubs_ext
 
-from devportal.lib import object_store
-from devportal.lib.bootstrap import FILE_MODE, FOLDER_MODE
-from devportal.lib.environment import Env
-from devportal.lib.postgres import settings as postgres
+from core.database.postgres import settings as postgres
+from core.environment import Env
+from core.storage import object_store
+from core.storage.bootstrap import FILE_MODE, FOLDER_MODE
 from devportal.settings.environment import (
     ADMIN_URL,
     AUTH_URL,
@@ -32,12 +32,15 @@ django_stubs_ext.monkeypatch()  # makes ModelAdmin[Account] and its like mean so
 # --- Apps and middleware ---------------------------------------------------------------------------------
 
 INSTALLED_APPS = [
+    "devportal.operations",
+    "devportal.review",
+    "devportal.docs",
     "devportal.console",
     "api",
     "oidc",
     "accounts",
     "unfold.apps.BasicAppConfig",
-    "devportal.lib.admin.apps.ServiceAdminConfig",
+    "core.admin.apps.ServiceAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -53,7 +56,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
 ]
 
-# Endpoints that programs call: their requests skip the middleware for pages (devportal/lib/direct_dispatch.py).
+# Endpoints that programs call: their requests skip the middleware for pages (core/http/direct_dispatch.py).
 DIRECT_DISPATCH_PATHS = (
     "/connect/token", "/connect/userinfo", "/connect/revoke", "/.well-known/", "//.well-known/", "/v1/",
 )  # fmt: skip
@@ -63,7 +66,7 @@ MALFORMED_INPUT_PATHS = ("/connect/", "/v1/")
 API_PATH = "/v1"
 # The docs' page of errors, to which answers link.
 ERRORS_PATH = "/docs/errors"
-# Where AUTH_URL, BASE_URL and ADMIN_URL have hosts of their own (devportal/lib/split_hosts.py): what belongs on those
+# Where AUTH_URL, BASE_URL and ADMIN_URL have hosts of their own (core/http/split_hosts.py): what belongs on those
 # of the latter two, by whole path and by prefix; all else belongs on AUTH_URL's.
 API_PATHS = frozenset({"/v1", "/.well-known/oauth-protected-resource", "/hooks/billing"})
 API_PREFIXES = ("/v1/", "/.well-known/oauth-protected-resource/")
@@ -99,29 +102,29 @@ EVERY_HOST_PATHS = frozenset({"/favicon.ico", "/robots.txt", "/.well-known/secur
 PLAYGROUND_PATH = "/console/playground/callback"
 
 MIDDLEWARE = [
-    "devportal.lib.telemetry.middleware.MetricsMiddleware",
-    "devportal.lib.request_id.RequestIdMiddleware",
-    "devportal.lib.host_header.HostMiddleware",
+    "core.telemetry.middleware.MetricsMiddleware",
+    "core.http.request_id.RequestIdMiddleware",
+    "core.http.host_header.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "oidc.cors.CorsMiddleware",
-    "devportal.lib.direct_dispatch.DirectDispatchMiddleware",
-    "devportal.lib.headers.PageHeadersMiddleware",
-    "devportal.lib.static_files.StaticFilesMiddleware",
-    "devportal.lib.compression.PageCompressionMiddleware",
-    "devportal.lib.caching.PersonalPagesMiddleware",
-    "devportal.lib.malformed_input.MalformedInputMiddleware",
-    "devportal.lib.sessions.SessionMiddleware",
+    "core.http.direct_dispatch.DirectDispatchMiddleware",
+    "core.http.headers.PageHeadersMiddleware",
+    "core.storage.static_files.StaticFilesMiddleware",
+    "core.http.headers.PageCompressionMiddleware",
+    "core.http.headers.PersonalPagesMiddleware",
+    "core.http.malformed_input.MalformedInputMiddleware",
+    "core.http.sessions.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "accounts.known_browsers.KnownBrowserMiddleware",
-    "accounts.accounts_cookie.AccountsCookieMiddleware",
-    "devportal.lib.ratelimit.middleware.RateLimitMiddleware",
+    "accounts.browser_accounts.AccountsCookieMiddleware",
+    "core.limits.middleware.RateLimitMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "accounts.session_list.LastSeenMiddleware",
-    "devportal.lib.wrong_method.WrongMethodMiddleware",
+    "accounts.sessions.LastSeenMiddleware",
+    "core.http.wrong_method.WrongMethodMiddleware",
 ]
 
 ROOT_URLCONF = "devportal.urls"
@@ -130,7 +133,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = True
-FORMAT_MODULE_PATH = "devportal.lib.formats"
+FORMAT_MODULE_PATH = "core.formats"
 USE_TZ = True
 
 TEMPLATES: list[dict[str, Any]] = [
@@ -139,16 +142,16 @@ TEMPLATES: list[dict[str, Any]] = [
         "DIRS": [PROJECT_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
-            "builtins": ["devportal.lib.url_tag", "devportal.lib.icons", "devportal.lib.breakable"],
+            "builtins": ["core.http.url_tag", "core.http.icons", "core.http.breakable"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "devportal.lib.context_processors.service",
-                "devportal.lib.context_processors.this_host",
+                "core.http.context_processors.service",
+                "core.http.context_processors.this_host",
                 "accounts.context_processors.other_accounts",
                 "oidc.context_processors.pending_client",
-                "accounts.mail.resending.resending",
+                "accounts.mail.recipient_limit.resending",
             ],
         },
     }
@@ -180,17 +183,17 @@ if REPLICA_DATABASE_URL:
         pooling=DATABASE_POOLING,
         connect_seconds=DATABASE_CONNECT_TIMEOUT_SECONDS,
     )
-    DATABASE_ROUTERS = ["devportal.lib.postgres.replica.ReplicaRouter"]
-    MIDDLEWARE.append("devportal.lib.postgres.replica.ReplicaMiddleware")
+    DATABASE_ROUTERS = ["core.database.postgres.replica.ReplicaRouter"]
+    MIDDLEWARE.append("core.database.postgres.replica.ReplicaMiddleware")
 
 # --- Cache, sessions -------------------------------------------------------------------------------------
 CACHES: dict[str, dict[str, Any]] = {
-    "default": {"BACKEND": "devportal.lib.ratelimit.store.FailoverCache", "LOCATION": REDIS_URL}
+    "default": {"BACKEND": "core.limits.store.FailoverCache", "LOCATION": REDIS_URL}
     if REDIS_URL
-    else {"BACKEND": "devportal.lib.ratelimit.store.MemoryCache"}
+    else {"BACKEND": "core.limits.store.MemoryCache"}
 }
 
-SESSION_ENGINE = "devportal.lib.sessions"  # the database holds hashes of the keys that cookies hold
+SESSION_ENGINE = "core.http.sessions"  # the database holds hashes of the keys that cookies hold
 # Names of our own: browsers share cookies between the ports of a host, and an app under test on localhost
 # would overwrite `sessionid`.
 # With the prefix only this host can set them (docs/security.md#cookies).
@@ -208,10 +211,10 @@ SERVER_EMAIL = DEFAULT_FROM_EMAIL
 if email_url:
     vars().update(Env.email_url_config(email_url))
 else:
-    EMAIL_BACKEND: str = "devportal.lib.mail.DemoBackend"
+    EMAIL_BACKEND: str = "core.mail.backends.DemoBackend"
 MAIL_DIR = DATA_DIR / "mail"
 if EMAIL_BACKEND == "django.core.mail.backends.smtp.EmailBackend":
-    EMAIL_BACKEND = "devportal.lib.smtp.BoundedEmailBackend"
+    EMAIL_BACKEND = "core.mail.backends.BoundedEmailBackend"
 # A mail server is waited for: at each of its answers; altogether until it has answered the sign-in, and once more until
 # it has taken a mail.
 EMAIL_TIMEOUT = 10
@@ -234,7 +237,7 @@ STORAGES: dict[str, dict[str, Any]] = {
         "OPTIONS": {"file_permissions_mode": FILE_MODE, "directory_permissions_mode": FOLDER_MODE},
     },
     "staticfiles": {
-        "BACKEND": "devportal.lib.static_files.HashedNamesStorage"
+        "BACKEND": "core.storage.static_files.HashedNamesStorage"
         if EMBEDDED
         else "whitenoise.storage.CompressedManifestStaticFilesStorage"
     },
@@ -242,7 +245,7 @@ STORAGES: dict[str, dict[str, Any]] = {
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
 FILE_UPLOAD_HANDLERS = [
-    "devportal.lib.uploads.SizeLimitUploadHandler",
+    "core.http.uploads.SizeLimitUploadHandler",
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
     "django.core.files.uploadhandler.TemporaryFileUploadHandler",
 ]
@@ -264,9 +267,9 @@ CSRF_FAILURE_VIEW = "accounts.views.stale_forms.csrf_failure"
 AUTH_USER_MODEL = "accounts.Account"
 AUTHENTICATION_BACKENDS = [
     "allauth.account.auth_backends.AuthenticationBackend",
-    "devportal.console.permissions.RoleBackend",  # what operators and reviewers may do in the admin; signs nobody in
+    "devportal.operations.permissions.RoleBackend",  # what operators and reviewers may do in the admin; signs nobody in
 ]
-PASSWORD_HASHERS = ["devportal.lib.passwords.BoundedPBKDF2PasswordHasher"]
+PASSWORD_HASHERS = ["core.passwords.BoundedPBKDF2PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")

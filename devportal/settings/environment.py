@@ -9,12 +9,12 @@ combination.
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from core.environment import Env
+from core.storage.bootstrap import create_private_folder, embedded_secret
 from devportal import __version__
-from devportal.lib.bootstrap import create_private_folder, embedded_secret
-from devportal.lib.environment import Env
 
 env = Env()
-# For the checks (devportal/lib/settings_checks.py): the numbers, their bounds, and what could not be read.
+# For the checks (core/settings_checks.py): the numbers, their bounds, and what could not be read.
 NUMBERS, NUMBER_BOUNDS, UNREADABLE_SETTINGS = env.numbers, env.bounds, env.problems
 
 PROJECT_DIR = Path(__file__).resolve().parents[2]
@@ -124,7 +124,7 @@ KNOWN_BROWSER_DAYS = env.int("KNOWN_BROWSER_DAYS", 365, between=(1, 3650))
 MAILS_PER_RECIPIENT_PER_DAY = env.int("MAILS_PER_RECIPIENT_PER_DAY", 6, between=(1, 1000))
 # Mails about sign-ins from new browsers, to one person.
 NEW_BROWSER_MAILS_PER_DAY = env.int("NEW_BROWSER_MAILS_PER_DAY", 20, between=(1, 1000))
-# Each form whose view is marked so (devportal/lib/ratelimit/forms.py).
+# Each form whose view is marked so (core/limits/forms.py).
 FORMS_PER_ADDRESS_PER_MINUTE = env.int("FORMS_PER_ADDRESS_PER_MINUTE", 20, between=(1, 10_000))
 FORMS_PER_PERSON_PER_MINUTE = env.int("FORMS_PER_PERSON_PER_MINUTE", 60, between=(1, 10_000))
 MAILING_FORMS_PER_PERSON_PER_DAY = env.int("MAILING_FORMS_PER_PERSON_PER_DAY", 50, between=(1, 10_000))
@@ -199,7 +199,7 @@ DATABASE_LOCK_TIMEOUT_SECONDS = env.float("DATABASE_LOCK_TIMEOUT_SECONDS", 1)
 DATABASE_IDLE_TRANSACTION_TIMEOUT_SECONDS = env.float("DATABASE_IDLE_TRANSACTION_TIMEOUT_SECONDS", 30)
 DATABASE_TASK_STATEMENT_TIMEOUT_SECONDS = env.float("DATABASE_TASK_STATEMENT_TIMEOUT_SECONDS", 60)
 DATABASE_POOLING: str = env.str("DATABASE_POOLING", "none")  # or "transaction" (docs/operations.md#pgbouncer)
-# Pages of logs and usage may be read from a replica (devportal/lib/postgres/replica.py); none: from the database.
+# Pages of logs and usage may be read from a replica (core/database/postgres/replica.py); none: from the database.
 REPLICA_DATABASE_URL: str = env.str("REPLICA_DATABASE_URL", "")
 REPLICA_MAX_LAG_SECONDS = env.int("REPLICA_MAX_LAG_SECONDS", 30)
 

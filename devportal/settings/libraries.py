@@ -4,10 +4,10 @@ from typing import Any
 
 from kombu.entity import Queue
 
+from core import tasks
+from core.admin import theme
+from core.redis_address import celery_broker
 from devportal import admin_lists
-from devportal.lib import tasks
-from devportal.lib.admin import theme
-from devportal.lib.redis_address import celery_broker
 from devportal.settings.environment import (
     ACCESS_TOKEN_SECONDS,
     AUTHORIZATION_CODE_SECONDS,
@@ -58,9 +58,9 @@ ACCOUNT_FORMS = {
     "login": "accounts.forms.LoginForm",
     "reauthenticate": "accounts.forms.ReauthenticateForm",
     "signup": "accounts.forms.SignupForm",
-    "reset_password": "accounts.leaving.forms.ResetPasswordForm",
+    "reset_password": "accounts.deletion.sign_in.ResetPasswordForm",
 }
-# allauth keys some of its limits with the Host header; ours are in accounts/guesses.py and devportal/lib/ratelimit/.
+# allauth keys some of its limits with the Host header; ours are in accounts/guesses.py and core/limits/.
 ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"
 ACCOUNT_EMAIL_VERIFICATION_BY_CODE_ENABLED = True
@@ -89,9 +89,9 @@ MFA_FORMS = {
     "add_webauthn": "accounts.factors.forms.AddWebAuthnForm",
     "authenticate": "accounts.forms.MFAAuthenticateForm",
     "reauthenticate": "accounts.forms.MFAReauthenticateForm",
-    "authenticate_webauthn": "accounts.key_forms.AuthenticateKeyForm",
-    "login_webauthn": "accounts.key_forms.LoginKeyForm",
-    "reauthenticate_webauthn": "accounts.key_forms.ReauthenticateKeyForm",
+    "authenticate_webauthn": "accounts.factors.forms.AuthenticateKeyForm",
+    "login_webauthn": "accounts.factors.forms.LoginKeyForm",
+    "reauthenticate_webauthn": "accounts.factors.forms.ReauthenticateKeyForm",
     "signup_webauthn": "accounts.factors.forms.SignupWebAuthnForm",
 }
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
@@ -176,6 +176,6 @@ API_DOCUMENTATION_PATH = "/docs/api/"
 # --- The admin (django-unfold) ---------------------------------------------------------------------------
 
 UNFOLD = theme.unfold_settings(SERVICE_NAME, admin_lists.SIDEBAR)
-UNFOLD["DASHBOARD_CALLBACK"] = "devportal.console.operations.overview.add_overview"
+UNFOLD["DASHBOARD_CALLBACK"] = "devportal.operations.overview.add_overview"
 ADMIN_RELATED_LISTS = admin_lists.RELATED
 ADMIN_HISTORY_LIST = admin_lists.HISTORY

@@ -8,14 +8,14 @@ LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {
-        "no_secrets": {"()": "devportal.lib.logs.RedactingFilter"},
-        "request": {"()": "devportal.lib.logs.RequestIdFilter"},
-        "refusals": {"()": "devportal.lib.logs.RefusalFilter", "per_minute": REFUSALS_LOGGED_PER_MINUTE},
-        "outages": {"()": "devportal.lib.outages.OutageFilter"},
+        "no_secrets": {"()": "core.logging.filters.RedactingFilter"},
+        "request": {"()": "core.logging.filters.RequestIdFilter"},
+        "refusals": {"()": "core.logging.filters.RefusalFilter", "per_minute": REFUSALS_LOGGED_PER_MINUTE},
+        "outages": {"()": "core.logging.filters.OutageFilter"},
     },
     "formatters": {
         "line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"},
-        "json": {"()": "devportal.lib.json_logs.RedactingJsonFormatter"},
+        "json": {"()": "core.logging.json.RedactingJsonFormatter"},
     },
     "handlers": {
         "stderr": {

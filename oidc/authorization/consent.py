@@ -11,11 +11,10 @@ from accounts.activity.recording import record
 from accounts.models import Account, PairwiseSubject
 from accounts.pictures import profile_read
 from accounts.subjects import subject_for
-from devportal.lib import clock
+from core import clock
 from oidc import scopes as scope_rules
 from oidc.authorization.user_cap import find_place, is_capped
-from oidc.clients.audit import report_client_event
-from oidc.clients.locking import lock_client
+from oidc.clients.lookup import lock_client, report_client_event
 from oidc.clients.reviewed_hosts import outside_host, outside_hosts
 from oidc.errors import ConsentMissing, UserCapExceeded
 from oidc.models import Client, Connection, TokenFamily

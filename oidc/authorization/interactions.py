@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from devportal.lib import clock
+from core import clock
 from oidc.parameters import Parameters, parse
 
 SESSION_KEY = "pending_authorizations"

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from accounts.authentication import Authentication
 from oidc import scopes
-from oidc.authorization import checks, person_checks
+from oidc.authorization import checks
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import ClientUnavailable
 from oidc.authorization.requests import AuthorizationRequest
@@ -203,7 +203,7 @@ CHECKS: tuple[_Check, ...] = (
     _Check(
         "id_token_hint",
         "id_token_hint, if sent, is an ID token of this service",
-        lambda trial: person_checks.id_token_hint_subject(trial.auth_request),
+        lambda trial: checks.id_token_hint_subject(trial.auth_request),
         _READABLE,
     ),
 )

@@ -22,7 +22,7 @@ from django.db.models import (
 from django.db.models.functions import Cast, Coalesce
 
 from accounts.models import Account
-from devportal.lib.prepared_queries import PreparedQuery
+from core.database.prepared_queries import PreparedQuery
 from oidc.models import Client, Connection, ProjectMember
 from oidc.projects.people import is_counted, number_of_people
 

@@ -7,9 +7,8 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
 from accounts.models import Account
-from devportal.lib import clock
-from oidc.clients.audit import report_client_event
-from oidc.clients.locking import lock_client
+from core import clock
+from oidc.clients.lookup import lock_client, report_client_event
 from oidc.models import AppPage, AppSlug, Client
 from oidc.names import skeleton, validate_name
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 from urllib.parse import unquote_plus
 
-from devportal.lib import clock
-from devportal.lib.credentials import digest, matches, random_text
+from core import clock
+from core.credentials import digest, matches, random_text
 from oidc.clients.secrets import SECRET_LENGTH
 from oidc.errors import InvalidClient, MultipleAuthenticationMethods
 from oidc.models import ClientSecret

@@ -1,13 +1,24 @@
-"""Branding of an app: validation of its name, home page, privacy policy, terms and support address."""
+"""Branding of an app: its name, URLs and logo, and what pages show of it."""
 
+import hashlib
+import io
 import ipaddress
 from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.core.files.base import ContentFile
 from django.core.validators import validate_email
+from django.urls import reverse
+from PIL import Image, ImageOps
 
-from devportal.lib.public_suffixes import registrable_domain
-from oidc.clients.uris import (
+from core.credentials import random_text
+from core.http.hosts import registrable_domain
+from core.storage import images
+from oidc.clients.app_pages import has_public_page
+from oidc.clients.redirect_uris import (
     HAS_FRAGMENT,
     HAS_USERINFO,
     HOST_RULES,
@@ -19,6 +30,9 @@ from oidc.clients.uris import (
     split_web_address,
     too_long,
 )
+from oidc.clients.reviewed_hosts import counts_as_reviewed, home_host, outside_host
+from oidc.domains.names import hosts_of
+from oidc.models import Client
 from oidc.names import validate_name
 
 MAX_URL_LENGTH = 500  # characters
@@ -115,3 +129,79 @@ def foreign_hosts(home_page_url: str, redirect_urls: list[str]) -> list[str]:
     home = _host(home_page_url)
     hosts = dict.fromkeys(_host(url) for url in redirect_urls)
     return [host for host in hosts if host and host not in LOOPBACK_HOSTS and not (home and is_same_site(host, home))]
+
+
+LOGO_PIXELS = 512
+MIN_PIXELS = 64  # of the shorter side; less is a blur
+MAX_ASPECT_RATIO = 3  # times as long as it is wide
+MAX_PIXELS = 16_000_000  # of an upload, when decoded
+
+
+def clean_logo(upload: io.BufferedIOBase) -> ContentFile[bytes]:
+    """Return an uploaded logo, re-encoded: square, at most 512 pixels a side, without metadata.
+
+    What is not square gets a transparent margin: a logo is never cut. Raises ValidationError for its developer to read.
+    """
+    pixels = images.decode_image(upload, what="logo", max_bytes=settings.LOGO_MAX_BYTES, max_pixels=MAX_PIXELS)
+    shorter, longer = sorted(pixels.size)
+    if shorter < MIN_PIXELS:
+        raise ValidationError(f"The logo needs at least {MIN_PIXELS} pixels a side.")
+    if longer > MAX_ASPECT_RATIO * shorter:
+        raise ValidationError("The logo is too long: it is shown in a square.")
+    side = min(LOGO_PIXELS, longer)
+    fitting = ImageOps.contain(pixels.convert("RGBA"), (side, side))
+    square = Image.new("RGBA", (side, side), (0, 0, 0, 0))
+    square.paste(fitting, ((side - fitting.width) // 2, (side - fitting.height) // 2))
+    return ContentFile(images.encode_webp(square, quality=90), name=f"{random_text(32)}.webp")
+
+
+def logo_version(file_name: str) -> str:
+    """Return a short hash that changes with the logo."""
+    return hashlib.sha256(file_name.encode()).hexdigest()[:20]
+
+
+def public_logo_path(client: Client) -> str | None:
+    """Return the public path of an app's logo, None while the app is unverified or without a logo."""
+    if not client.shows_logo:
+        return None
+    return reverse("logo", args=[client.client_id, logo_version(client.logo.name or "")])
+
+
+def client_context(client: Client, redirect_uri: str = "") -> dict[str, Any]:
+    """Return the template context of an app's card: its logo only once it is verified (docs/review.md#logos).
+
+    `redirect_uri` is that of the request that the page is about. At a host that the app's review did not take in the
+    card is that of an app that nobody reviewed, and names it as `outside_host` (docs/review.md#hosts). Pages without a
+    request go by the app. An app whose home page's domain is no longer proven is shown as unreviewed everywhere.
+    """
+    outside = outside_host(client, redirect_uri) if redirect_uri else ""
+    carries_badge = client.carries_badge or client.first_party
+    return {
+        "client_id": client.client_id,
+        # Where people read what the review says; "" where they can't now (docs/review.md#public-pages).
+        "page_slug": client.page_slug if has_public_page(client) else "",
+        "name": client.name,
+        "letter": client.letter,
+        "logo_url": None if outside else public_logo_path(client),
+        "verified": carries_badge and not outside,
+        "outside_host": outside,
+        # The home page's host, where the project no longer proves its domain; "" otherwise.
+        "lapsed_domain": "" if carries_badge or not client.is_verified else home_host(client),
+        "domain": _named_domain(client, redirect_uri),
+        "state": client.state.value,
+        "suspended_since": client.project.suspended_at,
+        "home_page_url": client.home_page_url,
+        "home_page_domain": urlsplit(client.home_page_url).hostname or "",
+        "privacy_policy_url": client.privacy_policy_url,
+        "terms_url": client.terms_url,
+        "support_address": client.support_address,
+    }
+
+
+def _named_domain(client: Client, redirect_uri: str) -> str:
+    """Return the host that pages name beside the app: its home page's, else one that its review covers."""
+    if client.home_page_url or not client.is_verified or client.first_party:
+        return client.domain
+    addresses = [redirect_uri, *client.registered_redirect_uris]
+    hosts = hosts_of(uri for uri in addresses if counts_as_reviewed(client, uri))
+    return next(iter(hosts), client.domain)

@@ -1,9 +1,11 @@
-"""Finding a client by the client id that somebody sent."""
+"""Finding a client by its client id, locking its row, and reporting its changes to the audit trail."""
 
 from typing import Any
 
-from devportal.lib.prepared_queries import PreparedQuery, RowMapper
+from accounts.models import Account
+from core.database.prepared_queries import PreparedQuery, RowMapper
 from oidc.models import Client, Project
+from oidc.projects.roles import Gone, report_project_event
 
 MAX_CLIENT_ID_LENGTH = 255  # characters
 
@@ -29,3 +31,23 @@ def find_client(client_id: str | None) -> Client | None:
     rows = _BY_CLIENT_ID.rows(client_id)
     client: Client | None = _MAPPER.build(rows[0])[""] if rows else None
     return client
+
+
+def lock_client(client_pk: int, *, for_deletion: bool = False, with_project: bool = False) -> Client:
+    """Return a client with its row locked, and its project, as they are now. Raises Gone. Call it inside a transaction.
+
+    A project's lock comes before (oidc/projects/roles.py). `for_deletion` locks the row against new references too;
+    without it, rows that refer to the client are inserted meanwhile and do not wait. `with_project` locks the project
+    first, by the same statement: PostgreSQL locks the tables of `FOR UPDATE OF` in the order in which they are named.
+    """
+    of = ("project", "self") if with_project else ("self",)
+    rows = Client.objects.select_for_update(no_key=not for_deletion, of=of).select_related("project")
+    row: Client | None = rows.filter(pk=client_pk).first()
+    if row is None:
+        raise Gone
+    return row
+
+
+def report_client_event(action: str, client: Client, actor: Account | None, **fields: Any) -> None:
+    """Report an audit event of a client; `fields` are those of Event."""
+    report_project_event(action, client.project, actor, client.client_id, **fields)

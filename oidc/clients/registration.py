@@ -11,19 +11,18 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from accounts.models import Account
-from devportal.lib.audit import changes
+from core.audit import changes
 from oidc.clients import redirect_uris as client_redirect_uris
-from oidc.clients.audit import report_client_event
-from oidc.clients.locking import lock_client
+from oidc.clients.lookup import lock_client, report_client_event
 from oidc.clients.redirect_uris import MAX_POST_LOGOUT_REDIRECT_URIS, MAX_REDIRECT_URIS
 from oidc.clients.reviewed_hosts import REVIEWED_COLUMNS, outside_hosts, set_reviewed_hosts
-from oidc.domains.coverage import hosts_of
+from oidc.domains.names import hosts_of
 from oidc.models import AccessToken, AuthorizationCode, Client, Connection, Project, RefreshToken, TokenFamily
 from oidc.models.clients import new_client_id
 from oidc.names import validate_name
-from oidc.projects.locking import Gone, lock_project
+from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.people import keep_places_of_client
-from oidc.projects.quotas import QuotaExceeded
+from oidc.projects.roles import Gone, lock_project
 from oidc.scopes import clean_optional_scopes
 
 CHANGED_BY_SETTINGS = (

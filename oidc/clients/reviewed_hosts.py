@@ -1,17 +1,86 @@
-"""The hosts at which people see an app as reviewed (docs/review.md#hosts).
-
-`Client.approved_hosts` and `Client.approved_domains` are what the last approval covers. `Client.reviewed_hosts` and
-`Client.home_unproven_since` follow from them, from the redirect URIs and from the proofs of the project's domains. They
-are computed again whenever one of these changes, so that a sign-in only compares texts.
-"""
+"""The hosts at which an app counts as reviewed (docs/review.md#hosts), and how each redirect URI counts."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 
-from devportal.lib import clock
+from core import clock
 from oidc.clients.redirect_uris import playground_redirect_uri
-from oidc.domains.coverage import domains_of, hosts_of, is_covered, is_lost
+from oidc.domains.names import domains_of, hosts_of, is_covered, is_loopback, is_lost
 from oidc.models import Client, ProjectDomain
 from oidc.reasons import Facts, Reason
+
+
+class HostReason(StrEnum):
+    """Why a redirect URI counts as reviewed, or does not."""
+
+    DOMAIN = "domain"  # counts: on a proven domain that the last approval covers
+    APPROVED = "approved"  # counts: the last approval covers the host itself
+    HOME = "home"  # does not: the domain of the home page is no longer proven
+    LATER = "later"  # does not: on a proven domain that the last approval does not cover
+    LOST = "lost"  # does not: approved, and the domain has lost its proof since
+    LOOPBACK = "loopback"  # does not: nobody can prove it, so only an approval can cover it
+    OUTSIDE = "outside"  # does not
+
+
+@dataclass(frozen=True)
+class HostStanding:
+    """How one redirect URI counts; `domain` is the project's proven domain that its host is on, "" for none."""
+
+    host: str
+    reason: HostReason
+    domain: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether people who return to it see the app as reviewed."""
+        return self.reason in (HostReason.DOMAIN, HostReason.APPROVED)
+
+
+def host_standing(client: Client, redirect_uri: str, domains: Sequence[ProjectDomain]) -> HostStanding | None:
+    """Return how a redirect URI counts, registered or to be; `domains` are those of the client's project.
+
+    None where the question does not arise: of apps that are not reviewed, of the service's own, of the playground's
+    address, and of what is no address.
+    """
+    host = next(iter(hosts_of([redirect_uri])), "")
+    if not host or not client.is_verified or client.first_party or redirect_uri == playground_redirect_uri():
+        return None
+    covering = _covering(host, approved_among(client, domains))
+    is_saved = redirect_uri in client.redirect_uris.split()
+    if not client.carries_badge or (outside_host(client, redirect_uri) and (is_saved or not covering)):
+        return HostStanding(host, _why_not(client, host, domains), _covering(host, domains))
+    return HostStanding(host, HostReason.DOMAIN if covering else HostReason.APPROVED, covering)
+
+
+def _covering(host: str, domains: Iterable[ProjectDomain]) -> str:
+    return next((row.name for row in domains if row.is_proven and row.covers(host)), "")
+
+
+def _why_not(client: Client, host: str, domains: Sequence[ProjectDomain]) -> HostReason:
+    if not client.carries_badge:
+        return HostReason.HOME
+    if is_loopback(host):
+        return HostReason.LOOPBACK
+    if is_covered(host, domains):
+        return HostReason.LATER
+    was_approved = host in client.approved_hosts.split()
+    return HostReason.LOST if was_approved and is_lost(host, domains) else HostReason.OUTSIDE
+
+
+def new_host_standings(client: Client, before: Sequence[str], domains: Sequence[ProjectDomain]) -> list[HostStanding]:
+    """Return how the hosts count that the client has now and that none of the redirect URIs `before` was at."""
+    known, found = set(hosts_of(before)), dict[str, HostStanding]()
+    for uri in client.redirect_uris.split():
+        standing = host_standing(client, uri, domains)
+        if standing is not None and standing.host not in known:
+            found.setdefault(standing.host, standing)
+    return list(found.values())
+
+
+# `Client.approved_hosts` and `Client.approved_domains` are what the last approval covers. `Client.reviewed_hosts` and
+# `Client.home_unproven_since` follow from them, from the redirect URIs and from the proofs of the project's domains.
+# They are computed again whenever one of these changes, so that a sign-in only compares texts.
 
 # The columns that this module computes, for `save` and `bulk_update`.
 REVIEWED_COLUMNS = ("approved_hosts", "approved_domains", "reviewed_hosts", "home_unproven_since")

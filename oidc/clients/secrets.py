@@ -7,10 +7,9 @@ from django.db import transaction
 from django.db.models import F
 
 from accounts.models import Account
-from devportal.lib import clock
-from devportal.lib.credentials import digest, random_text
-from oidc.clients.audit import report_client_event
-from oidc.clients.locking import lock_client
+from core import clock
+from core.credentials import digest, random_text
+from oidc.clients.lookup import lock_client, report_client_event
 from oidc.credential_rotation import CredentialEnded, check_overlap, end_replaced
 from oidc.models import Client, ClientSecret, TokenFamily
 from oidc.reasons import Reason

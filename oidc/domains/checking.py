@@ -12,13 +12,19 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from django.db import transaction
 
 from accounts.models import Account
-from devportal.lib import clock
-from oidc.domains.effects import announce_change, refresh_reviewed_hosts, snapshot
+from core import clock
 from oidc.domains.proofs import Look, look
-from oidc.domains.results import CHECK_EVERY, CHECK_MISSING_EVERY, Change, apply_look
+from oidc.domains.results import (
+    CHECK_EVERY,
+    CHECK_MISSING_EVERY,
+    Change,
+    announce_change,
+    apply_look,
+    refresh_reviewed_hosts,
+    snapshot,
+)
 from oidc.models import Project, ProjectDomain
-from oidc.projects.audit import report_project_event
-from oidc.projects.locking import Gone, lock_project
+from oidc.projects.roles import Gone, lock_project, report_project_event
 
 log = logging.getLogger(__name__)
 

@@ -6,19 +6,16 @@ from django.conf import settings
 from django.db import transaction
 
 from accounts.models import Account
-from devportal.lib import clock
-from devportal.lib.task_queue import queue_task
-from oidc.clients.uris import split_web_address
+from core import clock
+from core.tasks import queue_task
+from oidc.clients.redirect_uris import split_web_address
 from oidc.domains import checking
-from oidc.domains.effects import announce_change, refresh_reviewed_hosts
 from oidc.domains.names import clean_domain_name
-from oidc.domains.results import Change
+from oidc.domains.results import Change, announce_change, refresh_reviewed_hosts
 from oidc.domains.tasks import check_domain
 from oidc.models import Client, Project, ProjectDomain
-from oidc.projects.audit import report_project_event
-from oidc.projects.locking import Gone
-from oidc.projects.quotas import QuotaExceeded
-from oidc.projects.roles import Role, lock_for_change
+from oidc.projects.lifecycle import QuotaExceeded
+from oidc.projects.roles import Gone, Role, lock_for_change, report_project_event
 
 
 class AlreadyListed(Exception):

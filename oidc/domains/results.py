@@ -1,16 +1,18 @@
-"""What the result of a check makes of a domain's proof: proven, missing, lost, found again (docs/domains.md#proofs).
+"""Results of a check: how the state of a domain's proof changes, and what follows for the project's apps."""
 
-Pure rules: nothing here asks the network or the database.
-"""
-
+import copy
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from django.conf import settings
 
-from oidc.domains.problems import Problem
-from oidc.domains.proofs import Look, Seen
-from oidc.models import ProjectDomain
+from core import clock
+from oidc.clients.reviewed_hosts import REVIEWED_COLUMNS, home_host, set_reviewed_hosts
+from oidc.domains.names import domains_of
+from oidc.domains.proofs import Look, Problem, Seen
+from oidc.models import Client, Project, ProjectDomain
+from oidc.signals import domain_changed
 
 CHECK_EVERY = timedelta(days=7)
 CHECK_MISSING_EVERY = timedelta(days=1)  # a proof that was not found, until it is found or lost
@@ -114,3 +116,51 @@ def lost_from(missing_since: datetime) -> datetime:
 def _problems(seen: Look) -> list[Problem]:
     found = [(Method.DNS, seen.dns), (Method.FILE, seen.file)]
     return [Problem(proof, each.code, each.parameters) for proof, each in found if each is not None]
+
+
+def announce_change(project: Project, domain: ProjectDomain, change: Change) -> None:
+    """Have everything follow a change of proof that was just written; the project is locked.
+
+    Receivers of `oidc.signals.domain_changed` on higher layers take part in the transaction.
+    """
+    domain_changed.send(sender=ProjectDomain, project=project, domain=domain, change=change)
+
+
+def snapshot(domain: ProjectDomain) -> ProjectDomain:
+    """Return a domain as it is now, for `refresh_reviewed_hosts` after it was changed."""
+    return copy.copy(domain)
+
+
+def refresh_reviewed_hosts(project: Project, before: ProjectDomain | None = None) -> None:
+    """Compute again where the project's verified clients count as reviewed; the project is locked.
+
+    `before` is the domain as it was. Hosts that only it spoke for are no longer approved: until they are proven again,
+    or a review covers them, apps count there as unreviewed. If the home page is on one of them, the app carries no
+    badge anywhere. Three statements, however many clients there are.
+    """
+    known = domains_of(project)
+    # All of them, so that an approval at this moment comes before, or sees what the domains are now.
+    rows = Client.objects.select_for_update(no_key=True, of=("self",)).filter(project=project).order_by("pk")
+    changed = []
+    for client in rows:
+        was = [getattr(client, column) for column in REVIEWED_COLUMNS]
+        client.project = project
+        if before is not None:
+            client.approved_hosts = " ".join(_still_known(client.approved_hosts.split(), before, known))
+            home = home_host(client)
+            if home and not _still_known([home], before, known):
+                client.home_unproven_since = client.home_unproven_since or clock.now()
+        set_reviewed_hosts(client, known)
+        if [getattr(client, column) for column in REVIEWED_COLUMNS] != was:
+            changed.append(client)
+    if changed:
+        Client.objects.bulk_update(changed, REVIEWED_COLUMNS)
+
+
+def _still_known(hosts: Sequence[str], before: ProjectDomain, known: Sequence[ProjectDomain]) -> list[str]:
+    """Return the hosts but those that `before` spoke for and no domain does any more, proven or lost."""
+
+    def speaks(domain: ProjectDomain, host: str) -> bool:
+        return domain.proven_at is not None and domain.covers(host)
+
+    return [host for host in hosts if not speaks(before, host) or any(speaks(domain, host) for domain in known)]

@@ -2,10 +2,10 @@
 
 from celery import shared_task
 
-from devportal.lib.tasks import periodic_task
+from core.tasks import periodic_task
 from oidc.domains import checking
 
-# Seconds; a look has its own bounds (devportal/lib/outbound.py), and a run too (checking.RUN_SECONDS).
+# Seconds; a look has its own bounds (core/outbound/), and a run too (checking.RUN_SECONDS).
 _LOOKING = {"soft_time_limit": 280, "time_limit": 290}
 
 

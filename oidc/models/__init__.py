@@ -1,10 +1,8 @@
-from oidc.models.app_slugs import AppSlug
 from oidc.models.clients import Client, ClientSecret
 from oidc.models.connections import Connection, TakenPlace
-from oidc.models.domains import AppPage, ProjectDomain
-from oidc.models.keys import SigningKey
+from oidc.models.domains import AppPage, AppSlug, ProjectDomain
 from oidc.models.projects import FormerMember, MemberOfRemovedProject, Project, ProjectInvitation, ProjectMember
-from oidc.models.tokens import AccessToken, AuthorizationCode, IDToken, RefreshToken, TokenFamily
+from oidc.models.tokens import AccessToken, AuthorizationCode, IDToken, RefreshToken, SigningKey, TokenFamily
 
 __all__ = [
     "AccessToken",

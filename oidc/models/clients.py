@@ -9,8 +9,8 @@ from django.utils.functional import cached_property
 from oauth2_provider.models import AbstractApplication, ApplicationManager
 from oauthlib.oauth2.rfc6749.errors import MissingRedirectURIError
 
-from devportal.lib import clock
-from devportal.lib.credentials import random_text
+from core import clock
+from core.credentials import random_text
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models.projects import Project
 from oidc.names import MAX_SKELETON_LENGTH, skeleton, tile_letter

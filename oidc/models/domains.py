@@ -1,13 +1,27 @@
-"""Domains that a project has proven to be its own, and the public pages of reviewed apps."""
+"""Slugs that public pages of apps have, or once had."""
 
 from typing import Any
 
 from django.conf import settings
 from django.db import models
 
-from devportal.lib.credentials import random_text
-from devportal.lib.public_suffixes import public_suffix
+from core.credentials import random_text
+from core.http.hosts import public_suffix
 from oidc.models.projects import Project
+from oidc.names import MAX_SKELETON_LENGTH
+
+
+class AppSlug(models.Model):
+    """A slug that belongs to an app for good: links to a page that moved, or is down, never lead to another app."""
+
+    slug = models.SlugField(max_length=60, primary_key=True)
+    # The slug's skeleton (oidc/names/skeletons.py): no two apps have slugs that read alike.
+    reading = models.CharField(max_length=MAX_SKELETON_LENGTH, unique=True)
+    client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="app_slugs")
+
+    def __str__(self) -> str:
+        return self.slug
+
 
 TOKEN_LENGTH = 32  # characters of 5 bits
 
@@ -41,7 +55,7 @@ class ProjectDomain(models.Model):
     # Since when a proof that was there is not found any more, and when it therefore stopped to count.
     missing_since = models.DateTimeField(null=True, blank=True)
     lost_at = models.DateTimeField(null=True, blank=True)
-    # Why the last check found no proof (oidc/domains/problems.py); empty if it found one.
+    # Why the last check found no proof (oidc/domains/proofs.py); empty if it found one.
     problems: "models.JSONField[Any, Any]" = models.JSONField(blank=True, default=list)
 
     class Meta:

@@ -3,8 +3,8 @@
 from django.conf import settings
 from django.db import models
 
-from devportal.lib import clock
-from devportal.lib.credentials import random_text
+from core import clock
+from core.credentials import random_text
 
 
 def new_public_id() -> str:

@@ -11,8 +11,7 @@ import unicodedata
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
-from oidc.names.readings import Readings
-from oidc.names.skeletons import skeletons
+from oidc.names.skeletons import Readings, skeletons
 
 # What a review does, as a word: "Verified" claims it anywhere, "Official" at the end of a name, and all of them claim
 # it before "by", or set apart at the end of a name: "Orbit (approved)".

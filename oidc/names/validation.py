@@ -12,8 +12,7 @@ from django.core.exceptions import ValidationError
 from idna import valid_contextj
 
 from oidc.names.claims import check_claims
-from oidc.names.readings import Readings
-from oidc.names.skeletons import NEVER_DRAWN, skeletons
+from oidc.names.skeletons import NEVER_DRAWN, Readings, skeletons
 
 MAX_LENGTH = 100
 _BLANK = "\u2800"  # a sign that looks like nothing, though it counts as drawn

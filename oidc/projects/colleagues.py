@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from devportal.lib import clock
+from core import clock
 from oidc.models import FormerMember, MemberOfRemovedProject, Project, ProjectMember
 
 # How long people still count after one of them has left the project that they shared, or an owner has handed it over.

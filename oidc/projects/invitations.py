@@ -4,7 +4,7 @@ The mail says who invites and where to look, and nothing in it acts by being ope
 address, once that is proven, sees the invitation in the console and answers there. Nothing tells whether an address has
 an account.
 
-The rules that these share with other invitations stand in accounts/invitations.py.
+The rules that these share with other invitations stand in accounts/plans/invitations.py.
 
 An invitation is its sender's word, and ends with their right to give it: when they leave, are demoted or deactivated,
 or delete their account. Whether they may still invite is asked once more when it is accepted.
@@ -16,7 +16,9 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
-from accounts.invitations import (
+from accounts.mail import outbox
+from accounts.models import Account
+from accounts.plans.invitations import (
     InvitationNotFound,
     InvitationRefused,
     check_mail_rate,
@@ -25,15 +27,11 @@ from accounts.invitations import (
     lock_answerable,
     needs_mail,
 )
-from accounts.mail import outbox
-from accounts.models import Account
-from devportal.lib import clock
-from devportal.lib.mail import validate_mail_address
+from core import clock
+from core.mail.backends import validate_mail_address
 from oidc.models import Project, ProjectInvitation, ProjectMember
-from oidc.projects.audit import report_project_event
-from oidc.projects.locking import Gone, lock_project
-from oidc.projects.quotas import QuotaExceeded, check_project_quota
-from oidc.projects.roles import Role, lock_for_change
+from oidc.projects.lifecycle import QuotaExceeded, check_project_quota
+from oidc.projects.roles import Gone, Role, lock_for_change, lock_project, report_project_event
 from oidc.signals import owner_added
 
 MAX_SHOWN = 50

@@ -1,4 +1,4 @@
-"""Projects: creating, renaming, deleting, restoring, and removing them for good."""
+"""Projects: creating, renaming, deleting and restoring them, and how many one person may own."""
 
 from datetime import datetime, timedelta
 
@@ -6,16 +6,40 @@ from django.conf import settings
 from django.db import transaction
 
 from accounts.models import Account, PairwiseSubject
-from devportal.lib import clock
+from core import clock
 from oidc.models import ClientSecret, Project, ProjectDomain, ProjectMember, TokenFamily
 from oidc.names import validate_name
-from oidc.projects.audit import report_project_event
 from oidc.projects.colleagues import remember_members
-from oidc.projects.locking import Gone, lock_project
-from oidc.projects.quotas import check_deleted_project_quota, check_project_quota
-from oidc.projects.roles import Role, lock_for_change
+from oidc.projects.roles import Gone, Role, lock_for_change, lock_project, report_project_event
 from oidc.reasons import Reason
 from oidc.signals import project_ended
+
+
+class QuotaExceeded(Exception):
+    """A maximum number (of projects, clients, keys, …) is reached; the argument is a message for the person."""
+
+
+def check_project_quota(account: Account, whose: str = "You own") -> None:
+    """Refuse one person more projects than they may own. Raises QuotaExceeded. Call it inside a transaction.
+
+    The person's row is locked, after the project's if that is locked as well.
+    """
+    Account.objects.select_for_update(no_key=True).get(pk=account.pk)
+    owned = ProjectMember.objects.filter(account=account, role=Role.OWNER)
+    if owned.filter(project__deleted_at=None).count() >= settings.PROJECTS_PER_PERSON:
+        raise QuotaExceeded(f"{whose} {settings.PROJECTS_PER_PERSON} projects, which is the maximum for one person.")
+
+
+def check_deleted_project_quota(account: Account) -> None:
+    """Limit the deleted projects that can still be restored, so that creating and deleting can't fill the database.
+
+    Raises QuotaExceeded. Call it after check_project_quota, which locks the person's row.
+    """
+    owned = ProjectMember.objects.filter(account=account, role=Role.OWNER, project__deleted_at__isnull=False)
+    if owned.count() >= settings.PROJECTS_PER_PERSON:
+        raise QuotaExceeded(
+            "You have deleted many projects. You can create new ones when the oldest of them is removed."
+        )
 
 
 @transaction.atomic

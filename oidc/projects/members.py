@@ -11,13 +11,11 @@ from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
 from accounts.models import Account
-from devportal.lib import clock
+from core import clock
 from oidc.models import FormerMember, Project, ProjectMember
 from oidc.projects import invitations
-from oidc.projects.audit import report_project_event
-from oidc.projects.locking import Gone
-from oidc.projects.quotas import check_project_quota
-from oidc.projects.roles import Role, lock_for_change
+from oidc.projects.lifecycle import check_project_quota
+from oidc.projects.roles import Gone, Role, lock_for_change, report_project_event
 from oidc.signals import owner_added
 
 

@@ -1,18 +1,42 @@
-"""Project roles: their order, and the check of the actor's role that every change of a project starts with.
-
-A change checks the role again, with the project locked: nothing is accepted from somebody who was demoted, removed or
-deactivated since the page was shown. Locks are taken in one order: the project, the accounts by their key, then clients
-and their rows.
-"""
+"""Project roles: their order, the check that every change makes with the project locked, and its audit events."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from django.db import transaction
 
 from accounts.models import Account
+from core.audit import Event, report
 from oidc.models import Project, ProjectMember
-from oidc.projects.locking import Gone, lock_project
+
+
+def report_project_event(action: str, project: Project, actor: Account | None, target: str = "", **fields: Any) -> None:
+    """Report an audit event of a project; `fields` are those of Event."""
+    report(Event(action, actor.pk if actor else None, project.public_id, target, **fields))
+
+
+class Gone(Exception):
+    """The object was deleted, or the actor has no access to it any more."""
+
+
+def lock_project(project_pk: int, *, deleted: bool = False) -> Project:
+    """Return a project with its row locked, as it is now. Raises Gone. Call it inside a transaction.
+
+    With `deleted` it has to be deleted, otherwise it must not be. For what a member does there is
+    `oidc.projects.roles.lock_for_change`, which checks their role as well. This is for what others do: who answers an
+    invitation, operators, commands. Of many at once each sees what the others did.
+    """
+    rows = Project.objects.select_for_update(no_key=True)
+    row = rows.filter(pk=project_pk, deleted_at__isnull=not deleted).first()
+    if row is None:
+        raise Gone
+    return row
+
+
+# A change checks the role again, with the project locked: nothing is accepted from somebody who was demoted, removed
+# or deactivated since the page was shown. Locks are taken in one order: the project, the accounts by their key, then
+# clients and their rows.
 
 Role = ProjectMember.Role
 _RANKS = {Role.VIEWER: 0, Role.DEVELOPER: 1, Role.OWNER: 2}

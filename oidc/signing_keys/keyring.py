@@ -21,8 +21,9 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from jwcrypto.jwk import JWK
 
-from devportal.lib import clock, encryption
-from devportal.lib.worker_start import at_worker_start
+from core import clock
+from core.database import encryption
+from core.serving.worker_start import at_worker_start
 from oidc.models import SigningKey
 
 log = logging.getLogger(__name__)

@@ -13,8 +13,9 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from jwcrypto.jwk import JWK
 
-from devportal.lib import clock, encryption
-from devportal.lib.audit import Event, report
+from core import clock
+from core.audit import Event, report
+from core.database import encryption
 from oidc.models import SigningKey
 from oidc.signing_keys.keyring import UNREADABLE, clear_keyring, reload_keyring
 

@@ -5,12 +5,12 @@ from typing import Any
 
 from django.conf import settings
 
-from devportal.lib import clock
-from devportal.lib.credentials import random_text
+from core import clock
+from core.credentials import random_text
 from oidc.errors import InvalidToken
 from oidc.models import AccessToken, TokenFamily
 from oidc.reasons import Reason
-from oidc.tokens import jwt, lost_responses
+from oidc.tokens import jwt, refresh_tokens
 from oidc.tokens.families import is_granted
 from oidc.tokens.lookup import PresentedCredentials, look_up_access_token
 
@@ -58,5 +58,5 @@ def find_access_token(raw: str) -> AccessToken:
         raise InvalidToken("ended", Reason.ACCESS_TOKEN_ENDED, row)
     if client.project.is_suspended:
         raise InvalidToken("suspended", Reason.PROJECT_SUSPENDED, row)
-    lost_responses.note_use(row)
+    refresh_tokens.note_use(row)
     return row

@@ -7,8 +7,8 @@ from typing import Any
 from django.conf import settings
 
 from accounts.authentication import Authentication
-from devportal.lib import clock
-from devportal.lib.credentials import digest, random_text
+from core import clock
+from core.credentials import digest, random_text
 from oidc import scopes as scope_rules
 from oidc.errors import TokenRefusal
 from oidc.models import AuthorizationCode, Connection, TokenFamily

@@ -1,9 +1,4 @@
-"""Deleting expired codes and tokens, and the families that nothing is left of (docs/retention.md#periodic-tasks).
-
-Never from the top down: deleting a code takes nothing with it, so what is alive stays. Statements instead of the ORM's
-deletion, which reads every row and asks what hangs on it: that took two minutes for a million rows. Every transaction
-is short, so that no request waits long for a row.
-"""
+"""Deleting expired codes and tokens, and ending every authorization of a time (docs/operations.md)."""
 
 import math
 from collections.abc import Sequence
@@ -13,8 +8,9 @@ from typing import Any
 from django.db import connection, models, transaction
 from django.db.models import Exists, Max, Min, OuterRef, QuerySet
 
-from devportal.lib import clock
+from core import clock
 from oidc.models import AccessToken, AuthorizationCode, RefreshToken, TokenFamily
+from oidc.reasons import Reason
 
 BATCH = 2000
 # How long a used or expired code is kept, to detect replay.
@@ -86,3 +82,29 @@ def _delete(model: type[models.Model], keys: Sequence[int]) -> int:
     with connection.cursor() as cursor:
         cursor.execute(f"DELETE FROM {table} WHERE id IN ({places})", list(keys))  # noqa: S608  (a model's own table)
         return int(cursor.rowcount)
+
+
+REVOCATION_BATCH = 5000  # families of one statement: some 100 ms, so that no request waits long for a lock
+
+
+def live_families(since: datetime | None = None, before: datetime | None = None) -> "QuerySet[TokenFamily]":
+    """Return the families that are not revoked and began within a time; None leaves that end open."""
+    families = TokenFamily.objects.filter(revoked_at=None)
+    families = families.filter(created_at__gte=since) if since else families
+    return families.filter(created_at__lt=before) if before else families
+
+
+def end_families(families: "QuerySet[TokenFamily]", note: str) -> int:
+    """Revoke families with their codes and tokens, in batches; return how many. Consents stay.
+
+    `note` is the operator's, for the apps' developers.
+    """
+    ended, last = 0, 0
+    while True:
+        ahead = families.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)
+        upto = ahead[REVOCATION_BATCH - 1 : REVOCATION_BATCH].first() or ahead.last()
+        if upto is None:
+            return ended
+        batch = families.filter(pk__gt=last, pk__lte=upto)
+        ended += batch.update(revoked_at=clock.now(), revocation_reason=Reason.ENDED_BY_OPERATOR, revocation_note=note)
+        last = upto

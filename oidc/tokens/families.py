@@ -2,10 +2,10 @@
 
 import functools
 
-from devportal.lib import clock
-from devportal.lib.credentials import digest
+from core import clock
+from core.credentials import digest
 from oidc import scopes as scope_rules
-from oidc.clients.audit import report_client_event
+from oidc.clients.lookup import report_client_event
 from oidc.errors import TokenRefusal
 from oidc.models import AccessToken, RefreshToken, TokenFamily
 from oidc.reasons import Facts, Reason

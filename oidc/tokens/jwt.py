@@ -1,13 +1,12 @@
-"""Signed tokens: RS256 and nothing else (RFC 7515), with jwcrypto.
-
-The library parses tokens and keys and checks signatures. This module decides which header, key and claims are accepted.
-"""
+"""Signed tokens: RS256 only (RFC 7515), with a cache of signatures that were verified recently."""
 
 import base64
 import functools
 import json
+import threading
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -16,13 +15,62 @@ from jwcrypto.common import JWException
 from jwcrypto.jwk import JWK
 from jwcrypto.jws import JWS
 
-from devportal.lib import clock
-from devportal.lib.credentials import digest
+from core import clock
+from core.credentials import digest
 from oidc.errors import InvalidToken
 from oidc.models import SigningKey
 from oidc.reasons import Reason
 from oidc.signing_keys import keyring
-from oidc.tokens.signature_cache import SignatureCache, SignedBy, SignedClaims
+
+# Under 1 KB each.
+MOST_TOKENS = 10_000
+
+
+class SignedBy(NamedTuple):
+    """The key that signed a token."""
+
+    kid: str
+    key: JWK
+
+
+class SignedClaims(NamedTuple):
+    """Claims of a token as they were signed; of any type, as a published key signs what this service makes."""
+
+    by: SignedBy
+    issuer: Any
+    audience: Any
+    expires: Any
+
+
+class SignatureCache:
+    """The tokens that were verified last. Thread-safe, and bounded by MOST_TOKENS."""
+
+    def __init__(self) -> None:
+        self._tokens: OrderedDict[str, SignedClaims] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    def find(self, checksum: str) -> SignedClaims | None:
+        """Return what the token with this SHA-256 says, None for one that was not verified lately."""
+        return self._tokens.get(checksum)
+
+    def add(self, checksum: str, claims: SignedClaims) -> None:
+        """Remember a token; beyond MOST_TOKENS the one that was added first goes."""
+        with self._lock:
+            self._tokens[checksum] = claims
+            if len(self._tokens) > MOST_TOKENS:
+                self._tokens.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget all tokens."""
+        with self._lock:
+            self._tokens.clear()
+
+
+# The library parses tokens and keys and checks signatures. This module decides which header, key and claims are
+# accepted.
 
 ACCESS_TOKEN_TYP = "at+jwt"  # RFC 9068 §2.1
 ID_TOKEN_TYP = "JWT"

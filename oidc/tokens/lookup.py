@@ -13,8 +13,8 @@ from django.conf import settings
 from django.db.models import FilteredRelation, Q, QuerySet
 
 from accounts.models import Account, PairwiseSubject
-from devportal.lib.credentials import digest
-from devportal.lib.prepared_queries import PreparedQuery, RowMapper
+from core.credentials import digest
+from core.database.prepared_queries import PreparedQuery, RowMapper
 from oidc.clients.lookup import is_possible_client_id
 from oidc.models import (
     AccessToken,

@@ -12,12 +12,12 @@ from typing import Any
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 
-from devportal.lib import clock
-from devportal.lib.credentials import digest
-from devportal.lib.postgres.statements import PreparedStatement
-from devportal.lib.prepared_queries import InsertSpec
+from core import clock
+from core.credentials import digest
+from core.database.postgres.statements import PreparedStatement
+from core.database.prepared_queries import InsertSpec
 from oidc.models import AccessToken, AuthorizationCode, RefreshToken
-from oidc.tokens import lost_responses
+from oidc.tokens import refresh_tokens
 
 _BOTH = {
     "user_id": '"user_id"',  # of the row that is consumed, as the next two
@@ -50,7 +50,7 @@ class TokenRecord:
     checksum: str
     expires: datetime
     scope: str = ""
-    used: bool | None = None  # of an access token: False, to have its first use noted (oidc/tokens/lost_responses.py)
+    used: bool | None = None  # of an access token: False, to have its first use noted (oidc/tokens/refresh_tokens.py)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def store_tokens(
 
 
 def _is_forgiven(consumed: RefreshToken) -> bool:
-    return lost_responses.grace_seconds(consumed.family.connection.client) > 0
+    return refresh_tokens.grace_seconds(consumed.family.connection.client) > 0
 
 
 @functools.cache
@@ -162,7 +162,7 @@ def _replace_lost_response(
     parameters: dict[str, Any],
 ) -> bool:
     with transaction.atomic(), connections[DEFAULT_DB_ALIAS].cursor() as cursor:
-        if not lost_responses.end_response(superseded, refresh.checksum if refresh else None, access.checksum):
+        if not refresh_tokens.end_response(superseded, refresh.checksum if refresh else None, access.checksum):
             transaction.set_rollback(True)
             return False
         _insert(cursor, statements, parameters)

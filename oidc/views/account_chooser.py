@@ -11,8 +11,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts import browser_accounts
 from accounts.browser_accounts import MOST, OtherAccount, TooManyAccounts, find_other, other_accounts
-from devportal.lib import split_hosts
-from devportal.lib.stored_files import image_response, read_file
+from core.http import split_hosts
+from core.storage.stored_files import image_response, read_file
 from oidc.authorization import account_choice, interactions
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import PromptLogin

@@ -14,13 +14,12 @@ from django.views.generic import View
 from accounts import authentication
 from accounts.browser_accounts import has_others
 from accounts.models import Account
-from devportal.lib import clock
-from devportal.lib.error_pages import too_many_requests
-from devportal.lib.ratelimit.limits import Throttled
+from core import clock
+from core.http.error_pages import too_many_requests
+from core.limits.limits import Throttled
 from oidc import limits, sign_in_counts
 from oidc.authorization import acr, checks, interactions
 from oidc.authorization.interactions import Interaction
-from oidc.authorization.issuing import issue_code
 from oidc.authorization.outcomes import (
     ClientUnavailable,
     IssueCode,
@@ -31,6 +30,7 @@ from oidc.authorization.outcomes import (
     PromptStepUp,
     RedirectError,
     UserCapReached,
+    issue_code,
 )
 from oidc.authorization.requests import AuthorizationRequest
 from oidc.clients.reviewed_hosts import reason_outside
@@ -40,7 +40,7 @@ from oidc.parameters import Parameters, UnreadableParameters, parse, read_posted
 from oidc.reasons import Facts, Reason
 from oidc.sign_in_steps import UNAVAILABLE
 from oidc.views import pages
-from oidc.views.responses import authorization_error_response, authorization_response, see_other
+from oidc.views.pages import authorization_error_response, authorization_response, see_other
 from oidc.views.step_up_page import step_up_page
 
 

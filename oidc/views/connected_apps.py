@@ -13,11 +13,11 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.models import Account
 from oidc import scopes
-from oidc.accesses import accesses_of, plan_name
 from oidc.authorization import consent
-from oidc.clients.presentation import client_context
+from oidc.clients.branding import client_context
 from oidc.clients.reviewed_hosts import outside_hosts
 from oidc.models import Connection
+from oidc.scope_descriptions import accesses_of, plan_name
 
 
 def _row(connection: Connection, account: Account, plan: str | None = None) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import conditional_page, require_safe
 
-from devportal.lib import well_known
-from devportal.lib.server.documents import document
+from core.http import responses
+from core.serving.documents import document
 from oidc.authorization.acr import ACR_VALUES
 from oidc.authorization.requests import PROMPTS, RESPONSE_MODES
 from oidc.reasons import Reason
@@ -32,7 +32,7 @@ ID_TOKEN_CLAIMS = ("iss", "aud", "exp", "iat", "auth_time", "acr", "amr", "nonce
 @require_safe
 def configuration(request: HttpRequest, rest: str | None = None) -> HttpResponse:
     """GET /.well-known/openid-configuration and …/oauth-authorization-server (Discovery 3, RFC 8414)."""
-    if not well_known.is_about(settings.AUTH_URL, rest or ""):
+    if not responses.is_about(settings.AUTH_URL, rest or ""):
         raise Http404
     base = settings.AUTH_URL
     document = {

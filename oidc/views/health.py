@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from devportal.lib.ratelimit.counters import counters
+from core.limits.counters import counters
 from oidc.signing_keys import keyring
 
 

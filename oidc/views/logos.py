@@ -6,8 +6,8 @@ from functools import partial
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from devportal.lib.stored_files import image_response, read_file
-from oidc.clients import logos
+from core.storage.stored_files import image_response, read_file
+from oidc.clients import branding
 from oidc.clients.lookup import find_client
 
 MAX_AGE = 3600  # seconds; after a withdrawn approval the URL is 404 at once, cached copies expire after this
@@ -20,7 +20,7 @@ def logo(request: HttpRequest, client_id: str, version: str) -> HttpResponse:
     if client is None or not client.shows_logo or client.project.is_deleted:
         raise Http404
     name = client.logo.name or ""
-    if not hmac.compare_digest(version.encode(), logos.logo_version(name).encode()):
+    if not hmac.compare_digest(version.encode(), branding.logo_version(name).encode()):
         raise Http404
     response = image_response(partial(read_file, name), f"public, max-age={MAX_AGE}")
     response["Cross-Origin-Resource-Policy"] = "cross-origin"

@@ -13,10 +13,10 @@ from oauth2_provider.http import OAuth2ResponseRedirect
 
 from accounts.browser_accounts import other_accounts, sign_out_other
 from accounts.models import Account
-from oidc.clients.presentation import client_context
+from oidc.clients.branding import client_context
 from oidc.logout import parse_logout_request, prove_sign_out
 from oidc.parameters import Parameters, UnreadableParameters, read_posted_query, read_query
-from oidc.views.responses import see_other
+from oidc.views.pages import see_other
 
 
 @never_cache

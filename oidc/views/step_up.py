@@ -10,8 +10,8 @@ from django.views.decorators.cache import never_cache
 from django.views.generic import View
 
 from accounts.factors.ceremonies import Purpose, cancel
-from accounts.key_forms import StepUpKeyForm
-from devportal.lib.ratelimit.forms import limited_by_person
+from accounts.factors.forms import StepUpKeyForm
+from core.limits.forms import limited_by_person
 from oidc import sign_in_counts
 from oidc.authorization import checks, interactions
 from oidc.authorization.interactions import Interaction
@@ -20,7 +20,7 @@ from oidc.errors import AuthorizationError
 from oidc.reasons import Reason
 from oidc.views import pages
 from oidc.views.authorize import AuthorizationResponseMixin, build_auth_request
-from oidc.views.responses import see_other
+from oidc.views.pages import see_other
 
 NOT_ACCEPTED = "The key was not accepted, or did not ask for your fingerprint, face or PIN. You can try again."
 

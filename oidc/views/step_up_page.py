@@ -8,17 +8,16 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from accounts.authentication import PASSWORD
+from accounts.authentication import PASSWORD, Level, Means, means_among
 from accounts.factors.ceremonies import Purpose
-from accounts.key_forms import StepUpKeyForm, begin_authentication
-from accounts.levels import Level, Means, means_among
-from devportal.lib import passkeys
+from accounts.factors.forms import StepUpKeyForm, begin_authentication
+from core.http import hosts
 from oidc.authorization import interactions
 from oidc.authorization.acr import least_level
 from oidc.authorization.interactions import Interaction
 from oidc.authorization.outcomes import PromptStepUp
 from oidc.authorization.requests import AuthorizationRequest
-from oidc.clients.presentation import client_context
+from oidc.clients.branding import client_context
 from oidc.clients.redirect_uris import origin_of
 
 
@@ -44,7 +43,7 @@ def step_up_page(
         "sign_in_again": not means.reach(asked.level) and means_among(account, factors).reach(asked.level),
         "request_key": interaction.key,
     } | _ways(auth_request, asked, means, interaction)
-    if means.key and passkeys.work_on(request):
+    if means.key and hosts.work_on(request):
         # Alone it has to be two factors; beside a password, having the key is enough for two.
         verified = context["wants_passkey"] or not auth_request.counted_authentication.has_password
         context["form"] = StepUpKeyForm(user=account)

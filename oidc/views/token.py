@@ -11,9 +11,9 @@ from django.views.decorators.csrf import csrf_exempt
 from oauth2_provider.utils import parse_bearer_token
 from oauth2_provider.views import RevokeTokenView, TokenView, UserInfoView
 
-from devportal.lib.cors import allow_any_origin
-from devportal.lib.ratelimit.limits import Throttled
-from devportal.lib.server.errors import refusals_of
+from core.http.cors import allow_any_origin
+from core.limits.limits import Throttled
+from core.serving.errors import refusals_of
 from oidc import limits, sign_in_counts
 from oidc.cors import EXPOSED
 from oidc.errors import TokenRefusal

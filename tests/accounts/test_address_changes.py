@@ -14,7 +14,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account, AddressChange, Outbox, SecurityEvent
 from accounts.tasks import clear_address_changes
-from devportal.console.models import AuditEvent
+from devportal.operations.models import AuditEvent
 from tests.accounts.test_sign_up import code_of, sign_up
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import age_sign_in, sign_in

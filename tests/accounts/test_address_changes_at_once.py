@@ -6,7 +6,7 @@ import pytest
 from allauth.account.models import EmailAddress
 from django.test import Client as Browser
 
-from accounts.deletion import delete_account
+from accounts.deletion.deleting import delete_account
 from accounts.models import Account, AddressChange, Outbox, SecurityEvent
 from tests.accounts.test_address_changes import (
     NEW,

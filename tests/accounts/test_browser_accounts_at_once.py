@@ -7,8 +7,8 @@ from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.test import Client as Browser
 
-from accounts.accounts_cookie import cookie_name
-from devportal.lib.sessions import hash_of
+from accounts.browser_accounts import cookie_name
+from core.http.sessions import hash_of
 from tests.factories import make_account
 from tests.oidc.tokens.test_concurrency import at_once
 from tests.several_accounts import CHOOSE, SIGN_OUT_OF_ALL, choices_of, key_of, other_keys, present, with_accounts

@@ -19,17 +19,18 @@ from django.test import Client as Browser
 from django.urls import reverse
 from PIL import Image
 
-from accounts import deletion, files
-from accounts.leaving import archive, exports
+from accounts import files
+from accounts.data_export import archive, exports
+from accounts.deletion import deleting
 from accounts.models import Account, FileToDelete
 from accounts.tasks import delete_files
-from devportal.console import reviews
-from devportal.lib import object_store, stored_files
-from devportal.lib.stored_files import StoreUnavailable
+from core.storage import object_store, stored_files
+from core.storage.stored_files import StoreUnavailable
+from devportal.review import developer_actions
 from oidc.checks import check_media_storage
-from oidc.clients.logos import clean_logo
+from oidc.clients.branding import clean_logo
 from oidc.models import Client
-from tests.console.reviews.reviewing import BRANDING
+from tests.devportal.review.reviewing import BRANDING
 from tests.exports import unzipped
 from tests.factories import make_client, make_project
 from tests.relying_party import RelyingParty
@@ -124,7 +125,7 @@ def test_a_photo_comes_is_shown_and_goes(stored: Listing, app: RelyingParty, per
 
 def test_a_photo_goes_with_its_account(stored: Listing, signed_in: Browser, person: Account) -> None:
     upload(signed_in, image())
-    deletion.delete_account(Account.objects.get(pk=person.pk))
+    deleting.delete_account(Account.objects.get(pk=person.pk))
     assert stored() == []
 
 
@@ -136,7 +137,7 @@ def test_an_export_is_stored_read_back_and_goes_with_its_account(
     assert sorted(name.partition("/")[0] for name in stored()) == ["exports", "pictures"]
     row.refresh_from_db()
     assert set(unzipped(b"".join(exports.pieces_of(row)))) == {archive.PAGE, archive.DOCUMENT, archive.PHOTO}
-    deletion.delete_account(Account.objects.get(pk=person.pk))
+    deleting.delete_account(Account.objects.get(pk=person.pk))
     assert stored() == []
 
 
@@ -154,13 +155,13 @@ def test_a_photo_whose_row_was_not_saved_is_not_kept(
 
 def test_a_logo_comes_is_shown_and_goes(stored: Listing, signed_in: Browser, person: Account) -> None:
     client = make_client(make_project(person))
-    reviews.save_submission(client, person, {}, logo=clean_logo(io.BytesIO(image())))
+    developer_actions.save_submission(client, person, {}, logo=clean_logo(io.BytesIO(image())))
     (first,) = stored()
     client.refresh_from_db()
     page = reverse("console:review", args=[client.project.public_id, client.client_id])
     shown = signed_in.get(signed_in.get(page).context["logo"])
     assert (shown.status_code, shown["Content-Type"]) == (200, "image/webp")
-    reviews.save_submission(client, person, {}, logo=clean_logo(io.BytesIO(image("blue"))))
+    developer_actions.save_submission(client, person, {}, logo=clean_logo(io.BytesIO(image("blue"))))
     (second,) = stored()
     assert first != second
     Client.objects.get(pk=client.pk).delete()
@@ -302,7 +303,7 @@ def test_an_account_goes_all_the_same_and_its_photo_later(
     upload(signed_in, image())
     working = settings.STORAGES
     use(settings, f"127.0.0.1:{keeper.free_port()}", f"{bucket}/openport")
-    deletion.delete_account(Account.objects.get(pk=person.pk))
+    deleting.delete_account(Account.objects.get(pk=person.pk))
     assert not Account.objects.exists()
     assert len(server.names(bucket)) == 1
     assert FileToDelete.objects.get().attempts == 1
@@ -373,7 +374,7 @@ def test_a_store_that_is_back_is_asked_again(server: ObjectStore, bucket: str, m
     with pytest.raises(StoreUnavailable):
         stored_files.read_file(name)
     now = time.monotonic()
-    monkeypatch.setattr("devportal.lib.s3_storage.time.monotonic", lambda: now + stored_files.RETRY_SECONDS)
+    monkeypatch.setattr("core.storage.s3.time.monotonic", lambda: now + stored_files.RETRY_SECONDS)
     assert stored_files.read_file(name) == b"x"
     assert stored_files.read_file(name) == b"x"
 

@@ -7,7 +7,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client as Browser
 
 from accounts.tasks import clear_sessions
-from devportal.lib import clock
+from core import clock
 
 
 def test_only_what_has_expired_goes(signed_in: Browser) -> None:

@@ -8,8 +8,8 @@ import pytest
 from accounts import sources
 from accounts.models import Account
 from api.models import ApiKey
-from devportal.lib import clock
-from devportal.lib.ratelimit.counters import Counters, counters
+from core import clock
+from core.limits.counters import Counters, counters
 from oidc.models import Client, Project
 from tests.factories import make_access_token, make_client, make_key, make_project
 

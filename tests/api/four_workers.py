@@ -16,7 +16,7 @@ WORKER_HEADER = "X-Worker"
 
 def load(target: str) -> Callable[..., Any]:
     """Return the service's application, started as in any worker, with the worker's process id in its answers."""
-    from devportal.lib.worker import load_application
+    from core.serving.worker import load_application
 
     application = load_application(target)
 

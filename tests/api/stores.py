@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import redis
 
-from devportal.lib.ratelimit.breaker import PAUSE_SECONDS
-from devportal.lib.ratelimit.counters import Counters
+from core.limits.counters import Counters
+from core.limits.redis import PAUSE_SECONDS
 from tests.api.calls import ME, call
 
 log = logging.getLogger(__name__)

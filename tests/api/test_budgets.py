@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import redis
 
-from devportal.lib.ratelimit.counters import Counters, RedisCounters
+from core.limits.counters import Counters, RedisCounters
 from oidc.signing_keys import keyring
 from tests.accounts.plans.factories import family_of, make_plan, organization_of, subscribe
 from tests.api.calls import ME, PLAN, call
@@ -116,7 +116,7 @@ def watch(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     """Count on Redis, and see what reaches it."""
     with Watch(redis_url) as watching:
         made = Counters(RedisCounters(redis_url))
-        for module in ("api.throttling", "api.usage.recording", "devportal.lib.ratelimit.limits"):
+        for module in ("api.throttling", "api.usage_counts", "core.limits.limits"):
             monkeypatch.setattr(f"{module}.counters", lambda: made)
         yield watching
 

@@ -17,9 +17,9 @@ from django.db import connection
 from django.test import Client as Browser
 
 from accounts.models import Account
+from api import usage_counts
 from api.keys import revoke_key
-from api.usage import recording
-from devportal.lib.ratelimit.counters import counters
+from core.limits.counters import counters
 from tests.api.calls import ME, PLAN, call
 from tests.api.conftest import Key
 from tests.factories import PASSWORD
@@ -108,7 +108,7 @@ def go_everywhere(app: RelyingParty, key: Key, person: Account) -> dict[str, str
     app.post("/connect/revoke", {"token": secrets["refresh_token"], **app.credentials()})
     revoke_key(key.row)
     call(ME, key.raw)
-    recording.flush_usage()
+    usage_counts.flush_usage()
     return secrets
 
 

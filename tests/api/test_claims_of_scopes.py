@@ -10,7 +10,7 @@ import pytest
 
 from accounts.models import Account
 from api import profile
-from oidc import accesses, scopes
+from oidc import scope_descriptions, scopes
 from oidc.models import Client
 from tests.api.calls import ME, call
 from tests.api.conftest import Key
@@ -71,6 +71,6 @@ def test_a_new_claim_does_not_reach_holders_of_account_read(scope: str) -> None:
 def test_the_scopes_that_account_read_covers_are_those_whose_claims_it_names() -> None:
     assert CLAIMS["account.read"][1] == scopes.ACCOUNT_READ_CLAIMS
     assert {"email", "profile"} == scopes.ACCOUNT_READ_HOLDS
-    parts: dict[str, Any] = accesses._PARTS
+    parts: dict[str, Any] = scope_descriptions._PARTS
     assert set(parts) == scopes.ACCOUNT_READ_HOLDS
     assert all(text in scopes.SCOPES["account.read"].title for text in parts.values())

@@ -9,7 +9,7 @@ from accounts import sources
 from accounts.models import Account
 from accounts.sources import SourceFailed
 from api import keys
-from devportal.lib import clock
+from core import clock
 from oidc.authorization import consent
 from oidc.models import Client, Connection, Project
 from tests.api.calls import ME, PLAN, call, refusal

@@ -14,7 +14,7 @@ import pytest
 from accounts.models import Account, PairwiseSubject
 from accounts.sources import SourceFailed
 from api import keys, views
-from devportal.lib import clock
+from core import clock
 from oidc.models import Client, Project
 from tests.api.calls import ME, PLAN, call
 from tests.api.conftest import Key

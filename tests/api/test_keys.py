@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from accounts.models import Account, PairwiseSubject
 from api import keys
 from api.models import ApiKey
-from devportal.console.models import AuditEvent
-from devportal.lib import clock
+from core import clock
+from devportal.operations.models import AuditEvent
 from oidc.models import Project, ProjectMember
 from oidc.projects import lifecycle
-from oidc.projects.locking import Gone
-from oidc.projects.quotas import QuotaExceeded
+from oidc.projects.lifecycle import QuotaExceeded
+from oidc.projects.roles import Gone
 from tests.api.calls import ME, call, refusal
 from tests.api.conftest import Key
 from tests.factories import make_account, make_key, make_project

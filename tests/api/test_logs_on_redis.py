@@ -9,15 +9,15 @@ import pytest
 import redis
 from django.db import connections
 
+from api import usage_counts
 from api.models import RequestLog, UsageBatch, UsageBucket
-from api.usage import recording
+from core.limits import counters as counting
+from core.limits import log_buffer
+from core.limits import redis as redis_counters
+from core.limits.counters import Counters, Finished, Limit, RedisCounters
+from core.limits.redis import PAUSE_SECONDS
+from core.limits.windows import Batch
 from devportal.console.models import SignInEvent
-from devportal.lib import log_buffer
-from devportal.lib.ratelimit import counters as counting
-from devportal.lib.ratelimit import redis_counters
-from devportal.lib.ratelimit.breaker import PAUSE_SECONDS
-from devportal.lib.ratelimit.counters import Counters, Finished, Limit, RedisCounters
-from devportal.lib.ratelimit.windows import Batch
 from oidc.models import Client
 from tests.api.calls import ME, call
 from tests.api.conftest import Key
@@ -27,7 +27,7 @@ from tests.relying_party import RelyingParty
 
 pytestmark = pytest.mark.redis
 
-MODULES = ("api.throttling", "api.usage.recording", "devportal.lib.ratelimit.limits", "devportal.lib.log_buffer")
+MODULES = ("api.throttling", "api.usage_counts", "core.limits.limits", "core.limits.log_buffer")
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_an_entry_travels_with_the_next_call_and_is_written_once(key: Key, share
     ids = {call(ME, key.raw)["X-Request-ID"] for _ in range(5)}
     assert entries_in(store) == 4
     for _ in range(3):
-        recording.flush_usage()
+        usage_counts.flush_usage()
     assert set(RequestLog.objects.values_list("request_id", flat=True)) == ids
     assert RequestLog.objects.count() == 5
     assert left_in(store) == []
@@ -101,7 +101,7 @@ def test_a_sign_in_that_is_refused_travels_too(app: RelyingParty, spa: Client, s
     assert response.status_code == 400
     shared.take([Limit("a", 10)])
     assert entries_in(store) == 1
-    recording.flush_usage()
+    usage_counts.flush_usage()
     (entry,) = SignInEvent.objects.filter(client=spa)
     assert entry.request_id == response["X-Request-ID"]
     assert entry.redirect_uri == "https://app.example.com/\U0001f600“é\u202e"
@@ -114,7 +114,7 @@ def test_whatever_an_entry_holds_no_request_fails(text: str, key: Key, shared: C
     assert shared.take([Limit("a", 10)]).allowed
     assert shared.failures == 0
     call(ME, key.raw)
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert UsageBucket.objects.get().count == 1
     assert RequestLog.objects.filter(path="/v1/me").count() == 1
     assert RequestLog.objects.count() == 2
@@ -125,7 +125,7 @@ def test_an_entry_that_nobody_can_read_is_settled_with_its_batch(key: Key, share
     garbage = ["garbage", b"\xff\xfe", "", json.dumps(["request", {"at": 1}])]
     store.rpush("entries", *garbage)
     store.hset("usage", mapping={"garbage": 1, b"\xff\xfe": 1})
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert RequestLog.objects.count() == 1
     assert left_in(store) == []
 
@@ -136,7 +136,7 @@ def test_an_outage_loses_no_entry_and_doubles_none(key: Key, shared: Counters, s
         ids |= {call(ME, key.raw)["X-Request-ID"] for _ in range(3)}
     time.sleep(PAUSE_SECONDS)
     ids |= {call(ME, key.raw)["X-Request-ID"] for _ in range(3)}
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert sorted(RequestLog.objects.values_list("request_id", flat=True)) == sorted(ids)
     assert sum(UsageBucket.objects.values_list("count", flat=True)) == len(ids) == 7
 
@@ -163,12 +163,12 @@ def test_a_crash_between_writing_and_settling(
     with monkeypatch.context() as patch:
         patch.setattr(RedisCounters, "settle", crash)
         with pytest.raises(RuntimeError):
-            recording.flush_usage()
+            usage_counts.flush_usage()
     assert written() == ["a", "b"]
     # What comes meanwhile waits behind what is written, and is not taken for it.
     RedisCounters(redis_url).take([Limit("a", 1000)], Finished(entries=[entry(key, "c")]))
-    recording.flush_usage()
-    recording.flush_usage()
+    usage_counts.flush_usage()
+    usage_counts.flush_usage()
     assert written() == ["a", "b", "c"]
     assert left_in(store) == []
 
@@ -183,7 +183,7 @@ def test_a_crash_after_a_batch_was_taken(key: Key, shared: Counters, store: Any,
     assert again is not None
     assert len(again[1].entries) == 2
     for _ in range(2):
-        recording.flush_usage()
+        usage_counts.flush_usage()
     assert written() == ["a", "b", "c"]
     assert left_in(store) == []
 
@@ -199,9 +199,9 @@ def test_a_batch_that_can_not_be_written_stays(
     with monkeypatch.context() as patch:
         patch.setattr(RequestLog.objects, "bulk_create", fail)
         with pytest.raises(RuntimeError):
-            recording.flush_usage()
+            usage_counts.flush_usage()
     assert entries_in(store) == 1
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert written() == ["a"]
 
 
@@ -209,13 +209,13 @@ def test_one_that_settles_late_takes_nothing_away(key: Key, shared: Counters, st
     first = noted(store, redis_url, entry(key, "a"))
     batch = first.drain_entries()
     assert batch is not None
-    recording.flush_usage()
+    usage_counts.flush_usage()
     first.take([Limit("a", 1000)], Finished(entries=[entry(key, "b"), entry(key, "c")]))
     second = RedisCounters(redis_url)
     assert second.drain_entries() is not None
     first.settle(batch[0])
     assert entries_in(store) == 2
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert written() == ["a", "b", "c"]
 
 
@@ -226,7 +226,7 @@ def test_entries_are_written_in_batches_all_in_one_flush(
         monkeypatch.setattr(module, "ENTRIES_A_BATCH", 4)
     names = [f"{number:02}" for number in range(10)]
     noted(store, redis_url, *(entry(key, name) for name in names))
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert written() == names
     assert UsageBatch.objects.count() == 3
     assert left_in(store) == []
@@ -240,7 +240,7 @@ def test_a_parcel_that_comes_again_is_logged_once(key: Key, shared: Counters, st
             made.take([Limit("a", 1000)], batch.finished, batch.id)
             made.keep(batch)
     assert entries_in(store) == 2
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert written() == ["a", "b"]
 
 
@@ -261,7 +261,7 @@ def test_a_late_answer_is_logged_once(key: Key, redis_url: str, store: Any) -> N
 
 def test_alike_in_everything_they_are_two(key: Key, shared: Counters, store: Any, redis_url: str) -> None:
     noted(store, redis_url, *2 * [entry(key, "a")])
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert written() == ["a", "a"]
 
 
@@ -295,7 +295,7 @@ def test_writers_that_meet_write_each_entry_once(shared: Counters, store: Any) -
     def write() -> None:
         try:
             while not done.is_set():
-                recording.flush_usage()
+                usage_counts.flush_usage()
         except Exception as error:  # noqa: BLE001  (told below)
             failures.append(error)
         finally:
@@ -309,7 +309,7 @@ def test_writers_that_meet_write_each_entry_once(shared: Counters, store: Any) -
     done.set()
     for writer in writers:
         writer.join()
-    while recording.flush_usage():
+    while usage_counts.flush_usage():
         pass
     assert failures == []
     assert sorted(RequestLog.objects.values_list("request_id", flat=True)) == sorted(ids)

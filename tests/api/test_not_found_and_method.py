@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 
-from api import authentication, keys, request_log
+from api import authentication, keys, request_log, usage_counts
 from api.models import RequestLog, UsageBucket
-from api.usage import recording
 from devportal.console.logs import request_log as shown
 from oidc.models import Client
 from tests.api.calls import ME, PLAN, call, refusal
@@ -26,13 +25,13 @@ Queries = Any
 
 
 def counts() -> list[tuple[Any, ...]]:
-    recording.flush_usage()
+    usage_counts.flush_usage()
     rows = UsageBucket.objects.order_by("pk")
     return list(rows.values_list("credential", "client", "endpoint", "status", "code", "count"))
 
 
 def paths() -> list[str]:
-    recording.flush_usage()
+    usage_counts.flush_usage()
     return list(RequestLog.objects.order_by("pk").values_list("path", flat=True))
 
 

@@ -19,11 +19,11 @@ from rest_framework.versioning import AcceptHeaderVersioning
 from rest_framework.views import APIView
 
 from accounts.models import Account
+from api import usage_counts
 from api.authentication import Caller
 from api.models import UsageBucket
-from api.usage import recording
 from api.views import MeView
-from devportal.lib.request_id import RequestIdMiddleware
+from core.http.request_id import RequestIdMiddleware
 from tests.api.calls import ME, refusal
 from tests.api.conftest import Key, Mover
 
@@ -72,7 +72,7 @@ def ask(credential: str | None, get: Any = None, *, method: str = "GET", accept:
 
 
 def codes() -> list[tuple[int, str, int]]:
-    recording.flush_usage()
+    usage_counts.flush_usage()
     return list(UsageBucket.objects.order_by("pk").values_list("status", "code", "count"))
 
 

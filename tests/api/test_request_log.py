@@ -10,12 +10,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Account
-from api import keys, request_log, tasks
+from api import keys, request_log, tasks, usage_counts
 from api.models import RequestLog, UsageBatch, UsageBucket
-from api.usage import recording
-from devportal.lib import clock, log_buffer
-from devportal.lib.ratelimit import counters
-from devportal.lib.ratelimit.counters import Counters, Finished, LocalCounters
+from core import clock
+from core.limits import counters, log_buffer
+from core.limits.counters import Counters, Finished, LocalCounters
 from oidc.models import Client, Connection, Project
 from tests.api.calls import ME, PLAN, call
 from tests.api.conftest import Key
@@ -26,7 +25,7 @@ Mover = Callable[[float], None]
 
 def rows(**only: Any) -> list[RequestLog]:
     """Return what is written, the oldest first."""
-    recording.flush_usage()
+    usage_counts.flush_usage()
     return list(RequestLog.objects.filter(**only).order_by("pk"))
 
 
@@ -77,7 +76,7 @@ def test_the_log_agrees_with_the_counts(key: Key, token: str) -> None:
         for path in (ME, PLAN):
             call(path, credential)
     assert (
-        recording.flush_usage()
+        usage_counts.flush_usage()
         == RequestLog.objects.count()
         == sum(UsageBucket.objects.values_list("count", flat=True))
         == 6
@@ -104,7 +103,7 @@ def test_no_credential_and_no_person(key: Key, token: str, person: Account) -> N
     held = counters.counters()
     waiting = json.dumps([*held._finished, *held._entries, *held.local._usage, *held.local._entries])
     assert "/v1/me" in waiting
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert RequestLog.objects.count() == 7
     stored = json.dumps([[str(value) for value in row] for row in RequestLog.objects.values_list()])
     secrets = {"key": key.raw, "token": token, "email": person.email, "sub": sub.sub, "name": person.given_name}
@@ -192,7 +191,7 @@ def test_values_that_no_column_takes_are_made_to_fit(changes: dict[str, Any], ke
 def test_entries_that_can_not_be_made_to_fit_stop_no_other(changes: dict[str, Any], key: Key) -> None:
     hold(entry(key.project, **changes), entry(key.project, request_id="good"))
     assert the_row().request_id == "good"
-    assert recording.flush_usage() == 0
+    assert usage_counts.flush_usage() == 0
 
 
 def test_an_entry_without_a_value_that_it_needs_stops_no_other(key: Key) -> None:
@@ -247,7 +246,7 @@ def test_the_entries_of_a_project_that_has_gone_go_with_it(key: Key) -> None:
 
 def test_a_project_takes_its_log_with_it(key: Key) -> None:
     call(ME, key.raw)
-    recording.flush_usage()
+    usage_counts.flush_usage()
     key.project.delete()
     assert not RequestLog.objects.exists()
 
@@ -272,7 +271,7 @@ class Holder(LocalCounters):
 def test_a_batch_that_comes_again_is_not_written_again(key: Key, count: Counters) -> None:
     count.local = Holder(entry(key.project))
     for _ in range(3):
-        recording.flush_usage()
+        usage_counts.flush_usage()
     assert RequestLog.objects.count() == UsageBatch.objects.count() == 1
 
 
@@ -285,9 +284,9 @@ def test_a_failure_writes_neither_counts_nor_entries_and_loses_none(key: Key, mo
     with monkeypatch.context() as patch:
         patch.setattr(RequestLog.objects, "bulk_create", fail)
         with pytest.raises(RuntimeError):
-            recording.flush_usage()
+            usage_counts.flush_usage()
     assert not UsageBucket.objects.exists()
-    assert recording.flush_usage() == 1
+    assert usage_counts.flush_usage() == 1
     assert RequestLog.objects.count() == 1
 
 
@@ -295,19 +294,19 @@ def test_entries_stop_at_a_bound_and_counts_go_on(key: Key, monkeypatch: pytest.
     monkeypatch.setattr(counters, "MOST_ENTRIES", 5)
     for _ in range(20):
         call(ME, key.raw)
-    assert recording.flush_usage() == 20
+    assert usage_counts.flush_usage() == 20
     assert 0 < RequestLog.objects.count() <= 6
     # Once they are written there is room again.
     call(ME, key.raw)
     before = RequestLog.objects.count()
-    assert recording.flush_usage() == 1
+    assert usage_counts.flush_usage() == 1
     assert RequestLog.objects.count() == before + 1
 
 
 def test_a_thousand_entries_are_a_handful_of_statements(key: Key) -> None:
     hold(*(entry(key.project, request_id=str(n)) for n in range(1000)))
     with CaptureQueriesContext(connection) as queries:
-        recording.flush_usage()
+        usage_counts.flush_usage()
     assert RequestLog.objects.count() == 1000
     inserts = [query["sql"] for query in queries if query["sql"].startswith('INSERT INTO "api_requestlog"')]
     assert len(inserts) <= 12  # SQLite takes fewer values in one
@@ -315,7 +314,7 @@ def test_a_thousand_entries_are_a_handful_of_statements(key: Key) -> None:
 
 def test_old_entries_are_cleared(key: Key, settings: Any, later: Mover) -> None:
     call(ME, key.raw)
-    recording.flush_usage()
+    usage_counts.flush_usage()
     later(timedelta(days=settings.REQUEST_LOG_DAYS).total_seconds() - 60)
     assert tasks.clear_request_log() == 0
     later(timedelta(days=1).total_seconds())  # on PostgreSQL a day goes whole

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from devportal.lib import well_known
+from core.http import responses
 from tests.api.calls import ME, call
 from tests.relying_party import RelyingParty, claims_of
 
@@ -84,4 +84,4 @@ def test_a_resource_with_a_path_has_it_after_the_name(settings: Any) -> None:
     ],
 )
 def test_the_name_goes_between_host_and_path(base: str, expected: str) -> None:
-    assert well_known.address(base, "n") == expected
+    assert responses.address(base, "n") == expected

@@ -11,7 +11,7 @@ from hypothesis import settings as drawn
 from hypothesis import strategies as st
 
 from api.errors import ERRORS
-from devportal.lib import clock
+from core import clock
 from oidc.models import Client
 from tests.api.calls import ME, PLAN, call
 from tests.factories import make_access_token, make_account, make_client, make_key, make_project

@@ -10,9 +10,9 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from api import keys
-from devportal.lib import clock
-from devportal.lib.ratelimit import counters
-from devportal.lib.ratelimit.counters import Counters, Finished, Limit, LocalCounters
+from core import clock
+from core.limits import counters
+from core.limits.counters import Counters, Finished, Limit, LocalCounters
 from oidc.models import Client
 from tests.api.calls import ME, PLAN, call, refusal
 from tests.api.conftest import Key, Mover

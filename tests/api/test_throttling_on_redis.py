@@ -13,9 +13,9 @@ import pytest
 import redis
 
 from api import keys
-from devportal.lib.ratelimit import counters as counting
-from devportal.lib.ratelimit.breaker import PAUSE_SECONDS
-from devportal.lib.ratelimit.counters import Counters, Finished, Limit, RedisCounters
+from core.limits import counters as counting
+from core.limits.counters import Counters, Finished, Limit, RedisCounters
+from core.limits.redis import PAUSE_SECONDS
 from oidc.authorization import consent
 from oidc.models import Connection
 from tests.api.calls import ME, call, refusal
@@ -41,7 +41,7 @@ def use(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Callable[[str], Count
 
     def counting_at(url: str) -> Counters:
         shared = Counters(RedisCounters(url))
-        for module in ("api.throttling", "api.usage.recording", "devportal.lib.ratelimit.limits"):
+        for module in ("api.throttling", "api.usage_counts", "core.limits.limits"):
             monkeypatch.setattr(f"{module}.counters", lambda: shared)
         return shared
 
@@ -144,9 +144,7 @@ def test_a_redis_that_stands_still(
     with stopped(clean):
         slower = go_on(key.raw, shared)
     assert slower <= SLOWER_SECONDS, f"{slower * 1000:.0f} ms slower"
-    warnings = [
-        r for r in caplog.records if r.name == "devportal.lib.ratelimit.breaker" and r.levelno == logging.WARNING
-    ]
+    warnings = [r for r in caplog.records if r.name == "core.limits.redis" and r.levelno == logging.WARNING]
     assert len(warnings) == shared.failures
     time.sleep(PAUSE_SECONDS)
     failures = shared.failures

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from jwcrypto.jwk import JWK
 
 from accounts.models import Account
-from devportal.lib import clock
-from devportal.lib.credentials import digest
+from core import clock
+from core.credentials import digest
 from oidc.models import AccessToken, Client, Project, TokenFamily
 from oidc.signing_keys import keyring, rotation
 from tests.api.calls import ME, PLAN, call, refusal

@@ -16,7 +16,7 @@ class Desk:
     def __init__(self, page: Page, service: Service, reviewer: str, app: str) -> None:
         self.page = page
         self.app = app
-        self.queue = f"{service.address}/admin/console/appreview/"
+        self.queue = f"{service.address}/admin/review/appreview/"
         page.goto(self.queue)
         sign_in(page, reviewer)
 

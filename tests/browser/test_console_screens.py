@@ -10,7 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from devportal.console.docs.pages import PAGES
+from devportal.docs.pages import PAGES
 from tests.browser.camera import Camera
 from tests.browser.steps import allow, sign_in
 from tests.browser.watch import Watch

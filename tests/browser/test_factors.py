@@ -185,17 +185,17 @@ def test_staff_enrol_at_their_first_sign_in_and_come_to_the_page_they_asked_for(
     def steps(page: Page) -> None:
         watch = Watch(page.context)
         Device(page)
-        page.goto(f"{service.address}/admin/console/appreview/")
+        page.goto(f"{service.address}/admin/review/appreview/")
         sign_in(page, reviewer)
         heading(page).to_have_text("Set up two-step verification")
         page.get_by_role("link", name="Add a passkey").click()
         page.get_by_role("button", name="Add it").click()
         heading(page).to_have_text("Recovery codes")
         page.get_by_role("link", name="Continue to the admin").click()
-        page.wait_for_url(f"{service.address}/admin/console/appreview/")
+        page.wait_for_url(f"{service.address}/admin/review/appreview/")
         page.context.clear_cookies()
-        page.goto(f"{service.address}/admin/console/appreview/")
-        page.wait_for_url(f"{service.address}/admin/console/appreview/")  # its passkey was offered and taken at once
+        page.goto(f"{service.address}/admin/review/appreview/")
+        page.wait_for_url(f"{service.address}/admin/review/appreview/")  # its passkey was offered and taken at once
         watch.check()
 
     with running(ADMIN_SECOND_FACTOR="true") as service:

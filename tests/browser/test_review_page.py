@@ -22,7 +22,7 @@ from accounts.models import Account
 from devportal.console import reviews
 from devportal.console.models import CannedReply, ReviewRevision
 from oidc.models import Client
-from tests.console.reviews.reviewing import SCOPE, approved, decide, fill, resent
+from tests.devportal.review.reviewing import SCOPE, approved, decide, fill, resent
 owner, reviewer, colleague = (Account.objects.get(email=email) for email in {people!r})
 client = approved(Client.objects.get(client_id={client_id!r}), owner, colleague)
 fill(client, owner, name="Tern Notes", terms_url="https://example.com/terms-of-2026")
@@ -69,7 +69,7 @@ def address(live_service: Service) -> str:
         text=True,
         check=True,
     ).stdout
-    return f"{live_service.address}/admin/console/appreview/{said.split()[-1]}/change/"
+    return f"{live_service.address}/admin/review/appreview/{said.split()[-1]}/change/"
 
 
 def in_the_dark(page: Page, camera: Camera) -> None:

@@ -362,7 +362,7 @@ def test_what_was_approved_is_what_is_used(world: World, browser: Chromium, axe:
                 expect(stranger.get_by_text(said).first).to_be_visible()
             assert stranger.context.cookies() == []
             reports(person, persons, world)
-            first.goto(f"{world.service.address}/admin/console/reviewcase/")
+            first.goto(f"{world.service.address}/admin/review/reviewcase/")
             firsts.take("trust-cases")
             first.get_by_role("link", name=NAME).click()
             expect(first.get_by_text("It mailed my plan to my neighbours.")).to_be_visible()

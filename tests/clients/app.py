@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import httpx
 
-from devportal.lib.credentials import random_text
+from core.credentials import random_text
 from tests.relying_party import challenge_of
 from tests.services.service import Service
 

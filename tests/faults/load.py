@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
 
-from devportal.lib.credentials import random_text
+from core.credentials import random_text
 from tests.clients.person import PASSWORD, Person
 from tests.faults.engines import Postgres
 from tests.faults.rig import ProductionService

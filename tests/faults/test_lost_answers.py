@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx
 import pytest
 
-from devportal.lib.credentials import random_text
+from core.credentials import random_text
 from tests.clients.person import PASSWORD, Person
 from tests.relying_party import challenge_of
 from tests.services.service import Service, running

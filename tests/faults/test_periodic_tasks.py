@@ -17,12 +17,12 @@ from django.utils.module_loading import import_string
 
 from accounts.mail import outbox
 from accounts.models import Outbox
+from api import usage_counts
 from api.models import RequestLog, UsageBucket, UsageTotal
-from api.usage import recording
-from api.usage.recording import CallLabels
+from api.usage_counts import CallLabels
+from core import clock
 from devportal.celery import app as celery
 from devportal.console.models import IdempotencyToken, SignInEvent
-from devportal.lib import clock
 from oidc.models import AccessToken, Project, SigningKey, TokenFamily
 from tests.factories import make_access_token, make_account, make_client, make_project
 
@@ -87,7 +87,7 @@ def make_work(monkeypatch: pytest.MonkeyPatch) -> None:
         IdempotencyToken.objects.create(token=f"{number:022}", account=person, at=old)
         RequestLog.objects.create(project=client.project, at=old, path="/v1/me", status=200, milliseconds=1)
     for _ in range(30):
-        recording.record_call(CallLabels(client.project_id, "", client.client_id, "/v1/me", 200, ""), 0.01)
+        usage_counts.record_call(CallLabels(client.project_id, "", client.client_id, "/v1/me", 200, ""), 0.01)
 
 
 def run_twice_at_once(task: str) -> list[BaseException]:

@@ -11,18 +11,17 @@ from celery import Celery
 from django.core.cache import cache
 from kombu.exceptions import OperationalError
 
-from devportal.lib.ratelimit import Rate, RateLimited, hit
-from devportal.lib.ratelimit.breaker import PAUSE_SECONDS, process_breaker
-from devportal.lib.ratelimit.checks import check_eviction_policy
-from devportal.lib.ratelimit.counters import Counters, Finished, Limit
-from devportal.lib.ratelimit.redis_counters import ClusterCounters, counters_at
-from devportal.lib.redis_address import broker_address
+from core.limits import Rate, RateLimited, hit
+from core.limits.checks import check_eviction_policy
+from core.limits.counters import Counters, Finished, Limit
+from core.limits.redis import PAUSE_SECONDS, ClusterCounters, counters_at, process_breaker
+from core.redis_address import broker_address
 from tests.services import redis_nodes
 from tests.services.redis_nodes import Cluster, Sentinels
 
 pytestmark = [pytest.mark.slow, pytest.mark.redis]
 
-BACKEND = "devportal.lib.ratelimit.store.FailoverCache"
+BACKEND = "core.limits.store.FailoverCache"
 
 
 @pytest.fixture(scope="module")

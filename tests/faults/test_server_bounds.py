@@ -13,13 +13,12 @@ from django.core.cache import caches
 from django.db import connection, connections, transaction
 from django.http import HttpResponse, StreamingHttpResponse
 
-from devportal.lib.error_pages import ServiceBusy
-from devportal.lib.server import answers, bodies
-from devportal.lib.server.answers import ResponseBuffer
-from devportal.lib.server.application import BoundedApplication
-from devportal.lib.server.bodies import BodyReceiver
-from devportal.lib.server.errors import HTTPError
-from devportal.lib.server.slots import SlotPool, lend_slot
+from core.http.error_pages import ServiceBusy
+from core.serving import buffers
+from core.serving.application import BoundedApplication
+from core.serving.buffers import BodyReceiver, ResponseBuffer
+from core.serving.errors import HTTPError
+from core.serving.slots import SlotPool, lend_slot
 
 MEGABYTE = 1024 * 1024
 
@@ -62,7 +61,7 @@ def answer(response: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "length", [1, bodies.PIECE_BYTES, bodies.PIECE_BYTES + 1, bodies.IN_MEMORY_BYTES + 1, 3 * MEGABYTE]
+    "length", [1, buffers.PIECE_BYTES, buffers.PIECE_BYTES + 1, buffers.IN_MEMORY_BYTES + 1, 3 * MEGABYTE]
 )
 def test_a_body_arrives_whole_whatever_its_size(length: int) -> None:
     sent = bytes(number % 251 for number in range(length))
@@ -268,15 +267,15 @@ def pieces(total: int) -> Iterator[bytes]:
 
 def test_an_answer_that_streams_leaves_its_slot_whole() -> None:
     """However long it is, whoever reads it slowly holds no slot; of those that need a file there are only so many."""
-    long = answers.IN_MEMORY_BYTES * 3 // 1000 * 1000
+    long = buffers.IN_MEMORY_BYTES * 3 // 1000 * 1000
     bound = bounded(answer(lambda: StreamingHttpResponse(pieces(long))))
     _, _, first = ask(bound)
     reading = iter(first)
-    assert len(next(reading)) == answers.PIECE_BYTES
+    assert len(next(reading)) == buffers.PIECE_BYTES
     assert ask(bound)[0].startswith("503")  # only one long answer at once
     short = bounded(answer(lambda: StreamingHttpResponse(pieces(5000))))
     assert [b"".join(ask(short)[2]) for _ in range(3)] == [b"x" * 5000] * 3
-    assert sum(map(len, reading)) == long - answers.PIECE_BYTES
+    assert sum(map(len, reading)) == long - buffers.PIECE_BYTES
     first.close()  # type: ignore[attr-defined]
     assert sum(map(len, ask(bound)[2])) == long
 

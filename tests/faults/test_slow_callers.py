@@ -11,7 +11,7 @@ import httpx
 import psycopg
 import pytest
 
-from devportal.lib.worker import BODIES, LARGE_BODIES
+from core.serving.worker import BODIES, LARGE_BODIES
 from tests.clients.person import PASSWORD
 from tests.faults.slow_callers import (
     FORM,

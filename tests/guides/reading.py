@@ -18,7 +18,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 import pytest
 
-from devportal.console.docs.guides.registry import GUIDES, Guide
+from devportal.docs.guides.registry import GUIDES, Guide
 from tests.clients.person import PASSWORD, Forms, Person
 from tests.clients.terminal import Code, Shown
 from tests.services import keeper

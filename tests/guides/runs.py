@@ -5,8 +5,8 @@ import importlib.metadata
 import json
 import os
 
-from devportal.console.docs.guides.runs import FILE
-from devportal.lib import clock
+from core import clock
+from devportal.docs.guides.registry import FILE
 
 
 def record_run(guide: str, versions: dict[str, str]) -> None:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as effort
 
-from devportal.console.docs.guides.literals import LITERALS
-from tests.console.quick_start.test_snippets import HOSTILE, TEXT
+from devportal.docs.guides.readers import LITERALS
+from tests.devportal.console.quick_start.test_snippets import HOSTILE, TEXT
 
 TEXTS = [*HOSTILE, "\x00\x1f", "#{exit}", "#@x #$x", "{$x}", "$x ${x}", "\\(exit())", "\\u{22}", "*/ // --", "a\tb"]
 # What begins code in a literal, and may therefore not stand in one as it is.

@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 from django.template.context import Context
 
-from devportal.console.docs.guides.literals import LITERALS
-from devportal.console.docs.guides.readers import Reader
-from devportal.console.docs.guides.registry import GUIDES, Guide
-from devportal.console.quick_start.snippets import javascript_string
-from devportal.console.templatetags.guides import guide_code
+from devportal.console.quick_start import javascript_string
+from devportal.docs.guides.readers import LITERALS, Reader
+from devportal.docs.guides.registry import GUIDES, Guide
+from devportal.docs.templatetags.guides import guide_code
 from oidc.clients.redirect_uris import validate_redirect_uri
 from tests.clients.terminal import Shown
-from tests.console.quick_start.test_snippets import HOSTILE
+from tests.devportal.console.quick_start.test_snippets import HOSTILE
 
 SNIPPETS = Path(__file__).resolve().parents[2] / "templates" / "snippets" / "guides"
 REGISTRABLE = ["a='$(id)'", "a=$CLIENT_SECRET&b=!!;id", "a=%22%5C%60%24(id)"]

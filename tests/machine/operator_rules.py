@@ -6,7 +6,7 @@ from django.core.management import call_command
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from devportal.lib import clock
+from core import clock
 from oidc import tasks
 from oidc.models import Client, Project
 from oidc.signing_keys import keyring

@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from accounts import deletion
+from accounts.deletion import deleting
 from accounts.models import Account
 from oidc.models import Connection
 from tests.factories import make_account
@@ -120,7 +120,7 @@ class PeopleRules(Journeys):
         if chosen.deleted or chosen.owns:
             return
         with self.world.committing():
-            deletion.delete_account(Account.objects.get(pk=chosen.pk))
+            deleting.delete_account(Account.objects.get(pk=chosen.pk))
         self.model.end_person(chosen, deleted=True)
         for tab in self.browsers_of(chosen):
             tab.http, tab.session, tab.others = new_browser(), Session(), []

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account
-from devportal.lib import clock
+from core import clock
 from oidc.models import RefreshToken
 from tests.relying_party import RelyingParty
 

@@ -22,7 +22,7 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import KeySet
 
-from devportal.lib.credentials import random_text
+from core.credentials import random_text
 from tests.clients.person import PASSWORD, Person
 from tests.relying_party import challenge_of, claims_of, header_of
 from tests.services.service import ROOT, Service, fresh

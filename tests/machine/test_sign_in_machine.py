@@ -15,7 +15,7 @@ from django.conf import settings as service_settings
 from hypothesis import HealthCheck, event, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, run_state_machine_as_test
 
-from devportal.lib import clock as service_clock
+from core import clock as service_clock
 from oidc.models import Project, RefreshToken
 from oidc.projects.people import people_counted
 from tests.machine.app_rules import AppRules

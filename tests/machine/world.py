@@ -18,7 +18,7 @@ from django.test import Client as Browser
 from django.test import TestCase
 from django.test.client import ClientHandler
 
-from accounts.accounts_cookie import cookie_name
+from accounts.browser_accounts import cookie_name
 from oidc.models import Client
 from oidc.signing_keys import keyring
 from tests.factories import make_account, make_client, make_project, make_web_client

@@ -8,9 +8,9 @@ from django.test import Client as Browser
 from accounts.models import Account
 from accounts.plans import sources as plan_sources
 from accounts.sources import SourceFailed
-from devportal.lib import clock
-from oidc.accesses import ONLY_ID
+from core import clock
 from oidc.models import Client, Project
+from oidc.scope_descriptions import ONLY_ID
 from tests.factories import as_reviewed, make_account
 from tests.relying_party import RelyingParty, sign_in
 

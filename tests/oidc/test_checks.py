@@ -39,7 +39,7 @@ class Settings:
         ({"KEY_ENCRYPTION_KEY_FALLBACKS": ["short"]}, "E005"),
         ({"REDIS_URL": ""}, "E006"),
         ({"DATABASES": {"default": {"ENGINE": "django.db.backends.sqlite3"}}}, "E007"),
-        ({"EMAIL_BACKEND": "devportal.lib.mail.DemoBackend"}, "E008"),
+        ({"EMAIL_BACKEND": "core.mail.backends.DemoBackend"}, "E008"),
         ({"BILLING_SECRET": "short"}, "E009"),
     ],
 )

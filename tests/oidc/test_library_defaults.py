@@ -324,7 +324,7 @@ def test_stock_allauth_sends_signed_in_people_off_the_sign_in_page(app: RelyingP
 def test_stock_allauth_429_has_no_retry_after(rf: RequestFactory) -> None:
     from allauth.core.internal.ratelimit import handler429
 
-    from devportal.lib.error_pages import too_many_requests
+    from core.http.error_pages import too_many_requests
 
     request = rf.get("/")
     request.user = AnonymousUser()

@@ -9,7 +9,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client as Browser
 
 from accounts.models import Account, PairwiseSubject
-from devportal.lib.sessions import hash_of
+from core.http.sessions import hash_of
 from oidc.models import Client
 from oidc.signing_keys import keyring, rotation
 from tests.factories import SIGN_OUT_URI, make_account, make_client

@@ -9,9 +9,9 @@ from pathlib import Path
 from django.test import Client as Browser
 
 import oidc
+from core.messages import placeholders
 from devportal.console.logs.sign_in_log import ERRORS
 from devportal.console.reason_help import HELP
-from devportal.lib.messages import placeholders
 from oidc.models import TokenFamily
 from oidc.reason_texts import AUTHORIZATION_ERRORS, NOTES, REASONS, TOKEN, developer_text
 from oidc.reasons import _OF_LIBRARY, _OF_LIBRARY_BY_CODE, REVOCATION_REASONS, Facts, Reason

@@ -10,13 +10,14 @@ from django.db.models import Sum
 from django.test import Client as Browser
 
 from accounts.models import Account
+from api import usage_counts
 from api.models import UsageBatch
-from api.usage import recording
+from core import clock
+from core.limits import count_buffer
+from core.limits.counters import counters
 from devportal.console.analytics import store
 from devportal.console.models import SignInDay, SignInEvent, SignInHour
 from devportal.console.tasks import clear_sign_in_counts
-from devportal.lib import clock, count_buffer
-from devportal.lib.ratelimit.counters import counters
 from oidc import sign_in_steps
 from oidc.authorization import consent
 from oidc.models import Client
@@ -28,7 +29,7 @@ Mover = Callable[[float], None]
 
 def counted(client: Client) -> dict[str, int]:
     """Return what was counted of a client, `step` or `step:error`, and empty the tables."""
-    recording.flush_usage()
+    usage_counts.flush_usage()
     tables = []
     for model in (SignInHour, SignInDay):
         rows = model._default_manager.filter(client=client).values("step", "error").annotate(times=Sum("count"))
@@ -139,7 +140,7 @@ def test_a_batch_that_comes_again_adds_nothing(app: RelyingParty, monkeypatch: p
     app.code()
     batches = list(counters().drain())
     for _ in range(2):
-        recording._write_batches(batches)
+        usage_counts._write_batches(batches)
     assert counted(app.client)["issued"] == 1
     assert UsageBatch.objects.count() == len(batches)
 
@@ -153,7 +154,7 @@ def test_what_could_not_be_written_is_written_later(app: RelyingParty, monkeypat
     with monkeypatch.context() as broken:
         broken.setattr(store, "_add_to", fail)
         with pytest.raises(DatabaseError):
-            recording.flush_usage()
+            usage_counts.flush_usage()
     assert counted(app.client)["issued"] == 1
 
 
@@ -179,7 +180,7 @@ def test_counts_go_by_age_hours_before_days(app: RelyingParty, settings: Any) ->
 
 def test_a_client_that_is_deleted_takes_its_counts(app: RelyingParty) -> None:
     app.code()
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert SignInHour.objects.exists()
     app.client.project.delete()
     assert not SignInHour.objects.exists()

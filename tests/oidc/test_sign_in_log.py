@@ -13,12 +13,13 @@ from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Account
-from api.usage import recording
+from api import usage_counts
+from core import clock
+from core.limits import log_buffer
+from core.limits.counters import counters
 from devportal.console.logs import sign_in_writer
 from devportal.console.logs.redaction import redact_secrets
 from devportal.console.models import SignInEvent
-from devportal.lib import clock, log_buffer
-from devportal.lib.ratelimit.counters import counters
 from oidc.authorization import consent
 from oidc.models import Client, Connection, TokenFamily
 from oidc.reasons import Reason
@@ -47,7 +48,7 @@ class Entry:
 
 def entries(client: Client) -> list[Entry]:
     """Return what the log of a client holds, the oldest first, and empty it."""
-    recording.flush_usage()
+    usage_counts.flush_usage()
     rows = SignInEvent.objects.filter(client=client).order_by("pk")
     names = Entry.__dataclass_fields__
     found = [Entry(**{name: getattr(row, name) for name in names}) for row in rows]
@@ -276,7 +277,7 @@ def test_an_unknown_client_has_no_log(app: RelyingParty) -> None:
     app.authorize(client_id="op_client_" + "x" * 22)
     app.authorize(client_id="\x00")
     app.browser.get("/connect/authorize?" + "a=1&" * 200)
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert not SignInEvent.objects.exists()
 
 
@@ -418,7 +419,7 @@ def test_an_unknown_client_at_the_token_endpoint(app: RelyingParty) -> None:
     forget(app)
     app.exchange(code, client_id="op_client_" + "x" * 22)
     app.exchange(code, client_id="nobody")
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert not SignInEvent.objects.exists()
 
 
@@ -476,7 +477,7 @@ def test_no_secret_and_no_person(web_app: RelyingParty, person: Account, setting
     held = counters()
     waiting = json.dumps([*held._finished, *held._entries, *held.local._usage, *held.local._entries])
     assert "app.example.com" in waiting
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert SignInEvent.objects.count() > 100
     stored = json.dumps(list(SignInEvent.objects.values("error", "reason", "redirect_uri", "outcome", "endpoint")))
     for text in (waiting, stored):
@@ -554,7 +555,7 @@ def test_a_flood_stays_bounded_and_does_not_crowd_out_successes(app: RelyingPart
             app.authorize(redirect_uri="https://elsewhere.example.com/")
         # What another process has sent comes on top, and is bounded where it is written.
         sign_in_writer.entry_budget = sign_in_writer.EntryBudget()
-        recording.flush_usage()
+        usage_counts.flush_usage()
     app.tokens()
     assert sorted(entry.outcome for entry in entries(app.client)) == ["issued", *["refused"] * 5, "signed_in"]
 
@@ -594,7 +595,7 @@ def test_entries_stand_in_the_order_of_time(app: RelyingParty, later: Mover) -> 
 def test_a_client_that_has_gone_takes_its_entries_with_it(app: RelyingParty) -> None:
     app.authorize(state=None)
     Client.objects.all().delete()
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert not SignInEvent.objects.exists()
 
 
@@ -602,7 +603,7 @@ def test_old_entries_are_cleared(app: RelyingParty, later: Mover, settings: Any)
     from devportal.console.tasks import clear_sign_in_log
 
     app.authorize(state=None)
-    recording.flush_usage()
+    usage_counts.flush_usage()
     later(timedelta(days=settings.SIGN_IN_LOG_DAYS).total_seconds() - 60)
     assert clear_sign_in_log() == 0
     later(timedelta(days=1).total_seconds())  # on PostgreSQL a day goes whole

@@ -475,7 +475,7 @@ GROUPS = (
         /admin/oidc/                        302 200 200 200 | 302 200 200 200
         /admin/accounts/                    302 404 200 200 | 302 404 200 200
         /admin/api/                         302 404 200 200 | 302 404 200 200
-        /admin/console/                     302 200 200 200 | 302 200 200 200
+        /admin/review/                     302 200 200 200 | 302 200 200 200
         /admin/nothing/                     302 404 404 404 | 302 404 404 404
         """,
     ),
@@ -484,31 +484,31 @@ GROUPS = (
         ADMIN,
         "others reviewer operator superuser",
         """
-        /admin/console/appreview/                                 302 200 403 200 | 302 200 403 200
-        /admin/console/appreview/add/                             302 403 403 403 | 302 403 403 403
-        /admin/console/appreview/{review}/                        302 302 302 302 | 302 302 302 302
-        /admin/console/appreview/{review}/change/                 302 200 403 200 | 302 403 403 403
-        /admin/console/appreview/{review}/delete/                 302 403 403 403 | 302 403 403 403
-        /admin/console/appreview/{review}/history/                302 302 404 302 | 302 302 404 302
-        /admin/console/appreview/my-mails/                        302 200 403 200 | 302 302 403 302
-        /admin/console/appreview/{review}/leave/                  302 404 403 404 | 302 404 403 404
-        /admin/console/appreview/{review}/look-again/             302 405 403 405 | 302 302 403 302
-        /admin/console/appreview/{review}/logo/asked/             302 404 403 404 | 302 404 403 404
-        /admin/console/appreview/{decided}/logo/asked/            302 200 403 200 | 302 200 403 200
-        /admin/console/appreview/{review}/test-account/           302 200 403 200 | 302 302 403 302
-        /admin/console/appreview/do/none/                         302 404 404 404 | 302 404 404 404
-        /admin/console/appreview/{review}/do/none/                302 404 404 404 | 302 404 404 404
-        /admin/console/appreview/{review}/do/take/                302 200 403 200 | 302 302 403 302
-        /admin/console/appreview/{review}/do/assign/              302 200 403 200 | 302 302 403 302
-        /admin/console/appreview/{review}/do/start/               302 200 403 200 | 302 200 403 200
-        /admin/console/appreview/{review}/do/answer/              302 200 403 200 | 302 200 403 200
-        /admin/console/appreview/{review}/do/request-changes/     302 302 403 302 | 302 302 403 302
-        /admin/console/appreview/{review}/do/approve/             302 302 403 302 | 302 302 403 302
-        /admin/console/appreview/{review}/do/reject/              302 302 403 302 | 302 302 403 302
-        /admin/console/appreview/{review}/do/withdraw-approval/   302 302 403 302 | 302 302 403 302
-        /admin/console/appreview/{review}/do/suspend/             302 200 403 200 | 302 200 403 200
-        /admin/console/appreview/{review}/do/lift/                302 302 403 302 | 302 302 403 302
-        /admin/console/appreview/{review}/do/note/                302 200 403 200 | 302 200 403 200
+        /admin/review/appreview/                                 302 200 403 200 | 302 200 403 200
+        /admin/review/appreview/add/                             302 403 403 403 | 302 403 403 403
+        /admin/review/appreview/{review}/                        302 302 302 302 | 302 302 302 302
+        /admin/review/appreview/{review}/change/                 302 200 403 200 | 302 403 403 403
+        /admin/review/appreview/{review}/delete/                 302 403 403 403 | 302 403 403 403
+        /admin/review/appreview/{review}/history/                302 302 404 302 | 302 302 404 302
+        /admin/review/appreview/my-mails/                        302 200 403 200 | 302 302 403 302
+        /admin/review/appreview/{review}/leave/                  302 404 403 404 | 302 404 403 404
+        /admin/review/appreview/{review}/look-again/             302 405 403 405 | 302 302 403 302
+        /admin/review/appreview/{review}/logo/asked/             302 404 403 404 | 302 404 403 404
+        /admin/review/appreview/{decided}/logo/asked/            302 200 403 200 | 302 200 403 200
+        /admin/review/appreview/{review}/test-account/           302 200 403 200 | 302 302 403 302
+        /admin/review/appreview/do/none/                         302 404 404 404 | 302 404 404 404
+        /admin/review/appreview/{review}/do/none/                302 404 404 404 | 302 404 404 404
+        /admin/review/appreview/{review}/do/take/                302 200 403 200 | 302 302 403 302
+        /admin/review/appreview/{review}/do/assign/              302 200 403 200 | 302 302 403 302
+        /admin/review/appreview/{review}/do/start/               302 200 403 200 | 302 200 403 200
+        /admin/review/appreview/{review}/do/answer/              302 200 403 200 | 302 200 403 200
+        /admin/review/appreview/{review}/do/request-changes/     302 302 403 302 | 302 302 403 302
+        /admin/review/appreview/{review}/do/approve/             302 302 403 302 | 302 302 403 302
+        /admin/review/appreview/{review}/do/reject/              302 302 403 302 | 302 302 403 302
+        /admin/review/appreview/{review}/do/withdraw-approval/   302 302 403 302 | 302 302 403 302
+        /admin/review/appreview/{review}/do/suspend/             302 200 403 200 | 302 200 403 200
+        /admin/review/appreview/{review}/do/lift/                302 302 403 302 | 302 302 403 302
+        /admin/review/appreview/{review}/do/note/                302 200 403 200 | 302 200 403 200
         """,
     ),
     Group(
@@ -532,25 +532,25 @@ GROUPS = (
         ADMIN,
         "others reviewer operator superuser",
         """
-        /admin/console/reviewcase/                                302 200 403 200 | 302 200 403 200
-        /admin/console/reviewcase/add/                            302 403 403 403 | 302 403 403 403
-        /admin/console/reviewcase/{case}/                         302 302 302 302 | 302 302 302 302
-        /admin/console/reviewcase/{case}/change/                  302 200 403 200 | 302 403 403 403
-        /admin/console/reviewcase/{case}/delete/                  302 403 403 403 | 302 403 403 403
-        /admin/console/reviewcase/{case}/history/                 302 302 404 302 | 302 302 404 302
-        /admin/console/reviewcase/{case}/logo/                    302 404 403 404 | 302 404 403 404
-        /admin/console/reviewcase/do/none/                        302 404 404 404 | 302 404 404 404
-        /admin/console/reviewcase/{case}/do/none/                 302 404 404 404 | 302 404 404 404
-        /admin/console/reviewcase/{case}/do/take/                 302 200 403 200 | 302 302 403 302
-        /admin/console/reviewcase/{case}/do/assign/               302 200 403 200 | 302 302 403 302
-        /admin/console/reviewcase/{case}/do/note/                 302 200 403 200 | 302 200 403 200
-        /admin/console/reviewcase/{case}/do/ask/                  302 200 403 200 | 302 200 403 200
-        /admin/console/reviewcase/{case}/do/renew/                302 302 403 302 | 302 302 403 302
-        /admin/console/reviewcase/{case}/do/close/                302 200 403 200 | 302 200 403 200
-        /admin/console/reviewcase/{case}/do/confirm/              302 302 403 302 | 302 302 403 302
-        /admin/console/reviewcase/{case}/do/withdraw-approval/    302 302 403 302 | 302 302 403 302
-        /admin/console/reviewcase/{case}/do/suspend/              302 200 403 200 | 302 200 403 200
-        /admin/console/reviewcase/{case}/do/lift/                 302 302 403 302 | 302 302 403 302
+        /admin/review/reviewcase/                                302 200 403 200 | 302 200 403 200
+        /admin/review/reviewcase/add/                            302 403 403 403 | 302 403 403 403
+        /admin/review/reviewcase/{case}/                         302 302 302 302 | 302 302 302 302
+        /admin/review/reviewcase/{case}/change/                  302 200 403 200 | 302 403 403 403
+        /admin/review/reviewcase/{case}/delete/                  302 403 403 403 | 302 403 403 403
+        /admin/review/reviewcase/{case}/history/                 302 302 404 302 | 302 302 404 302
+        /admin/review/reviewcase/{case}/logo/                    302 404 403 404 | 302 404 403 404
+        /admin/review/reviewcase/do/none/                        302 404 404 404 | 302 404 404 404
+        /admin/review/reviewcase/{case}/do/none/                 302 404 404 404 | 302 404 404 404
+        /admin/review/reviewcase/{case}/do/take/                 302 200 403 200 | 302 302 403 302
+        /admin/review/reviewcase/{case}/do/assign/               302 200 403 200 | 302 302 403 302
+        /admin/review/reviewcase/{case}/do/note/                 302 200 403 200 | 302 200 403 200
+        /admin/review/reviewcase/{case}/do/ask/                  302 200 403 200 | 302 200 403 200
+        /admin/review/reviewcase/{case}/do/renew/                302 302 403 302 | 302 302 403 302
+        /admin/review/reviewcase/{case}/do/close/                302 200 403 200 | 302 200 403 200
+        /admin/review/reviewcase/{case}/do/confirm/              302 302 403 302 | 302 302 403 302
+        /admin/review/reviewcase/{case}/do/withdraw-approval/    302 302 403 302 | 302 302 403 302
+        /admin/review/reviewcase/{case}/do/suspend/              302 200 403 200 | 302 200 403 200
+        /admin/review/reviewcase/{case}/do/lift/                 302 302 403 302 | 302 302 403 302
         """,
     ),
     Group(

@@ -27,15 +27,15 @@ from accounts.plans import invitations as plan_invitations
 from accounts.plans import members as plan_members
 from accounts.roles import set_roles
 from api.models import ApiKey, RequestLog
-from devportal.console import reviews
-from devportal.console.models import AppReview, SignInEvent
-from devportal.console.reviews import cases
-from oidc.clients import app_pages, logos
+from devportal.console.models import SignInEvent
+from devportal.review import cases, developer_actions
+from devportal.review.models import AppReview
+from oidc.clients import app_pages, branding
 from oidc.models import Client, Connection, ProjectMember
 from oidc.projects import invitations
 from oidc.scopes import SCOPES
-from tests.console.admin.conftest import World, make_world
-from tests.console.reviews.reviewing import decide, fill, fresh
+from tests.devportal.admin.conftest import World, make_world
+from tests.devportal.review.reviewing import decide, fill, fresh
 from tests.factories import PASSWORD, make_access_token, make_account, make_client, make_project
 from tests.relying_party import sign_in
 
@@ -218,11 +218,11 @@ def _reviewed(world: World, people: dict[str, Account]) -> tuple[Client, dict[st
     """Have a second app of the project approved with a logo; return it, and the words of its addresses."""
     app = make_client(world.project, name="Lantern")
     fill(app, people["owner"], name="Lantern")
-    reviews.save_submission(app, people["owner"], {}, logo=logos.clean_logo(io.BytesIO(_pixels())))
-    decide(reviews.submit(app, people["owner"]), people["reviewer"], AppReview.Status.APPROVED)
+    developer_actions.save_submission(app, people["owner"], {}, logo=branding.clean_logo(io.BytesIO(_pixels())))
+    decide(developer_actions.submit(app, people["owner"]), people["reviewer"], AppReview.Status.APPROVED)
     app_pages.publish_page(app, people["owner"], "lantern")
     app = fresh(app)
-    version = str(logos.public_logo_path(app)).rpartition("/")[2].removesuffix(".webp")
+    version = str(branding.public_logo_path(app)).rpartition("/")[2].removesuffix(".webp")
     return app, {
         "shown": app.client_id,
         "logo": version,

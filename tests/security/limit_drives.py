@@ -13,15 +13,15 @@ from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client as Browser
 
-from accounts import mailbox_proof
+from accounts import guesses
 from accounts.activity.recording import record, token_of
 from accounts.models import Account, Family
 from accounts.plans import members
+from core import clock
 from devportal.console.idempotency import new_token
-from devportal.lib import clock
 from oidc.authorization import consent
 from oidc.models import Client, Project
-from tests.console.playground.playing import Playground
+from tests.devportal.console.playground.playing import Playground
 from tests.factories import PASSWORD, make_access_token, make_account, make_client, make_domain, make_key, make_project
 from tests.factories import make_web_client as make_web
 from tests.relying_party import FORM, RelyingParty
@@ -145,7 +145,7 @@ def wrong_passwords_after_the_proof(world: World) -> Step:
     browsers = [Browser() for _ in range(3)]
     for browser in browsers:
         session = browser.session
-        session[mailbox_proof.PROVED] = {"ada@example.com": clock.timestamp()}
+        session[guesses.PROVED] = {"ada@example.com": clock.timestamp()}
         session.save()
     return lambda n, changes: log_in(browsers[n], SPELLINGS[n], "wrong", changes)
 
@@ -156,7 +156,7 @@ def mails_of_the_proof(world: World) -> Step:
     browsers = [Browser() for _ in range(3)]
     for n, browser in enumerate(browsers):
         session = browser.session
-        session[mailbox_proof.ASKED] = {"email": TAGGED[n], "then": "/account/login/"}
+        session[guesses.ASKED] = {"email": TAGGED[n], "then": "/account/login/"}
         session.save()
     return lambda n, changes: browsers[n].post(world.path, {"action": "send"}, **changes)
 
@@ -339,7 +339,7 @@ def mails_of_forms(world: World) -> Step:
 @drives("codes that are sent again")
 def codes_again(world: World) -> Step:
     world.request.getfixturevalue("db")
-    world.request.getfixturevalue("monkeypatch").setattr("accounts.mail.resending.PAUSE", 0)
+    world.request.getfixturevalue("monkeypatch").setattr("accounts.mail.recipient_limit.PAUSE", 0)
     browsers = [Browser() for _ in range(3)]
     for browser in browsers:
         browser.post("/account/signup/", {"email": TAGGED[0], **SIGN_UP})

@@ -1,7 +1,7 @@
 """A public host on this machine: its name server, its web server with TLS, and the road between.
 
 Nothing of the rules is weakened: names resolve to public addresses at the tests' own name server, and the one function
-that opens connections (`devportal.lib.outbound.connections.dial`) leads those addresses to ports of this machine.
+that opens connections (`core.outbound.connections.dial`) leads those addresses to ports of this machine.
 """
 
 import contextlib
@@ -15,8 +15,8 @@ from typing import Any
 import httpcore
 import pytest
 
-from devportal.lib import outbound
-from devportal.lib.outbound import connections, limits
+from core import outbound
+from core.outbound import connections, limits
 from tests.services import names, pages
 from tests.services.certificates import Authority
 

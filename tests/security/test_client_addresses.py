@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.test import RequestFactory
 
-from devportal.lib import client_ip
-from devportal.lib.settings_checks import check_proxies
+from core.http import client_ip
+from core.settings_checks import check_proxies
 from tests.security.test_limits import is_limited, token_failure
 
 PROXY = "10.0.0.1"

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.test import Client as Browser
 from django.test import override_settings
 
-from accounts.leaving import closing
+from accounts.deletion import closing
 from accounts.models import Account
 from tests.factories import PASSWORD, make_access_token, make_client
 from tests.relying_party import sign_in

@@ -9,7 +9,7 @@ from api.models import ApiKey
 from devportal.console import idempotency
 from oidc.models import Client, ClientSecret, Project, ProjectMember
 from oidc.projects import lifecycle, members
-from tests.console.forms import at
+from tests.devportal.console.forms import at
 from tests.factories import REDIRECT_URI, make_account
 from tests.oidc.tokens.test_concurrency import at_once
 from tests.security.consoles import Place, make_place

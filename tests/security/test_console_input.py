@@ -9,10 +9,11 @@ from django.test.client import MULTIPART_CONTENT
 from django.urls import reverse
 
 from accounts.plans.members import get_or_create_family
-from devportal.console import idempotency, reviews
+from devportal.console import idempotency
+from devportal.review import developer_actions
 from oidc.models import Client, ProjectMember
 from tests import remembered
-from tests.console.reviews.reviewing import fill
+from tests.devportal.review.reviewing import fill
 from tests.factories import make_account
 from tests.security.consoles import READ, SENT, Place, ask, make_place, rows
 from tests.security.forms_on_pages import Form, forms_on, send_all
@@ -210,7 +211,7 @@ def test_no_field_of_any_form_breaks_the_console(place: Place) -> None:
     read()
     client = Client.objects.get(project=place.project)
     fill(client, place.owner)
-    reviews.submit(client, place.owner)
+    developer_actions.submit(client, place.owner)
     read()
     assert len(found) > MOST_KNOWN, "the forms are read off the pages: are there so few?"
     assert send_all(place.browser, list(found.values())) == []

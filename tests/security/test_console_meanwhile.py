@@ -16,14 +16,15 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from accounts.models import Account
-from devportal.console import idempotency, reviews
-from devportal.lib import clock
+from core import clock
+from devportal.console import idempotency
+from devportal.review import developer_actions
 from oidc.clients import app_pages
 from oidc.models import Client, Project, ProjectInvitation, ProjectMember
 from oidc.projects import invitations, members
 from oidc.projects.lifecycle import create_project
-from tests.console.reviews.reviewing import fill
-from tests.console.test_audit import CHANGES_NOTHING, DEEDS
+from tests.devportal.operations.test_audit import CHANGES_NOTHING, DEEDS
+from tests.devportal.review.reviewing import fill
 from tests.factories import make_account, make_key
 from tests.oidc.domains.internet import Internet, internet
 from tests.security.consoles import SENT, Place, make_place, rows
@@ -67,7 +68,7 @@ def _filled(place: Place) -> None:
 
 def _sent(place: Place) -> None:
     _filled(place)
-    reviews.submit(_app(place), place.owner)
+    developer_actions.submit(_app(place), place.owner)
 
 
 def _published(place: Place) -> None:

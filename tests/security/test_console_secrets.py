@@ -16,11 +16,11 @@ from django.test import Client as Browser
 from PIL import Image
 
 from accounts.models import Outbox
-from devportal.console.playground.sessions import SESSION_KEY
+from devportal.console.playground.flow import SESSION_KEY
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models import Client
-from tests.console.forms import at, send
-from tests.console.playground.playing import Playground, parameters_of, tokens_on
+from tests.devportal.console.forms import at, send
+from tests.devportal.console.playground.playing import Playground, parameters_of, tokens_on
 from tests.relying_party import sign_in
 from tests.security.consoles import READ, Place, make_place
 

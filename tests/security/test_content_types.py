@@ -10,7 +10,7 @@ from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 from django.test import RequestFactory
 
-from devportal.lib.wsgi import UTF8Handler
+from core.serving.wsgi import UTF8Handler
 
 # Codecs that are no text, that refuse to be lenient, and none at all.
 NAMES = "hex base64 zlib idna punycode utf-16 utf-7 undefined rot13 unicode_escape nonsense \x00 \xe9"

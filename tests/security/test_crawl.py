@@ -10,7 +10,7 @@ from django.contrib import admin
 from django.db import transaction
 from django.test import override_settings
 
-from devportal.lib.headers import ADMIN_POLICY, PAGE_POLICY
+from core.http.headers import ADMIN_POLICY, PAGE_POLICY
 from tests.security.crawl_table import GROUPS, NO_HEAD, WRITES, Group, Policy
 from tests.security.crawl_world import APP, ROLES, Answer, Stage, Walker, make_stage
 from tests.security.crawling import NOWHERE, ROWS, Row, roles_of, routes, rows_of

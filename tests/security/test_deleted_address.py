@@ -10,12 +10,12 @@ from django.core import mail
 from django.test import Client as Browser
 from django.urls import reverse
 
-from accounts import deletion
+from accounts.deletion import deleting
 from accounts.mail import delivery, outbox
 from accounts.models import Account, Family, Invitation, Outbox
 from accounts.plans import invitations as family_invitations
-from api.usage import recording
-from devportal.lib import clock
+from api import usage_counts
+from core import clock
 from oidc.models import ProjectMember
 from oidc.projects import invitations, members
 from tests.factories import PASSWORD, make_account, make_client, make_project
@@ -68,7 +68,7 @@ def live_through_everything(account: Account) -> Browser:
     members.remove_member(ProjectMember.objects.get(project=theirs, account=account), owner)
     browser.post("/account/password/reset/", {"email": ADDRESS})
     browser.post(reverse("console:project_new"), {"name": "Canary's"})
-    recording.flush_usage()
+    usage_counts.flush_usage()
     return browser
 
 
@@ -104,7 +104,7 @@ def test_no_table_names_a_person_who_deleted_their_account(leaving: Account, set
 @pytest.mark.parametrize("is_sent", [True, False])
 def test_mails_to_others_no_longer_name_them(leaving: Account, text: str, is_sent: bool) -> None:
     row = body(text, subject=text[:60], sent_at=clock.now() if is_sent else None)
-    deletion.delete_account(leaving)
+    deleting.delete_account(leaving)
     row.refresh_from_db()
     assert "canary" not in (row.body + row.subject).lower()
     assert outbox.SOMEBODY in row.body
@@ -117,7 +117,7 @@ def test_mails_to_others_no_longer_name_them(leaving: Account, text: str, is_sen
 )
 def test_other_addresses_stay(leaving: Account, text: str) -> None:
     row = body(text, to="bo@example.com")
-    deletion.delete_account(leaving)
+    deleting.delete_account(leaving)
     row.refresh_from_db()
     assert row.body == text
 
@@ -131,7 +131,7 @@ def test_mails_to_them_are_gone_whether_they_wait_or_not(leaving: Account, to: s
     elif moment:
         Outbox.objects.filter(pk=row.pk).update(**{moment: clock.now()})
     kept = body("Hello", to="bo@example.com")
-    deletion.delete_account(leaving)
+    deleting.delete_account(leaving)
     assert list(Outbox.objects.all()) == [kept]
     delivery.send_due()
     assert [message.to for message in mail.outbox] == [["bo@example.com"]]
@@ -151,7 +151,7 @@ def test_a_waiting_mail_goes_without_the_name_of_who_left(leaving: Account) -> N
 def test_a_mail_that_is_being_sent_while_its_person_goes_is_no_fault(leaving: Account) -> None:
     row = body("Hello", to=ADDRESS)
     assert row.claim()
-    deletion.delete_account(leaving)
+    deleting.delete_account(leaving)
     row.note_sent()
     row.note_failure(OSError("gone"))
     assert not row.try_again()
@@ -163,6 +163,6 @@ def test_an_open_invitation_to_a_family_stays_its_senders(leaving: Account) -> N
     owner = make_account()
     family = Family.objects.create(owner=owner)
     family_invitations.invite(family, ADDRESS, owner)
-    deletion.delete_account(leaving)
+    deleting.delete_account(leaving)
     assert stored(ADDRESS) == {"accounts.Invitation.email"}
     assert Invitation.objects.open().count() == 1

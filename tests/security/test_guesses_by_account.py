@@ -10,7 +10,7 @@ from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.core.cache import cache
 from django.test import Client as Browser
 
-from accounts import mailbox_proof
+from accounts import guesses
 from accounts.models import Account, Outbox, SecurityEvent, WrongCodes
 from tests.factories import PASSWORD, make_account
 from tests.oidc.tokens.test_concurrency import at_once
@@ -157,7 +157,7 @@ def at_second_step(person: Account, code: str, ip: str = "203.0.113.7", browser:
 
 
 def prove(browser: Browser, person: Account) -> Any:
-    return browser.post(PROOF, {"code": mailbox_proof.code_for(person.email)})
+    return browser.post(PROOF, {"code": guesses.code_for(person.email)})
 
 
 def test_a_hundred_is_the_most_by_default() -> None:
@@ -302,7 +302,7 @@ def test_a_question_ends_with_the_sign_in(person: Account) -> None:
     """A browser that was asked before somebody signed in there otherwise is asked nothing any more."""
     browser = Browser()
     session = browser.session
-    session[mailbox_proof.ASKED] = {"email": "bob@example.com", "then": SECOND_STEP}
+    session[guesses.ASKED] = {"email": "bob@example.com", "then": SECOND_STEP}
     session.save()
     assert browser.get(PROOF).status_code == 200
     browser.post("/account/login/", {"login": person.email, "password": PASSWORD})

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from accounts.accounts_cookie import cookie_name
+from accounts.browser_accounts import cookie_name
 from accounts.models import Account
-from devportal.lib.logs import redact
+from core.logging.filters import redact
 from tests.relying_party import sign_in
 
 SESSION, CSRF = "openport_session", "openport_csrf"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from devportal.lib import host_header
+from core.http import host_header
 
 PAGES = ("/", "/account/login/", "/admin/", "/connect/authorize", "/static/css/base.css", "/nothing", "/health/nothing")
 FOR_APPS = ("/v1/me", "/v1", "/connect/token", "/.well-known/jwks", "/.well-known/openid-configuration")

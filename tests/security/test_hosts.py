@@ -9,8 +9,8 @@ from django.test import Client as Browser
 from django.urls import reverse
 
 from accounts.models import Account
-from devportal.lib.headers import PAGE_POLICY, policy_with_form_action
-from devportal.lib.hosts import is_loopback, is_origin
+from core.http.headers import PAGE_POLICY, policy_with_form_action
+from core.http.hosts import is_loopback, is_origin
 from oidc.models import Client, ProjectMember
 from tests.factories import make_client, make_project
 from tests.relying_party import RelyingParty, sign_in

@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from accounts.browser_accounts import MARK
 from accounts.models import Account
-from devportal.lib import sessions
-from devportal.lib.sessions import ACTIVE_EVERY, IN_ADMIN, SessionStore
+from core.http import sessions
+from core.http.sessions import ACTIVE_EVERY, IN_ADMIN, SessionStore
 from tests.accounts.factors.conftest import give_app
 from tests.factories import PASSWORD, make_account
 from tests.oidc.test_budgets import Counted

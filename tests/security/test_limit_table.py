@@ -16,9 +16,9 @@ from django.conf import settings as declared
 from django.test import Client as Browser
 from django.urls import resolve
 
-from devportal.lib.marks import Mark
-from devportal.lib.ratelimit import forms
-from devportal.lib.ratelimit.counters import counters
+from core.limits import forms
+from core.limits.counters import counters
+from core.marks import Mark
 from tests.security import limit_drives
 from tests.security.limit_drives import DRIVES, World
 from tests.urls import every_url

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account
-from devportal.lib import clock
+from core import clock
 from tests.factories import PASSWORD, make_client, make_web_client
 from tests.relying_party import FORM, RelyingParty
 

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.test import Client as Browser
 
 from accounts.models import Account
-from devportal.lib.logs import RedactingFilter, redact
+from core.logging.filters import RedactingFilter, redact
 from oidc.tokens import store
 from tests.factories import PASSWORD
 from tests.relying_party import RelyingParty, basic

@@ -15,8 +15,8 @@ from celery.signals import setup_logging
 from django.conf import settings
 
 from accounts.tasks import send_mail
+from core.tasks import HIDDEN, QuietTask
 from devportal.celery import app
-from devportal.lib.tasks import HIDDEN, QuietTask
 from tests.services import keeper
 from tests.services.service import ROOT
 
@@ -85,7 +85,7 @@ def worker(redis_url: str, request: pytest.FixtureRequest) -> Iterator[tuple[str
 def test_a_secret_in_a_failing_task_is_not_in_the_workers_log(worker: tuple[str, Path], redis_url: str) -> None:
     form, log = worker
     redis.Redis.from_url(redis_url).ping()
-    producer = app.__class__("producer", broker=redis_url, task_cls="devportal.lib.tasks.QuietTask")
+    producer = app.__class__("producer", broker=redis_url, task_cls="core.tasks.QuietTask")
     producer.signature("planted", args=("argument-planted",)).apply_async()
     producer.close()
     deadline = time.monotonic() + START_SECONDS

@@ -7,7 +7,7 @@ import pytest
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.test import Client as Browser
 
-from accounts import mailbox_proof
+from accounts import guesses
 from accounts.models import Account
 from tests.factories import PASSWORD
 from tests.security.test_limits import asks_for_mailbox, attempt, is_limited
@@ -62,7 +62,7 @@ def test_the_code_signs_nobody_in(person: Account) -> None:
     besiege(person.email)
     browser = Browser()
     sign_in(browser, person.email)
-    prove(browser, mailbox_proof.code_for(person.email))
+    prove(browser, guesses.code_for(person.email))
     assert browser.get("/account/")["Location"].startswith("/account/login/")
     assert sign_in(browser, person.email, "wrong horse 9").status_code == 200
 
@@ -73,7 +73,7 @@ def test_browsers_that_have_the_mailbox_share_one_limit(person: Account) -> None
     for n in range(11):
         browser = Browser()
         sign_in(browser, person.email, "wrong", f"192.0.2.{n}")
-        prove(browser, mailbox_proof.code_for(person.email))
+        prove(browser, guesses.code_for(person.email))
         answers.append(sign_in(browser, person.email, "wrong", f"192.0.2.{n}"))
     assert [answer.status_code for answer in answers[:10]] == [200] * 10
     assert is_limited(answers[-1])
@@ -92,7 +92,7 @@ def test_a_code_is_of_one_mailbox(person: Account) -> None:
     besiege(person.email)
     browser = Browser()
     sign_in(browser, person.email)
-    prove(browser, mailbox_proof.code_for("bob@example.com"))
+    prove(browser, guesses.code_for("bob@example.com"))
     assert asks_for_mailbox(sign_in(browser, person.email))
 
 
@@ -119,23 +119,23 @@ def test_other_mails_do_not_use_them_up(person: Account, mailoutbox: list[Any]) 
     browser = Browser()
     sign_in(browser, person.email)
     send(browser)
-    assert code_of(mailoutbox[-1]) == mailbox_proof.code_for(person.email)
+    assert code_of(mailoutbox[-1]) == guesses.code_for(person.email)
 
 
 def test_it_works_for_a_day_at_least_and_two_at_most(person: Account, later: Any) -> None:
-    code = mailbox_proof.code_for(person.email)
+    code = guesses.code_for(person.email)
     later(24 * 3600)
-    assert mailbox_proof.is_right(person.email, code)
+    assert guesses.is_right(person.email, code)
     later(24 * 3600)
-    assert not mailbox_proof.is_right(person.email, code)
+    assert not guesses.is_right(person.email, code)
 
 
 def test_it_outlives_the_rotation_of_the_secret_key(person: Account, settings: Any) -> None:
-    code = mailbox_proof.code_for(person.email)
+    code = guesses.code_for(person.email)
     settings.SECRET_KEY_FALLBACKS, settings.SECRET_KEY = [settings.SECRET_KEY], "x" * 50
-    assert mailbox_proof.is_right(person.email, code)
+    assert guesses.is_right(person.email, code)
     settings.SECRET_KEY_FALLBACKS = []
-    assert not mailbox_proof.is_right(person.email, code)
+    assert not guesses.is_right(person.email, code)
 
 
 def test_an_unknown_address_sees_and_takes_the_same(
@@ -149,7 +149,7 @@ def test_an_unknown_address_sees_and_takes_the_same(
         pages = [asked, browser.get(PATH)]
         with django_assert_num_queries(9, exact=False):
             pages.append(send(browser))
-        pages += [browser.get(PATH), prove(browser, "AAAA"), prove(browser, mailbox_proof.code_for(email))]
+        pages += [browser.get(PATH), prove(browser, "AAAA"), prove(browser, guesses.code_for(email))]
         pages.append(sign_in(browser, email, "wrong"))
         seen.append([strip(page, email) for page in pages])
     assert seen[0] == seen[1]
@@ -186,7 +186,7 @@ def test_the_second_step_goes_on_after_the_proof(person: Account) -> None:
     browser = Browser()
     sign_in(browser, person.email)
     assert asks_for_mailbox(browser.post("/account/2fa/authenticate/", {"code": "000000"}))
-    back = prove(browser, mailbox_proof.code_for(person.email))
+    back = prove(browser, guesses.code_for(person.email))
     assert back["Location"] == "/account/2fa/authenticate/"
     assert browser.post(back["Location"], {"code": "000000"}).status_code == 200
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from devportal.lib import outbound
-from devportal.lib.outbound.addresses import is_public
-from devportal.lib.outbound.limits import MAX_DIALLED
-from devportal.lib.outbound.refusals import TEXTS, Code
+from core import outbound
+from core.outbound.limits import MAX_DIALLED
+from core.outbound.refusals import TEXTS, Code
+from core.outbound.targets import is_public
 from tests.security.outbound_rig import ALSO_PUBLIC, NAME, PUBLIC, URL, Rig, assert_refused, build, kind_of, refused
 
 NOT_PUBLIC = {

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from devportal.lib import outbound
-from devportal.lib.outbound.limits import MAX_BYTES, MAX_HEADER_BYTES, MAX_REDIRECTS, MAX_WIRE_BYTES
+from core import outbound
+from core.outbound.limits import MAX_BYTES, MAX_HEADER_BYTES, MAX_REDIRECTS, MAX_WIRE_BYTES
 from tests.security.outbound_rig import NAME, OK, PUBLIC, SHORT, URL, Rig, assert_refused, build, repeated, written
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import httpcore
 import pytest
 
-from devportal.lib import outbound
-from devportal.lib.outbound import connections
+from core import outbound
+from core.outbound import connections
 from tests.security.outbound_rig import NAME, OK, PUBLIC, SHORT, URL, Rig, assert_refused, build, repeated
 from tests.services import pages
 

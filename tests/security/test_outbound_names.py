@@ -7,8 +7,8 @@ from typing import Any
 import dns.resolver
 import pytest
 
-from devportal.lib import outbound
-from devportal.lib.outbound.limits import MAX_TXT_CHARACTERS, MAX_TXT_RECORDS
+from core import outbound
+from core.outbound.limits import MAX_TXT_CHARACTERS, MAX_TXT_RECORDS
 from tests.security.outbound_rig import ALSO_PUBLIC, NAME, PUBLIC, URL, Rig, assert_refused, build, kind_of
 from tests.services import pages
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from devportal.lib import outbound
+from core import outbound
 from tests.security.outbound_rig import NAME, URL, Rig, assert_refused, build
 
 LITERALS = (

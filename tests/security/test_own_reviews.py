@@ -10,14 +10,14 @@ from django.test import Client as Browser
 
 from accounts.models import Account
 from accounts.roles import set_roles
-from devportal.console import reviews
-from devportal.console.models import AuditEvent
-from devportal.console.reviews import ReviewNotAllowed, cases
-from devportal.console.reviews.conflicts import conflict_of
-from devportal.lib import clock
+from core import clock
+from devportal.operations.models import AuditEvent
+from devportal.review import cases, developer_actions, reviewer_actions, workflow
+from devportal.review.conflicts import conflict_of
+from devportal.review.workflow import ReviewNotAllowed
 from oidc.models import Client, FormerMember, Project, ProjectMember
 from oidc.projects import lifecycle, members
-from tests.console.reviews.reviewing import SCOPE, make_reviewer, sent, ticks
+from tests.devportal.review.reviewing import SCOPE, make_reviewer, sent, ticks
 from tests.factories import make_account, make_client, make_domain
 
 pytestmark = pytest.mark.django_db
@@ -62,10 +62,10 @@ def assert_refused_everything(account: Account, app: Client, owner: Account) -> 
     review = sent(app, owner)
     case = cases.open_case("report", app.project, app)
     steps: list[Callable[[], Any]] = [
-        lambda: reviews.start(review, account),
-        lambda: reviews.assign(review, make_reviewer(), account),
-        lambda: reviews.suspend_project(app.project, account, reasons=["harmful"]),
-        lambda: reviews.withdraw_approval(app, account, reasons=["harmful"]),
+        lambda: reviewer_actions.start(review, account),
+        lambda: reviewer_actions.assign(review, make_reviewer(), account),
+        lambda: reviewer_actions.suspend_project(app.project, account, reasons=["harmful"]),
+        lambda: reviewer_actions.withdraw_approval(app, account, reasons=["harmful"]),
         lambda: cases.assign_case(case, account, account),
         lambda: cases.close_case(case, account, "in_order"),
         lambda: cases.add_note(case, account, "Fine."),
@@ -73,9 +73,9 @@ def assert_refused_everything(account: Account, app: Client, owner: Account) -> 
     for step in steps:
         with pytest.raises(ReviewNotAllowed):
             step()
-    review = reviews.start(review, make_reviewer())
+    review = reviewer_actions.start(review, make_reviewer())
     with pytest.raises(ReviewNotAllowed):
-        reviews.approve(review, account, revision=1, scopes={SCOPE: True}, checked=ticks(review))
+        reviewer_actions.approve(review, account, revision=1, scopes={SCOPE: True}, checked=ticks(review))
 
 
 # --- People who were once members ---
@@ -92,11 +92,11 @@ def test_a_founder_who_transferred_the_project_and_left_before_the_first_draft_a
     members.leave_project(project, founder)
     later(3 * 365 * DAY)
     review = sent(app, accomplice)
-    page = browser_of(founder).post(f"/admin/console/appreview/{review.pk}/do/start/", {"confirm": "1"}, follow=True)
+    page = browser_of(founder).post(f"/admin/review/appreview/{review.pk}/do/start/", {"confirm": "1"}, follow=True)
     assert "You were once a member of this project" in page.content.decode()
     review.refresh_from_db()
     assert review.status == "submitted"
-    reviews.withdraw(review, accomplice)
+    developer_actions.withdraw(review, accomplice)
     assert_refused_everything(founder, app, accomplice)
 
 
@@ -254,6 +254,6 @@ def test_a_reviewer_whose_rights_ended_after_the_page_was_opened_decides_on_noth
     lose: Callable[[Account], None], app: Client, owner: Account
 ) -> None:
     stale = make_reviewer()
-    assert reviews.may_review(stale), "their roles are known to the request"
+    assert workflow.may_review(stale), "their roles are known to the request"
     lose(Account.objects.get(pk=stale.pk))
     assert_refused_everything(stale, app, owner)

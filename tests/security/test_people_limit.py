@@ -6,7 +6,7 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account
-from devportal.lib import clock
+from core import clock
 from oidc.authorization import consent, user_cap
 from oidc.clients.registration import create_client, delete_client
 from oidc.errors import UserCapExceeded

@@ -18,7 +18,7 @@ from PIL import Image, ImageChops, ImageStat
 from accounts import pictures
 from accounts.models import Account, PairwiseSubject
 from api import keys
-from devportal.lib import clock
+from core import clock
 from oidc.authorization import consent
 from oidc.models import Client, Project, ProjectMember
 from oidc.projects import lifecycle

@@ -12,12 +12,12 @@ from django.test import Client as Browser
 from django.test import RequestFactory, override_settings
 
 from accounts.models import Account
+from core.http import client_ip, request_id
+from core.http.request_id import RequestIdMiddleware
 from devportal.console.playground import internal_client
-from devportal.lib import client_ip, request_id
-from devportal.lib.request_id import RequestIdMiddleware
 from oidc.clients.redirect_uris import playground_redirect_uri, validate_redirect_uri
 from oidc.models import Client, Project, ProjectMember
-from tests.console.playground.playing import CALLBACK, Playground, parameters_of, tokens_on
+from tests.devportal.console.playground.playing import CALLBACK, Playground, parameters_of, tokens_on
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.relying_party import RelyingParty, sign_in
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from devportal.console.management.commands import serve
-from devportal.lib import bootstrap
-from tests.test_floors import ROOT
+from core.storage import bootstrap
+from devportal.operations.management.commands import serve
+from tests.test_layers import ROOT
 
 # Everything that the service writes there by itself: database, mail, pictures, secrets.
 WRITE = """
@@ -20,7 +20,7 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.mail import send_mail
 from django.core.management import call_command
-from devportal.console.provisioning import demo
+from devportal.operations.provisioning import demo
 call_command("migrate", verbosity=0)
 send_mail("subject", "text", None, ["ada@example.com"])
 default_storage.save("pictures/ada.webp", ContentFile(b"x"))

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from accounts.models import Account
 from oidc.clients.branding import is_same_site
 from oidc.domains import claims
-from oidc.domains.coverage import is_covered
+from oidc.domains.names import is_covered
 from oidc.models import ProjectDomain
 from tests.factories import make_account, make_client, make_domain, make_project
 

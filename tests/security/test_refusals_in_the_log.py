@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client as Browser
 from django.urls import path
 
-from devportal.lib.logs import RefusalFilter
+from core.logging.filters import RefusalFilter
 
 
 def refuse(request: HttpRequest, rest: str) -> HttpResponse:
@@ -76,7 +76,7 @@ def test_a_fault_of_the_service_keeps_its_traceback(written: io.StringIO) -> Non
 
 def test_a_flood_is_cut_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 6000.0
-    monkeypatch.setattr("devportal.lib.logs.time.monotonic", lambda: now)
+    monkeypatch.setattr("core.logging.filters.time.monotonic", lambda: now)
     refusals = RefusalFilter(per_minute=3)
 
     def passes(status: int | None = 404) -> str | None:

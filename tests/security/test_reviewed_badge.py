@@ -8,21 +8,20 @@ from django.test import Client as Browser
 from django.urls import reverse
 
 from accounts.models import Account
-from devportal.console import reviews
-from devportal.console.models import ReviewCase
-from devportal.console.reviews import IncompleteSubmission
-from devportal.console.reviews.desk_differences import field_changes
-from devportal.lib import clock
+from core import clock
+from devportal.review import reviewer_actions
+from devportal.review.differences import field_changes
+from devportal.review.models import ReviewCase
+from devportal.review.workflow import IncompleteSubmission
 from oidc.clients import secrets
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.clients.registration import update_client
 from oidc.domains import claims
-from oidc.domains.effects import announce_change, refresh_reviewed_hosts, snapshot
-from oidc.domains.results import Change
+from oidc.domains.results import Change, announce_change, refresh_reviewed_hosts, snapshot
 from oidc.domains.tasks import check_domains
 from oidc.models import Client, Connection, Project, ProjectDomain, ProjectMember
 from oidc.projects import invitations, members
-from tests.console.reviews.reviewing import Status, approved, decide, fresh, make_reviewer, sent
+from tests.devportal.review.reviewing import Status, approved, decide, fresh, make_reviewer, sent
 from tests.factories import REDIRECT_URI, make_account, make_client, make_domain, make_project
 from tests.oidc.domains.internet import DAY, HOUR, internet, prove
 from tests.relying_party import RelyingParty, sign_in
@@ -367,7 +366,7 @@ def test_a_new_developer_opens_no_case(reviewed: Client, owner: Account) -> None
 def test_an_app_whose_type_changed_under_review_is_not_approved(owner: Account) -> None:
     client = make_client(make_project(owner))
     reviewer = make_reviewer()
-    review = reviews.start(sent(client, owner), reviewer)
+    review = reviewer_actions.start(sent(client, owner), reviewer)
     secrets.change_type(client, "native", owner)
     with pytest.raises(IncompleteSubmission, match="type changed"):
         decide(review, reviewer, Status.APPROVED)

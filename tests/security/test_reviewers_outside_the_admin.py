@@ -8,12 +8,12 @@ from allauth.mfa.models import Authenticator
 from django.test import Client as Browser
 
 from accounts.models import Account
-from devportal.console.models import AppReview
-from devportal.console.reviews import logos
+from devportal.review import logos
+from devportal.review.models import AppReview
 from oidc.models import Client, ProjectMember
 from tests.accounts.factors.conftest import give_app
-from tests.console.reviews.reviewing import BRANDING, make_reviewer
-from tests.console.reviews.test_pages import ASKED, path_of, png, post
+from tests.devportal.review.reviewing import BRANDING, make_reviewer
+from tests.devportal.review.test_pages import ASKED, path_of, png, post
 from tests.factories import PASSWORD, make_account, make_client, make_project
 from tests.relying_party import age_sign_in
 from tests.soft_key import A_YEAR_AGO

@@ -11,11 +11,11 @@ from django.contrib.auth import BACKEND_SESSION_KEY
 from django.contrib.sessions.models import Session
 from django.test import Client as Browser
 
-from accounts import deletion
-from accounts.accounts_cookie import cookie_name
+from accounts.browser_accounts import cookie_name
+from accounts.deletion import deleting
 from accounts.models import Account
 from accounts.sessions import end_everybodys_sessions
-from devportal.lib.sessions import SessionStore, hash_of
+from core.http.sessions import SessionStore, hash_of
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import RelyingParty, sign_in
 from tests.several_accounts import (
@@ -316,7 +316,7 @@ def deactivate(bob: Account, elsewhere: Browser) -> None:
 
 
 def delete(bob: Account, elsewhere: Browser) -> None:
-    deletion.delete_account(bob)
+    deleting.delete_account(bob)
 
 
 def end_everybody(bob: Account, elsewhere: Browser) -> None:

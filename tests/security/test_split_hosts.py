@@ -13,9 +13,9 @@ from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Account
-from devportal.lib import passkeys, split_hosts
-from devportal.lib.direct_dispatch import HEALTH_PATHS
-from devportal.lib.host_header import HostMiddleware
+from core.http import hosts, split_hosts
+from core.http.direct_dispatch import HEALTH_PATHS
+from core.http.host_header import HostMiddleware
 from tests.factories import PASSWORD, make_account, make_project
 from tests.urls import every_url
 
@@ -415,16 +415,16 @@ def test_passkeys_belong_to_the_domain_of_people(rf: Any, settings: Any) -> None
     def at(host: str) -> Any:
         return rf.get("/", headers={"Host": host})
 
-    assert passkeys.rp_id(at(AUTH)) == AUTH
-    assert not passkeys.work_on(at(ADMIN))
+    assert hosts.rp_id(at(AUTH)) == AUTH
+    assert not hosts.work_on(at(ADMIN))
     settings.AUTH_URL = "https://example.com"
     settings.ALLOWED_HOSTS.append("example.com")
-    assert passkeys.rp_id(at(ADMIN)) == "example.com"
-    assert passkeys.work_on(at(ADMIN))
+    assert hosts.rp_id(at(ADMIN)) == "example.com"
+    assert hosts.work_on(at(ADMIN))
     settings.ADMIN_URL = "https://evilexample.com"
     settings.ALLOWED_HOSTS.append("evilexample.com")
-    assert passkeys.rp_id(at("evilexample.com")) == "evilexample.com"
-    assert not passkeys.work_on(at("evilexample.com"))
+    assert hosts.rp_id(at("evilexample.com")) == "evilexample.com"
+    assert not hosts.work_on(at("evilexample.com"))
 
 
 def test_pages_lead_to_the_host_that_has_what_they_name(operator: Account) -> None:
@@ -442,7 +442,7 @@ def test_pages_lead_to_the_host_that_has_what_they_name(operator: Account) -> No
 def test_an_error_on_the_admin_host_leads_on(operator: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     browser = Browser(raise_request_exception=False)
     sign_in(browser)
-    monkeypatch.setattr("devportal.lib.admin.site.ServiceAdminSite.has_permission", lambda *_: 1 / 0)
+    monkeypatch.setattr("core.admin.site.ServiceAdminSite.has_permission", lambda *_: 1 / 0)
     page = ask(ADMIN, "/admin/", browser=browser)
     assert page.status_code == 500
     assert leads_nowhere(ADMIN, page, browser) == []

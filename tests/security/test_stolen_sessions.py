@@ -9,9 +9,9 @@ from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.test import Client as Browser
 
-from accounts import deletion
+from accounts.deletion import deleting
 from accounts.models import Account
-from devportal.lib.sessions import hash_of
+from core.http.sessions import hash_of
 from tests.factories import PASSWORD
 from tests.relying_party import sign_in
 
@@ -105,7 +105,7 @@ def deactivate_and_reactivate(person: Account, here: Browser) -> None:
 
 
 def delete(person: Account, here: Browser) -> None:
-    deletion.delete_account(Account.objects.get(pk=person.pk))
+    deleting.delete_account(Account.objects.get(pk=person.pk))
 
 
 @pytest.mark.parametrize("listed", [True, False])
@@ -157,7 +157,7 @@ def test_another_person_s_sessions_go_on(person: Account, client: Browser) -> No
 
 def test_nothing_is_kept_of_the_listed_sessions_of_who_is_deleted(person: Account) -> None:
     sign_in(Browser(), person)
-    deletion.delete_account(person)
+    deleting.delete_account(person)
     assert not Session.objects.exists()
 
 

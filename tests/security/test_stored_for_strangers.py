@@ -11,8 +11,8 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from accounts.models import Account
+from core.http.sessions import hash_of
 from devportal.console.models import SignInEvent
-from devportal.lib.sessions import hash_of
 from oidc.authorization import interactions
 from oidc.models import Client
 from oidc.parameters import MAX_QUERY
@@ -56,10 +56,10 @@ def test_the_bound_is_exact(stranger: RelyingParty) -> None:
 
 
 def test_its_developer_can_look_it_up(stranger: RelyingParty) -> None:
-    from api.usage import recording
+    from api import usage_counts
 
     stranger.authorize(state="x" * MAX_QUERY)
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert SignInEvent.objects.get().reason_text == "The request is longer than 4,096 characters."
 
 

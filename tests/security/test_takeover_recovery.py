@@ -13,11 +13,12 @@ from django.test import Client as Browser
 from accounts.factors import recovery
 from accounts.factors.tasks import advance_recoveries
 from accounts.models import Account, AccountRecovery, Outbox, SecurityEvent
-from devportal.lib import clock, encryption
+from core import clock
+from core.database import encryption
 from tests.accounts.factors.conftest import give_app, give_codes, give_passkey, sign_in_as_far_as_possible
 from tests.accounts.test_address_changes import NEW, OLD, change, is_taken_back, take_back, take_back_code
 from tests.accounts.test_sign_up import sign_up
-from tests.console.admin.conftest import make_staff
+from tests.devportal.admin.conftest import make_staff
 from tests.factories import PASSWORD
 from tests.relying_party import sign_in
 from tests.soft_key import SoftKey, add_key

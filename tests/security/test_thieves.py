@@ -14,9 +14,9 @@ from django.core import mail as django_mail
 from django.test import Client as Browser
 
 from accounts.activity.recording import record, token_of
-from accounts.mail import mailbox_codes
+from accounts.mail import codes as mailbox_codes
 from accounts.models import Account, AddressChange, Outbox, SecurityEvent
-from devportal.lib import clock
+from core import clock
 from tests.accounts.factors.conftest import confirm, give_app, give_codes, give_passkey
 from tests.accounts.test_address_changes import NEW, OLD, change, is_taken_back, take_back, take_back_code
 from tests.accounts.test_sign_up import code_of

@@ -19,8 +19,9 @@ from django.test import Client as Browser
 from jwcrypto.jwk import JWK
 from jwcrypto.jws import JWS
 
-from devportal.lib import clock, encryption
-from devportal.lib.credentials import digest
+from core import clock
+from core.credentials import digest
+from core.database import encryption
 from oidc.errors import InvalidToken
 from oidc.models import AccessToken, SigningKey
 from oidc.signing_keys import keyring, rotation

@@ -16,8 +16,8 @@ from accounts.plans import billing
 from accounts.plans.billing import WebhookError
 from accounts.plans.sources import validate_plan
 from accounts.sources import HttpProfiles, SourceFailed
-from devportal.console import provisioning
-from devportal.console.provisioning import InvalidFile, provision
+from devportal.operations import provisioning
+from devportal.operations.provisioning import InvalidFile, provision
 from tests.accounts.plans.test_sources import GOOD as GOOD_PLAN
 from tests.api.test_profile_source import GOOD as GOOD_PROFILE
 from tests.factories import make_account

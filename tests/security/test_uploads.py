@@ -1,11 +1,11 @@
-"""Forms with files are bounded as a whole (devportal/lib/uploads.py)."""
+"""Forms with files are bounded as a whole (core/http/uploads.py)."""
 
 import pytest
 from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client as Browser
 
-from devportal.lib.mail import validate_mail_address
+from core.mail.backends import validate_mail_address
 
 TOO_MUCH = 2 * max(settings.PICTURE_MAX_BYTES, settings.LOGO_MAX_BYTES) + 1
 

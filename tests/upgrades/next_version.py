@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
 BACKFILL = """
 from django.db import migrations
 
-from devportal.lib.backfill import backfill
+from core.database.batches import backfill
 
 
 def fill(apps, schema_editor):
@@ -35,7 +35,7 @@ class Migration(migrations.Migration):
 INDEX = """
 from django.db import migrations, models
 
-from devportal.lib.migration_operations import AddIndexConcurrently
+from core.database.schema_changes import AddIndexConcurrently
 
 
 class Migration(migrations.Migration):

@@ -10,7 +10,7 @@ from django.db import migrations, models
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations.base import Operation
 
-from devportal.lib.migration_operations import AddIndexConcurrently, DropForeignKeyIndex
+from core.database.schema_changes import AddIndexConcurrently, DropForeignKeyIndex
 from tests.upgrades.baseline import BASELINE, NEWEST
 
 # Each takes from the state before what it still reads or writes: only in a migration that says what it is.
@@ -52,7 +52,7 @@ def flattened(operations: Any) -> Iterator[Operation]:
 def refusals_of_code(operation: migrations.RunPython, migration: migrations.Migration) -> Iterator[str]:
     source = inspect.getsource(operation.code)
     if any(word in source for word in AT_ONCE) and not any(word in source for word in IN_BATCHES):
-        yield "RunPython changes rows in one statement: use devportal.lib.backfill"
+        yield "RunPython changes rows in one statement: use core.database.batches"
     if len(migration.operations) > 1:
         yield "RunPython stands beside other operations, whose locks would last as long: give it a migration of its own"
 

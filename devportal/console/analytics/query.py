@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 from django.http import HttpRequest
 
+from core import clock
 from devportal.console.usage.query import TIME_RANGES, TimeRange
-from devportal.lib import clock
 
 _DAY = timedelta(days=1)
 _QUARTER = TimeRange("90d", "90 days", "90 days", "day", _DAY, 90, 90 * _DAY)

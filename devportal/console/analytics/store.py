@@ -1,6 +1,6 @@
 """The tables of sign-in counts: each count is added to its hour and its day, in the transaction of its batch.
 
-Batches are those of usage (api/usage/recording.py): each is written once, and what a crash can lose or repeat is the
+Batches are those of usage (api/usage_counts.py): each is written once, and what a crash can lose or repeat is the
 same. Counts of clients that are gone are dropped.
 """
 
@@ -17,9 +17,9 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import Q, QuerySet, Sum
 
+from core.database.batches import delete_in_batches
+from core.limits import count_buffer
 from devportal.console.models import SignInDay, SignInHour
-from devportal.lib import count_buffer
-from devportal.lib.batches import delete_in_batches
 from oidc.models import Client
 from oidc.sign_in_steps import KIND, Step
 

@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 
 from api.keys import PERMISSIONS
-from devportal.lib import clock
+from core import clock
 from oidc.scopes import SCOPES
 
 FURTHEST_DAYS = 3650

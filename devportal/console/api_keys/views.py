@@ -8,14 +8,14 @@ from django.urls import reverse
 
 from api.keys import create_key_for_member
 from api.models import ApiKey
+from core.limits.forms import limited_by_person
 from devportal.console import idempotency, secret_panel
 from devportal.console.access import Membership, get_membership
 from devportal.console.api_keys.forms import NewKeyForm
-from devportal.console.credential_kinds import API_KEYS, may_revoke
 from devportal.console.pagination import paginate
+from devportal.console.rotation import API_KEYS, may_revoke
 from devportal.console.shortcuts import console_page, render_page
-from devportal.lib.ratelimit.forms import limited_by_person
-from oidc.projects.quotas import QuotaExceeded
+from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Role, lock_for_change
 
 

@@ -13,8 +13,7 @@ from xml.etree.ElementTree import Element
 
 from django.utils.safestring import SafeString
 
-from devportal.console.charts.scales import nice_scale, short_number, time_ticks
-from devportal.console.charts.svg import element, format_number, markup
+from devportal.console.charts.svg import element, format_number, markup, nice_scale, short_number, time_ticks
 
 # Kinds of bands: each has a colour in the stylesheet, and a pattern.
 KINDS = ("good", "client-error", "limited", "server-error", "plain")

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from devportal.lib import clock
+from core import clock
 from oidc.models import ClientSecret
 
 RECENTLY = timedelta(hours=24)

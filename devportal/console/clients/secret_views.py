@@ -3,11 +3,11 @@
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 
+from core.limits.forms import limited_by_person
 from devportal.console import idempotency, secret_panel
 from devportal.console.access import get_client
 from devportal.console.clients.secret_use import was_used_lately
 from devportal.console.shortcuts import console_page, redirect_to_client, render_page
-from devportal.lib.ratelimit.forms import limited_by_person
 from oidc.clients.secrets import MAX_LIVE_SECRETS, TooManySecrets, create_secret
 from oidc.projects.roles import Role, lock_for_change
 

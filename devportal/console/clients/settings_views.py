@@ -1,6 +1,7 @@
-"""A client's settings: name, URLs, tester, turning off and on, change of type, deletion."""
+"""A client's settings: name, URLs, tester, turning it off and on, its type, and deleting it."""
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.contrib import messages
@@ -8,20 +9,69 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from devportal.console import reviews
+from core.limits.forms import limited_by_person
 from devportal.console.access import Membership, get_client
-from devportal.console.clients.endpoints import endpoints
 from devportal.console.clients.forms import MORE, ChangeTypeForm, ClientSettingsForm, TesterForm
-from devportal.console.clients.host_messages import tell_of_new_hosts
 from devportal.console.clients.tester_fixes import with_fixes
-from devportal.console.confirmation import confirm_by_name
+from devportal.console.forms import confirm_by_name
 from devportal.console.shortcuts import console_page, redirect_to_client, render_page
-from devportal.lib.ratelimit.forms import limited_by_person
+from devportal.review import developer_actions, workflow
 from oidc.authorization.tester import check_request
 from oidc.clients import registration as settings_of
+from oidc.clients.reviewed_hosts import HostStanding, new_host_standings
 from oidc.clients.secrets import change_type
+from oidc.domains.names import domains_of
 from oidc.models import Client, TokenFamily
 from oidc.projects.roles import Role, lock_for_change
+
+
+class Endpoint(NamedTuple):
+    """An address, its label, and what the copy button calls it."""
+
+    label: str
+    address: str
+
+    @property
+    def noun(self) -> str:
+        return f"the {self.label[0].lower()}{self.label[1:]}" if self.label != "JWKS" else "the JWKS address"
+
+
+_ROUTES = (
+    ("Discovery", "discovery"),
+    ("Authorization endpoint", "authorize"),
+    ("Token endpoint", "token"),
+    ("Userinfo endpoint", "userinfo"),
+    ("JWKS", "jwks"),
+    ("Sign-out endpoint", "logout"),
+)
+
+
+def endpoints() -> list[Endpoint]:
+    """Return issuer and endpoints, all on AUTH_URL."""
+    found = [Endpoint(label, f"{settings.AUTH_URL}{reverse(name)}") for label, name in _ROUTES]
+    return [Endpoint("Issuer", settings.ISSUER), *found]
+
+
+MOST_NAMED = 5
+
+
+def tell_of_new_hosts(request: HttpRequest, client: Client, before: Sequence[str]) -> None:
+    """Say of each new host whether it counts; `before` are the redirect URIs that the client had."""
+    if not client.is_verified or client.first_party:
+        return
+    new = new_host_standings(client, before, domains_of(client.project))
+    if counting := _named(standing for standing in new if standing.counts):
+        messages.success(request, f"People who come from {counting} see the app as reviewed at once.")
+    if outside := _named(standing for standing in new if not standing.counts):
+        text = f"Not reviewed: {outside}. People who come from there see the app as one that nobody reviewed."
+        messages.warning(request, text)
+
+
+def _named(standings: Iterable[HostStanding]) -> str:
+    """Return the first hosts, and how many more there are; "" for none."""
+    hosts = [standing.host for standing in standings]
+    more = len(hosts) - MOST_NAMED
+    return ", ".join(hosts[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 @limited_by_person
@@ -41,7 +91,7 @@ def client_settings(request: HttpRequest, project_id: str, client_id: str) -> Ht
             saved = _update(client, membership, form.cleaned_data)
         except ValidationError as error:  # reviewed a moment ago
             form.add_error(None, error)
-        except reviews.IllegalReviewStep as refused:  # sent a moment ago
+        except workflow.IllegalReviewStep as refused:  # sent a moment ago
             form.add_error(None, str(refused))
         else:
             messages.success(request, "Saved. The changes apply to sign-ins from now on.")
@@ -54,7 +104,7 @@ def _update(client: Client, membership: Membership, given: dict[str, Any]) -> Cl
     name, addresses = given.get("name"), (given["redirect_uris"], given["post_logout_redirect_uris"])
     with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
         if name is not None and name.strip() != client.name:
-            reviews.require_editable(client)
+            developer_actions.require_editable(client)
         return settings_of.update_client(
             client,
             membership.account,

@@ -6,16 +6,16 @@ from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from core.limits.forms import limited_by_person
 from devportal.console import idempotency, secret_panel
 from devportal.console.access import Membership, get_membership
 from devportal.console.clients.forms import CLIENT_TYPES, MORE, NewClientForm
 from devportal.console.pagination import paginate
 from devportal.console.shortcuts import console_page, redirect_to_client, render_page
-from devportal.lib.ratelimit.forms import limited_by_person
 from oidc.clients.registration import create_client
 from oidc.clients.secrets import create_secret
 from oidc.models import Client
-from oidc.projects.quotas import QuotaExceeded
+from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.roles import Role, lock_for_change
 
 LONGEST_SEARCH = 255

@@ -1,13 +1,39 @@
-"""What a developer can do about an error in the request log: for every code of the API a sentence and a place."""
+"""Fixes of errors in the request log: the cause and the fix of each code, and its documentation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from api.models import ApiKey, RequestLog
 from devportal.console.fixes import Fix, client_page, docs, project_page, switched_off
+from devportal.console.models import SignInEvent
+from devportal.console.reason_help import HELP
+from devportal.docs.errors import API_HELP, ErrorHelp
 from oidc.models import Client, Project
 from oidc.projects.roles import Role
+from oidc.reasons import Reason
 from oidc.scopes import ACCOUNT_READ, allowed_scopes
+
+
+@dataclass(frozen=True)
+class ErrorDocs:
+    """An error or a reason as the docs have it; `help` is None for a code that the docs do not have."""
+
+    code: str
+    url: str
+    help: ErrorHelp | None = None
+
+
+def api_error(code: str) -> ErrorDocs | None:
+    """Return the documentation of an error code of the developer API, None without a code."""
+    return ErrorDocs(code, docs("errors", f"api-{code}"), API_HELP.get(code)) if code else None
+
+
+def reason_docs(event: SignInEvent) -> ErrorDocs | None:
+    """Return the documentation of the reason of a step that was refused or cancelled, None for another step."""
+    if event.reason not in HELP:
+        return None
+    found = HELP[Reason(event.reason)]
+    return ErrorDocs(event.reason, docs("errors", f"reason-{event.reason}"), ErrorHelp(found.cause, found.fix))
 
 
 @dataclass(frozen=True)

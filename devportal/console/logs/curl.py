@@ -7,7 +7,7 @@ from django.conf import settings
 from api.models import RequestLog
 from devportal.console.logs.redaction import MARKS
 from devportal.console.models import SignInEvent
-from devportal.console.quick_start.snippets import shell_string
+from devportal.console.quick_start import shell_string
 from oidc.models import Client
 from oidc.reasons import Reason
 from oidc.sign_in_steps import Endpoint, Outcome

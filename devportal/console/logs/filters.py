@@ -1,6 +1,6 @@
-"""Filters of the logs, from the query string: an invalid filter is ignored, with an error beside its field."""
+"""Filters of the logs, from the query string, and the toolbar above a log."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from django.db.models import Q
 from django.http import HttpRequest
 
-from devportal.lib import clock
+from core import clock
 
 MAX_LENGTH = 255  # characters
 RANGE = "range"
@@ -122,3 +122,69 @@ def parse_time(text: str) -> datetime:
 def select_options(choices: Mapping[str, Any], chosen: str) -> list[tuple[str, str, bool]]:
     """Return the options of a select: value, label, whether it is selected."""
     return [(value, str(label), value == chosen) for value, label in choices.items()]
+
+
+# Filters with a few choices: name, label, choices with their labels.
+Selects = Sequence[tuple[str, str, Mapping[str, str]]]
+# Labels of the filters without choices.
+_LABELS = {"who": "By", "request_id": "Request id", "from": "From", "to": "Before"}
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A link to one span of time, with the other filters as they are."""
+
+    label: str
+    link: str
+    is_current: bool
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A filter that applies, and the link without it."""
+
+    label: str
+    value: str
+    link: str
+
+
+@dataclass(frozen=True)
+class Toolbar:
+    """What stands above a log. Links are query strings; `?` alone is the log without filters."""
+
+    presets: list[Preset]
+    chips: list[Chip]
+    selects: list[tuple[str, str, list[tuple[str, str, bool]]]]
+    is_open: bool  # the form shows an error
+
+
+def build_toolbar(filters: LogFilters, selects: Selects, days: int) -> Toolbar:
+    """Return the toolbar of a log whose entries are kept for `days`."""
+    return Toolbar(
+        presets=_presets(filters, days),
+        chips=_chips(filters, selects),
+        selects=[(name, label, select_options(choices, filters.given[name])) for name, label, choices in selects],
+        is_open=bool(filters.errors),
+    )
+
+
+def _presets(filters: LogFilters, days: int) -> list[Preset]:
+    applied = filters.applied
+    has_span = bool(applied.get("from") or applied.get("to"))
+    chosen = None if has_span else applied.get(RANGE, "")
+    spans = {name: label for name, (label, _) in RANGES.items()} | {"": f"{days} d"}
+    elsewhere = {"from": "", "to": ""}
+    return [
+        Preset(label, filters.query(**elsewhere, **{RANGE: name}) or "?", name == chosen)
+        for name, label in spans.items()
+    ]
+
+
+def _chips(filters: LogFilters, selects: Selects) -> list[Chip]:
+    labels = _LABELS | {name: label for name, label, _ in selects}
+    choices = {name: choices for name, _, choices in selects}
+    return [
+        Chip(labels[name], choices.get(name, {}).get(text, text), filters.query(**{name: ""}) or "?")
+        for name, text in filters.applied.items()
+        if name != RANGE
+    ]

@@ -6,13 +6,12 @@ from typing import Any, TypeVar
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 
+from core.database.storable import is_key
 from devportal.console.access import Membership
 from devportal.console.fixes import Fix
-from devportal.console.logs.filters import LogFilters
-from devportal.console.logs.toolbar import Selects, build_toolbar
+from devportal.console.logs.filters import LogFilters, Selects, build_toolbar
 from devportal.console.pagination import paginate
 from devportal.console.shortcuts import render_page
-from devportal.lib.storable import is_key
 from oidc.models import Client
 
 Row = TypeVar("Row", bound=Model)

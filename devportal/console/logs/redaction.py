@@ -6,10 +6,10 @@ but it comes from anybody, and apps put into their addresses what does not belon
 
 import re
 
-from devportal.lib.logs import redact
+from core.logging.filters import redact
 
 REMOVED = "[removed]"
-# Replaces what was removed; the patterns of devportal/lib/logs.py apply too.
+# Replaces what was removed; the patterns of core/logging/filters.py apply too.
 MARKS = (REMOVED, "[redacted]", "[token]", "[credential]")
 # The values of parameters whose name contains one of these words are removed.
 _SECRET_WORDS = (

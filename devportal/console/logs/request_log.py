@@ -1,17 +1,25 @@
-"""The request log of a project: filters and lines."""
+"""The request log of a project: filters, lines, the list and the page of one call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from django.conf import settings
 from django.db.models import Q
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
 from api.errors import ERRORS
 from api.keys import PUBLIC_ID_LENGTH
 from api.models import ApiKey, RequestLog
 from api.views import endpoint_names
+from core.database.postgres.replica import page_from_replica
+from devportal.console.access import get_membership
+from devportal.console.fixes import project_page
+from devportal.console.logs.call_fixes import Call, api_error, call_fix_for
+from devportal.console.logs.curl import call_as_curl
 from devportal.console.logs.filters import ENTRY_FILTERS, LogFilters, choice_filter, parse_filters
+from devportal.console.logs.pages import find_entry, render_entry, render_log, render_missing
+from devportal.console.shortcuts import console_page
 from oidc.models import Client, Project
 
 # Filters by status, with their labels.
@@ -78,3 +86,45 @@ def _line(row: RequestLog, clients: dict[str, Client], keys: dict[str, ApiKey]) 
         return RequestLogEntry(row, name, row.client, page=row.client if client else "", client=client)
     key = keys.get(row.credential)
     return RequestLogEntry(row, key.name if key else "A key that was deleted", row.credential, key=key)
+
+
+@page_from_replica
+@console_page()
+def requests(request: HttpRequest, project_id: str) -> HttpResponse:
+    """GET …/requests?status=…&code=…&path=…&who=…&request_id=…&range=…&from=…&to=…: newest first."""
+    membership = get_membership(request, project_id)
+    return render_log(
+        request,
+        "console/requests.html",
+        membership,
+        rows=RequestLog.objects.filter(project=membership.project),
+        filters=read_filters(request),
+        selects=SELECTS,
+        entries=partial(request_log_entries, membership.project),
+        log_days=settings.REQUEST_LOG_DAYS,
+    )
+
+
+@page_from_replica
+@console_page()
+def request_detail(request: HttpRequest, project_id: str, entry_id: str) -> HttpResponse:
+    """GET …/requests/<id>: all that is known of one call. A filter in the query leads back to the narrowed log."""
+    membership = get_membership(request, project_id)
+    project, query = membership.project, read_filters(request).query()
+    log_url = project_page(project, "requests") + query
+    row = find_entry(RequestLog.objects.filter(project=project), entry_id)
+    if row is None:
+        return render_missing(request, membership, None, log_url=log_url, log_days=settings.REQUEST_LOG_DAYS)
+    (line,) = request_log_entries(project, [row])
+    if line.client is not None:
+        line.client.project = project
+    return render_entry(
+        request,
+        "console/request_detail.html",
+        membership,
+        line=line,
+        log_url=log_url,
+        fix=call_fix_for(Call(row, project, line.client, line.key)),
+        error=api_error(row.code),
+        curl=call_as_curl(row),
+    )

@@ -1,13 +1,23 @@
-"""The sign-in log of a client: filters and lines."""
+"""The sign-in log of a client: filters, lines, the list and the page of one step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Q
-from django.http import HttpRequest
+from django.conf import settings
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
 
+from core import clock
+from core.database.postgres.replica import page_from_replica
+from devportal.console.access import get_client
+from devportal.console.fixes import client_page
+from devportal.console.logs.call_fixes import reason_docs
+from devportal.console.logs.curl import sign_in_as_curl
 from devportal.console.logs.filters import ENTRY_FILTERS, LogFilters, choice_filter, parse_filters
+from devportal.console.logs.pages import find_entry, render_entry, render_log, render_missing
+from devportal.console.logs.sign_in_fixes import compare, fix_for, is_mismatch
 from devportal.console.models import SignInEvent
+from devportal.console.shortcuts import console_page
 from oidc.reason_texts import REASONS
 from oidc.reasons import Reason
 from oidc.sign_in_steps import APP_FULL, UNAVAILABLE, Endpoint, Outcome
@@ -76,3 +86,93 @@ def read_filters(request: HttpRequest) -> LogFilters:
 def sign_in_log_entries(rows: Sequence[SignInEvent]) -> list[SignInLogEntry]:
     """Return the rows as their page shows them."""
     return [SignInLogEntry(row) for row in rows]
+
+
+MOST = 20  # steps that a page shows beside one
+# How many of a client's entries before and after a step are looked through for others of its family: the table has no
+# index by family, and the steps of one sign-in stand near each other.
+NEARBY = 2000
+
+
+def family_steps(event: SignInEvent) -> list[SignInEvent]:
+    """Return the steps of the same token family, this one included, the oldest first; none without a family."""
+    if event.family is None:
+        return []
+    of_client = SignInEvent.objects.filter(client=event.client_id)
+    earlier = of_client.filter(pk__lt=event.pk).order_by("-pk")
+    later = of_client.filter(pk__gt=event.pk).order_by("pk")
+    before = _near(earlier, "pk__gte").filter(family=event.family)[: MOST // 2]
+    after = _near(later, "pk__lte").filter(family=event.family)[: MOST // 2]
+    return [*reversed(before), event, *after]
+
+
+def _near(rows: "QuerySet[SignInEvent]", bound: str) -> "QuerySet[SignInEvent]":
+    """Return the first NEARBY of the ordered `rows`, by the key of the last of them, compared by `bound`."""
+    last = next(iter(rows.values_list("pk", flat=True)[NEARBY - 1 : NEARBY]), None)
+    return rows if last is None else rows.filter(**{bound: last})
+
+
+def request_steps(event: SignInEvent) -> list[SignInEvent]:
+    """Return the other steps that the same request led to, the oldest first."""
+    same = SignInEvent.objects.filter(client=event.client_id, request_id=event.request_id).exclude(pk=event.pk)
+    return list(same.order_by("pk")[:MOST])
+
+
+def is_left_waiting(event: SignInEvent, family: list[SignInEvent]) -> bool:
+    """Return whether a code was issued and has expired since, and nothing in the log says what came of it."""
+    if event.outcome != Outcome.CODE_ISSUED or event.family is None:
+        return False
+    age = (clock.now() - event.at).total_seconds()
+    return age > settings.AUTHORIZATION_CODE_SECONDS and all(each.outcome == Outcome.CODE_ISSUED for each in family)
+
+
+@page_from_replica
+@console_page()
+def sign_ins(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
+    """GET …/sign-ins?outcome=…&endpoint=…&error=…&request_id=…&range=…&from=…&to=…: newest first."""
+    membership, client = get_client(request, project_id, client_id)
+    return render_log(
+        request,
+        "console/sign_ins.html",
+        membership,
+        client,
+        rows=SignInEvent.objects.filter(client=client),
+        filters=read_filters(request),
+        selects=SELECTS,
+        entries=sign_in_log_entries,
+        log_days=settings.SIGN_IN_LOG_DAYS,
+        most_a_minute=settings.SIGN_IN_LOG_PER_MINUTE,
+    )
+
+
+@page_from_replica
+@console_page()
+def sign_in_detail(request: HttpRequest, project_id: str, client_id: str, entry_id: str) -> HttpResponse:
+    """GET …/sign-ins/<id>: all that is known of one step, and the steps that belong to it.
+
+    A filter in the query leads back to the narrowed log.
+    """
+    membership, client = get_client(request, project_id, client_id)
+    query = read_filters(request).query()
+    log_url = client_page(client, "sign_ins") + query
+    row = find_entry(SignInEvent.objects.filter(client=client), entry_id)
+    if row is None:
+        return render_missing(request, membership, client, log_url=log_url, log_days=settings.SIGN_IN_LOG_DAYS)
+    family, same_request = family_steps(row), request_steps(row)
+    return render_entry(
+        request,
+        "console/sign_in_detail.html",
+        membership,
+        client,
+        line=SignInLogEntry(row),
+        log_url=log_url,
+        query=query,
+        fix=fix_for(client, row),
+        error=reason_docs(row),
+        compared=compare(row.redirect_uri, client.registered_redirect_uris) if is_mismatch(client, row) else [],
+        family=sign_in_log_entries(family),
+        is_left_waiting=is_left_waiting(row, family),
+        same_request=sign_in_log_entries([each for each in same_request if each not in family]),
+        curl=sign_in_as_curl(client, row),
+        code_seconds=settings.AUTHORIZATION_CODE_SECONDS,
+    )

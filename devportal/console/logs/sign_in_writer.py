@@ -9,10 +9,13 @@ from django.conf import settings
 from django.db.models import Count
 from django.db.models.functions import TruncMinute
 
+from core import clock
+from core.audit import Event
+from core.database import partitions
+from core.http import request_id
+from core.limits import log_buffer
 from devportal.console.logs.redaction import redact_secrets
 from devportal.console.models import SignInEvent
-from devportal.lib import clock, log_buffer, partitions, request_id
-from devportal.lib.audit import Event
 from oidc.models import Client
 from oidc.sign_in_steps import KIND
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import migrations
 
-from devportal.lib.partitions import DailyTable, partition_by_day
+from core.database.partitions import DailyTable, partition_by_day
 
 
 def partition(apps: Any, schema_editor: Any) -> None:

@@ -1,19 +1,194 @@
-"""The playground's steps: registering its redirect URI, the code exchange, the API calls."""
+"""A run of the playground: its steps, and its state in the developer's session."""
 
-from dataclasses import dataclass, field
+import base64
+import hashlib
+from collections.abc import MutableMapping
+from dataclasses import asdict, dataclass, field
+from hmac import compare_digest
+from typing import Any
+from urllib.parse import urlencode
 
+from django.conf import settings
 from django.db import transaction
 
 from accounts.models import Account
-from devportal.console.playground import internal_client, sessions, token_decoder
+from core import clock
+from core.credentials import digest, random_text
+from core.database import encryption
+from devportal.console.playground import internal_client, token_decoder
 from devportal.console.playground.internal_client import Exchange
-from devportal.console.playground.sessions import PlaygroundRun, Session
 from devportal.console.playground.token_decoder import DecodedToken
 from oidc import scopes
-from oidc.clients.locking import lock_client
+from oidc.clients.lookup import lock_client
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.clients.registration import update_client
-from oidc.models import Client
+from oidc.models import AccessToken, Client, TokenFamily
+from oidc.parameters import Parameters
+from oidc.reasons import Reason
+from oidc.tokens import families
+
+SESSION_KEY = "playground"
+BEGUN, ANSWERED, EXCHANGED = "begun", "answered", "exchanged"
+# Parameters of an authorization response (RFC 6749 §4.1.2, RFC 9207).
+ANSWER = ("code", "state", "iss", "error", "error_description")
+LONGEST_SHOWN = 500  # characters of an answer's field
+
+Session = MutableMapping[str, Any]
+
+
+class ForeignAnswer(Exception):
+    """An authorization response that fits no run of this session; the argument is the reason, for the log."""
+
+
+@dataclass
+class PlaygroundRun:
+    """A run as the session stores it, without tokens and secrets."""
+
+    account: int
+    project: str
+    client_id: str
+    scope: str
+    prompt: str
+    state: str
+    nonce: str
+    verifier: str
+    at: float
+    stage: str = BEGUN
+    code: str = ""  # encrypted
+    code_digest: str = ""
+    error: str = ""
+    error_description: str = ""
+    family: int | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return clock.timestamp() > self.at + settings.PENDING_REQUEST_SECONDS
+
+    @property
+    def has_code(self) -> bool:
+        """Return whether there is a code to exchange, and it can be read."""
+        return bool(self.code) and encryption.is_readable(self.code)
+
+    def parameters(self) -> dict[str, str]:
+        """Return the authorization request."""
+        request = {
+            "response_type": "code",
+            "client_id": self.client_id,
+            "redirect_uri": playground_redirect_uri(),
+            "scope": self.scope,
+            "state": self.state,
+            "nonce": self.nonce,
+            "code_challenge": _challenge_of(self.verifier),
+            "code_challenge_method": "S256",
+        }
+        return request | ({"prompt": self.prompt} if self.prompt else {})
+
+    def url(self) -> str:
+        """Return the URL of the authorization request."""
+        return f"{settings.AUTH_URL}/connect/authorize?{urlencode(self.parameters())}"
+
+    def form(self) -> dict[str, str]:
+        """Return the form fields of the token request, without client authentication."""
+        return {
+            "grant_type": "authorization_code",
+            "code": encryption.decrypt(self.code),
+            "redirect_uri": playground_redirect_uri(),
+            "code_verifier": self.verifier,
+        }
+
+
+def _challenge_of(verifier: str) -> str:
+    """Return the S256 challenge of a verifier (RFC 7636 §4.2)."""
+    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+
+
+def _read(kept: Any) -> PlaygroundRun | None:
+    """Parse a stored run; None if there is none, or if another version of this service stored it."""
+    try:
+        return PlaygroundRun(**kept)
+    except TypeError:
+        return None
+
+
+def find_run(session: Session, account: Account, client: Client | None = None) -> PlaygroundRun | None:
+    """Return the unexpired run of this session, if it is this person's (and of `client`, if given)."""
+    run = _read(session.get(SESSION_KEY))
+    if run is None or run.account != account.pk or (run.is_over and run.stage != EXCHANGED):
+        return None
+    return run if client is None or client.client_id == run.client_id else None
+
+
+def _keep(session: Session, run: PlaygroundRun) -> None:
+    session[SESSION_KEY] = asdict(run)
+
+
+def begin_run(session: Session, account: Account, client: Client, scope: str, prompt: str) -> PlaygroundRun:
+    """Begin a run; the previous one ends, and its tokens are revoked."""
+    end_run(session, account)
+    run = PlaygroundRun(
+        account=account.pk,
+        project=client.project.public_id,
+        client_id=client.client_id,
+        scope=scope,
+        prompt=prompt,
+        state=random_text(22),
+        nonce=random_text(22),
+        verifier=random_text(64),
+        at=clock.timestamp(),
+    )
+    _keep(session, run)
+    return run
+
+
+def store_answer(session: Session, account: Account, answer: Parameters) -> PlaygroundRun:
+    """Store an authorization response in its run, and return the run. Raises ForeignAnswer.
+
+    The same response may come again, by a reload; a different one is refused.
+    """
+    run = find_run(session, account)
+    if run is None:
+        raise ForeignAnswer("no run was begun in this session")
+    if not all(answer.is_clear(name) for name in ANSWER):
+        raise ForeignAnswer("a parameter is repeated or unreadable")
+    if not compare_digest((answer.get("state") or "").encode(), run.state.encode()):
+        raise ForeignAnswer("another state")
+    if answer.get("iss") != settings.ISSUER:
+        raise ForeignAnswer("another issuer")
+    code = answer.get("code") or ""
+    if run.stage != BEGUN:
+        if digest(code) != run.code_digest:
+            raise ForeignAnswer("the run has its answer")
+        return run
+    run.stage, run.code_digest = ANSWERED, digest(code)
+    run.code = encryption.encrypt(code) if code else ""
+    run.error = (answer.get("error") or "")[:LONGEST_SHOWN]
+    run.error_description = (answer.get("error_description") or "")[:LONGEST_SHOWN]
+    _keep(session, run)
+    return run
+
+
+def record_tokens(session: Session, run: PlaygroundRun, access_token: str) -> None:
+    """Drop the code, and store the key of the token family, to revoke it at the end of the run."""
+    row = AccessToken.objects.filter(token_checksum=digest(access_token)).only("family").first()
+    run.stage, run.code, run.family = EXCHANGED, "", row.family_id if row else None
+    _keep(session, run)
+
+
+def end_run(session: Session, account: Account) -> None:
+    """End the run of this session, and revoke its tokens."""
+    run = _read(session.pop(SESSION_KEY, None))
+    if run is None or run.family is None:
+        return
+    family = (
+        TokenFamily.objects.filter(
+            pk=run.family, connection__account=account, connection__client__client_id=run.client_id
+        )
+        .select_related("connection__client__project")
+        .first()
+    )
+    if family is not None:
+        families.revoke_family(family, Reason.ENDED_PLAYGROUND)
+
 
 PROMPTS = {
     "": "left out: pages appear where they are needed",
@@ -74,7 +249,7 @@ def exchange_code(session: Session, run: PlaygroundRun, client: Client, secret: 
     if not sent.is_good:
         return ExchangeResult(sent)
     answer = sent.answer
-    sessions.record_tokens(session, run, answer["access_token"])
+    record_tokens(session, run, answer["access_token"])
     granted = scopes.parse_scope(answer["scope"])
     return ExchangeResult(
         sent,

@@ -17,7 +17,7 @@ from django.conf import settings
 from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
 from django.http import HttpResponse
 
-from devportal.lib import client_ip
+from core.http import client_ip
 
 HIDDEN = "(not shown)"
 # The response headers to show.

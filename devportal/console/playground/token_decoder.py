@@ -9,8 +9,8 @@ from typing import Any
 
 from django.conf import settings
 
-from devportal.console.docs import claims as meanings
-from devportal.lib import clock
+from core import clock
+from devportal.docs import context as meanings
 from oidc.errors import InvalidToken
 from oidc.tokens import jwt
 

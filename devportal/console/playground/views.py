@@ -13,15 +13,15 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET
 
 from accounts.models import Account
+from core.http import request_id
+from core.limits.forms import limited_by_person
 from devportal.console import idempotency
 from devportal.console.access import Membership, get_client
-from devportal.console.docs.context import format_duration
-from devportal.console.docs.errors import API_HELP, AUTHORIZATION_HELP, TOKEN_HELP
-from devportal.console.playground import flow, sessions
-from devportal.console.playground.sessions import PlaygroundRun
+from devportal.console.playground import flow
+from devportal.console.playground.flow import PlaygroundRun
 from devportal.console.shortcuts import console_page, redirect_to_client, render_page
-from devportal.lib import request_id
-from devportal.lib.ratelimit.forms import limited_by_person
+from devportal.docs.context import format_duration
+from devportal.docs.errors import API_HELP, AUTHORIZATION_HELP, TOKEN_HELP
 from oidc import scopes
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.models import Client
@@ -37,7 +37,7 @@ LONGEST_SECRET = 200  # characters
 def playground(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """GET …/playground: the current run."""
     membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
-    return _page(request, membership, client, sessions.find_run(request.session, membership.account, client))
+    return _page(request, membership, client, flow.find_run(request.session, membership.account, client))
 
 
 @console_page("POST")
@@ -62,7 +62,7 @@ def playground_begin(request: HttpRequest, project_id: str, client_id: str) -> H
         return redirect_to_client(client, "playground")
     prompt = request.POST.get("prompt", "")
     scope = " ".join(flow.choose_scopes(client, request.POST.getlist("scope")))
-    sessions.begin_run(request.session, membership.account, client, scope, prompt if prompt in flow.PROMPTS else "")
+    flow.begin_run(request.session, membership.account, client, scope, prompt if prompt in flow.PROMPTS else "")
     return redirect_to_client(client, "playground")
 
 
@@ -72,7 +72,7 @@ def playground_begin(request: HttpRequest, project_id: str, client_id: str) -> H
 def playground_exchange(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """POST …/playground/exchange: exchange the code; the result is shown once."""
     membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
-    run = sessions.find_run(request.session, membership.account, client)
+    run = flow.find_run(request.session, membership.account, client)
     if run is None or not run.has_code:
         return redirect_to_client(client, "playground")
     secret = request.POST.get("client_secret", "").strip()[:LONGEST_SECRET]
@@ -93,7 +93,7 @@ def playground_exchange(request: HttpRequest, project_id: str, client_id: str) -
 def playground_end(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
     """POST …/playground/end: end the run and revoke its tokens."""
     membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
-    sessions.end_run(request.session, membership.account)
+    flow.end_run(request.session, membership.account)
     messages.success(request, "The test has ended, and so have its tokens.")
     return redirect_to_client(client, "playground")
 
@@ -108,11 +108,11 @@ def playground_callback(request: HttpRequest) -> HttpResponse:
     account = request.user
     try:
         if not isinstance(account, Account):
-            raise sessions.ForeignAnswer("nobody is signed in")
+            raise flow.ForeignAnswer("nobody is signed in")
         if not account.email_verified:
             return redirect("account_email")
-        run = sessions.store_answer(request.session, account, read_query(request))
-    except (sessions.ForeignAnswer, UnreadableParameters) as error:
+        run = flow.store_answer(request.session, account, read_query(request))
+    except (flow.ForeignAnswer, UnreadableParameters) as error:
         log.info("An answer at the playground's address was turned away: %s.", error)
         page = render_page(request, "console/playground_stray.html", status=400, request_id=request_id.current())
         return _without_referrer(page)

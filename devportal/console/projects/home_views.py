@@ -7,14 +7,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from accounts.authentication import account_of
-from accounts.invitations import InvitationNotFound
+from accounts.plans.invitations import InvitationNotFound
 from devportal.console import idempotency
 from devportal.console.pagination import paginate
-from devportal.console.projects.forms import ProjectNameForm
 from devportal.console.projects.overview import project_memberships, project_overviews
+from devportal.console.projects.views import ProjectNameForm
 from devportal.console.shortcuts import console_page, render_page
 from oidc.projects.invitations import accept, decline, invitations_to_account
-from oidc.projects.quotas import QuotaExceeded
+from oidc.projects.lifecycle import QuotaExceeded
 
 
 @console_page()

@@ -1,7 +1,4 @@
-"""Project cards: figures of the last 24 hours, verification state and warnings.
-
-The number of SQL statements does not depend on the number of projects: each query covers all of them.
-"""
+"""Project cards and the checklist of a new project: figures of the last 24 hours, verification and warnings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,13 +7,15 @@ from typing import Any
 
 from django.db.models import Count, Exists, IntegerField, Min, OuterRef, Q, Subquery, Sum, Value
 from django.db.models.functions import Coalesce
+from django.urls import reverse
 
 from accounts.models import Account
 from api.models import ApiKey, UsageTotal
+from core import clock
+from devportal.console.access import Membership
 from devportal.console.clients.secret_use import RECENTLY
-from devportal.console.models import AppReview
-from devportal.console.people.counts import LimitUsage, near_limit
-from devportal.lib import clock
+from devportal.console.people import LimitUsage, near_limit
+from devportal.review.models import AppReview
 from oidc.models import Client, ClientSecret, Connection, Project, ProjectMember
 from oidc.projects.lifecycle import restorable_until
 
@@ -219,3 +218,53 @@ def _calls(projects: Sequence[int]) -> dict[int, CallStatistics]:
         recent_errors=Sum("count", filter=failed & recent, default=0),
     )
     return {project: CallStatistics(*values) for project, *values in sums.order_by()}
+
+
+@dataclass(frozen=True)
+class OnboardingStep:
+    """One step: its text, whether it is done, and the URL where to do it ("" if it is not possible yet)."""
+
+    title: str
+    text: str
+    is_done: bool
+    url: str = ""
+
+
+def onboarding_steps(membership: Membership, facts: ProjectCounts, client: Client | None) -> list[OnboardingStep]:
+    """Return the steps of one project, in their order; `client` is the newest of its clients."""
+
+    def at(page: str) -> str:
+        """Return the URL of a page of the client, "" without a client."""
+        return reverse(f"console:{page}", args=[membership.project.public_id, client.client_id]) if client else ""
+
+    return [
+        OnboardingStep(
+            "Create a client",
+            "An app of yours: a web site, a page in the browser, or an app for phones and computers.",
+            facts.clients > 0,
+            reverse("console:client_new", args=[membership.project.public_id]) if membership.may_edit else "",
+        ),
+        OnboardingStep(
+            "Sign the first person in",
+            "The quick start of the client has code that runs as it stands.",
+            facts.ever_signed_in,
+            at("quick_start"),
+        ),
+        OnboardingStep(
+            "Call the API",
+            "With the access token of that person, or with an API key of your own.",
+            facts.first_call_at is not None,
+            reverse("console:keys", args=[membership.project.public_id]),
+        ),
+        OnboardingStep(
+            "Submit it for review",
+            "Review lifts the limit of people, and shows your logo when people sign in.",
+            facts.verified > 0,
+            at("review"),
+        ),
+    ]
+
+
+def is_complete(steps: list[OnboardingStep]) -> bool:
+    """Return whether all steps are done."""
+    return all(step.is_done for step in steps)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from django.http import HttpRequest
 from django.utils.http import urlencode
 
-from devportal.lib import clock
+from core import clock
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class UsageQuery:
 
     @property
     def only(self) -> dict[str, str]:
-        """The filters as columns of the usage tables (api/usage/store.py)."""
+        """The filters as columns of the usage tables (api/usage_counts.py)."""
         columns = {"endpoint": self.endpoint, "client": self.client, "credential": self.key}
         return {name: value for name, value in columns.items() if value}
 

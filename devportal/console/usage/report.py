@@ -7,12 +7,12 @@ from typing import Any
 
 from django.conf import settings
 
+from api import usage_counts
 from api.models import LATENCY_EDGES_MS, LATENCY_FIELDS, ApiKey
-from api.usage import store
 from api.views import UNKNOWN_ENDPOINT
+from core import clock
 from devportal.console.charts.bars import BarChart, LimitLine, Series
 from devportal.console.usage.query import TIME_RANGES, TimeRange, UsageQuery
-from devportal.lib import clock
 from oidc.models import Client, Project
 
 MAX_ROWS = 25
@@ -98,9 +98,9 @@ def format_quantile(latencies: Sequence[int], hundredth: int) -> str:
 def usage_report(project: Project, query: UsageQuery) -> UsageReport:
     """Return the report of a project's usage page."""
     since, until = query.bounds()
-    kinds = store.series(project, since, until, "endpoint", "status", "code", **query.only)
+    kinds = usage_counts.series(project, since, until, "endpoint", "status", "code", **query.only)
     chart = _chart(project, query, since, until)
-    callers = store.by_caller(project, since, until, **query.only)
+    callers = usage_counts.by_caller(project, since, until, **query.only)
     return UsageReport(
         query,
         since,
@@ -123,7 +123,7 @@ def _chart(project: Project, query: UsageQuery, since: datetime, until: datetime
     now = clock.now()
     starts = [start for place in range(span.bars) if (start := since + place * span.step) <= now]
     values = [[0] * len(starts) for _ in STATUS_CLASSES]
-    for row in store.series(project, since, until, span.unit, "status", **query.only):
+    for row in usage_counts.series(project, since, until, span.unit, "status", **query.only):
         place = (row[span.unit] - since) // span.step
         if place < len(starts):
             values[status_class(row["status"])][place] += row["total_count"]

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from devportal.lib.confirmed_command import ConfirmedCommand
+from core.confirmed_command import ConfirmedCommand
 from oidc.models import SigningKey
 from oidc.signing_keys import rotation
 

@@ -7,7 +7,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client as Browser
 
 from accounts.models import SecurityEvent
-from devportal.lib.sessions import SessionStore
+from core.http.sessions import SessionStore
 from tests.factories import make_account
 from tests.oidc.tokens.test_concurrency import at_once
 from tests.relying_party import sign_in

@@ -21,7 +21,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account, Outbox, SecurityEvent
 from tests.accounts.test_sign_up import code_of
-from tests.console.admin.conftest import make_staff
+from tests.devportal.admin.conftest import make_staff
 from tests.factories import PASSWORD, make_account
 from tests.relying_party import sign_in
 from tests.totp import totp

@@ -12,12 +12,12 @@ from django.contrib.sessions.models import Session
 from django.db import DatabaseError
 from django.test import Client as Browser
 
-from accounts import session_list
+from accounts import sessions
 from accounts.activity import kinds
 from accounts.activity.recording import By, record, sentence
 from accounts.models import Account, AccountRecovery, SecurityEvent
-from devportal.lib.messages import fill_in
-from devportal.lib.sessions import SessionStore
+from core.http.sessions import SessionStore
+from core.messages import fill_in
 from oidc.authorization import consent
 from oidc.models import Client
 from tests.factories import PASSWORD, make_account
@@ -246,7 +246,7 @@ def test_when_a_session_was_active_is_stored_once_in_ten_minutes(
 
 def test_another_process_changes_nothing_within_ten_minutes(signed_in: Browser) -> None:
     began = seen(signed_in)
-    session_list._seen.clear()
+    sessions._seen.clear()
     page(signed_in, "/account/")
     assert seen(signed_in) == began
 
@@ -261,7 +261,7 @@ def test_programs_touch_no_session(app: RelyingParty, later: Callable[[float], N
 
 
 def test_a_page_is_shown_although_it_cannot_be_stored(signed_in: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
-    session_list._seen.clear()
+    sessions._seen.clear()
 
     def refuse(*args: Any, **kwargs: Any) -> None:
         raise DatabaseError("read-only")

@@ -13,7 +13,7 @@ from django.core import mail as django_mail
 from django.test import Client as Browser
 
 from accounts.models import Account
-from tests.console.admin.conftest import make_staff
+from tests.devportal.admin.conftest import make_staff
 from tests.factories import PASSWORD
 from tests.security.crawl_world import dead_credential
 

@@ -14,8 +14,9 @@ from accounts.factors import recovery
 from accounts.factors.tasks import advance_recoveries
 from accounts.models import Account, AccountRecovery, AddressChange, Outbox, SecurityEvent, WrongCodes
 from accounts.roles import set_roles
-from devportal.console.models import AuditEvent
-from devportal.lib import clock, encryption
+from core import clock
+from core.database import encryption
+from devportal.operations.models import AuditEvent
 from tests.accounts.factors.conftest import (
     give_app,
     give_codes,
@@ -23,7 +24,7 @@ from tests.accounts.factors.conftest import (
     sign_in_as_far_as_possible,
     sign_in_by_mail,
 )
-from tests.console.admin.conftest import make_staff
+from tests.devportal.admin.conftest import make_staff
 from tests.factories import make_account
 
 HOUR = 3600

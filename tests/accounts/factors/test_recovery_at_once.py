@@ -10,7 +10,7 @@ from allauth.mfa.models import Authenticator
 from accounts.factors import recovery
 from accounts.models import Account, AccountRecovery, Outbox
 from tests.accounts.factors.conftest import give_app, give_codes, give_passkey
-from tests.console.admin.conftest import make_staff
+from tests.devportal.admin.conftest import make_staff
 from tests.factories import make_account
 from tests.oidc.tokens.test_concurrency import at_once
 

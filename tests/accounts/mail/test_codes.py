@@ -14,7 +14,7 @@ from accounts.mail import delivery, outbox
 from accounts.mail.rendering import Mail
 from accounts.models import Account, Outbox
 from accounts.tasks import send_waiting_mail
-from devportal.lib import clock
+from core import clock
 from tests.accounts.mail.test_outbox import MailServer, queue
 from tests.factories import make_account
 from tests.relying_party import sign_in

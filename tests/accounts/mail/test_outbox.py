@@ -16,8 +16,8 @@ from django.db import transaction
 from accounts.mail import delivery, outbox
 from accounts.models import Outbox
 from accounts.tasks import clear_outbox, send_mail, send_waiting_mail
+from core import tasks
 from devportal.celery import app as celery
-from devportal.lib import task_queue
 
 pytestmark = pytest.mark.django_db
 Mover = Callable[[float], None]
@@ -317,7 +317,7 @@ def test_a_broker_that_is_gone_fails_nobody_and_loses_nothing(
     with django_capture_on_commit_callbacks(execute=True) as callbacks:
         queue()
     assert callbacks
-    task_queue._waiting.join()
+    tasks._waiting.join()
     assert not mail.outbox
     assert send_waiting_mail() == 1
 
@@ -330,7 +330,7 @@ def test_the_queue_learns_the_key_of_a_mail_and_nothing_of_it(
     monkeypatch.setattr(send_mail, "apply_async", lambda *args, **options: sent.append((args, options)))
     with django_capture_on_commit_callbacks(execute=True):
         row = queue()
-    task_queue._waiting.join()
+    tasks._waiting.join()
     assert sent == [(((row.pk,),), {"retry": False})]
 
 
@@ -346,7 +346,7 @@ def test_nobody_waits_for_a_broker_that_does_not_answer(
             queue(f"{number}@example.com")
     assert time.monotonic() - began < 1
     answered.set()
-    task_queue._waiting.join()
+    tasks._waiting.join()
 
 
 def test_mail_has_a_queue_of_its_own_and_a_plain_worker_reads_both() -> None:

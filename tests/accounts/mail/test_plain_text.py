@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from accounts.mail.plain_text import WIDTH, read_html
+from accounts.mail.rendering import WIDTH, read_html
 
 CODE = re.compile(r"^ {4}(\S+)$", re.MULTILINE)
 

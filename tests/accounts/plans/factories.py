@@ -7,7 +7,7 @@ from accounts.models import Account, Family, Feature, Organization, Plan, PlanEn
 from accounts.plans import lifecycle, members
 from accounts.plans.lifecycle import Actor, Holder
 from accounts.roles import set_roles
-from devportal.lib import clock
+from core import clock
 from tests.factories import make_account
 
 TEST = Actor("test")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from accounts.models.addons import MAX_ADDONS, check_addons
+from accounts.models.plans import MAX_ADDONS, check_addons
 
 
 @pytest.mark.parametrize("addons", [{}, {"fax": {"quantity": 1}, "disk": {"quantity": 2**31 - 1}}])

@@ -11,7 +11,7 @@ from django.test import Client as Browser
 
 from accounts.models import Account, BillingEvent, Plan, Subscription
 from accounts.plans import lifecycle
-from devportal.lib import clock
+from core import clock
 from tests.accounts.plans.factories import ahead, family_of, organization_of, subscribe
 from tests.exports import exported
 from tests.factories import make_account

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from accounts import deletion
-from accounts.invitations import InvitationNotFound, InvitationRefused, TooManyInvitations
+from accounts.deletion import deleting
 from accounts.models import Account, Family, Invitation, Organization, Outbox
 from accounts.plans import invitations, members
+from accounts.plans.invitations import InvitationNotFound, InvitationRefused, TooManyInvitations
 from accounts.plans.members import MemberNotFound
 from accounts.roles import set_roles
 from accounts.tasks import clear_outbox
-from devportal.lib.audit import Event, happened
+from core.audit import Event, happened
 from tests.accounts.plans.factories import family_of, make_operator, organization_of
 from tests.exports import exported
 from tests.factories import make_account
@@ -458,6 +458,6 @@ def test_who_is_deleted_is_forgotten_and_an_open_invitation_stands(
     invitations.invite(other, person.email, other.owner)
     sent, _ = Outbox.objects.order_by("pk")
     sent.note_sent()
-    deletion.delete_account(person)
+    deleting.delete_account(person)
     assert Invitation.objects.get().family == other
     assert not Outbox.objects.exists()

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from accounts import deletion
-from accounts.invitations import InvitationNotFound, InvitationRefused
+from accounts.deletion import deleting
 from accounts.models import Account, Family, FamilyMember, Invitation, Outbox
 from accounts.plans import invitations, members
-from devportal.lib.audit import Event, happened
+from accounts.plans.invitations import InvitationNotFound, InvitationRefused
+from core.audit import Event, happened
 from tests.accounts.plans.factories import family_of
 from tests.factories import make_account
 from tests.oidc.tokens.test_concurrency import at_once
@@ -111,7 +111,7 @@ def test_a_family_that_goes_while_people_join_is_gone_for_all() -> None:
             number: int, owner: Account = owner, rows: list[Invitation] = rows, people: list[Account] = people
         ) -> str:
             if number == 3:
-                return outcome(lambda: deletion.delete_account(Account.objects.get(pk=owner.pk)))
+                return outcome(lambda: deleting.delete_account(Account.objects.get(pk=owner.pk)))
             return outcome(lambda: invitations.accept(rows[number].pk, people[number]))
 
         outcomes = at_once(4, act)

@@ -11,7 +11,7 @@ from accounts.models.subscriptions import State
 from accounts.plans import lifecycle
 from accounts.plans.lifecycle import Actor, IllegalTransition
 from accounts.tasks import advance_subscriptions
-from devportal.lib import audit, clock
+from core import audit, clock
 from tests.accounts.plans.factories import TEST, ahead, family_of, subscribe
 from tests.factories import make_account
 

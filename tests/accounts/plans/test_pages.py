@@ -9,7 +9,7 @@ from django.test import Client as Browser
 from accounts.models import Account, Feature, Plan
 from accounts.models.subscriptions import State
 from accounts.plans import catalogue, lifecycle, members, sources
-from accounts.plans.states import STATE_TEXTS
+from accounts.plans.lifecycle import STATE_TEXTS
 from accounts.sources import SourceFailed
 from tests.accounts.plans.factories import TEST, ahead, family_of, make_plan, organization_of, subscribe
 from tests.exports import exported

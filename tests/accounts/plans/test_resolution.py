@@ -14,7 +14,7 @@ from accounts.models.subscriptions import State
 from accounts.plans import lifecycle, resolution
 from accounts.plans.catalogue import CatalogueSnapshot, PlanSnapshot
 from accounts.plans.resolution import Candidate, choose_plan
-from devportal.lib import clock
+from core import clock
 from tests.accounts.plans.factories import ahead, family_of, make_plan, organization_of, subscribe
 from tests.accounts.plans.shape import check_shape
 from tests.factories import make_account

@@ -7,9 +7,9 @@ import pytest
 from django.db import DatabaseError, IntegrityError, connections, transaction
 
 from accounts.models import Account
+from api import usage_counts
 from api.models import UsageBatch, UsageBucket
-from api.usage import recording, store
-from devportal.lib.ratelimit.counters import Counters, Finished, LocalCounters, counters
+from core.limits.counters import Counters, Finished, LocalCounters, counters
 from tests.api.calls import ME, call
 from tests.api.conftest import Key, Mover
 from tests.factories import make_key, make_project
@@ -23,10 +23,10 @@ def written() -> list[tuple[str, int]]:
 def test_a_flush_adds_to_what_is_there(key: Key, mid_minute: Mover) -> None:
     for _ in range(3):
         call(ME, key.raw)
-        recording.flush_usage()
+        usage_counts.flush_usage()
     assert [count for _, count in written()] == [3]
     assert UsageBatch.objects.count() == 3
-    assert recording.flush_usage() == 0
+    assert usage_counts.flush_usage() == 0
     assert UsageBatch.objects.count() == 3
 
 
@@ -36,7 +36,7 @@ def test_the_usage_of_a_project_that_is_gone_goes_with_it(key: Key, person: Acco
     call(ME, key.raw)
     call(ME, raw)
     other.delete()
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert [credential for credential, _ in written()] == [key.row.public_id]
 
 
@@ -68,9 +68,9 @@ def held(key: Key, count: Counters) -> Holder:
 
 def test_a_batch_that_comes_again_is_not_counted_twice(held: Holder) -> None:
     batch = held.batch
-    assert recording.flush_usage() == 4
+    assert usage_counts.flush_usage() == 4
     held.batch = batch
-    assert recording.flush_usage() == 0
+    assert usage_counts.flush_usage() == 0
     assert held.batch is None
     assert [count for _, count in written()] == [4]
 
@@ -82,8 +82,8 @@ def test_a_crash_between_writing_and_settling(held: Holder, monkeypatch: pytest.
     with monkeypatch.context() as patch:
         patch.setattr(held, "settle", crash)
         with pytest.raises(RuntimeError):
-            recording.flush_usage()
-    assert recording.flush_usage() == 0
+            usage_counts.flush_usage()
+    assert usage_counts.flush_usage() == 0
     assert held.batch is None
     assert [count for _, count in written()] == [4]
 
@@ -96,11 +96,11 @@ def test_a_failure_in_the_middle_writes_nothing_and_loses_nothing(
         raise error("in the middle")
 
     with monkeypatch.context() as patch:
-        patch.setattr(recording, "_note_keys_used", fail)
+        patch.setattr(usage_counts, "_note_keys_used", fail)
         with pytest.raises(error), transaction.atomic():
-            recording.flush_usage()
+            usage_counts.flush_usage()
     assert written() == []
-    assert recording.flush_usage() == 4
+    assert usage_counts.flush_usage() == 4
 
 
 def test_what_was_in_the_process_is_kept_when_the_database_fails(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,11 +110,11 @@ def test_what_was_in_the_process_is_kept_when_the_database_fails(key: Key, monke
         raise DatabaseError
 
     with monkeypatch.context() as patch:
-        patch.setattr(store, "add_counts", fail)
+        patch.setattr(usage_counts, "add_counts", fail)
         with pytest.raises(DatabaseError):
-            recording.flush_usage()
+            usage_counts.flush_usage()
     call(ME, key.raw)
-    assert recording.flush_usage() == 2
+    assert usage_counts.flush_usage() == 2
 
 
 def test_none_is_lost_while_it_is_flushed(key: Key) -> None:
@@ -141,7 +141,7 @@ def test_none_is_lost_while_it_is_flushed(key: Key) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_two_writers_at_once_add_up() -> None:
     key, _ = make_key()
-    kinds = [recording.CallLabels(key.project_id, key.public_id, "", f"e{n % 7}", 200, "") for n in range(100)]
+    kinds = [usage_counts.CallLabels(key.project_id, key.public_id, "", f"e{n % 7}", 200, "") for n in range(100)]
 
     def write(number: int) -> None:
         try:
@@ -155,7 +155,7 @@ def test_two_writers_at_once_add_up() -> None:
                 assert batch is not None
                 with transaction.atomic():
                     UsageBatch.objects.create(batch_id=batch[0])
-                    recording._write(batch[1])
+                    usage_counts._write(batch[1])
         finally:
             connections.close_all()
 

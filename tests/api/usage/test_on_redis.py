@@ -8,12 +8,12 @@ import pytest
 import redis
 from django.conf import settings
 
+from api import usage_counts
 from api.models import UsageBatch, UsageBucket
-from api.usage import recording
-from devportal.lib.ratelimit import counters as counting
-from devportal.lib.ratelimit.breaker import PAUSE_SECONDS
-from devportal.lib.ratelimit.counters import Counters, Finished, Limit, RedisCounters
-from devportal.lib.ratelimit.windows import Batch
+from core.limits import counters as counting
+from core.limits.counters import Counters, Finished, Limit, RedisCounters
+from core.limits.redis import PAUSE_SECONDS
+from core.limits.windows import Batch
 from tests.api.calls import ME, call
 from tests.api.conftest import Key
 from tests.api.stores import slow_road, stopped
@@ -32,7 +32,7 @@ def store(redis_url: str) -> Any:
 def shared(redis_url: str, store: Any, monkeypatch: pytest.MonkeyPatch) -> Counters:
     """The service's counters, on Redis."""
     made = Counters(RedisCounters(redis_url))
-    for module in ("api.throttling", "api.usage.recording", "devportal.lib.ratelimit.limits"):
+    for module in ("api.throttling", "api.usage_counts", "core.limits.limits"):
         monkeypatch.setattr(f"{module}.counters", lambda: made)
     return made
 
@@ -46,7 +46,7 @@ def test_it_travels_with_the_next_call_and_is_written(key: Key, shared: Counters
         call(ME, key.raw)
     # The last one waits for the next call in the process.
     assert sum(map(int, store.hvals("usage"))) == 4
-    assert recording.flush_usage() == 5
+    assert usage_counts.flush_usage() == 5
     assert total() == 5
     assert not list(store.scan_iter("usage*"))
 
@@ -59,7 +59,7 @@ def test_workers_add_up(key: Key, shared: Counters, redis_url: str) -> None:
         for _ in range(10):
             other.finished(field)
             other.take([Limit("x", 1000)])
-    assert recording.flush_usage() == 30 + 1
+    assert usage_counts.flush_usage() == 30 + 1
     assert total() == 31
 
 
@@ -71,7 +71,7 @@ def test_a_crash_after_the_batch_was_taken(key: Key, shared: Counters, store: An
     assert taken is not None
     # The one that took it is gone; another comes.
     for _ in range(3):
-        recording.flush_usage()
+        usage_counts.flush_usage()
     assert total() == 2
     assert not list(store.scan_iter("usage*"))
 
@@ -88,9 +88,9 @@ def test_a_crash_between_writing_and_settling(
     with monkeypatch.context() as patch:
         patch.setattr(RedisCounters, "settle", crash)
         with pytest.raises(RuntimeError):
-            recording.flush_usage()
+            usage_counts.flush_usage()
     assert len(list(store.scan_iter("usage:batch:*"))) == 1
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert total() == 2
     assert not list(store.scan_iter("usage*"))
 
@@ -106,7 +106,7 @@ def test_two_that_drain_at_once_see_one_batch(key: Key, shared: Counters, redis_
         assert batch is not None
         _, is_new = UsageBatch.objects.get_or_create(batch_id=batch[0])
         if is_new:
-            recording._write(batch[1])
+            usage_counts._write(batch[1])
         holder.settle(batch[0])
     assert total() == 2
     assert (first.drain(), second.drain()) == (None, None)
@@ -145,10 +145,10 @@ def test_a_flush_without_redis_keeps_what_is_there(key: Key, shared: Counters, r
         call(ME, key.raw)
     here = shared.shared
     shared.shared = RedisCounters("redis://127.0.0.1:1/0")
-    assert recording.flush_usage() == 1
+    assert usage_counts.flush_usage() == 1
     assert shared.failures == 1
     shared.shared = here
-    assert recording.flush_usage() == 2
+    assert usage_counts.flush_usage() == 2
     assert total() == 3
 
 

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from accounts.models import Account
-from api import keys, tasks
+from api import keys, tasks, usage_counts
 from api.models import LATENCY_FIELDS, ApiKey, UsageBucket
-from api.usage import recording
-from devportal.lib import clock
+from core import clock
 from oidc.authorization import consent
 from oidc.models import Client, Connection, Project
 from tests.api.calls import ME, PLAN, call
@@ -32,7 +31,7 @@ def test_a_call_is_counted_under_its_kind(key: Key, mid_minute: Mover) -> None:
     call(ME, key.raw)
     call(ME, key.raw)
     call(PLAN, key.raw)
-    assert recording.flush_usage() == 3
+    assert usage_counts.flush_usage() == 3
     public_id = key.row.public_id
     assert sorted(buckets()) == [(public_id, "", "me", 200, "", 2), (public_id, "", "me/plan", 200, "", 1)]
     row = UsageBucket.objects.get(endpoint="me")
@@ -43,7 +42,7 @@ def test_a_call_is_counted_under_its_kind(key: Key, mid_minute: Mover) -> None:
 def test_an_apps_call_is_counted_under_the_app(token: str, spa: Client) -> None:
     call(ME, token)
     call(PLAN, token)
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert sorted(buckets(project=spa.project)) == [
         ("", spa.client_id, "me", 200, "", 1),
         ("", spa.client_id, "me/plan", 403, "insufficient_scope", 1),
@@ -53,7 +52,7 @@ def test_an_apps_call_is_counted_under_the_app(token: str, spa: Client) -> None:
 def test_a_plan_that_is_unchanged_is_a_call(key: Key) -> None:
     etag = call(PLAN, key.raw)["ETag"]
     call(PLAN, key.raw, **{"If-None-Match": etag})
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert sorted((status, code) for *_, status, code, _ in buckets()) == [(200, ""), (304, "")]
 
 
@@ -61,7 +60,7 @@ def test_a_call_beyond_the_limit_is_an_error(key: Key, mid_minute: Mover, settin
     settings.API_CALLS_PER_MINUTE = 1
     for _ in range(3):
         call(ME, key.raw)
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert [(status, code, n) for *_, status, code, n in buckets()] == [(200, "", 1), (429, "rate_limited", 2)]
 
 
@@ -71,7 +70,7 @@ def test_dead_keys_are_counted_where_their_developer_sees_it(key: Key) -> None:
     Project.objects.update(suspended_at=clock.now())
     ApiKey.objects.update(revoked_at=None)
     call(ME, key.raw)
-    recording.flush_usage()
+    usage_counts.flush_usage()
     public_id = key.row.public_id
     assert sorted(buckets(project=key.project)) == [
         (public_id, "", "me", 401, "invalid_api_key", 1),
@@ -82,14 +81,14 @@ def test_dead_keys_are_counted_where_their_developer_sees_it(key: Key) -> None:
 def test_dead_tokens_are_counted_too(token: str, spa: Client) -> None:
     consent.remove_consent(Connection.objects.get())
     call(ME, token)
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert buckets(project=spa.project) == [("", spa.client_id, "me", 401, "invalid_token", 1)]
 
 
 def test_what_is_nobodys_is_nobodys_usage(key: Key) -> None:
     for path, credential in ((ME, None), (ME, "op_key_x"), (ME, "x"), (ME, key.raw + "x"), ("/v1/x", None)):
         call(path, credential)
-    assert recording.flush_usage() == 0
+    assert usage_counts.flush_usage() == 0
     assert buckets() == []
 
 
@@ -97,7 +96,7 @@ def test_the_minute_is_that_of_the_call(key: Key, mid_minute: Mover) -> None:
     for _ in range(3):
         call(ME, key.raw)
         mid_minute(60)
-    recording.flush_usage()
+    usage_counts.flush_usage()
     minutes = UsageBucket.objects.order_by("minute").values_list("minute", flat=True)
     assert [later - minutes[0] for later in minutes] == [timedelta(minutes=n) for n in range(3)]
 
@@ -115,8 +114,8 @@ def test_the_minute_is_that_of_the_call(key: Key, mid_minute: Mover) -> None:
     ],
 )
 def test_how_long_it_took(seconds: float, column: str, key: Key) -> None:
-    recording.record_call(recording.CallLabels(key.project.pk, "k", "", "me", 200, ""), seconds)
-    recording.flush_usage()
+    usage_counts.record_call(usage_counts.CallLabels(key.project.pk, "k", "", "me", 200, ""), seconds)
+    usage_counts.flush_usage()
     row = UsageBucket.objects.values(*LATENCY_FIELDS).get()
     assert {name for name, count in row.items() if count} == {column}
 
@@ -131,20 +130,20 @@ def used(key: Key) -> datetime | None:
 def test_the_last_use_is_noted_at_most_hourly(key: Key, mid_minute: Mover) -> None:
     assert used(key) is None
     call(ME, key.raw)
-    recording.flush_usage()
+    usage_counts.flush_usage()
     first = used(key)
     assert first is not None
     for minutes, expected in ((30, first), (29, first), (3, first + timedelta(minutes=62))):
         mid_minute(minutes * 60)
         call(ME, key.raw)
-        recording.flush_usage()
+        usage_counts.flush_usage()
         assert used(key) == expected, minutes
 
 
 def test_another_keys_use_is_not_this_ones(key: Key) -> None:
     _, raw = make_key(key.project, key.owner)
     call(ME, raw)
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert used(key) is None
 
 
@@ -160,38 +159,38 @@ def test_series(key: Key, person: Account, mid_minute: Mover, settings: Any) -> 
             call(ME, key.raw)
         call(PLAN, other)
         mid_minute(60)
-    recording.flush_usage()
+    usage_counts.flush_usage()
     until = began + timedelta(minutes=3)
 
-    by_minute = recording.series(key.project, began, until, "minute")
+    by_minute = usage_counts.series(key.project, began, until, "minute")
     assert [(row["minute"], row["total_count"]) for row in by_minute] == [
         (began + timedelta(minutes=n), 3) for n in range(3)
     ]
-    by_status = recording.series(key.project, began, until, "status", "code")
+    by_status = usage_counts.series(key.project, began, until, "status", "code")
     assert [(row["status"], row["code"], row["total_count"]) for row in by_status] == [
         (200, "", 6),
         (429, "rate_limited", 3),
     ]
     # From `since` on, and before `until`.
-    inner = recording.series(key.project, began + timedelta(minutes=1), until - timedelta(minutes=1), "endpoint")
+    inner = usage_counts.series(key.project, began + timedelta(minutes=1), until - timedelta(minutes=1), "endpoint")
     assert [(row["endpoint"], row["total_count"]) for row in inner] == [("me", 3)]
-    assert recording.series(key.project, began, until, "endpoint", status=429)[0]["total_count"] == 3
-    assert recording.series(key.project, until, until + timedelta(days=1), "minute") == []
-    (summed,) = recording.series(key.project, began, until, "project")
+    assert usage_counts.series(key.project, began, until, "endpoint", status=429)[0]["total_count"] == 3
+    assert usage_counts.series(key.project, until, until + timedelta(days=1), "minute") == []
+    (summed,) = usage_counts.series(key.project, began, until, "project")
     assert sum(summed[f"total_{name}"] for name in LATENCY_FIELDS) == summed["total_count"] == 9
 
 
 def test_series_without_a_column_is_the_sum(key: Key, mid_minute: Mover) -> None:
     call(ME, key.raw)
     call(PLAN, key.raw)
-    recording.flush_usage()
-    (row,) = recording.series(key.project, clock.now() - timedelta(minutes=2), clock.now() + timedelta(minutes=1))
+    usage_counts.flush_usage()
+    (row,) = usage_counts.series(key.project, clock.now() - timedelta(minutes=2), clock.now() + timedelta(minutes=1))
     assert row["total_count"] == 2
 
 
 def test_old_counts_are_cleared_by_whole_days(key: Key, settings: Any, later: Mover) -> None:
     call(ME, key.raw)
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert tasks.clear_usage() == 0
     later(8 * 24 * 3600)
     assert tasks.clear_usage() == 1  # the batch's id
@@ -213,5 +212,5 @@ def test_a_slow_call_shows_in_its_class(key: Key, monkeypatch: pytest.MonkeyPatc
     readings = iter((real(), real() + 0.2))
     monkeypatch.setattr("api.views.time", type("Time", (), {"perf_counter": staticmethod(lambda: next(readings))}))
     call(ME, key.raw)
-    recording.flush_usage()
+    usage_counts.flush_usage()
     assert UsageBucket.objects.get(minute__lte=datetime.now(UTC)).ms_250 == 1

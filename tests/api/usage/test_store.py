@@ -8,10 +8,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from api import usage_counts
 from api.models import LATENCY_FIELDS, UsageBucket, UsageDay, UsageHour, UsageTotal
-from api.usage import recording, store
-from api.usage.store import DAYS, HOURS, MINUTES, TOTALS, UsageCount, choose_granularity
-from devportal.lib.ratelimit.counters import Finished, counters
+from api.usage_counts import DAYS, HOURS, MINUTES, TOTALS, UsageCount, choose_granularity
+from core.limits.counters import Finished, counters
 from oidc.models import Project
 from tests.factories import make_project
 
@@ -44,7 +44,7 @@ def counted(project: Project) -> list[UsageCount]:
     """Counts that are written, in several goes."""
     counts = some_counts(project, 400)
     for place in range(0, len(counts), 70):
-        store.add_counts(counts[place : place + 70])
+        usage_counts.add_counts(counts[place : place + 70])
     return counts
 
 
@@ -94,7 +94,7 @@ def test_every_table_gives_the_same_answer(
     project: Project,
     counted: list[UsageCount],
 ) -> None:
-    rows = store.series(project, since, until, *by, **only)
+    rows = usage_counts.series(project, since, until, *by, **only)
     assert {tuple(row[name] for name in by): row["total_count"] for row in rows} == by_hand(
         counted, since, until, *by, **only
     )
@@ -105,14 +105,14 @@ def test_every_table_gives_the_same_answer(
 
 @pytest.mark.parametrize(("since", "until"), SPANS)
 def test_one_total(since: datetime, until: datetime, project: Project, counted: list[UsageCount]) -> None:
-    (row,) = store.series(project, since, until, client="client1")
+    (row,) = usage_counts.series(project, since, until, client="client1")
     assert row["total_count"] == by_hand(counted, since, until, client="client1")[()]
 
 
 def test_nothing_was_counted(project: Project) -> None:
-    (row,) = store.series(project, DAY, DAY + HOUR)
+    (row,) = usage_counts.series(project, DAY, DAY + HOUR)
     assert row["total_count"] is None
-    assert store.series(project, DAY, DAY + HOUR, "status") == []
+    assert usage_counts.series(project, DAY, DAY + HOUR, "status") == []
 
 
 def test_the_coarsest_table_that_is_exact_is_read() -> None:
@@ -129,17 +129,17 @@ def test_the_coarsest_table_that_is_exact_is_read() -> None:
 
 def test_another_projects_calls_are_not_this_ones(project: Project, counted: list[UsageCount]) -> None:
     other = make_project()
-    store.add_counts(some_counts(other, 50, seed=8))
-    assert {row["client"] for row in store.series(project, *SPANS[0], "client")} == {"", "client1", "client2"}
+    usage_counts.add_counts(some_counts(other, 50, seed=8))
+    assert {row["client"] for row in usage_counts.series(project, *SPANS[0], "client")} == {"", "client1", "client2"}
     before = by_hand(counted, *SPANS[0], "client")
-    assert {(r["client"],): r["total_count"] for r in store.series(project, *SPANS[0], "client")} == before
+    assert {(r["client"],): r["total_count"] for r in usage_counts.series(project, *SPANS[0], "client")} == before
 
 
 def test_the_busiest_callers_come_first(project: Project, counted: list[UsageCount]) -> None:
     for since, until in SPANS:
         sums = by_hand(counted, since, until, "credential", "client")
         errors = by_hand([count for count in counted if count.status >= 400], since, until, "credential", "client")
-        rows = store.by_caller(project, since, until)
+        rows = usage_counts.by_caller(project, since, until)
         assert [(row["credential"], row["client"]) for row in rows] == sorted(sums, key=lambda who: (-sums[who], who))
         for row in rows:
             who = (row["credential"], row["client"])
@@ -151,7 +151,7 @@ def test_a_batch_of_many_kinds_is_a_handful_of_statements(project: Project) -> N
     minute = int(DAY.timestamp()) // 60
     counts = [UsageCount(project.pk, "", f"c{n}", "me", 200, "", minute, 0, 1) for n in range(1200)]
     with CaptureQueriesContext(connection) as queries:
-        store.add_counts(counts)
+        usage_counts.add_counts(counts)
     # Three statements for each of three tables, one for the totals, and the look for projects that are there.
     assert len(queries) <= 11
     assert UsageTotal.objects.get().count == 1200
@@ -165,8 +165,8 @@ def test_a_count_of_another_version_is_left_out(project: Project, caplog: pytest
     local = counters().local
     good = "|".join(map(str, (project.pk, "key1", "", "me", 200, "", 28_000_000, 0)))
     local.give_back(Finished({good: 2, "garbage": 1, good + "|more": 1, "": 1, "a|b|c|d|e|f|g|h": 1, good + "\x00": 1}))
-    assert recording.flush_usage() == 2
-    assert recording.flush_usage() == 0
+    assert usage_counts.flush_usage() == 2
+    assert usage_counts.flush_usage() == 0
     assert "can't be read" in caplog.text
 
 
@@ -184,7 +184,7 @@ def test_numbers_that_no_call_has(field: str, project: Project) -> None:
     field = field.replace("1|", f"{project.pk}|", 1) if field.startswith("1|") else field
     good = "|".join(map(str, (project.pk, "key1", "", "me", 200, "", 28_000_000, 0)))
     counters().local.give_back(Finished({field: 1, good: 1}))
-    assert recording.flush_usage() == 1
+    assert usage_counts.flush_usage() == 1
 
 
 def test_texts_that_no_call_has(project: Project) -> None:
@@ -201,4 +201,4 @@ def test_texts_that_no_call_has(project: Project) -> None:
         )
     ]
     counters().local.give_back(Finished(dict.fromkeys([*fields, good], 1)))
-    assert recording.flush_usage() == 1
+    assert usage_counts.flush_usage() == 1

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account
-from devportal.lib import clock
+from core import clock
 from oidc.models import AuthorizationCode, Client, Connection
 from tests.factories import PASSWORD, make_account, make_client, make_project
 from tests.relying_party import RelyingParty, answer_of, claims_of, sign_in

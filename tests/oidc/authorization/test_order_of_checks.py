@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 from django.conf import settings
 
-from devportal.lib import clock
+from core import clock
 from oidc.models import Client
 from tests.factories import REDIRECT_URI
 from tests.relying_party import RelyingParty, answer_of

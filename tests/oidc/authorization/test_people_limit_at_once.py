@@ -8,8 +8,8 @@ from oidc.authorization import consent
 from oidc.clients.registration import delete_client
 from oidc.errors import UserCapExceeded
 from oidc.models import Client, Project, ProjectMember
-from oidc.projects.locking import Gone
 from oidc.projects.people import people_counted
+from oidc.projects.roles import Gone
 from tests.factories import REDIRECT_URI, as_reviewed, make_account, make_client, make_project
 from tests.oidc.tokens.test_concurrency import at_once
 

@@ -8,13 +8,13 @@ from django.core.exceptions import ValidationError
 from django.test import Client as Browser
 
 from accounts.models import Account, SecurityEvent
-from api.usage import recording
+from api import usage_counts
+from core import clock
 from devportal.console.models import SignInEvent
-from devportal.lib import clock
 from oidc.authorization import consent, user_cap
 from oidc.authorization.interactions import Shown
 from oidc.authorization.tester import check_request
-from oidc.clients.presentation import client_context
+from oidc.clients.branding import client_context
 from oidc.clients.redirect_uris import playground_redirect_uri
 from oidc.clients.registration import update_client
 from oidc.clients.reviewed_hosts import counts_as_reviewed, outside_host, outside_hosts, set_reviewed_hosts
@@ -73,7 +73,7 @@ def fill(client: Client, people: int) -> None:
 
 def reason_of(client: Client) -> str:
     """Return the reason of the newest entry of the client's sign-in log."""
-    recording.flush_usage()
+    usage_counts.flush_usage()
     return str(SignInEvent.objects.filter(client=client).latest("pk").reason_text)
 
 

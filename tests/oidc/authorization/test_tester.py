@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from devportal.lib import clock
-from oidc.authorization import checks, person_checks
+from core import clock
+from oidc.authorization import checks
 from oidc.authorization.tester import CHECKS, TITLES, CheckResult, check_request
 from oidc.models import Client
 from tests.factories import make_client
@@ -28,7 +28,7 @@ def failure(steps: list[CheckResult]) -> CheckResult:
 
 
 def test_every_check_before_sign_in_is_tried_in_its_order() -> None:
-    before = checks.CHECKS[: checks.CHECKS.index(person_checks.check_signed_in)]
+    before = checks.CHECKS[: checks.CHECKS.index(checks.check_signed_in)]
     assert set(before) == set(TITLES)
     titles = [check.title for check in CHECKS]
     assert [title for title in titles if title in TITLES.values()] == [TITLES[check] for check in before]

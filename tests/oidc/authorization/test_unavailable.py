@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.test import Client as Browser
 
-from devportal.lib import clock
+from core import clock
 from oidc.models import Client
 from tests.factories import as_reviewed
 from tests.relying_party import RelyingParty

@@ -11,7 +11,7 @@ from django.conf import settings as service
 from django.test import Client as Browser
 
 from accounts.models import Account
-from devportal.lib import clock
+from core import clock
 from oidc.models import Client, Connection, ProjectMember
 from tests.factories import as_reviewed, make_account, make_client
 from tests.relying_party import RelyingParty, answer_of, sign_in

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test.utils import CaptureQueriesContext
 
-from devportal.lib import clock
+from core import clock
 from oidc.clients.authentication import parse_basic_header
 from oidc.clients.secrets import TooManySecrets, change_type, create_secret
 from oidc.errors import InvalidClient

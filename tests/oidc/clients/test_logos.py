@@ -12,8 +12,8 @@ from django.test import Client as Browser
 from PIL import Image, ImageCms
 from PIL.PngImagePlugin import PngInfo
 
-from devportal.lib import clock
-from oidc.clients import logos
+from core import clock
+from oidc.clients import branding
 from oidc.models import Client
 from tests.factories import make_client
 from tests.relying_party import RelyingParty
@@ -28,7 +28,7 @@ def image(kind: str, size: tuple[int, int] = (128, 128), mode: str = "RGB", **op
 
 
 def cleaned(data: bytes) -> bytes:
-    return bytes(logos.clean_logo(io.BytesIO(data)).read())
+    return bytes(branding.clean_logo(io.BytesIO(data)).read())
 
 
 def opened(data: bytes) -> Image.Image:
@@ -102,7 +102,7 @@ def test_an_animation_stands_still(kind: str) -> None:
 
 
 def test_the_files_name_is_random() -> None:
-    names = {logos.clean_logo(io.BytesIO(image("PNG"))).name or "" for _ in range(3)}
+    names = {branding.clean_logo(io.BytesIO(image("PNG"))).name or "" for _ in range(3)}
     assert len(names) == 3
     assert all(name.endswith(".webp") and len(name) == 37 for name in names)
 
@@ -193,13 +193,13 @@ def verified(db: None, settings: Any, tmp_path: Path) -> Client:
     """A verified app with a logo."""
     settings.MEDIA_ROOT = tmp_path
     client = make_client(verified_at=clock.now())
-    client.logo.save("x.webp", logos.clean_logo(io.BytesIO(image("PNG"))))
+    client.logo.save("x.webp", branding.clean_logo(io.BytesIO(image("PNG"))))
     return client
 
 
 def address(client: Client) -> str:
     client.refresh_from_db()
-    return logos.public_logo_path(client) or ""
+    return branding.public_logo_path(client) or ""
 
 
 def test_a_reviewed_apps_logo_is_served_to_anybody(verified: Client) -> None:

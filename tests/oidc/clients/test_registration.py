@@ -8,8 +8,8 @@ from django.core.exceptions import ValidationError
 from django.dispatch import receiver
 
 from accounts.models import Account, PairwiseSubject
-from devportal.lib import clock
-from devportal.lib.audit import Event, happened
+from core import clock
+from core.audit import Event, happened
 from oidc.clients.registration import create_client, delete_client, set_client_enabled, update_client
 from oidc.clients.secrets import change_type, create_secret, end_secret
 from oidc.models import (
@@ -24,8 +24,8 @@ from oidc.models import (
     TokenFamily,
 )
 from oidc.projects import lifecycle
-from oidc.projects.locking import Gone
-from oidc.projects.quotas import QuotaExceeded
+from oidc.projects.lifecycle import QuotaExceeded
+from oidc.projects.roles import Gone
 from tests.factories import make_account, make_client, make_project, make_web_client
 from tests.oidc.test_names import DISGUISES
 from tests.oidc.tokens.test_concurrency import at_once

@@ -7,7 +7,7 @@ import pytest
 
 from api.keys import rotate_key
 from api.models import ApiKey
-from devportal.lib import clock
+from core import clock
 from oidc.clients.secrets import MAX_LIVE_SECRETS, rotate_secret
 from oidc.models import Client
 from tests.factories import make_account, make_key, make_project

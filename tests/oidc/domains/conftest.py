@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from accounts.models import Account
-from devportal.lib import clock
+from core import clock
 from oidc.domains.results import Change
 from oidc.models import Project, ProjectDomain, ProjectMember
 from oidc.signals import domain_changed

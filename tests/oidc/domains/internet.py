@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from devportal.lib import outbound
-from devportal.lib.outbound import Answer, Code, OutboundRefused
+from core import outbound
+from core.outbound import Answer, Code, OutboundRefused
 from oidc.domains import checking
 from oidc.domains.proofs import file_url, record_name
 from oidc.models import ProjectDomain

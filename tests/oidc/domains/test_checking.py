@@ -7,12 +7,11 @@ import pytest
 from django.db import connection
 
 from accounts.models import Account
-from devportal.console.models import AuditEvent
-from devportal.lib import clock
-from devportal.lib.outbound import Code, OutboundRefused
+from core import clock
+from core.outbound import Code, OutboundRefused
+from devportal.operations.models import AuditEvent
 from oidc.domains import checking, claims
-from oidc.domains.problems import Problem, problems_of
-from oidc.domains.proofs import look, record_name
+from oidc.domains.proofs import Problem, look, problems_of, record_name
 from oidc.domains.results import Change
 from oidc.domains.tasks import check_domain, check_domains
 from oidc.models import Project, ProjectDomain

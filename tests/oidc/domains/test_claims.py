@@ -6,14 +6,13 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from accounts.models import Account
-from devportal.console.models import AuditEvent
-from devportal.lib import clock
+from core import clock
+from devportal.operations.models import AuditEvent
 from oidc.domains import claims
 from oidc.domains.tasks import check_domain
 from oidc.models import Project, ProjectDomain, ProjectMember
-from oidc.projects.locking import Gone
-from oidc.projects.quotas import QuotaExceeded
-from oidc.projects.roles import InsufficientRole
+from oidc.projects.lifecycle import QuotaExceeded
+from oidc.projects.roles import Gone, InsufficientRole
 from tests.factories import make_account, make_client, make_domain, make_project
 from tests.oidc.domains.internet import Internet, prove, state
 

@@ -5,16 +5,16 @@ from typing import Any
 import pytest
 
 from accounts.models import Account
-from devportal.console import reviews
-from devportal.console.models import AuditEvent, ReviewCase
-from devportal.lib import clock
+from core import clock
+from devportal.operations.models import AuditEvent
+from devportal.review import reviewer_actions
+from devportal.review.models import ReviewCase
 from oidc.clients.registration import update_client
 from oidc.domains import checking, claims
-from oidc.domains.problems import Code
-from oidc.domains.proofs import Look, Seen
+from oidc.domains.proofs import Code, Look, Seen
 from oidc.models import Client, Project, ProjectDomain
 from oidc.projects import lifecycle
-from tests.console.reviews.reviewing import SCOPE, make_reviewer, sent, ticks
+from tests.devportal.review.reviewing import SCOPE, make_reviewer, sent, ticks
 from tests.factories import make_account, make_client, make_domain
 from tests.oidc.domains.internet import Internet
 from tests.oidc.projects.test_concurrency import together
@@ -107,11 +107,13 @@ def test_a_loss_and_an_approval_do_not_miss_each_other(project: Project, owner: 
     """The first approval: the app is no reviewed one yet when the loss begins to look for those."""
     domain = make_domain(project, missing_since=clock.from_now(-30 * 24 * 3600))
     app, reviewer = make_client(project), make_reviewer()
-    review = reviews.start(sent(app, owner), reviewer)
+    review = reviewer_actions.start(sent(app, owner), reviewer)
 
     def approve() -> Any:
         ticked = ticks(review)
-        return reviews.approve(review, reviewer, revision=review.revision, scopes={SCOPE: True}, checked=ticked)
+        return reviewer_actions.approve(
+            review, reviewer, revision=review.revision, scopes={SCOPE: True}, checked=ticked
+        )
 
     ended = together(lambda: checking.store_look(domain, NOTHING), approve)
     assert ended[0] == "done"

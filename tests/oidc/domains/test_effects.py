@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from accounts.models import Account
-from devportal.lib import clock
+from core import clock
 from oidc.clients import reviewed_hosts
-from oidc.domains import claims, effects
+from oidc.domains import claims, results
 from oidc.domains.tasks import check_domains
 from oidc.models import Client, Project, ProjectDomain
 from tests.factories import make_account, make_client, make_domain, make_project
@@ -27,7 +27,7 @@ def verified(project: Project, *hosts: str, approved: str = "") -> Client:
     uris = " ".join(map(at, hosts))
     snapshot = {"approved_hosts": approved, "approved_domains": "example.com"}
     app = make_client(project, verified_at=clock.now(), redirect_uris=uris, **snapshot)
-    effects.refresh_reviewed_hosts(project)
+    results.refresh_reviewed_hosts(project)
     app.refresh_from_db()
     return app
 
@@ -128,5 +128,5 @@ def test_hosts_are_computed_in_three_statements_however_many_apps(
         make_client(project, verified_at=clock.now(), redirect_uris=at("www.example.com"), **snapshot)
     make_domain(project)
     with django_assert_num_queries(3):
-        effects.refresh_reviewed_hosts(project)
+        results.refresh_reviewed_hosts(project)
     assert set(Client.objects.values_list("reviewed_hosts", flat=True)) == {"www.example.com"}

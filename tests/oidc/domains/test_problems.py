@@ -1,7 +1,7 @@
 """Why a check found no proof: each code has a text, and each text gets its values."""
 
-from devportal.lib import outbound
-from oidc.domains.problems import TEXTS, Code, Problem, problems_of
+from core import outbound
+from oidc.domains.proofs import TEXTS, Code, Problem, problems_of
 from oidc.models import ProjectDomain
 from tests.messages import assert_parameters_fit
 
@@ -11,7 +11,7 @@ Method = ProjectDomain.Method
 def test_each_code_has_a_text_and_gets_its_parameters() -> None:
     assert set(TEXTS) == set(Code)
     assert_parameters_fit(dict(TEXTS), Code, "oidc/domains/proofs.py", besides=("is_temporary",))
-    assert_parameters_fit(dict(outbound.TEXTS), outbound.Code, "devportal/lib/outbound")
+    assert_parameters_fit(dict(outbound.TEXTS), outbound.Code, "core/outbound")
 
 
 def test_no_code_means_two_things() -> None:

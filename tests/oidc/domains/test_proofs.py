@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from devportal.lib.outbound import MAX_BYTES, Answer, Code, OutboundRefused
+from core.outbound import MAX_BYTES, Answer, Code, OutboundRefused
 from oidc.domains.proofs import file_url, look, record_name
 from oidc.models import ProjectDomain
 from tests.oidc.domains.internet import Internet, page

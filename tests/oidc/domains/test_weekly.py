@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Account
-from devportal.lib import clock
+from core import clock
 from oidc.domains import checking, claims
 from oidc.domains.proofs import record_name
 from oidc.domains.tasks import check_domains

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from accounts import deletion
+from accounts.deletion import deleting
 from accounts.models import Account, Outbox
 from api.models import ApiKey
-from devportal.console.models import AuditEvent
+from devportal.operations.models import AuditEvent
 from oidc.clients.secrets import create_secret
 from oidc.models import Client, ClientSecret, Project, ProjectInvitation, ProjectMember, TokenFamily
 from oidc.projects import invitations, lifecycle, members
@@ -100,7 +100,7 @@ def test_of_two_owners_who_remove_each_other_one_stays(
 def test_of_two_owners_who_delete_their_accounts_at_once_one_stays(
     project: Project, owner: Account, second: Account, attempt: int
 ) -> None:
-    ended = together(lambda: deletion.delete_account(owner), lambda: deletion.delete_account(second))
+    ended = together(lambda: deleting.delete_account(owner), lambda: deleting.delete_account(second))
     assert sorted(ended) == ["DeletionBlocked", "done"]
     assert owners(project) == 1
 
@@ -109,7 +109,7 @@ def test_of_two_owners_who_delete_their_accounts_at_once_one_stays(
 def test_an_owner_does_not_leave_while_the_other_ones_account_goes(
     project: Project, owner: Account, second: Account, attempt: int
 ) -> None:
-    ended = together(lambda: members.leave_project(project, owner), lambda: deletion.delete_account(second))
+    ended = together(lambda: members.leave_project(project, owner), lambda: deleting.delete_account(second))
     assert ended.count("done") == 1
     assert owners(project) == 1
 

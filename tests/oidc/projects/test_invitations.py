@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from accounts.invitations import InvitationNotFound
 from accounts.models import Account, Outbox
-from devportal.console.models import AuditEvent
+from accounts.plans.invitations import InvitationNotFound
+from devportal.operations.models import AuditEvent
 from oidc.models import Project, ProjectInvitation, ProjectMember
 from oidc.projects import invitations, lifecycle, members
 from oidc.projects.invitations import AlreadyMember
-from oidc.projects.locking import Gone
-from oidc.projects.quotas import QuotaExceeded
+from oidc.projects.lifecycle import QuotaExceeded
+from oidc.projects.roles import Gone
 from oidc.tasks import clear_invitations
 from tests.factories import make_account, make_project
 

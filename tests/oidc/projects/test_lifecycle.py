@@ -8,12 +8,12 @@ from django.core.exceptions import ValidationError
 
 from accounts.models import Account, PairwiseSubject
 from api.models import ApiKey
-from devportal.console.models import AuditEvent
+from devportal.operations.models import AuditEvent
 from oidc.clients.secrets import create_secret
 from oidc.models import Client, Connection, Project, ProjectMember, TokenFamily
 from oidc.projects import lifecycle, members
-from oidc.projects.locking import Gone
-from oidc.projects.quotas import QuotaExceeded
+from oidc.projects.lifecycle import QuotaExceeded
+from oidc.projects.roles import Gone
 from oidc.tasks import remove_deleted_projects
 from tests.factories import make_account, make_client, make_key, make_project, make_web_client
 from tests.relying_party import RelyingParty

@@ -7,15 +7,15 @@ import pytest
 from django.test import Client as Browser
 from django.urls import reverse
 
-from accounts import deletion
+from accounts.deletion import deleting
 from accounts.models import Account
 from api.models import ApiKey
-from devportal.console.models import AuditEvent
+from devportal.operations.models import AuditEvent
 from oidc.models import Project, ProjectInvitation, ProjectMember
 from oidc.projects import invitations, lifecycle, members
-from oidc.projects.locking import Gone
+from oidc.projects.lifecycle import QuotaExceeded
 from oidc.projects.members import LastOwner
-from oidc.projects.quotas import QuotaExceeded
+from oidc.projects.roles import Gone
 from tests.exports import exported
 from tests.factories import PASSWORD, make_account, make_key, make_project
 
@@ -88,7 +88,7 @@ def test_an_owner_whose_account_is_closed_does_not_count(project: Project, owner
     Account.objects.filter(pk=dan.account_id).update(is_active=False)
     with pytest.raises(LastOwner):
         members.leave_project(project, owner)
-    assert deletion.deletion_blockers(owner)
+    assert deleting.deletion_blockers(owner)
 
 
 def test_who_is_no_owner_any_more_decides_nothing(project: Project, owner: Account) -> None:
@@ -191,11 +191,11 @@ def test_a_project_is_handed_over_to_a_member_of_it_alone(project: Project, owne
 
 def test_the_only_owner_can_not_delete_their_account(project: Project, owner: Account) -> None:
     join(project, Role.DEVELOPER)
-    assert [blocker.text for blocker in deletion.deletion_blockers(owner)] == [
+    assert [blocker.text for blocker in deleting.deletion_blockers(owner)] == [
         "You are the only owner of the project Orbit Notes: hand it over or delete it first."
     ]
-    with pytest.raises(deletion.DeletionBlocked):
-        deletion.delete_account(owner)
+    with pytest.raises(deleting.DeletionBlocked):
+        deleting.delete_account(owner)
     assert Account.objects.filter(pk=owner.pk).exists()
 
 
@@ -213,8 +213,8 @@ def test_what_came_between_the_page_and_the_deletion_stops_it(signed_in: Browser
 
 def test_a_deleted_project_blocks_nobody_and_goes_without_an_owner(project: Project, owner: Account) -> None:
     lifecycle.delete_project(project, owner)
-    assert deletion.deletion_blockers(owner) == []
-    deletion.delete_account(owner)
+    assert deleting.deletion_blockers(owner) == []
+    deleting.delete_account(owner)
     assert not ProjectMember.objects.exists()
     assert Project.objects.get().is_deleted
 
@@ -227,7 +227,7 @@ def test_what_names_a_deleted_person_goes_from_the_trail(project: Project, owner
     invitations.accept(row.pk, dan)
     invitations.invite(project, "somebody@else.example", "viewer", owner)
     AuditEvent.objects.update(ip="192.0.2.1")
-    deletion.delete_account(dan)
+    deleting.delete_account(dan)
     assert not AuditEvent.objects.filter(target="dan@example.com").exists()
     assert not AuditEvent.objects.filter(actor_email="dan@example.com").exists()
     assert set(AuditEvent.objects.filter(actor_email="").values_list("ip", flat=True)) == {None}
@@ -242,7 +242,7 @@ def test_invitations_to_a_deleted_person_go_and_those_they_sent_stay(project: Pr
     invitations.invite(project, "ines@example.com", "viewer", dan)
     other = make_project(name="Elsewhere")
     invitations.invite(other, dan.email, "viewer", ProjectMember.objects.get(project=other).account)
-    deletion.delete_account(dan)
+    deleting.delete_account(dan)
     left = ProjectInvitation.objects.get()
     assert (left.email, left.invited_by) == ("ines@example.com", None)
 

@@ -12,7 +12,8 @@ from django.conf import settings
 from django.test import Client as Browser
 from jwcrypto.jwk import JWK
 
-from devportal.lib import clock, encryption
+from core import clock
+from core.database import encryption
 from oidc.models import SigningKey
 from oidc.signing_keys import keyring, rotation
 from oidc.tasks import rotate_keys

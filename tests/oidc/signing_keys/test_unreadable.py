@@ -7,8 +7,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client as Browser
 
-from devportal.console.models import AuditEvent
-from devportal.lib import encryption
+from core.database import encryption
+from devportal.operations.models import AuditEvent
 from oidc.checks import check_signing_keys
 from oidc.models import SigningKey
 from oidc.signing_keys import keyring, rotation

@@ -8,7 +8,7 @@ from django.db import OperationalError
 from django.test import Client as Browser
 
 from accounts.models import Account
-from devportal.lib.credentials import digest
+from core.credentials import digest
 from oidc.clients import authentication
 from oidc.models import AccessToken, AuthorizationCode, Client, RefreshToken, SigningKey, TokenFamily
 from oidc.signing_keys import keyring

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client as Browser
 
 from accounts.models import Account
-from devportal.lib.server.errors import _REASONS, HTTPError
+from core.serving.errors import _REASONS, HTTPError
 from oidc.authorization import consent
 from oidc.models import AccessToken, Client, Connection, Project
 from oidc.reason_texts import REASONS, public_text

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from django.db import connection, transaction
 
-from devportal.lib import clock
+from core import clock
 from oidc.models import AccessToken, AuthorizationCode, Connection, RefreshToken, TokenFamily
 from oidc.tokens import expiry
 from tests.factories import make_account, make_client, make_project

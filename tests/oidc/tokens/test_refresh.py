@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from accounts.models import Account
-from devportal.lib.audit import Event, happened
+from core.audit import Event, happened
 from oidc.models import AccessToken, Client, Connection, RefreshToken, TokenFamily
 from tests.factories import make_client
 from tests.relying_party import RelyingParty, claims_of

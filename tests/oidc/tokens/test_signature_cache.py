@@ -1,4 +1,4 @@
-"""A token whose signature was verified a moment ago: what is asked all the same (oidc/tokens/signature_cache.py)."""
+"""A token whose signature was verified a moment ago: what is asked all the same (oidc/tokens/jwt.py)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +11,7 @@ from jwcrypto.jws import JWS
 from oidc.errors import InvalidToken
 from oidc.models import SigningKey
 from oidc.signing_keys import keyring
-from oidc.tokens import jwt, signature_cache
+from oidc.tokens import jwt
 from tests.relying_party import RelyingParty
 
 
@@ -90,8 +90,8 @@ def test_who_made_it_and_for_whom_is_asked_each_time(app: RelyingParty, settings
 
 
 def test_it_is_bounded_and_the_oldest_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signature_cache, "MOST_TOKENS", 3)
-    cache = signature_cache.SignatureCache()
+    monkeypatch.setattr(jwt, "MOST_TOKENS", 3)
+    cache = jwt.SignatureCache()
     claims: Any = object()
     for number in range(5):
         cache.add(str(number), claims)

@@ -1,0 +1,146 @@
+"""Making exports that were asked for (accounts/data_export/exports.py), and deleting old ones.
+
+One worker makes an export: its claim is a conditional update, and runs out if the worker is lost. After MOST_ATTEMPTS
+the export has failed, and its person may ask anew.
+"""
+
+import logging
+import time
+from datetime import timedelta
+from tempfile import TemporaryFile
+from typing import IO
+
+from django.conf import settings
+from django.core.files.base import File
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from accounts import files
+from accounts.data_export import archive, encryption
+from accounts.mail import outbox
+from accounts.models import DataExport, FileToDelete
+from core import clock
+from core.credentials import random_text
+
+log = logging.getLogger(__name__)
+
+FOLDER = "exports/"
+NAME_LENGTH = 40  # 238 random bits
+MOST_ATTEMPTS = 3
+CLAIM = timedelta(minutes=10)  # longer than the task may run (accounts/data_export/tasks.py)
+PAUSE = timedelta(minutes=1)  # after a failure, and twice as long after the next
+BATCH = 20
+
+
+class Discarded(Exception):
+    """Nobody waits for the export any more: its person has left, or it has failed meanwhile."""
+
+
+def make(pk: int, *, seconds: float | None = None) -> bool:
+    """Make one export if it waits; return whether it is ready now. Call it outside of a transaction.
+
+    With `seconds`, one that takes longer is left to the periodic task; that is no failure.
+    """
+    row = _claim(pk)
+    if row is None:
+        return False
+    try:
+        with files.discarded_on_failure(), TemporaryFile() as sealed:
+            size = _write(row, sealed, seconds)
+            name = f"{random_text(NAME_LENGTH)}.zip.sealed"
+            # Noted before it is stored, so that a process that dies between the two leaves no file for ever.
+            noted = FileToDelete.objects.create(name=f"{FOLDER}{name}", due_at=clock.now() + CLAIM)
+            _finish(row, files.store(FOLDER, File(sealed, name=name)), size, noted)
+    except Discarded:
+        return False
+    except archive.TakesLonger:
+        _waiting(row).update(claimed_until=None, attempts=row.attempts - 1)
+        return False
+    except Exception:
+        log.exception("Export %d could not be made at attempt %d.", row.pk, row.attempts)
+        _note_failure(row)
+        return False
+    return True
+
+
+def _claim(pk: int) -> DataExport | None:
+    """Claim an export that waits; None if another worker has it, or it had all its tries."""
+    now = clock.now()
+    free = Q(claimed_until=None) | Q(claimed_until__lte=now)
+    row = _all_waiting().filter(free, pk=pk).select_related("account").first()
+    if row is None:
+        return None
+    if row.attempts >= MOST_ATTEMPTS or row.is_stuck or not row.account.is_active:
+        _waiting(row).update(failed_at=now)
+        return None
+    mine = _waiting(row).filter(free)
+    row.attempts += 1
+    row.claimed_until = now + CLAIM
+    return row if mine.update(attempts=row.attempts, claimed_until=row.claimed_until) else None
+
+
+def _all_waiting() -> "QuerySet[DataExport]":
+    return DataExport.objects.filter(ready_at=None, failed_at=None)
+
+
+def _waiting(row: DataExport) -> "QuerySet[DataExport]":
+    """Return the row as it was read, if it still waits: nothing if another worker has claimed it since."""
+    return _all_waiting().filter(pk=row.pk, attempts=row.attempts)
+
+
+def _write(row: DataExport, sealed: IO[bytes], seconds: float | None) -> int:
+    """Write the sealed ZIP, and return the size of the plain one."""
+    with TemporaryFile() as plain:
+        archive.write_archive(row.account, plain, until=None if seconds is None else time.monotonic() + seconds)
+        size = plain.tell()
+        plain.seek(0)
+        encryption.seal(plain, sealed, row.pk)
+    return size
+
+
+def _finish(row: DataExport, name: str, size: int, noted: FileToDelete) -> None:
+    """Store that the export is ready, and tell its person; the file of the one before goes."""
+    with transaction.atomic():
+        now = clock.now()
+        expires_at = now + timedelta(days=settings.EXPORT_DAYS)
+        if not _waiting(row).update(ready_at=now, expires_at=expires_at, file=name, size=size, claimed_until=None):
+            raise Discarded
+        noted.delete()
+        drop_files(DataExport.objects.filter(account=row.account_id).exclude(pk=row.pk))
+        context = {"asked_at": row.asked_at, "expires_at": expires_at, "days": settings.EXPORT_DAYS}
+        outbox.queue_mail(row.account.email, "export_ready", context)
+
+
+def _note_failure(row: DataExport) -> None:
+    now = clock.now()
+    if row.attempts >= MOST_ATTEMPTS:
+        _waiting(row).update(failed_at=now, claimed_until=None)
+    else:
+        _waiting(row).update(claimed_until=now + PAUSE * row.attempts)
+
+
+def make_waiting() -> int:
+    """Make the exports that wait; return how many became ready. For tasks that got lost, and further tries."""
+    free = Q(claimed_until=None) | Q(claimed_until__lte=clock.now())
+    keys = _all_waiting().filter(free).order_by("pk").values_list("pk", flat=True)[:BATCH]
+    return sum(make(pk) for pk in list(keys))
+
+
+def clear_old() -> int:
+    """Delete the files that have expired, and rows that nobody needs any more; return how many files went."""
+    now = clock.now()
+    with transaction.atomic():
+        gone = drop_files(DataExport.objects.filter(expires_at__lte=now))
+    counted_until = now - timedelta(days=max(settings.EXPORT_DAYS, 1))  # the limit of a day counts rows
+    old = DataExport.objects.filter(asked_at__lt=counted_until, file="").exclude(ready_at=None, failed_at=None)
+    old.delete()
+    return gone
+
+
+def drop_files(rows: "QuerySet[DataExport]") -> int:
+    """Delete the files of exports with the transaction; return how many there were."""
+    held = list(rows.exclude(file="").select_for_update())
+    for row in held:
+        files.delete_on_commit(row.file)
+    DataExport.objects.filter(pk__in=[row.pk for row in held]).update(file="")
+    return len(held)

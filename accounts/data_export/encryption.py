@@ -1,0 +1,40 @@
+"""Sealed files: encrypted and authenticated piece by piece, so that neither side needs a whole file in memory.
+
+Each line is one piece, encrypted by core/database/encryption.py with what it belongs to, its number, and whether it is
+the last one: no piece can be left out, moved, or taken from another file.
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import IO
+
+from core.database import encryption
+
+PIECE = 64 * 1024  # bytes of the plain file
+_HEAD = struct.Struct(">QQ?")  # owner, number, is it the last one
+LONGEST_LINE = 4 * (_HEAD.size + PIECE) // 3 + 200
+
+
+def seal(plain: IO[bytes], sealed: IO[bytes], owner: int) -> None:
+    """Write what is read from `plain` to `sealed`; `owner` is the key of what the file belongs to."""
+    number, piece = 0, plain.read(PIECE)
+    while True:
+        following = plain.read(PIECE)
+        sealed.write(encryption.encrypt_bytes(_HEAD.pack(owner, number, not following) + piece) + b"\n")
+        if not following:
+            return
+        number, piece = number + 1, following
+
+
+def unseal(sealed: IO[bytes], owner: int) -> Iterator[bytes]:
+    """Yield the plain file in pieces. Raises encryption.Unreadable where it is not what was sealed for `owner`."""
+    number, is_last = 0, False
+    while line := sealed.readline(LONGEST_LINE):
+        opened = encryption.decrypt_bytes(line.strip())
+        found, position, is_last = _HEAD.unpack_from(opened)
+        if (found, position) != (owner, number):
+            raise encryption.Unreadable
+        yield opened[_HEAD.size :]
+        number += 1
+    if not is_last:
+        raise encryption.Unreadable

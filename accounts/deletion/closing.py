@@ -1,0 +1,162 @@
+"""Closing an account at its owner's wish, and what becomes of it: kept, or deleted when its time has come.
+
+From the wish on the account is not active, so that whatever refuses one that is turned off refuses it too; who signs in
+to it gets to one page (accounts/leaving/stage.py). Each step is decided under the lock of the account's row: of keeping
+and deleting at the same moment, the one that has the lock first counts, and the other finds nothing left to do.
+"""
+
+import contextlib
+import logging
+from dataclasses import asdict
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.http import HttpRequest
+from django.utils.crypto import constant_time_compare
+from django.utils.formats import date_format
+
+from accounts.activity import recording
+from accounts.activity.recording import By
+from accounts.address_changes import addresses_left, reachable_addresses
+from accounts.data_export.contents import verified_addresses_of
+from accounts.deletion import deleting
+from accounts.mail import outbox
+from accounts.models import Account
+from core import clock
+from core.audit import Event, report
+
+log = logging.getLogger(__name__)
+
+BATCH = 100
+
+
+class Gone(Exception):
+    """The account has been deleted, or turned off, meanwhile."""
+
+
+class Outdated(Exception):
+    """The sign-in is older than what has ended the person's sessions: they have to sign in anew."""
+
+
+def day_of(due_at: datetime) -> str:
+    """Return the day on which an account is deleted, in words."""
+    return date_format(due_at, "j F Y")
+
+
+def ask(account: Account, request: HttpRequest) -> datetime | None:
+    """Close the account at its owner's wish; return when it is deleted for good, None if it is already.
+
+    All access in its name ends, and stays ended if they keep it. Raises deletion.DeletionBlocked, Gone.
+    """
+    with transaction.atomic():
+        row = _locked(account.pk)
+        if row is None:
+            raise Gone
+        if row.deletion_due_at is not None:  # a second click
+            return row.deletion_due_at
+        if not row.is_active:
+            raise Gone
+        if not settings.ACCOUNT_DELETION_DAYS:
+            _note("account.deleted", row, row)
+            delete_and_tell(row)
+            return None
+        if deleting.deletion_blockers(row):
+            raise deleting.DeletionBlocked
+        due_at = clock.now() + timedelta(days=settings.ACCOUNT_DELETION_DAYS)
+        row.is_active, row.deletion_due_at = False, due_at
+        row.save(update_fields=["is_active", "deletion_due_at"])  # its receiver ends all access
+        _note("account.deletion_asked", row, row, due_at=due_at.isoformat())
+        told = verified_addresses_of(row)
+        recording.record(row, "deletion_asked", request, also_to=told, due_at=due_at.isoformat())
+        _tell_former_addresses(row, due_at)
+    return due_at
+
+
+def keep(
+    pk: int, request: HttpRequest | None = None, *, actor: Account | None = None, stamp: str | None = None
+) -> Account:
+    """Open an account again that is to be deleted; `actor` is the operator, if it is one.
+
+    With `stamp`, the person's session auth hash when they signed in, only if nothing has ended their sessions since: a
+    new password, or another wish to delete. Raises Gone, Outdated.
+    """
+    with transaction.atomic():
+        row = _locked(pk)
+        if row is None or (row.deletion_due_at is None and not row.is_active):
+            raise Gone
+        if stamp is not None and not constant_time_compare(stamp, row.get_session_auth_hash()):
+            raise Outdated
+        if row.deletion_due_at is not None:  # else it is kept already
+            _open(row)
+            _note("account.deletion_cancelled", row, actor or row)
+            by = By.OPERATOR if actor is not None else By.PERSON
+            recording.record(row, "deletion_cancelled", request, by=by, also_to=reachable_addresses(row))
+    return row
+
+
+def delete_due() -> int:
+    """Delete the accounts whose time has come; return how many went. One that fails does not hold up the others."""
+    gone = 0
+    due = Account.objects.filter(deletion_due_at__lte=clock.now()).order_by("deletion_due_at")
+    for pk in list(due.values_list("pk", flat=True)[:BATCH]):
+        try:
+            gone += _delete_if_due(pk)
+        except Exception:
+            log.exception("The account %d, which is to be deleted, could not be; it is tried again.", pk)
+    return gone
+
+
+def _delete_if_due(pk: int) -> bool:
+    with transaction.atomic():
+        row = _locked(pk)
+        if row is None or row.is_active or row.deletion_due_at is None or row.deletion_due_at > clock.now():
+            return False
+        # Nobody can make themselves the only owner of a project while they are signed out; an operator can.
+        blockers = deleting.deletion_blockers(row)
+        if blockers:
+            _open(row)
+            _note("account.deletion_blocked", row, None)
+            stored = [asdict(blocker) for blocker in blockers]
+            recording.record(row, "deletion_blocked", by=By.SERVICE, also_to=reachable_addresses(row), blockers=stored)
+            return False
+        _note("account.deleted", row, None)
+        delete_and_tell(row)
+    return True
+
+
+def delete_and_tell(account: Account) -> None:
+    """Delete an account at once, and send the last mail: it is stored until it is sent, and no longer.
+
+    It goes to the verified email addresses and to former ones that could still take the account back. Raises
+    deletion.DeletionBlocked.
+    """
+    with transaction.atomic():
+        addresses = reachable_addresses(account)
+        deleting.delete_account(account)
+        for address in addresses:
+            with contextlib.suppress(ValidationError):  # no mail server accepts this email address
+                outbox.queue_last_mail(address, "account_deleted", {})
+
+
+def _tell_former_addresses(account: Account, due_at: datetime) -> None:
+    """Tell the former email addresses that they can still take the account back, and keep it."""
+    for address in addresses_left(account):
+        with contextlib.suppress(ValidationError):  # no mail server accepts this email address
+            outbox.queue_mail(address, "former_account_to_be_deleted", {"email": address, "due_at": due_at})
+
+
+def _locked(pk: int) -> Account | None:
+    """Lock an account; who joins something just now, and refers to it, is not kept waiting."""
+    return Account.objects.select_for_update(no_key=True).filter(pk=pk).first()
+
+
+def _open(row: Account) -> None:
+    row.is_active, row.deletion_due_at = True, None
+    row.save(update_fields=["is_active", "deletion_due_at"])
+
+
+def _note(action: str, account: Account, actor: Account | None, **details: str) -> None:
+    """Report a step; `actor` is None where the service itself took it."""
+    report(Event(action, actor.pk if actor else None, target=f"account:{account.pk}", details=dict(details)))

@@ -1,0 +1,160 @@
+"""Pages of leaving: one's own data as a file, deleting the account, and keeping it after all."""
+
+from allauth.account.decorators import reauthentication_required
+from allauth.account.internal.flows.reauthentication import (
+    is_reauthentication_required,
+    raise_if_reauthentication_required,
+)
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.contrib.auth.decorators import login_required
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from accounts import reauthentication
+from accounts.activity import recording
+from accounts.authentication import account_of
+from accounts.data_export import exports
+from accounts.deletion import closing, deleting, sign_in
+from accounts.models import Account
+from core import clock
+from core.audit import Event, report
+from core.database.encryption import Unreadable
+from core.limits.forms import limited_by_person
+from core.storage.stored_files import StoreUnavailable
+
+GOODBYE = "said_goodbye"  # in the session of a browser whose person has just left: the day of the deletion, or ""
+CONFIRMED = "confirmed"  # in the query: somebody was sent away to confirm who they are, and wants their file
+
+
+@never_cache
+@login_required
+@require_safe
+def data(request: HttpRequest) -> HttpResponse:
+    """GET /account/data: the export of one's own data, and the way to the deletion of the account."""
+    export = exports.latest_of(account_of(request))
+    is_ready = export is not None and export.state == "ready"
+    context = {
+        "export": export,
+        "days": settings.EXPORT_DAYS,
+        "deletion_days": settings.ACCOUNT_DELETION_DAYS,
+        "starts": is_ready and CONFIRMED in request.GET and not is_reauthentication_required(request, app=""),
+    }
+    return render(request, "accounts/data.html", context)
+
+
+@limited_by_person
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def export(request: HttpRequest) -> HttpResponse:
+    """/account/export: a POST has an export made, for who has proven lately that it is them."""
+    if request.method == "POST":
+        raise_if_reauthentication_required(request, app="")
+        try:
+            exports.ask(account_of(request), request)
+        except exports.TooManyExports:
+            messages.warning(
+                request,
+                f"You had {settings.EXPORTS_PER_DAY} exports within a day. The newest one is below; you can ask for "
+                "another one tomorrow.",
+            )
+    return HttpResponseRedirect(reverse("account_data"))
+
+
+@never_cache
+@login_required
+@require_safe
+def export_file(request: HttpRequest) -> HttpResponseBase:
+    """GET /account/export/file: the newest export, for its owner alone, who has proven lately that it is them."""
+    account = account_of(request)
+    if is_reauthentication_required(request, app=""):
+        back = f"{reverse('account_data')}?{CONFIRMED}=1"
+        return HttpResponseRedirect(reauthentication.url(request, back))
+    newest = exports.latest_of(account)
+    if newest is None or newest.state != "ready":
+        return HttpResponseRedirect(reverse("account_data"))
+    try:
+        pieces = exports.pieces_of(newest)
+    except StoreUnavailable:
+        messages.error(request, "The file can't be read at the moment. Please try again in a minute.")
+        return HttpResponseRedirect(reverse("account_data"))
+    except (FileNotFoundError, Unreadable):
+        messages.error(request, "The file can no longer be read. Create a new export.")
+        return HttpResponseRedirect(reverse("account_data"))
+    with transaction.atomic():
+        recording.record(account, "export_downloaded", request)
+        report(Event("account.export_downloaded", account.pk, target=f"account:{account.pk}"))
+    response = StreamingHttpResponse(pieces, content_type="application/zip")
+    response["Content-Length"] = str(newest.size)
+    response["Content-Disposition"] = f'attachment; filename="your-data-{newest.asked_at:%Y-%m-%d}.zip"'
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@limited_by_person
+@never_cache
+@login_required
+@reauthentication_required  # type: ignore[untyped-decorator]  # allauth is untyped
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: HttpRequest) -> HttpResponse:
+    """/account/delete: what goes and what stays, then the end; for who has proven lately that it is them."""
+    account = account_of(request)
+    if request.method == "POST":
+        try:
+            due_at = closing.ask(account, request)
+        except deleting.DeletionBlocked:
+            pass  # the page says by what
+        except closing.Gone:  # by another click
+            logout(request)
+            return HttpResponseRedirect(reverse("account_goodbye"))
+        else:
+            logout(request)
+            request.session[GOODBYE] = closing.day_of(due_at) if due_at else ""
+            return HttpResponseRedirect(reverse("account_goodbye"))
+    days = settings.ACCOUNT_DELETION_DAYS
+    context = {
+        "blockers": deleting.deletion_blockers(account),
+        "days": days,
+        "due_at": clock.from_now(days * 24 * 3600),
+    }
+    return render(request, "accounts/delete.html", context)
+
+
+@never_cache
+@require_safe
+def goodbye(request: HttpRequest) -> HttpResponse:
+    """GET /account/goodbye: says that it was done, to who did it."""
+    if request.user.is_authenticated or GOODBYE not in request.session:
+        return HttpResponseRedirect(reverse(settings.LOGOUT_REDIRECT_URL))
+    return render(request, "accounts/goodbye.html", {"day": request.session[GOODBYE]})
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def closed(request: HttpRequest) -> HttpResponse:
+    """/account/closed: who has signed in to an account that is to be deleted keeps it, or goes again."""
+    stage = sign_in.held_sign_in(request)
+    account = stage.login.user if stage else None
+    if not isinstance(account, Account):
+        return HttpResponseRedirect(reverse("account_login"))
+    if request.method == "POST":
+        try:
+            response = sign_in.keep_and_sign_in(stage, request)
+        except closing.Gone:
+            stage.abort()
+            messages.error(request, "The account has already been deleted.")
+            return HttpResponseRedirect(reverse("account_login"))
+        except closing.Outdated:
+            stage.abort()
+            messages.error(request, "The account has changed since you signed in. Please sign in again.")
+            return HttpResponseRedirect(reverse("account_login"))
+        messages.success(request, "Your account stays. You have to sign in to your apps again.")
+        return response
+    return render(request, "accounts/closed.html", {"account": account})

@@ -1,1 +1,0 @@
-"""Usage: counting calls, keeping and reading the counts."""

@@ -1,0 +1,7 @@
+"""App config of the admin: Django's, with our AdminSite."""
+
+from django.contrib.admin.apps import AdminConfig
+
+
+class ServiceAdminConfig(AdminConfig):
+    default_site = "core.admin.site.ServiceAdminSite"

@@ -1,0 +1,84 @@
+"""Connections to PostgreSQL: each gives up on a server that does not answer, and one attempt runs at a time."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+from psycopg.errors import _WaitTimeout
+
+from core.database.postgres.limits import Patience
+
+PAUSE_SECONDS = 1.0
+
+
+class Gate:
+    """Open while the server answers. Closed for a second after it did not; then one attempt decides."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._closed_at: float | None = None
+        self._is_tried = False
+
+    def close(self) -> None:
+        """The server did not answer."""
+        with self._lock:
+            self._closed_at = time.monotonic()
+
+    @contextlib.contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Connect within this block. Raises psycopg.OperationalError at once while the gate is closed."""
+        with self._lock:
+            closed_at = self._closed_at
+            if closed_at is not None:
+                if self._is_tried or time.monotonic() - closed_at < PAUSE_SECONDS:
+                    raise psycopg.OperationalError("the database did not answer a moment ago")
+                self._is_tried = True
+        try:
+            yield
+        except psycopg.Error:
+            self.close()
+            raise
+        else:
+            with self._lock:
+                if self._closed_at == closed_at:
+                    self._closed_at = None
+        finally:
+            if closed_at is not None:
+                with self._lock:
+                    self._is_tried = False
+
+
+WAKE_SECONDS = 0.1  # how often psycopg looks whether its time is over
+
+
+class BoundedConnection(psycopg.Connection[Any]):
+    """A connection that waits for an answer as long as its patience lasts, and then ends.
+
+    The server's own statement_timeout ends what runs too long. A server that is frozen, or cut off, does not run its
+    clock, and its system goes on acknowledging what is sent: only whoever waits can tell.
+    """
+
+    patience: Patience | None = None
+    gate: Gate | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.statements: set[bytes] = set()  # the names of those that the server has prepared (statements.py)
+
+    def wait(self, gen: Any, interval: float = WAKE_SECONDS, timeout: float | None = None) -> Any:
+        patience = self.patience
+        if patience is None or patience.left is None:
+            return super().wait(gen, interval=interval, timeout=timeout)
+        began = time.monotonic()
+        try:
+            return super().wait(gen, interval=interval, timeout=timeout or patience.left)
+        except _WaitTimeout:
+            if self.gate:
+                self.gate.close()
+            self.close()
+            raise psycopg.OperationalError("the database does not answer") from None
+        finally:
+            patience.spend(began)

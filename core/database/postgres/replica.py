@@ -1,0 +1,144 @@
+"""Reading logs and usage of some pages from a replica (docs/operations.md#read-replicas).
+
+A page with the mark `page_from_replica` may read the models with the mark `table_from_replica` from the replica.
+Everything else, and so whatever decides who may do what, comes from the primary: the person who asks, their session,
+and their role in the project too.
+"""
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import Any
+
+from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections, models
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from core.marks import Mark
+
+log = logging.getLogger(__name__)
+
+page_from_replica = Mark("page_from_replica")
+table_from_replica = Mark("table_from_replica")
+
+ALIAS = "replica"
+COOKIE = "openport_primary"
+READS = ("GET", "HEAD")
+LAG_CHECK_SECONDS = 5.0
+# A replica that receives what the primary writes, and has replayed all of it, is up to date however long ago that was.
+_LAG = """
+SELECT CASE
+    WHEN NOT pg_is_in_recovery() THEN 0
+    WHEN EXISTS (SELECT FROM pg_stat_wal_receiver WHERE pid IS NOT NULL)
+        AND pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0
+    ELSE extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())
+END
+"""
+
+_reading: ContextVar[bool] = ContextVar("reading_from_replica", default=False)
+
+
+class ReplicaRouter:
+    """Django's database router: within `reading`, `table_from_replica` is read there; all else is the primary's."""
+
+    def db_for_read(self, model: type[models.Model], **hints: Any) -> str:
+        return ALIAS if _reading.get() and table_from_replica.is_on(model) else DEFAULT_DB_ALIAS
+
+    def db_for_write(self, model: type[models.Model], **hints: Any) -> str:
+        return DEFAULT_DB_ALIAS
+
+    def allow_relation(self, one: models.Model, other: models.Model, **hints: Any) -> bool:
+        return True  # they are the same rows
+
+    def allow_migrate(self, db: str, app_label: str, **hints: Any) -> bool:
+        return db == DEFAULT_DB_ALIAS
+
+
+@contextlib.contextmanager
+def reading() -> Iterator[None]:
+    """Read from the replica within this block."""
+    token = _reading.set(True)
+    try:
+        yield
+    finally:
+        _reading.reset(token)
+
+
+class Freshness:
+    """Whether the replica answers, and is at most REPLICA_MAX_LAG_SECONDS behind; asked now and then."""
+
+    def __init__(self) -> None:
+        self._looked_at = float("-inf")
+        self._is_fresh = False
+
+    def is_fresh(self) -> bool:
+        """Tell whether pages may read from the replica now."""
+        if time.monotonic() - self._looked_at > LAG_CHECK_SECONDS:
+            self._looked_at = time.monotonic()  # the others go by the last result meanwhile
+            was, self._is_fresh = self._is_fresh, self._look()
+            if was != self._is_fresh:
+                log.warning("Logs are read from the %s from now on.", "replica" if self._is_fresh else "primary")
+        return self._is_fresh
+
+    def lost(self) -> None:
+        """A page could not be read from the replica."""
+        self._looked_at, self._is_fresh = time.monotonic(), False
+
+    @staticmethod
+    def _look() -> bool:
+        try:
+            with connections[ALIAS].cursor() as cursor:
+                cursor.execute(_LAG)
+                (lag,) = cursor.fetchone()
+        except DatabaseError:
+            return False
+        return lag is not None and float(lag) <= settings.REPLICA_MAX_LAG_SECONDS
+
+
+freshness = Freshness()
+
+
+class ReplicaMiddleware:
+    """Answers pages with the mark `page_from_replica` from the replica, from the primary where that fails.
+
+    Whoever changed something reads from the primary for REPLICA_MAX_LAG_SECONDS, so that they see what they did. Their
+    browser remembers that with a cookie, which decides nothing else.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if request.method not in READS:
+            response.set_cookie(
+                COOKIE,
+                "1",
+                max_age=settings.REPLICA_MAX_LAG_SECONDS,
+                secure=settings.SESSION_COOKIE_SECURE,
+                httponly=True,
+                samesite="Lax",
+            )
+        return response
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., Any], arguments: Any, named: dict[str, Any]
+    ) -> HttpResponseBase | None:
+        """Return the page as read from the replica; None leaves it to the primary."""
+        if not page_from_replica.is_on(view) or request.method not in READS:
+            return None
+        if COOKIE in request.COOKIES or not freshness.is_fresh():
+            return None
+        try:
+            with reading():
+                response: HttpResponseBase = view(request, *arguments, **named)
+                if hasattr(response, "render"):
+                    response = response.render()
+        except DatabaseError:  # nothing was written: the page can be made anew
+            log.warning("The replica does not answer; pages are read from the primary.")
+            freshness.lost()
+            return None
+        return response

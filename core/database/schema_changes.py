@@ -1,0 +1,193 @@
+"""Migrations beside processes that serve: operations, and locks on tables (docs/upgrades.md#expand-and-contract)."""
+
+import logging
+import math
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from django.db import DatabaseError, migrations, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+
+class AddIndexConcurrently(migrations.AddIndex):
+    """AddIndex, on PostgreSQL without a lock against writers. Its migration has `atomic = False`.
+
+    Unlike the operation of django.contrib.postgres it works on other engines, and can be repeated: what a broken-off
+    attempt has left is removed first.
+    """
+
+    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        if schema_editor.connection.vendor != "postgresql":
+            super().database_forwards(app_label, schema_editor, from_state, to_state)
+            return
+        model = to_state.apps.get_model(app_label, self.model_name)
+        with schema_editor.connection.cursor() as cursor, patient(cursor):
+            cursor.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", [self.index.name])
+            found = cursor.fetchone()
+            if found and not found[0]:
+                cursor.execute(f"DROP INDEX CONCURRENTLY {schema_editor.quote_name(self.index.name)}")
+            if not found or not found[0]:
+                schema_editor.add_index(model, self.index, concurrently=True)
+
+
+class DropForeignKeyIndex(migrations.AlterField):
+    """AlterField to a foreign key with `db_index=False`, on PostgreSQL by dropping the index alone.
+
+    Django's would drop the foreign key and make it anew, which locks the table that it refers to against readers.
+    """
+
+    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        model = from_state.apps.get_model(app_label, self.model_name)
+        field = to_state.apps.get_model(app_label, self.model_name)._meta.get_field(self.name)
+        if schema_editor.connection.vendor != "postgresql" or field.db_index:
+            super().database_forwards(app_label, schema_editor, from_state, to_state)
+            return
+        with schema_editor.connection.cursor() as cursor:
+            known = schema_editor.connection.introspection.get_constraints(cursor, model._meta.db_table)
+        for name, of in known.items():
+            if of["columns"] == [field.column] and of["index"] and not of["unique"]:
+                schema_editor.execute(f"DROP INDEX {schema_editor.quote_name(name)}")
+
+
+# So what needs a strong lock waits for it briefly, gives way, and tries again (docs/upgrades.md#locks). On other
+# engines there is nothing to wait for: a statement is just run.
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# SQLSTATE lock_not_available (lock_timeout) and deadlock_detected.
+_GAVE_WAY = frozenset({"55P03", "40P01"})
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0  # seconds
+
+
+def gave_way(error: DatabaseError) -> bool:
+    """Return whether a statement failed because it did not get its lock in time: it may be tried again."""
+    return getattr(error.__cause__, "sqlstate", None) in _GAVE_WAY
+
+
+def pauses(within: float) -> Iterator[float]:
+    """Yield pauses in seconds, growing and with jitter, until `within` seconds have passed since the first call."""
+    end, pause = time.monotonic() + within, _FIRST_PAUSE
+    while time.monotonic() < end:
+        # Not below half: who holds the lock shall have the time to finish. Not in time with others, who retry as well.
+        yield pause * random.uniform(0.5, 1)  # noqa: S311  (no secret)
+        pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+@contextmanager
+def patient(cursor: Any) -> Iterator[None]:
+    """Let statements wait for locks as long as it takes: for those for which nobody else waits meanwhile.
+
+    Such as CREATE INDEX CONCURRENTLY, which waits for the transactions that are older than it.
+    """
+    cursor.execute("SELECT current_setting('lock_timeout')")
+    before = cursor.fetchone()[0]
+    cursor.execute("SET lock_timeout = 0")
+    yield
+    cursor.execute("SELECT set_config('lock_timeout', %s, false)", [before])
+
+
+def run_giving_way(
+    connection: BaseDatabaseWrapper, act: Callable[[Any], T], *, lock_seconds: float, within: float
+) -> T:
+    """Run `act(cursor)` in a transaction in which no statement waits longer than `lock_seconds` for a table's lock.
+
+    It is tried again, with pauses, for `within` seconds in all; then the DatabaseError is raised (`gave_way` tells it).
+    """
+    left = pauses(within)
+    while True:
+        try:
+            with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
+                if connection.vendor == "postgresql":
+                    cursor.execute(f"SET LOCAL lock_timeout = {int(lock_seconds * 1000)}")
+                return act(cursor)
+        except DatabaseError as error:
+            pause = next(left, None) if gave_way(error) else None
+            if pause is None:
+                raise
+            log.info("A table is locked; trying again in %.1f s.", pause)
+            time.sleep(pause)
+
+
+TELL_SECONDS = 10.0
+_LOOK_SECONDS = 0.25
+# The blocking session's statement is not told: it may hold what people wrote.
+_WAITING = """
+SELECT COALESCE(waiting.relation::regclass::text, waiting.locktype), blocker.pid, blocker.application_name,
+  blocker.state, EXTRACT(epoch FROM clock_timestamp() - blocker.xact_start)
+FROM pg_locks waiting, unnest(pg_blocking_pids(waiting.pid)) AS by, pg_stat_activity blocker
+WHERE waiting.pid = %s AND NOT waiting.granted AND blocker.pid = by
+LIMIT 1
+"""
+
+
+@dataclass(frozen=True)
+class Blocker:
+    """What a statement waited for, and which session held it. `age` is that of its transaction, in seconds."""
+
+    table: str
+    pid: int
+    application: str
+    state: str
+    age: float
+
+    def __str__(self) -> str:
+        by = f"process {self.pid}" + (f" ({self.application})" if self.application else "")
+        return f"{self.table} is held by {by}, {self.state}, whose transaction is {self.age:.0f} s old"
+
+
+class LockWatch:
+    """While a block of code runs: who last kept a connection waiting for a lock (`last`), seen from another one.
+
+    Waits of more than TELL_SECONDS are told, once for each who is in the way.
+    """
+
+    def __init__(self, connection: BaseDatabaseWrapper, tell: Callable[[str], object]) -> None:
+        self.last: Blocker | None = None
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_backend_pid()")
+            self._watched = int(cursor.fetchone()[0])
+        self._connection, self._tell = connection.copy(), tell
+        self._since: dict[int, float] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+
+    def __enter__(self) -> "LockWatch":
+        self._connection.inc_thread_sharing()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        try:
+            while not self._over.wait(_LOOK_SECONDS):
+                if blocker := find_blocker(self._connection, self._watched):
+                    self._note(blocker)
+        except DatabaseError:
+            return  # only the messages are the poorer for it
+        finally:
+            self._connection.close()
+
+    def _note(self, blocker: Blocker) -> None:
+        self.last = blocker
+        since = self._since.setdefault(blocker.pid, time.monotonic())
+        if time.monotonic() - since > TELL_SECONDS:
+            self._since[blocker.pid] = math.inf
+            self._tell(f"\nWaiting: {blocker}.")
+
+
+def find_blocker(connection: BaseDatabaseWrapper, watched: int) -> Blocker | None:
+    """Return who holds what a session (its process id) waits for; None when it waits for nothing."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WAITING, [watched])
+        row: Any = cursor.fetchone()
+    return Blocker(row[0], row[1], row[2] or "", row[3] or "", float(row[4] or 0)) if row else None

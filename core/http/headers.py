@@ -1,0 +1,122 @@
+"""Headers of pages: Content-Security-Policy, Cache-Control and compression (docs/security.md#caching)."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
+from django.utils.cache import add_never_cache_headers
+
+from core.http.hosts import is_origin
+
+_PAGES = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self' data:",
+    "font-src": "'self'",
+    "connect-src": "'self'",
+    "form-action": "'self'",
+    "frame-ancestors": "'none'",
+    "base-uri": "'none'",
+}
+# The admin theme styles and scripts inline; its looser policy holds for /admin/ alone.
+_ADMIN = _PAGES | {
+    "script-src": "'self' 'unsafe-inline' 'unsafe-eval'",
+    "style-src": "'self' 'unsafe-inline'",
+}
+
+
+def _policy(directives: dict[str, str]) -> str:
+    return "; ".join(f"{name} {value}" for name, value in directives.items())
+
+
+PAGE_POLICY = _policy(_PAGES)
+ADMIN_POLICY = _policy(_ADMIN)
+
+
+def policy_with(directive: str, origins: Iterable[str]) -> str:
+    """Return the pages' policy, with more origins for one directive.
+
+    What is no origin is left out: a `;` in it would begin another directive.
+    """
+    return _policy(_PAGES | {directive: " ".join(["'self'", *filter(is_origin, origins)])})
+
+
+def policy_with_form_action(origins: Iterable[str]) -> str:
+    """Return the pages' policy for a page whose form ends in a redirect to one of `origins`.
+
+    Chromium checks `form-action` against every redirect that follows a form.
+    """
+    return policy_with("form-action", origins)
+
+
+def protect(response: HttpResponse) -> HttpResponse:
+    """Set all security headers on a response that no other middleware will see."""
+    response.headers["Content-Security-Policy"] = PAGE_POLICY
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["X-Frame-Options"] = settings.X_FRAME_OPTIONS
+    response.headers["Referrer-Policy"] = settings.SECURE_REFERRER_POLICY
+    return response
+
+
+class PageHeadersMiddleware:
+    """Sets the Content-Security-Policy; views extend `form-action` by setting `request.form_action_origins`."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if request.path.startswith("/admin/"):
+            policy = ADMIN_POLICY
+        elif origins := getattr(request, "form_action_origins", None):
+            policy = policy_with_form_action(origins)
+        else:
+            policy = PAGE_POLICY
+        response.headers.setdefault("Content-Security-Policy", policy)
+        response.headers.setdefault("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+        return response
+
+
+def _is_public(response: HttpResponseBase) -> bool:
+    """Return whether a view has marked its response `public`: logos, pictures, the OpenAPI schema."""
+    directives = response.get("Cache-Control", "").replace(" ", "").lower().split(",")
+    return "public" in directives and not response.cookies
+
+
+class PersonalPagesMiddleware:
+    """Sends `Cache-Control: no-store` with every answer to a browser that has a session, and with every form.
+
+    Whether somebody is signed in is not asked: a session may also hold an address that waits for its code, or an app's
+    request. Each page with a form sets the CSRF cookie, so a page that sets a cookie is for one browser alone.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        has_session = settings.SESSION_COOKIE_NAME in request.COOKIES
+        response = self.get_response(request)
+        if (has_session or response.cookies) and not _is_public(response):
+            add_never_cache_headers(response)
+        return response
+
+
+_TEXT = ("text/", "application/json", "application/javascript", "application/vnd.oai.openapi", "image/svg+xml")
+
+
+class PageCompressionMiddleware(GZipMiddleware):
+    """Django's GZipMiddleware for pages and other texts that are sent whole.
+
+    Pictures and archives would not get smaller, and what is streamed is sent as it is made. Endpoints that programs
+    call never come here (core/http/direct_dispatch.py), nor do static files: WhiteNoise is before this.
+    """
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> Any:
+        """Compress it if that makes it smaller; an ETag becomes a weak one, as RFC 9110 §8.8.1 wants."""
+        if response.streaming or not response.get("Content-Type", "").startswith(_TEXT):
+            return response
+        return super().process_response(request, response)

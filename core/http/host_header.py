@@ -1,0 +1,109 @@
+"""The Host header: names in ALLOWED_HOSTS, at the ports of the service, and what each of them serves."""
+
+import functools
+import logging
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.exceptions import DisallowedHost
+from django.http import HttpRequest, HttpResponseRedirect
+from django.http.request import split_domain_port
+from django.http.response import HttpResponseBase
+from django.utils.log import log_response
+
+from core.http import split_hosts
+from core.http.direct_dispatch import HEALTH_PATHS
+from core.http.error_pages import not_on_this_host, unknown_host
+from core.http.headers import protect
+from core.http.hosts import LONGEST_HOST
+
+log = logging.getLogger(__name__)
+
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
+_LONGEST_LOGGED = 100
+Checked = tuple[str, frozenset[str] | None]
+
+
+@functools.lru_cache(maxsize=8)
+def _ports(addresses: tuple[str, ...]) -> dict[str, set[str]]:
+    """Return the ports of each host of these addresses."""
+    ports: dict[str, set[str]] = {}
+    for address in addresses:
+        parts = urlsplit(address)
+        name = split_domain_port(parts.netloc)[0]
+        ports.setdefault(name, set()).add(str(parts.port or _DEFAULT_PORTS.get(parts.scheme, "")))
+    return ports
+
+
+def own_host(request: HttpRequest) -> str:
+    """Return the normalized Host of a request. Raises DisallowedHost as `_check` does."""
+    return _own(request)[0]
+
+
+def _own(request: HttpRequest) -> Checked:
+    host = request.META.get("HTTP_HOST")
+    hosts = split_hosts.current()
+    if host is None or len(host) > LONGEST_HOST:
+        return _check(request.get_host(), hosts)
+    return _remembered(host, hosts, tuple(settings.ALLOWED_HOSTS), settings.PORT)
+
+
+@functools.lru_cache(maxsize=64)
+def _remembered(host: str, hosts: split_hosts.Hosts, allowed: tuple[str, ...], port: int) -> Checked:
+    """Check a Host once for these settings. What is refused is not remembered: strangers choose it."""
+    request = HttpRequest()
+    request.META["HTTP_HOST"] = host
+    return _check(request.get_host(), hosts)
+
+
+def _check(given: str, hosts: split_hosts.Hosts) -> Checked:
+    """Return a Host normalized (lower case, no trailing dot, no default port), and what it serves if hosts are split.
+
+    Raises DisallowedHost for a name that is not in ALLOWED_HOSTS, and at the names of AUTH_URL, BASE_URL and ADMIN_URL
+    for a port that is not theirs; any other allowed name is answered at these ports and at PORT. A Host without a port
+    passes: many proxies drop it.
+    """
+    name, port = split_domain_port(given)
+    public = _ports(tuple(hosts.addresses.values()))
+    allowed = public.get(name) or {str(settings.PORT)}.union(*public.values())
+    if port and port not in allowed:
+        raise DisallowedHost("The port is none of AUTH_URL, BASE_URL or ADMIN_URL.")
+    goes_without_saying = _DEFAULT_PORTS.get(urlsplit(settings.AUTH_URL).scheme)
+    host = f"{name}:{port}" if port and port != goes_without_saying else name
+    return host, split_hosts.parts_of(name) if hosts.is_split else None
+
+
+class HostMiddleware:
+    """Answers 400 to a foreign Host, before other code reads it, with one line in the log.
+
+    With split hosts, 404 to what does not belong on this one (docs/operations.md#hosts), before sessions and database.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if request.path_info in HEALTH_PATHS:
+            return self.get_response(request)
+        try:
+            host, parts = _own(request)
+        except DisallowedHost:
+            response = protect(unknown_host(request))  # those who add headers stand further in
+            given = request.META.get("HTTP_HOST", "")[:_LONGEST_LOGGED]
+            log_response("Refused a request for host %s", given, response=response, request=request, logger=log)
+            return response
+        if "HTTP_HOST" in request.META:
+            # Code after this middleware sees the normalized host.
+            request.META["HTTP_HOST"] = host
+        if parts is not None and not split_hosts.is_in(parts, request.path_info):
+            return self._elsewhere(request, host)
+        return self.get_response(request)
+
+    def _elsewhere(self, request: HttpRequest, host: str) -> HttpResponseBase:
+        """Return 404; the empty path of the admin's host leads to the admin."""
+        if split_hosts.serves_only(request, split_hosts.ADMIN) and request.path_info == "/":
+            return HttpResponseRedirect(settings.ADMIN_PREFIXES[0])
+        response = protect(not_on_this_host(request, split_hosts.serves_only(request, split_hosts.API)))
+        log_response("Not on host %s: %s", host, request.path, response=response, request=request, logger=log)
+        return response

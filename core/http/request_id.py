@@ -1,0 +1,62 @@
+"""Request ids: on every response (X-Request-ID), error page and log line."""
+
+import re
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.http.request import HttpHeaders
+
+from core.credentials import random_text
+from core.http import client_ip
+
+HEADER = "X-Request-ID"
+_META_KEY = HttpHeaders.to_wsgi_name(HEADER)
+_WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{8,64}")
+NONE = "-"
+_current: ContextVar[str] = ContextVar("request_id", default=NONE)
+
+
+def current() -> str:
+    """Return the id of the current request, "-" outside of one."""
+    return _current.get()
+
+
+def set_current(given: str) -> None:
+    """Set the id for what follows in this thread: a task's id stands in for one."""
+    _current.set(given)
+
+
+def is_acceptable(given: str) -> bool:
+    """Return whether a received id may be used: short, plain, and not like a credential, since it is logged."""
+    if any(prefix in given for prefix in (settings.API_KEY_PREFIX, settings.CLIENT_SECRET_PREFIX, "eyJ")):
+        return False
+    return _WELL_FORMED.fullmatch(given) is not None
+
+
+def choose(environ: Mapping[str, Any]) -> str:
+    """Return the well-formed id that a trusted proxy gave a request (WSGI's environ), otherwise a new one.
+
+    From anybody else an id is not accepted: they could copy other people's, or use one for all requests.
+    """
+    given = environ.get(_META_KEY, "")
+    believed = given and is_acceptable(given) and client_ip.is_proxy(environ.get("REMOTE_ADDR", ""))
+    return given if believed else random_text(20)
+
+
+class RequestIdMiddleware:
+    """Chooses a request's id (`choose`), and sets it on the response."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        request_id = choose(request.META)
+        # Never reset: Django logs an answer's status after the last middleware has returned.
+        set_current(request_id)
+        client_ip.remember(request)
+        response = self.get_response(request)
+        response[HEADER] = request_id
+        return response

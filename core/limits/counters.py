@@ -1,0 +1,275 @@
+"""Rate limits and usage of the endpoints for apps: fixed windows of a minute, in one round trip to Redis.
+
+On Redis one script does it all, by Redis's own clock, so the limits are exact whatever the number of workers. In the
+embedded environment the same is done in the process. A Redis that is down or slow is left alone for a moment, and
+counts in the process take over: bounded, local, and logged.
+"""
+
+import contextlib
+import functools
+import logging
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from random import SystemRandom
+from typing import cast
+
+import redis
+from django.conf import settings
+
+from core import clock
+from core.credentials import random_text
+from core.limits.redis import ENTRIES_A_BATCH, Breaker, RedisCounters, counters_at, process_breaker
+from core.limits.windows import WINDOW_SECONDS, Batch, Finished, Limit, RateLimitResult, tightest_result
+from core.redis_address import LOST
+
+__all__ = ["Counters", "Finished", "Limit", "LocalCounters", "RateLimitResult", "RedisCounters", "counters"]
+
+log = logging.getLogger(__name__)
+
+# Fields per request with which local counts are transferred once Redis is back.
+FIELDS_PER_TRIP = 200
+# Beyond so many entries of logs (the script says it too) another one is dropped.
+MOST_ENTRIES = 200_000
+# Beyond so many different counts of usage in a process, which neither Redis nor the database takes, others are dropped.
+MOST_COUNTS = 200_000
+
+
+class LocalCounters:
+    """Counters in this process, with the semantics of RedisCounters."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # By window: bounded by time and not by number, so nothing that still counts is forgotten for others.
+        self._counts: dict[int, Counter[str]] = {}
+        self._usage: Counter[str] = Counter()
+        self._entries: deque[str] = deque()
+        self.dropped = 0  # calls and entries that found no room
+
+    def take(self, limits: Sequence[Limit], finished: Finished) -> RateLimitResult:
+        """Count a request under all its limits, unless one of them is used up; keep what was finished."""
+        moment = clock.timestamp()
+        window = moment // WINDOW_SECONDS
+        with self._lock:
+            self._keep(finished)
+            here = self._counts.get(window) or self._begin(window)
+            counts = [here[limit.key] for limit in limits]
+            allowed = all(count < limit.most for limit, count in zip(limits, counts, strict=True))
+            if allowed:
+                counts = [count + 1 for count in counts]
+                for limit, count in zip(limits, counts, strict=True):
+                    here[limit.key] = count
+        return tightest_result(allowed, WINDOW_SECONDS - moment % WINDOW_SECONDS, limits, counts)
+
+    def _begin(self, window: int) -> Counter[str]:
+        # The previous window is kept, for calls that began in it.
+        self._counts = {kept: counts for kept, counts in self._counts.items() if kept >= window - 1}
+        return self._counts.setdefault(window, Counter())
+
+    def _keep(self, finished: Finished) -> None:
+        if len(self._usage) + len(finished.counts) <= MOST_COUNTS:
+            self._usage.update(finished.counts)
+        else:
+            self._keep_known(finished)
+        room = max(MOST_ENTRIES - len(self._entries), 0)
+        self.dropped += max(len(finished.entries) - room, 0)
+        self._entries.extend(islice(finished.entries, room))
+
+    def _keep_known(self, finished: Finished) -> None:
+        for field, count in finished.counts.items():
+            if field in self._usage or len(self._usage) < MOST_COUNTS:
+                self._usage[field] += count
+            else:
+                self.dropped += count
+
+    @property
+    def fields(self) -> int:
+        """How many different counts and entries wait to be written."""
+        return len(self._usage) + len(self._entries)
+
+    def take_some(self, most: int) -> Finished:
+        """Take out of what was finished as many counts and entries as that."""
+        with self._lock:
+            counts = {field: self._usage.pop(field) for field in list(islice(self._usage, most))}
+            entries = min(most - len(counts), len(self._entries))
+            return Finished(counts, [self._entries.popleft() for _ in range(entries)])
+
+    def drain(self) -> tuple[str, Finished] | None:
+        """Return what was finished since the last time under a batch id, None when there is nothing."""
+        with self._lock:
+            finished = Finished(dict(self._usage), list(self._entries))
+            self._usage.clear()
+            self._entries.clear()
+        return (random_text(22), finished) if finished else None
+
+    def give_back(self, finished: Finished) -> None:
+        """Keep what could not be written for the next time."""
+        with self._lock:
+            self._keep(finished)
+
+    def settle(self, batch_id: str) -> None:
+        """Delete a batch that was stored; nothing to do here."""
+
+
+class Counters:
+    """Facade: counts in Redis, and falls back to this process while Redis is unavailable."""
+
+    def __init__(self, shared: RedisCounters | None, breaker: Breaker | None = None) -> None:
+        self.shared = shared
+        self.local = LocalCounters()
+        self.breaker = breaker or Breaker()
+        self._lock = threading.Lock()
+        self._finished: dict[str, int] = {}
+        self._entries: deque[str] = deque()
+        self._waits_since: float | None = None  # time.monotonic of the oldest of these two
+        # Sent, and no answer heard: the shared counters may have them or not.
+        self._doubtful: deque[Batch] = deque()
+
+    @property
+    def failures(self) -> int:
+        """How often Redis did not answer."""
+        return self.breaker.failures
+
+    def finished(self, field: str) -> None:
+        """Add a finished call's usage; it is sent with the next request's round trip, or by `send_waiting`."""
+        with self._lock:
+            self._finished[field] = self._finished.get(field, 0) + 1
+            self._waits_since = self._waits_since or time.monotonic()
+
+    def logged(self, entry: str) -> None:
+        """Note an entry of a log; it travels along too, or is dropped where too many wait."""
+        with self._lock:
+            if len(self._entries) < MOST_ENTRIES:
+                self._entries.append(entry)
+                self._waits_since = self._waits_since or time.monotonic()
+
+    def _take_finished(self) -> Finished:
+        with self._lock:
+            counts, self._finished = self._finished, {}
+            entries, self._entries = self._entries, deque()
+            self._waits_since = None
+        return Finished(counts, entries)
+
+    def take(self, limits: Sequence[Limit]) -> RateLimitResult:
+        """Count a request under its limits and return the verdict. Never raises: without Redis it counts locally."""
+        if self.shared is not None and self.breaker.may_ask():
+            verdict = self._send(self.shared.part_of(limits), limits)
+            if verdict is not None:
+                return verdict
+        return self.local.take(limits, self._take_finished())
+
+    def _send(self, part: RedisCounters, limits: Sequence[Limit]) -> RateLimitResult | None:
+        """Send a batch, and count under limits if there are any; return None without them, or if Redis is lost."""
+        batch = self._next_batch(part)
+        verdict = None
+        try:
+            if batch.part is not part and batch.finished:  # its answer did not come from there, so it goes there again
+                cast(RedisCounters, batch.part).keep(batch)
+                batch = Batch("", Finished(), part)
+            if limits:
+                verdict = part.take(limits, batch.finished, batch.id)
+            else:
+                part.keep(batch)
+        except LOST as error:
+            self._take_back(batch, in_doubt=isinstance(error, redis.TimeoutError))
+            self.breaker.failed(error)
+        else:
+            self.breaker.answered()
+        return verdict
+
+    def _next_batch(self, part: RedisCounters) -> Batch:
+        """Return the batch to send: one without a response before new ones."""
+        if self._doubtful:
+            with contextlib.suppress(IndexError):  # another thread took it
+                return self._doubtful.popleft()
+        finished = self._take_finished()
+        if self.local.fields:  # counted while the shared ones did not answer
+            more = self.local.take_some(FIELDS_PER_TRIP)
+            finished = Finished(Counter(finished.counts) + Counter(more.counts), [*finished.entries, *more.entries])
+        return Batch(random_text(16) if finished else "", finished, part)
+
+    def _take_back(self, batch: Batch, in_doubt: bool) -> None:
+        if in_doubt and batch.finished:
+            self._doubtful.append(batch)
+        else:
+            self.local.give_back(batch.finished)
+
+    def send_waiting(self, seconds: float) -> None:
+        """Send what has waited so long for a request to travel with; a timer calls this, for a process that idles."""
+        if self.shared is None:
+            return
+        part = self.shared.parts[0]
+        while self._is_waiting(seconds) and self.breaker.may_ask():
+            self._send(part, [])
+
+    def _is_waiting(self, seconds: float) -> bool:
+        since = self._waits_since
+        is_late = since is not None and time.monotonic() - since >= seconds
+        return is_late or bool(self._doubtful) or bool(self.local.fields)
+
+    def answers(self) -> bool:
+        """Tell whether the shared counters answer, all of them; true where there are none."""
+        if self.shared is None:
+            return True
+        if not self.breaker.may_ask():
+            return False
+        try:
+            for part in self.shared.parts:
+                part.ask()
+        except LOST as error:
+            self.breaker.failed(error)
+            return False
+        self.breaker.answered()
+        return True
+
+    def _settle_doubtful(self) -> None:
+        """Send batches without a response again; if Redis is unavailable, count them locally."""
+        answers = self.shared is not None
+        while self._doubtful:
+            batch = self._doubtful.popleft()
+            try:
+                if answers:
+                    cast(RedisCounters, batch.part).keep(batch)
+                    continue
+            except LOST:
+                answers = False
+            self.local.give_back(batch.finished)
+
+    def drain_here(self) -> "Iterator[tuple[LocalCounters, str, Finished]]":
+        """Yield what this process counted by itself, as `drain` does; what is in doubt stays in doubt."""
+        if local := self.local.drain():
+            yield self.local, *local
+
+    def drain(self) -> "Iterator[tuple[LocalCounters | RedisCounters, str, Finished]]":
+        """Yield the batches that wait to be written, with the counters that hold them.
+
+        Settle each before you ask for the next: the entries of logs come in several, one after the other.
+        """
+        self._settle_doubtful()
+        self.local.give_back(self._take_finished())
+        yield from self.drain_here()
+        parts = self.shared.parts if self.shared is not None else ()
+        for part in SystemRandom().sample(parts, len(parts)):  # so that several that drain at once share the work
+            try:
+                yield from _drain_part(part)
+            except LOST as error:
+                self.breaker.failed(error)
+                return
+
+
+def _drain_part(part: RedisCounters) -> Iterator[tuple[RedisCounters, str, Finished]]:
+    if counts := part.drain():
+        yield part, *counts
+    while entries := part.drain_entries():
+        yield part, *entries
+        if len(entries[1].entries) < ENTRIES_A_BATCH:
+            return  # what has come meanwhile waits for the next time
+
+
+@functools.cache
+def counters() -> Counters:
+    """Return this process's counters."""
+    shared = counters_at(settings.REDIS_URL) if settings.REDIS_URL else None
+    return Counters(shared, process_breaker())

@@ -1,0 +1,103 @@
+"""Batched logs (request log, sign-in log): entries are queued with the usage counts (counters.py), without SQL.
+
+Each log registers a writer for its entries, which `api.usage_counts.flush_usage` calls. An entry that can't be
+stored is dropped, so that it does not prevent the others from being stored.
+"""
+
+import json
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from django.db import models
+
+from core.database.storable import LARGEST_KEY
+from core.limits.counters import counters
+
+Writer = Callable[[list[dict[str, Any]]], None]
+Row = TypeVar("Row", bound=models.Model)
+
+log = logging.getLogger(__name__)
+
+MAX_TEXT_BYTES = 2000  # bytes, of a text that has no limit of its own
+_LARGEST = {"PositiveSmallIntegerField": 32_767, "PositiveIntegerField": 2**31 - 1}
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+_writers: dict[str, Writer] = {}
+
+
+def register_writer(name: str, writer: Writer) -> None:
+    """Register the writer of a log. It is called inside the transaction that stores the batch."""
+    _writers[name] = writer
+
+
+def append(name: str, values: dict[str, Any]) -> None:
+    """Add an entry, of values that JSON can hold; it is written within seconds, or dropped where too many wait."""
+    counters().logged(_encode([name, values]))
+
+
+def read_entries(name: str, waiting: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the waiting entries of one log, in the order of their time."""
+    opening = _encode([name])[:-1]
+    found = (_read(text) for text in waiting if text.startswith(opening))
+    return sorted((values for of, values in found if of == name), key=lambda entry: entry["at"])
+
+
+def write_entries(waiting: Iterable[str]) -> None:
+    """Have each log store its entries, in the order of their time. Call it inside a transaction."""
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for text in waiting:
+        name, values = _read(text)
+        found[name].append(values)
+    for name, entries in sorted(found.items()):
+        if name in _writers:
+            _writers[name](sorted(entries, key=lambda entry: entry["at"]))
+
+
+def _read(text: str) -> tuple[str, dict[str, Any]]:
+    """Return the log and the values of an entry; no log for what this version can't read."""
+    try:
+        name, values = json.loads(text)
+        # What no clock says would stop at the database.
+        datetime.fromtimestamp(values["at"], UTC)
+        _writers[name]
+    except (ValueError, TypeError, KeyError, OverflowError, OSError, RecursionError):
+        log.warning("A log entry that can't be read is left out: %.100r", text)
+        return "", {}
+    return name, values
+
+
+def storable_text(text: str, longest: int) -> str:
+    """Return external text as the database can store it: without NUL and surrogates, at most `longest` bytes."""
+    if text.isascii() and len(text) <= longest and "\x00" not in text:
+        return text
+    proper = text.replace("\x00", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace")
+    return proper[:longest].decode("utf-8", "ignore")
+
+
+def build_row(model: type[Row], values: Mapping[str, Any]) -> Row | None:
+    """Return an unsaved row with an entry's values, fitted to their columns; None if a value does not fit.
+
+    Values without a column, which another version may send, are ignored.
+    """
+    fields = [field for field in model._meta.concrete_fields if not field.primary_key]
+    try:
+        made = model(**{f.attname: _fitting(f, values[f.attname]) for f in fields if f.attname in values})
+    except (TypeError, ValueError, OverflowError, OSError):
+        made = None
+    if made is None or any(getattr(made, field.attname) is None and not field.null for field in fields):
+        log.warning("An entry of %s that can't be stored is left out.", model.__name__)
+        return None
+    return made
+
+
+def _fitting(field: Any, value: Any) -> Any:
+    if isinstance(field, models.DateTimeField):
+        return datetime.fromtimestamp(value, UTC)
+    if isinstance(field, models.JSONField):
+        return dict(value)
+    if isinstance(field, models.CharField | models.TextField):
+        return storable_text(str(value), field.max_length or MAX_TEXT_BYTES)
+    return min(max(int(value), 0), _LARGEST.get(field.get_internal_type(), LARGEST_KEY))

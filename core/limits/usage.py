@@ -1,0 +1,100 @@
+"""Counting under normalized keys in fixed windows of any length, with django-ratelimit."""
+
+import contextlib
+import unicodedata
+from dataclasses import dataclass
+
+from django_ratelimit.core import get_usage
+
+from core.http.client_ip import limit_key as address
+from core.telemetry import metrics
+
+__all__ = ["address", "login_key", "mailbox_key"]
+
+# Mail providers that ignore dots before the @.
+_DOTLESS = frozenset({"gmail.com", "googlemail.com"})
+
+
+def login_key(text: str) -> str:
+    """Return one key for every spelling of a login: case, compatibility forms (UAX #15, NFKC), white space.
+
+    It normalizes at least as much as the look-up at sign-in does (case), because spellings that are counted separately
+    would allow more guesses.
+    """
+    folded = unicodedata.normalize("NFKC", text.strip()).casefold()
+    return unicodedata.normalize("NFKC", folded).strip()
+
+
+def mailbox_key(recipient: str) -> str:
+    """Return one key for all addresses that probably lead to the same mailbox.
+
+    Sign-in takes `ada+notes@…` and `ada@…` for two people; mail to both mostly reaches one.
+    """
+    local, _, domain = login_key(recipient).rpartition("@")
+    with contextlib.suppress(UnicodeError):  # then it is no domain that mail could be sent to
+        domain = domain.encode("idna").decode("ascii")
+    local = local.partition("+")[0] or local
+    if domain in _DOTLESS:
+        local, domain = local.replace(".", ""), "gmail.com"
+    return f"{local}@{domain}"
+
+
+@dataclass(frozen=True)
+class Rate:
+    """At most `most` in `seconds` for each key within `group`.
+
+    While Redis does not answer, each process counts by itself (`FailoverCache`).
+    """
+
+    group: str
+    most: int
+    seconds: int
+
+
+class RateLimited(Exception):
+    """Beyond a limit; `wait` is how many seconds are left of the window, at least 1."""
+
+    def __init__(self, wait: int) -> None:
+        super().__init__(f"too many requests; again in {wait} s")
+        self.wait = max(wait, 1)
+
+
+def hit(rate: Rate, *key: object) -> None:
+    """Count under `key`. Raises RateLimited beyond `rate`."""
+    count, wait = _count(rate.group, rate, key, increment=True)
+    if count > rate.most:
+        count -= _count(_taken_back(rate), rate, key, increment=False)[0]
+    if count > rate.most:
+        metrics.limit_met(rate.group)
+        raise RateLimited(wait)
+
+
+def seconds_left(rate: Rate, *key: object) -> int:
+    """Return how long the next `hit` would be refused (seconds), 0 if it would pass; counts nothing."""
+    count, wait = _count(rate.group, rate, key, increment=False)
+    if count >= rate.most:
+        count -= _count(_taken_back(rate), rate, key, increment=False)[0]
+    return max(wait, 1) if count >= rate.most else 0
+
+
+def undo_hit(rate: Rate, *key: object) -> None:
+    """Undo one `hit`, for what succeeded. Counting before the attempt prevents races between parallel ones."""
+    _count(_taken_back(rate), rate, key, increment=True)
+
+
+def _taken_back(rate: Rate) -> str:
+    # django-ratelimit counts upwards only; a window's end depends on key and length, so both counts have the same.
+    return f"{rate.group}, taken back"
+
+
+def _count(group: str, rate: Rate, key: tuple[object, ...], increment: bool) -> tuple[int, int]:
+    """Return the count and the seconds that are left of its window."""
+    # It has to be encodable: a lone surrogate in what somebody typed is none.
+    value = " ".join(map(str, key)).encode("utf-8", "backslashreplace").decode()
+    period = (rate.most, rate.seconds)
+    usage = get_usage(None, group=group, key=lambda *_: value, rate=period, increment=increment)
+    if usage is None:  # RATELIMIT_ENABLE is False
+        return 0, 0
+    if usage["time_left"] < 0:  # the entry went between two steps of the library's; as if the limit were met
+        return rate.most + 1, 1
+    return usage["count"], usage["time_left"]

@@ -1,0 +1,193 @@
+"""Logging filters: request ids, redaction of credentials, limits for refused requests, and outages."""
+
+import logging
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+from kombu.exceptions import OperationalError as BrokerError
+from redis.exceptions import RedisError
+
+from core.http import request_id
+
+LONGEST_REFUSAL = 300
+
+# A JWT (three dotted base64url parts), and anything that follows the name of a secret parameter.
+_JWT = re.compile(r"eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,4}")
+_NAMED = re.compile(
+    r"(?i)\b(code|code_verifier|client_secret|refresh_token|access_token|id_token|id_token_hint|password|token"
+    r"|secret|api_?key|sessionid|csrftoken|csrfmiddlewaretoken)"
+    r"(['\"]?\s*[=:,]\s*['\"]?)(?!\[)([^\s&'\",}”]{6,})"
+)
+_SPOKEN = re.compile(r"(?i)\b((?:refresh|access) token|code|verifier) [A-Za-z0-9._~-]{20,}")
+_COOKIE = re.compile(r"(?i)\b((?:set-)?cookie['\"]?\s*:\s*)[^\r\n]{6,}")
+# The password in an address, of a database or a broker for instance.
+_USERINFO = re.compile(r"(?<=://)[^\s/@]*:[^\s/@]+(?=@)")
+_BASIC = re.compile(r"(?i)\b(basic|bearer)\s+[A-Za-z0-9._~+/=-]{6,}")
+
+
+def redact(text: str) -> str:
+    """Return `text` with everything that looks like a credential replaced (defence in depth)."""
+    text = _JWT.sub("[token]", text)
+    text = _COOKIE.sub(r"\1[cookie]", text)
+    text = _USERINFO.sub("[credential]", text)
+    text = _BASIC.sub(r"\1 [credential]", text)
+    text = _SPOKEN.sub(r"\1 [redacted]", text)
+    text = _NAMED.sub(r"\1\2[redacted]", text)
+    for cookie in (settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME):
+        cookie = cookie.removeprefix("__Host-")  # no word begins before it
+        text = re.sub(rf"\b{re.escape(cookie)}=[^\s;,'\"]+", f"{cookie}=[redacted]", text)
+    for prefix in (settings.CLIENT_SECRET_PREFIX, settings.API_KEY_PREFIX):
+        text = re.sub(re.escape(prefix) + r"[A-Za-z0-9_]+", f"{prefix}[redacted]", text)
+    return text
+
+
+class RedactingFilter(logging.Filter):
+    """Rewrites a record so that no credential reaches a handler, arguments and tracebacks included."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = redact(record.getMessage()), ()
+        if record.exc_info:
+            record.exc_text = redact(logging.Formatter().formatException(record.exc_info))
+        if record.stack_info:
+            record.stack_info = redact(record.stack_info)
+        return True
+
+
+class RefusalFilter(logging.Filter):
+    """Shortens records of refused requests (4xx) to one line, and drops those beyond a maximum per minute.
+
+    Django adds the traceback of the exception, which is of no use here and can be triggered by anybody.
+    """
+
+    def __init__(self, per_minute: int) -> None:
+        super().__init__()
+        self._per_minute = per_minute
+        self._lock = threading.Lock()
+        self._minute, self._written, self._dropped = 0, 0, 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not 400 <= getattr(record, "status_code", 0) < 500:
+            return True
+        with self._lock:
+            minute = int(time.monotonic() // 60)
+            if minute != self._minute:
+                self._minute, self._written = minute, 0
+            if self._written >= self._per_minute:
+                self._dropped += 1
+                return False
+            self._written += 1
+            dropped, self._dropped = self._dropped, 0
+        text = record.getMessage().replace("\n", " ")[:LONGEST_REFUSAL]
+        record.msg = f"{text} ({dropped} more like it were not written)" if dropped else text
+        record.args, record.exc_info, record.exc_text = (), None, None
+        return True
+
+
+class RequestIdFilter(logging.Filter):
+    """Adds the current request id to the record."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.request_id = request_id.current()
+        return True
+
+
+# While PostgreSQL or Redis is away, every request fails in the same way, often at several places. What an operator
+# needs is that it happens, how often, and one traceback (docs/operations.md#logs).
+
+TRACEBACK_SECONDS = 60.0
+# Outside of a request, the same line is written so often at most.
+REPEAT_SECONDS = 10.0
+# So many requests are remembered.
+MOST_REMEMBERED = 4096
+LONGEST_ERROR = 300
+
+# A broker's error is often one of Redis underneath, and a database's one of a socket: the first that fits counts.
+KINDS: tuple[tuple[str, tuple[type[BaseException], ...]], ...] = (
+    ("database", (OperationalError, InterfaceError)),
+    ("broker", (BrokerError,)),
+    ("redis", (RedisError,)),
+    ("network", (ConnectionError, TimeoutError)),
+)
+# Loggers whose warnings say that Redis is away, without an exception.
+OF_REDIS = "core.limits."
+
+
+def outage_of(record: logging.LogRecord) -> str | None:
+    """Return which dependency a record says is lost, None for any other record."""
+    if record.levelno < logging.WARNING:
+        return None
+    if record.exc_info:
+        errors = list(_chain(record.exc_info[1]))
+        return next((kind for kind, types in KINDS if any(isinstance(error, types) for error in errors)), None)
+    return "redis" if record.name.startswith(OF_REDIS) else None
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+class OutageFilter(logging.Filter):
+    """Lets pass one record of a lost dependency for each request or task, and cuts most tracebacks to a line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._told: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._requests: OrderedDict[str, None] = OrderedDict()
+        self._last_line: dict[tuple[str, str], float] = {}
+        self._last_traceback: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        request = request_id.current()
+        kind = outage_of(record)
+        if kind is None:
+            # Django adds a line for the status of the answer.
+            is_status = record.name == "django.request" and getattr(record, "status_code", 0) >= 500
+            return not (is_status and not record.exc_info and request in self._requests)
+        with self._lock:
+            if not self._is_new(record, kind, request):
+                return False
+            now = time.monotonic()
+            with_traceback = now - self._last_traceback.get(kind, -TRACEBACK_SECONDS) >= TRACEBACK_SECONDS
+            if record.exc_info and with_traceback:
+                self._last_traceback[kind] = now
+        if record.exc_info and not with_traceback:
+            _cut(record)
+        return True
+
+    def _is_new(self, record: logging.LogRecord, kind: str, request: str) -> bool:
+        if request != request_id.NONE:
+            if (request, kind) in self._told:
+                return False
+            _remember(self._told, (request, kind))
+            _remember(self._requests, request)
+            return True
+        now, line = time.monotonic(), (record.name, kind)
+        if now - self._last_line.get(line, -REPEAT_SECONDS) < REPEAT_SECONDS:
+            return False
+        self._last_line[line] = now
+        return True
+
+
+def _remember(among: "OrderedDict[Any, None]", key: Any) -> None:
+    among[key] = None
+    while len(among) > MOST_REMEMBERED:
+        among.popitem(last=False)
+
+
+def _cut(record: logging.LogRecord) -> None:
+    """Replace a record's traceback by the name and the first line of its error."""
+    error = record.exc_info[1] if record.exc_info else None
+    words = " ".join(str(error).split())[:LONGEST_ERROR]
+    record.msg = f"{record.getMessage()} ({type(error).__name__}: {words})"
+    record.args, record.exc_info, record.exc_text = (), None, None

@@ -1,0 +1,29 @@
+"""Facts about views and models that are said where these are defined, and read by middleware and the like."""
+
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Mark:
+    """A decorator that marks a view or a model, and changes nothing else.
+
+    A view is a function or a class. Write the mark above all other decorators, so that it is on what the URL names.
+    """
+
+    # All marks. tests/core/test_marks.py checks that each thing that is marked is still mounted or installed.
+    every: list["Mark"] = []
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.marked: list[Any] = []
+        self.every.append(self)
+
+    def __call__(self, thing: T) -> T:
+        setattr(thing, self.name, True)
+        self.marked.append(thing)
+        return thing
+
+    def is_on(self, thing: Any) -> bool:
+        """Tell whether a view or model is marked; a view that `as_view` made is marked if its class is."""
+        return hasattr(thing, self.name) or hasattr(getattr(thing, "view_class", None), self.name)

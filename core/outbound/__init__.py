@@ -1,0 +1,14 @@
+"""Requests to addresses that somebody outside has named, with every guard against SSRF.
+
+docs/domains.md#requests-that-leave-the-service says which.
+"""
+
+from core.outbound.fetching import Answer, fetch
+from core.outbound.limits import MAX_BYTES, MAX_REDIRECTS, SECONDS
+from core.outbound.name_lookup import txt_records
+from core.outbound.refusals import TEXTS, Code, OutboundRefused, text_of
+
+__all__ = [
+    "MAX_BYTES", "MAX_REDIRECTS", "SECONDS", "TEXTS", "Answer", "Code", "OutboundRefused", "fetch", "text_of",
+    "txt_records",
+]  # fmt: skip

@@ -1,0 +1,101 @@
+"""Asking name servers: those of the setting DNS_SERVERS, else the system's (docs/settings.md#requests-that-leave).
+
+Names are looked up as they are: no search list, no file of hosts, so that no short name of the operator's own network
+is found.
+"""
+
+import ipaddress
+import re
+
+import dns.exception
+import dns.name
+import dns.nameserver
+import dns.rdata
+import dns.resolver
+from django.conf import settings
+from dns.rdtypes.txtbase import TXTBase
+
+from core.http.hosts import LONGEST_HOST, LONGEST_LABEL, is_loopback
+from core.outbound.limits import MAX_TXT_CHARACTERS, MAX_TXT_RECORDS, Deadline
+from core.outbound.refusals import Code, OutboundRefused
+from core.outbound.targets import IPAddress, is_public
+
+DNS_PORT = 53
+LOOPBACK = ipaddress.IPv4Address("127.0.0.1")
+# Of names that hold records and no host, a part may begin with an underscore (RFC 8552).
+_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+")
+
+
+def read_server(text: str) -> tuple[str, int]:
+    """Return address and port of an entry of DNS_SERVERS: `192.0.2.1:53`, `[2001:db8::1]:53`; the port may be left out.
+
+    Raises ValueError: the address is none, or the port is not from 1 to 65535.
+    """
+    found = re.fullmatch(r"(?:\[(?P<six>[^\]]+)\]|(?P<four>[^:\[\]]+))(?::(?P<port>[0-9]{1,5}))?", text)
+    if found is None:
+        raise ValueError(text)
+    address = ipaddress.IPv6Address(found["six"]) if found["six"] else ipaddress.IPv4Address(found["four"])
+    port = int(found["port"] or DNS_PORT)
+    if not 1 <= port <= 65_535:
+        raise ValueError(text)
+    return str(address), port
+
+
+def find_addresses(host: str, deadline: Deadline) -> tuple[IPAddress, ...]:
+    """Return the addresses of a host, every one of them public; asks once for A and once for AAAA records.
+
+    With OUTBOUND_LOOPBACK_PORT, the answer may instead be loopback addresses alone; `localhost` and what is below it is
+    127.0.0.1 without asking. Raises OutboundRefused: `no_address`, `private_address`, `dns_failed`, `dns_timeout`.
+    """
+    if settings.OUTBOUND_LOOPBACK_PORT and is_loopback(host):
+        return (LOOPBACK,)
+    records = [*_look_up(host, "A", deadline), *_look_up(host, "AAAA", deadline)]
+    addresses = tuple(ipaddress.ip_address(record.to_text()) for record in records)
+    if not addresses:
+        raise OutboundRefused(Code.NO_ADDRESS)
+    if settings.OUTBOUND_LOOPBACK_PORT and all(address.is_loopback for address in addresses):
+        return addresses
+    # All of them: of a public and a private one, somebody else would choose.
+    if not all(map(is_public, addresses)):
+        raise OutboundRefused(Code.PRIVATE_ADDRESS)
+    return addresses
+
+
+def txt_records(name: str) -> list[str]:
+    """Return the TXT records of a name, each with its strings joined; what is no UTF-8 in them is replaced.
+
+    Records of more than MAX_TXT_CHARACTERS are left out. No such name and no such record are an empty list. Raises
+    OutboundRefused: `host`, `dns_failed`, `dns_timeout`, `too_many_records`.
+    """
+    labels = name.split(".")
+    if len(name) > LONGEST_HOST or max(map(len, labels)) > LONGEST_LABEL or not _NAME.fullmatch(name):
+        raise OutboundRefused(Code.HOST)
+    records = _look_up(name, "TXT", Deadline())
+    if len(records) > MAX_TXT_RECORDS:
+        raise OutboundRefused(Code.TOO_MANY_RECORDS)
+    texts = [b"".join(record.strings).decode("utf-8", "replace") for record in records if isinstance(record, TXTBase)]
+    return [text for text in texts if len(text) <= MAX_TXT_CHARACTERS]
+
+
+def _look_up(name: str, kind: str, deadline: Deadline) -> list[dns.rdata.Rdata]:
+    """Return the records of one type; dnspython follows CNAME records within an answer, and no further than 16."""
+    if not deadline.left():
+        raise OutboundRefused(Code.DNS_TIMEOUT)
+    try:
+        return list(_resolver().resolve(dns.name.from_text(name), kind, lifetime=deadline.left(), search=False))
+    except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer):
+        return []
+    except dns.exception.Timeout as error:
+        raise OutboundRefused(Code.DNS_TIMEOUT) from error
+    except dns.exception.DNSException as error:
+        raise OutboundRefused(Code.DNS_FAILED) from error
+
+
+def _resolver() -> dns.resolver.Resolver:
+    """Return a resolver without a cache; the system's configuration is read anew, since it may change."""
+    if not settings.DNS_SERVERS:
+        return dns.resolver.Resolver()
+    resolver = dns.resolver.Resolver(configure=False)
+    servers = map(read_server, settings.DNS_SERVERS)
+    resolver.nameservers = [dns.nameserver.Do53Nameserver(address, port) for address, port in servers]
+    return resolver

@@ -1,0 +1,92 @@
+"""The bounded WSGI application: slow clients can not block others (docs/architecture.md#processes)."""
+
+import resource
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from core.http.direct_dispatch import is_direct
+from core.serving.buffers import BodyReceiver, ResponseBuffer
+from core.serving.documents import DocumentCache
+from core.serving.errors import HTTPError
+from core.serving.slots import SlotPool
+from core.telemetry import metrics
+
+# Idle ones cost next to nothing, and those that say nothing are ended by the server after half a minute.
+MOST_CONNECTIONS = 8192
+# Files that are no connections: the database's, Redis's, uploads, code.
+OTHER_FILES = 256
+
+
+def raise_open_files() -> int:
+    """Raise RLIMIT_NOFILE as far as needed and allowed; return how many connections that leaves."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_CONNECTIONS + OTHER_FILES
+    if now != resource.RLIM_INFINITY and now < wanted:
+        now = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (now, most))
+    return MOST_CONNECTIONS if now == resource.RLIM_INFINITY else max(128, min(MOST_CONNECTIONS, now - OTHER_FILES))
+
+
+# A request goes through three stages. Its body is received, by one of many threads that may wait for it. Then it
+# takes one of a few slots, in which Django works and has its database connection; pages have slots apart from those
+# of the endpoints that programs call. What it answers leaves the slot whole, so that a slow reader holds none. Each
+# stage has a limit; requests beyond it get 503.
+
+StartResponse = Callable[[str, list[tuple[str, str]]], Any]
+WSGIApplication = Callable[[dict[str, Any], StartResponse], Any]
+
+LIVENESS_PATH = "/health/live"
+
+
+class BoundedApplication:
+    """WSGI middleware with the three stages."""
+
+    def __init__(
+        self,
+        application: WSGIApplication,
+        *,
+        bodies: BodyReceiver,
+        slots: SlotPool,
+        page_slots: SlotPool,
+        answers: ResponseBuffer,
+    ) -> None:
+        self._application = application
+        self._bodies = bodies
+        self._slots = slots
+        self._page_slots = page_slots
+        self._answers = answers
+        self._documents = DocumentCache()
+        # Paths answered without a database: they need no slot, and are answered even if all slots are stuck.
+        self._without_slot_paths = self._documents.paths | {LIVENESS_PATH}
+
+    def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        try:
+            if "CONTENT_LENGTH" in environ or "HTTP_TRANSFER_ENCODING" in environ:
+                environ["wsgi.input"] = self._bodies.receive(environ)
+            if environ["PATH_INFO"] in self._without_slot_paths:
+                return self._documents.answer(environ, start_response) or self._without_slot(environ, start_response)
+            return self._work(environ, start_response)
+        except HTTPError as refusal:
+            metrics.server_refused(refusal.status)
+            status, headers, body = refusal.answer(environ["PATH_INFO"])
+            start_response(status, headers)
+            return [body]
+
+    def _without_slot(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        watch = self._documents.watch(environ, start_response)
+        with self._slots.without():
+            answer = self._answers.take(self._application(environ, watch or start_response))
+        return watch.keep(answer) if watch else answer
+
+    def _work(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        slots = self._slots if is_direct(environ["PATH_INFO"]) else self._page_slots
+        began = time.perf_counter()
+        slot = slots.take()
+        metrics.slot_waited(time.perf_counter() - began)
+        if slot is None:
+            raise HTTPError(503, ends=False)
+        try:
+            return self._answers.take(self._application(environ, start_response))
+        finally:
+            slots.give_back()

@@ -1,0 +1,92 @@
+"""Loading the application in a granian worker process, with its background threads."""
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from core.database.postgres import limits
+from core.http.uploads import largest_upload
+from core.passwords import MOST_PASSWORDS
+from core.serving.application import BoundedApplication
+from core.serving.buffers import BodyReceiver, ResponseBuffer
+from core.serving.slots import SlotPool
+from core.telemetry import sampler
+
+log = logging.getLogger(__name__)
+
+PARENT_CHECK_SECONDS = 1.0
+TIMER_TICK_SECONDS = 5.0
+
+# How many requests of a worker process may be in each stage at once (core/serving/application.py).
+SLOTS = 4  # of endpoints that programs call
+PAGE_SLOTS = 4  # of everything else: people's pages
+WAITING_FOR_SLOT = 64  # of each kind
+BODIES = 256
+LARGE_BODIES = 16
+LONG_ANSWERS = 32
+# A thread for each of them, and some for what is answered at once. The server makes them as they are needed.
+THREADS = SLOTS + PAGE_SLOTS + 2 * WAITING_FOR_SLOT + MOST_PASSWORDS + BODIES + LONG_ANSWERS + 28
+# Beside the files, a form holds a few texts.
+FORM_TEXT_BYTES = 256 * 1024
+
+
+def load_application(target: str) -> Callable[..., Any]:
+    """Return the WSGI application `target` ("module.attribute"), with its companions started.
+
+    Granian calls this in each worker it makes. In a process group of its own a worker gets no Ctrl-C from the
+    terminal: the parent stops it, in order.
+    """
+    os.setpgid(0, 0)
+    # A thread that gets its answer from a database waits at most this long for the one that computes (default: 5 ms).
+    sys.setswitchinterval(0.001)
+    application: Callable[..., Any] = import_string(target)
+    threading.Thread(target=_stop_without_parent, args=(os.getppid(),), daemon=True, name="parent").start()
+    if settings.EMBEDDED:
+        threading.Thread(target=_run_periodic_tasks, daemon=True, name="timer").start()
+    return application
+
+
+def load_bounded_application(target: str) -> Callable[..., Any]:
+    """Return `load_application(target)` wrapped in BoundedApplication, for a server with THREADS threads."""
+    application = load_application(target)
+    bodies = BodyReceiver(most=BODIES, most_large=LARGE_BODIES, most_bytes=largest_upload() + FORM_TEXT_BYTES)
+    slots, page_slots = (
+        SlotPool(count, most_waiting=WAITING_FOR_SLOT, seconds=settings.SLOT_WAIT_SECONDS)
+        for count in (SLOTS, PAGE_SLOTS)
+    )
+    sampler.start(lambda: slots.usage() | page_slots.usage("page_slots") | {"bodies_under_way": bodies.under_way()})
+    answers = ResponseBuffer(LONG_ANSWERS)
+    return BoundedApplication(application, bodies=bodies, slots=slots, page_slots=page_slots, answers=answers)
+
+
+def _stop_without_parent(parent: int) -> None:
+    """End this process when its parent has died, so that no orphan keeps the port."""
+    while os.getppid() == parent:
+        time.sleep(PARENT_CHECK_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(PARENT_CHECK_SECONDS)
+    os._exit(1)
+
+
+def _run_periodic_tasks() -> None:
+    """Run the periodic tasks on Celery beat's schedule, for ever (embedded environment)."""
+    limits.apply_to_tasks(this_thread_only=True)
+    due = {name: time.monotonic() + entry["schedule"] for name, entry in settings.CELERY_BEAT_SCHEDULE.items()}
+    while True:
+        time.sleep(TIMER_TICK_SECONDS)
+        for name, entry in settings.CELERY_BEAT_SCHEDULE.items():
+            if time.monotonic() < due[name]:
+                continue
+            due[name] = time.monotonic() + entry["schedule"]
+            try:
+                import_string(entry["task"]).apply()
+            except Exception:
+                log.exception("The periodic task %s failed; it runs again at its next time.", name)

@@ -1,0 +1,131 @@
+"""Serves the metrics of all processes of a command on a port of their own.
+
+Each process keeps its values in files of a private folder; one more process, forked before the others, adds them up
+when it is asked. It shares no lock, thread or connection with those that work, ends with their parent, and then removes
+the folder.
+"""
+
+import contextlib
+import logging
+import multiprocessing
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from socketserver import ThreadingMixIn
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from django.conf import settings
+
+from core.telemetry.state import StateCollector, StateReader
+
+log = logging.getLogger(__name__)
+
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+# Seconds for which a client of the port may be silent.
+CLIENT_SECONDS = 10
+PARENT_CHECK_SECONDS = 1.0
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away is nobody's concern."""
+
+
+class _IPv6Server(_Server):
+    address_family = socket.AF_INET6
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = CLIENT_SECONDS
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the standard library's name
+        """Log nothing: a scrape comes every few seconds."""
+
+
+def start(address: str, port: int, role: str, readers: Sequence[StateReader] = ()) -> None:
+    """Serve metrics at this address from a process of their own; call it before other processes are made.
+
+    Raises OSError where the address can't be listened on.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="openport-metrics-"))  # mode 700
+    os.environ[FOLDER_VARIABLE] = str(folder)
+    try:
+        application = _application(folder, role, readers)
+        server = make_server(address, port, application, _IPv6Server if ":" in address else _Server, _Handler)
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)
+        del os.environ[FOLDER_VARIABLE]
+        raise
+    process = multiprocessing.get_context("fork").Process(
+        target=_run, args=(server, folder, os.getpid()), name="metrics", daemon=True
+    )
+    process.start()
+    server.socket.close()
+
+
+def is_started() -> bool:
+    """Return whether this process, or the one that it comes from, has called `start`."""
+    return FOLDER_VARIABLE in os.environ
+
+
+def _application(folder: Path, role: str, readers: Sequence[StateReader]) -> Callable[..., Any]:
+    from prometheus_client import CollectorRegistry, make_wsgi_app
+    from prometheus_client.core import InfoMetricFamily
+    from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+
+    class Processes(MultiProcessCollector):
+        """The values of all processes; the gauges of those that have ended are removed first."""
+
+        def collect(self) -> Iterable[Any]:
+            for process in {int(path.stem.rpartition("_")[2]) for path in folder.glob("gauge_live*.db")}:
+                if not _lives(process):
+                    mark_process_dead(process, str(folder))  # type: ignore[no-untyped-call]
+            found: Iterable[Any] = super().collect()  # type: ignore[no-untyped-call]
+            return found
+
+    class Build:
+        """Which program this is."""
+
+        def collect(self) -> Iterable[Any]:
+            yield InfoMetricFamily("openport_build", "The running program", {"version": settings.VERSION, "role": role})
+
+    registry = CollectorRegistry()
+    Processes(registry, str(folder))  # type: ignore[no-untyped-call]
+    registry.register(Build())
+    if readers:
+        registry.register(StateCollector(readers))
+    return make_wsgi_app(registry)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _run(server: WSGIServer, folder: Path, parent: int) -> None:
+    """Serve until the parent ends this process, or is gone."""
+    ended = threading.Event()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which ends the others first
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    for name in (signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD):
+        signal.signal(name, signal.SIG_DFL)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    while os.getppid() == parent and not ended.wait(PARENT_CHECK_SECONDS):
+        pass
+    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        server.server_close()
+    os._exit(0)

@@ -1,0 +1,119 @@
+"""OpenTelemetry traces, where OTEL_EXPORTER_OTLP_ENDPOINT is set (docs/monitoring.md#traces).
+
+The packages are those of requirements/extras.txt. What leaves the process is said by spans.py, whatever the
+instrumentations collect.
+"""
+
+import functools
+import logging
+import os
+from importlib.util import find_spec
+from typing import Any
+
+from django.conf import settings
+
+from core.http import request_id
+
+log = logging.getLogger(__name__)
+
+PACKAGES = (
+    "opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http",
+    *(f"opentelemetry.instrumentation.{name}" for name in ("celery", "django", "httpx", "psycopg", "redis")),
+)  # fmt: skip
+SERVICE_NAME = "openport"
+_is_on = False
+
+
+def is_on() -> bool:
+    """Return whether this process is traced."""
+    return _is_on
+
+
+def is_configured() -> bool:
+    """Return whether traces are to be exported."""
+    return bool(settings.OTEL_EXPORTER_OTLP_ENDPOINT)
+
+
+def missing_packages() -> list[str]:
+    """Return the packages that traces need and that are not installed."""
+    return [name for name in PACKAGES if not _is_installed(name)]
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # a parent package
+        return False
+
+
+def start(role: str) -> None:
+    """Trace this process from now on, if that is configured; call it in each process, after it was forked.
+
+    `role` is web, worker or beat, and a part of the service's name. The web's middleware is loaded after this.
+    """
+    if not is_configured():
+        return
+    if missing := missing_packages():
+        log.error("Traces are not exported: %s is not installed (requirements/extras.txt).", missing[0])
+        return
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    os.environ.setdefault("OTEL_EXPORTER_OTLP_ENDPOINT", settings.OTEL_EXPORTER_OTLP_ENDPOINT)
+    instrument(role, BatchSpanProcessor, OTLPSpanExporter())
+
+
+@functools.cache
+def _instrumentors() -> tuple[Any, ...]:
+    from opentelemetry.instrumentation.celery import CeleryInstrumentor
+    from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
+    from opentelemetry.instrumentation.psycopg import PsycopgInstrumentor
+    from opentelemetry.instrumentation.redis import RedisInstrumentor
+
+    from core.telemetry.traced import PlacedDjangoInstrumentor
+
+    kinds: tuple[Any, ...] = (
+        PlacedDjangoInstrumentor,
+        PsycopgInstrumentor,
+        RedisInstrumentor,
+        CeleryInstrumentor,
+        HTTPXClientInstrumentor,
+    )
+    return tuple(kind() for kind in kinds)
+
+
+def instrument(role: str, processor: Any, exporter: Any) -> Any:
+    """Instrument the libraries, and send what they report through `processor` to `exporter`; return the provider."""
+    from opentelemetry import propagate, trace
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+
+    from core.telemetry.spans import SafeSpanExporter, TrustingPropagator
+    from core.telemetry.traced import AFTER
+
+    global _is_on
+    name = os.environ.get("OTEL_SERVICE_NAME", SERVICE_NAME)
+    resource = Resource.create({"service.name": f"{name}-{role}", "service.version": settings.VERSION})
+    provider = TracerProvider(resource=resource)
+    provider.add_span_processor(processor(SafeSpanExporter(exporter)))
+    trace.set_tracer_provider(provider)
+    propagate.set_global_textmap(TrustingPropagator())
+    place = settings.MIDDLEWARE.index(AFTER) + 1
+    for instrumentor in _instrumentors():
+        instrumentor.instrument(tracer_provider=provider, response_hook=_note_request_id, middleware_position=place)
+    _is_on = True
+    return provider
+
+
+def uninstrument() -> None:
+    """Undo `instrument` (for tests)."""
+    global _is_on
+    _is_on = False
+    for instrumentor in _instrumentors():
+        instrumentor.uninstrument()
+
+
+def _note_request_id(span: Any, *args: Any) -> None:
+    """Give a span the id of its request."""
+    if span is not None and span.is_recording() and request_id.current() != request_id.NONE:
+        span.set_attribute("openport.request_id", request_id.current())

@@ -1,1 +1,0 @@
-"""The activity page: the audit trail of a project, told in sentences."""

@@ -1,0 +1,183 @@
+"""Pages of a project's domains: the list, adding one, checking one and removing one."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from core import clock
+from core.limits.forms import limited_by_person
+from core.limits.usage import Rate, hit
+from devportal.console.access import Membership, get_membership
+from devportal.console.shortcuts import console_page, render_page
+from oidc.domains.claims import AlreadyListed, add_domain, apps_on, remove_domain, request_check
+from oidc.domains.names import LONGEST_TYPED, domains_of
+from oidc.domains.proofs import CHALLENGE_PATH, Problem, file_url, problems_of, record_name
+from oidc.domains.results import lost_from
+from oidc.models import Project, ProjectDomain
+from oidc.projects.lifecycle import QuotaExceeded
+from oidc.projects.roles import Role
+
+
+class AddDomainForm(forms.Form):
+    """A domain, or an address on it; oidc/domains/names.py says what is accepted."""
+
+    name = forms.CharField(
+        label="Domain",
+        max_length=LONGEST_TYPED,
+        help_text="Such as example.com. One that is proven by DNS speaks for its subdomains too.",
+        error_messages={"required": "Enter a domain.", "max_length": "This is too long for a domain."},
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+    )
+
+
+Method = ProjectDomain.Method
+_PROVEN_BY = {Method.DNS: "DNS record", Method.FILE: "file on its web server", Method.OPERATOR: "the operator"}
+
+
+@dataclass(frozen=True)
+class DomainRow:
+    """A domain as the page shows it."""
+
+    domain: ProjectDomain
+    state: str  # new, proven, missing or lost
+    proven_by: str
+    is_checking: bool
+    counts_until: datetime | None  # for one that is missing
+    problems: list[Problem]
+    record_name: str
+    file_url: str
+    file_path: str
+
+    @property
+    def is_operators(self) -> bool:
+        return self.domain.method == Method.OPERATOR
+
+    @property
+    def covers_subdomains(self) -> bool:
+        return self.domain.method != Method.FILE
+
+    @property
+    def shows_what_to_publish(self) -> bool:
+        """Whether what to publish stands open: for whoever has to do something about it."""
+        return self.state != "proven"
+
+
+def state_of(domain: ProjectDomain) -> str:
+    """Return the state of a domain's proof: new, proven, missing (it still counts) or lost."""
+    if domain.lost_at is not None:
+        return "lost"
+    if domain.proven_at is None:
+        return "new"
+    return "missing" if domain.missing_since is not None else "proven"
+
+
+def is_checking(domain: ProjectDomain) -> bool:
+    """Return whether a look at the domain was asked for, or is due, and is not over."""
+    return domain.check_at is not None and domain.check_at <= clock.now()
+
+
+def domain_row(domain: ProjectDomain) -> DomainRow:
+    """Return what the page shows of one domain."""
+    state = state_of(domain)
+    return DomainRow(
+        domain=domain,
+        state=state,
+        proven_by=_PROVEN_BY.get(Method(domain.method), "") if domain.method else "",
+        is_checking=is_checking(domain),
+        counts_until=lost_from(domain.missing_since) if state == "missing" and domain.missing_since else None,
+        problems=problems_of(domain),
+        record_name=record_name(domain.name),
+        file_url=file_url(domain.name),
+        file_path=CHALLENGE_PATH,
+    )
+
+
+def domain_rows(project: Project) -> list[DomainRow]:
+    """Return what the page shows of a project's domains, by name; one statement."""
+    return [domain_row(domain) for domain in domains_of(project)]
+
+
+HOUR = 3600
+
+
+def _back(membership: Membership) -> HttpResponse:
+    return HttpResponseRedirect(reverse("console:domains", args=[membership.project.public_id]))
+
+
+def _domain(membership: Membership, domain_id: int) -> ProjectDomain:
+    row = ProjectDomain.objects.filter(project=membership.project, pk=domain_id).first()
+    if row is None:
+        raise Http404
+    return row
+
+
+@limited_by_person
+@console_page("GET", "HEAD", "POST")
+def domains(request: HttpRequest, project_id: str) -> HttpResponse:
+    """…/domains: every domain with its state and what to publish; for developers, a form to add one."""
+    membership = get_membership(request, project_id, Role.DEVELOPER if request.method == "POST" else Role.VIEWER)
+    form = AddDomainForm(request.POST if request.method == "POST" else None)
+    if form.is_valid() and _add(request, membership, form):
+        return _back(membership)
+    return render_page(request, "console/domains.html", membership, form=form, rows=domain_rows(membership.project))
+
+
+def _add(request: HttpRequest, membership: Membership, form: AddDomainForm) -> bool:
+    """Add the domain; return False, with an error in the form, if it is refused."""
+    try:
+        domain = add_domain(membership.project, form.cleaned_data["name"], membership.account)
+    except ValidationError as wrong:
+        form.add_error("name", wrong)
+    except AlreadyListed as listed:
+        form.add_error("name", f"{listed} is in the list already.")
+    except QuotaExceeded as too_many:
+        form.add_error(None, str(too_many))
+    else:
+        messages.success(request, f"{domain.name} is added. Publish what is written below, then have it checked.")
+        return True
+    return False
+
+
+@console_page("POST")
+def domain_check(request: HttpRequest, project_id: str, domain_id: int) -> HttpResponse:
+    """POST …/domains/<id>/check: have the proof looked for now."""
+    membership = get_membership(request, project_id, Role.DEVELOPER)
+    domain = _domain(membership, domain_id)
+    hit(Rate("domain checks", settings.DOMAIN_CHECKS_PER_HOUR, HOUR), "person", membership.account.pk)
+    if request_check(domain, membership.account):
+        _tell_result(request, domain)
+    return _back(membership)
+
+
+def _tell_result(request: HttpRequest, domain: ProjectDomain) -> None:
+    """Add a message of what the look saw, if it is over: in the embedded environment it is."""
+    row = ProjectDomain.objects.filter(pk=domain.pk).first()
+    if row is None:  # removed at this moment
+        return
+    if is_checking(row):
+        messages.info(request, f"{row.name} is being checked. Reload this page in a few seconds to see the result.")
+    elif not row.problems:
+        messages.success(request, f"{row.name} is proven.")
+    elif state_of(row) == "proven":
+        messages.warning(request, f"{row.name} could not be asked. It still counts as proven.")
+    else:
+        messages.error(request, f"No proof of {row.name} was found. What was seen stands below.")
+
+
+@console_page("GET", "HEAD", "POST")
+def domain_remove(request: HttpRequest, project_id: str, domain_id: int) -> HttpResponse:
+    """…/domains/<id>/remove: says which reviewed apps depend on it, then removes it."""
+    membership = get_membership(request, project_id, Role.DEVELOPER)
+    domain = _domain(membership, domain_id)
+    if request.method == "POST":
+        remove_domain(domain, membership.account)
+        messages.success(request, f"{domain.name} is removed.")
+        return _back(membership)
+    apps = apps_on(domain) if domain.proven_at else []
+    return render_page(request, "console/domain_remove.html", membership, row=domain_row(domain), apps=apps)

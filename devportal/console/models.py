@@ -1,0 +1,109 @@
+"""Tables of the console: the sign-in log, counts of sign-ins, and tokens of submitted forms."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+
+from core.database.postgres.replica import table_from_replica
+from oidc.reason_texts import developer_text
+from oidc.sign_in_steps import Outcome
+
+
+class SignInCounts(models.Model):
+    """How often one step of sign-ins to a client was taken in a period (oidc/sign_in_steps.py), and its error."""
+
+    client = models.ForeignKey(
+        settings.OAUTH2_PROVIDER_APPLICATION_MODEL,
+        models.CASCADE,
+        related_name="+",
+        db_index=False,  # the constraints below begin with it
+    )
+    step = models.CharField(max_length=16)
+    error = models.CharField(max_length=40, blank=True)
+    count = models.PositiveBigIntegerField()
+
+    class Meta:
+        abstract = True
+
+
+class SignInHour(SignInCounts):
+    """The steps of an hour, kept for SIGN_IN_HOUR_DAYS."""
+
+    hour = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["client", "hour", "step", "error"], name="one_count_of_steps_an_hour")
+        ]
+        indexes = [models.Index(fields=["hour"], name="sign_in_hours_by_age")]
+
+    def __str__(self) -> str:
+        return f"{self.count} {self.step} at {self.hour}"
+
+
+class SignInDay(SignInCounts):
+    """The steps of a day (UTC), kept for SIGN_IN_COUNT_DAYS."""
+
+    day = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["client", "day", "step", "error"], name="one_count_of_steps_a_day")
+        ]
+        indexes = [models.Index(fields=["day"], name="sign_in_days_by_age")]
+
+    def __str__(self) -> str:
+        return f"{self.count} {self.step} on {self.day}"
+
+
+class IdempotencyToken(models.Model):
+    """The idempotency token of a form that was processed; kept for a day."""
+
+    token = models.CharField(max_length=32, unique=True)
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    at = models.DateTimeField(db_index=True)
+    # The public id of the created object, to which a repeated submission redirects. Never a secret.
+    made = models.CharField(max_length=255, blank=True, default="")
+
+    class Meta:
+        db_table = "console_sentform"
+
+    def __str__(self) -> str:
+        return f"{self.token[:6]}… at {self.at}"
+
+
+@table_from_replica
+class SignInEvent(models.Model):
+    """One step of a sign-in to a client, without credentials and personal data."""
+
+    Outcome = Outcome
+
+    client = models.ForeignKey(settings.OAUTH2_PROVIDER_APPLICATION_MODEL, models.CASCADE, related_name="sign_ins")
+    at = models.DateTimeField()
+    endpoint = models.CharField(max_length=12)  # one of sign_in_steps.Endpoint
+    outcome = models.CharField(max_length=10, choices=Outcome.choices)
+    error = models.CharField(max_length=40, blank=True)
+    # A code of oidc/reasons.py, and the values of its text's placeholders.
+    reason = models.CharField(max_length=40, blank=True)
+    parameters: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
+    redirect_uri = models.TextField(blank=True)  # as received, without what looks like a secret
+    request_id = models.CharField(max_length=64)
+    # Of the family (oidc.models.TokenFamily) that the step belongs to, so that the steps of one sign-in are found
+    # beside each other; None for a step that has none, as a refused request.
+    family = models.BigIntegerField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["client", "-id"], name="sign_ins_of_a_client"),
+            models.Index(fields=["request_id"], name="sign_ins_by_request_id"),
+            models.Index(fields=["at"], name="sign_ins_by_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.outcome} at {self.at}"
+
+    @property
+    def reason_text(self) -> str:
+        """The reason as a sentence for the app's developer, "" without one."""
+        return developer_text(self.reason, self.parameters) if self.reason else ""

@@ -1,0 +1,112 @@
+"""How many people use a project's apps, and their limit."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import ceil
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.db.models.functions import TruncDay
+from django.http import HttpRequest, HttpResponse
+
+from core import clock
+from devportal.console.access import get_membership
+from devportal.console.charts.bars import BarChart, Series
+from devportal.console.pagination import paginate
+from devportal.console.shortcuts import console_page, render_page
+from oidc.authorization.user_cap import annotate_people
+from oidc.models import Client, Connection, Project
+from oidc.projects.people import annotate_people_counted, people_counted
+
+TREND_DAYS = 30
+# From this share of the limit on, developers are warned.
+WARNING_SHARE = 0.8
+
+
+@dataclass(frozen=True)
+class LimitUsage:
+    """How many people a project's unreviewed apps have, of how many they may have together."""
+
+    project: Project
+    people: int
+    limit: int
+
+    @property
+    def share(self) -> int:
+        """The share of the limit that is used, in percent."""
+        return min(100, self.people * 100 // self.limit) if self.limit else 100
+
+    @property
+    def is_full(self) -> bool:
+        return self.people >= self.limit
+
+    @property
+    def is_near(self) -> bool:
+        return self.people >= self.limit * WARNING_SHARE
+
+
+@dataclass(frozen=True)
+class AppPeople:
+    """How many people one app has: ever (besides the project's owners), and now."""
+
+    client: Client
+    people: int
+    people_now: int
+
+    @property
+    def has_limit(self) -> bool:
+        return not (self.client.is_verified or self.client.first_party)
+
+
+def app_people(client: Client) -> AppPeople:
+    """Return the AppPeople of one client of `annotate_people`."""
+    return AppPeople(client, getattr(client, "people", 0), getattr(client, "people_now", 0))
+
+
+def limit_usage(project: Project) -> LimitUsage | None:
+    """Return how many people count in a project; None for one that has neither an unreviewed app nor such people."""
+    usage = LimitUsage(project, people_counted(project), settings.UNVERIFIED_APP_PEOPLE)
+    return usage if usage.people or _unreviewed(project=project).exists() else None
+
+
+def near_limit(projects: Iterable[int]) -> list[LimitUsage]:
+    """Return those of these projects (primary keys) whose unreviewed apps are at the limit of people or near it."""
+    limit = settings.UNVERIFIED_APP_PEOPLE
+    rows = Project.objects.filter(Exists(_unreviewed(project=OuterRef("pk"))), pk__in=list(projects))
+    near = annotate_people_counted(rows).filter(people_counted__gte=ceil(limit * WARNING_SHARE)).order_by("pk")
+    return [LimitUsage(project, project.people_counted, limit) for project in near]
+
+
+def _unreviewed(**of: Any) -> "QuerySet[Client]":
+    rows: QuerySet[Client] = Client.objects.filter(verified_at=None, first_party=False, **of)
+    return rows
+
+
+def trend_chart(project: Project) -> BarChart:
+    """Return a chart of first authorizations per day, over the last 30 days including today."""
+    today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    starts = list(_days(today - timedelta(days=TREND_DAYS - 1)))
+    new = Connection.objects.filter(client__project=project, first_authorized_at__gte=starts[0])
+    rows = new.annotate(day=TruncDay("first_authorized_at")).values_list("day").annotate(count=Count("pk")).order_by()
+    counts = dict(rows)
+    band = Series("New authorizations", "plain", [counts.get(day, 0) for day in starts])
+    return BarChart("people", "New authorizations a day", starts, timedelta(days=1), [band])
+
+
+def _days(first: datetime) -> Iterator[datetime]:
+    return (first + timedelta(days=number) for number in range(TREND_DAYS))
+
+
+@console_page()
+def people(request: HttpRequest, project_id: str) -> HttpResponse:
+    """GET …/people: the project's limit, numbers for each client, and the trend; nobody is named."""
+    membership = get_membership(request, project_id)
+    page = paginate(annotate_people(Client.objects.filter(project=membership.project)), request)
+    context: dict[str, Any] = {
+        "apps": [app_people(client) for client in page.rows],
+        "limit": limit_usage(membership.project),
+        "trend": trend_chart(membership.project),
+    }
+    return render_page(request, "console/people.html", membership, page=page, **context)

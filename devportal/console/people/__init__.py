@@ -1,1 +1,0 @@
-"""The people of a project's apps, and their limit."""

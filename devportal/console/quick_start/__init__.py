@@ -1,1 +1,0 @@
-"""Quick starts: code that signs in, with the reader's own ids."""

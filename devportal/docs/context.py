@@ -1,0 +1,164 @@
+"""Values for the pages of the docs, from settings and code: URLs, prefixes, lifetimes, limits and claims."""
+
+from typing import Any
+
+from django.conf import settings
+
+from accounts.models.subscriptions import State
+from accounts.plans.lifecycle import INITIAL_STATES, STATE_TEXTS, TRANSITIONS
+from api.errors import METADATA
+from api.keys import PERMISSIONS
+from core.http import responses
+from oidc import names
+from oidc.authorization.checks import LONGEST
+from oidc.clients import redirect_uris
+from oidc.clients.secrets import MAX_LIVE_SECRETS
+from oidc.models.clients import MULTI_FACTOR, PHISHING_RESISTANT
+from oidc.parameters import MAX_QUERY
+from oidc.scopes import CLAIM_SCOPES, OFFLINE_ACCESS, OPENID, SCOPES
+
+ID_TOKEN = {
+    "iss": "the issuer, with its slash: this service",
+    "aud": "your client id: the token is for your app and no other",
+    "sub": "the id of the person in your project; keep them under it",
+    "exp": "when it ends, in seconds since 1970",
+    "iat": "when it was issued",
+    "auth_time": "when the person last signed in",
+    "acr": "the level of authentication that was reached, if your request or client asks for one",
+    "amr": "what the person showed to reach it (pwd, otp, pop, user, mfa); with acr only",
+    "nonce": "the nonce of your request; not in tokens that come from a refresh",
+    "at_hash": "ties it to the access token that came along: half of its SHA-256",
+    "email": "email address",
+    "email_verified": "whether the address is proven",
+    "name": "full name",
+    "given_name": "given name",
+    "family_name": "family name; left out for people without one",
+    "picture": "address of the photo; left out for people without one",
+}
+ACCESS_TOKEN = {
+    "iss": "the issuer, with its slash: this service",
+    "sub": "the id of the person in your project",
+    "aud": "the developer API, which it is for",
+    "client_id": "your app",
+    "scope": "what it may do",
+    "iat": "when it was issued",
+    "exp": "when it ends, in seconds since 1970",
+    "jti": "a random name of this token",
+    "acr": "the level of authentication that was reached, if your request or client asks for one",
+    "amr": "what the person showed to reach it; with acr only",
+    "auth_time": "when the person last signed in; with acr only",
+}
+
+
+# The changelog for developers of apps, newest first. CHANGELOG.md is for operators.
+CHANGES: dict[str, tuple[str, ...]] = {
+    "First version": (
+        "Sign-in with OpenID Connect: authorization code flow with PKCE, refresh, userinfo, revocation, sign-out.",
+        "Developer API: GET /v1/me, GET /v1/me/plan, API keys.",
+        "Errors of the developer API carry a code and a message; limits are told on every counted answer.",
+    ),
+}
+_OPENS = {
+    OPENID: "sub",
+    OFFLINE_ACCESS: "a refresh token",
+    "account.read": "at the developer API: email address, name, photo and plan",
+}
+
+
+def format_duration(seconds: int) -> str:
+    """Return a duration in words, in the largest unit that gives a whole number; up to two minutes in seconds."""
+    for name, size in (("day", 24 * 3600), ("hour", 3600), ("minute", 60)):
+        count, rest = divmod(seconds, size)
+        if seconds > 120 and count and not rest:
+            return f"{count} {name}" if count == 1 else f"{count} {name}s"
+    return f"{seconds} second" if seconds == 1 else f"{seconds} seconds"
+
+
+def service_context() -> dict[str, Any]:
+    """Return the values that every page may use."""
+    return {
+        "issuer": settings.ISSUER,
+        "auth_url": settings.AUTH_URL,
+        "base_url": settings.BASE_URL,
+        "client_id_prefix": settings.CLIENT_ID_PREFIX,
+        "client_secret_prefix": settings.CLIENT_SECRET_PREFIX,
+        "api_key_prefix": settings.API_KEY_PREFIX,
+        "permissions": PERMISSIONS,
+        "scopes": SCOPES.values(),
+        "live_secrets": MAX_LIVE_SECRETS,
+        "longest_address": redirect_uris.MAX_LENGTH,
+        "longest_name": names.MAX_LENGTH,
+        "longest_request": MAX_QUERY,
+        "longest_state": LONGEST["state"],
+        "longest_nonce": LONGEST["nonce"],
+        "resource_metadata": responses.address(settings.BASE_URL, METADATA),
+    } | _limits()
+
+
+def _limits() -> dict[str, Any]:
+    return {
+        "code_life": format_duration(settings.AUTHORIZATION_CODE_SECONDS),
+        "access_token_life": format_duration(settings.ACCESS_TOKEN_SECONDS),
+        "id_token_life": format_duration(settings.ID_TOKEN_SECONDS),
+        "refresh_token_life": format_duration(settings.REFRESH_TOKEN_SECONDS),
+        "lost_response_seconds": settings.LOST_RESPONSE_SECONDS,
+        "reuse_time": format_duration(settings.REFRESH_REUSE_SECONDS),
+        "pending_life": format_duration(settings.PENDING_REQUEST_SECONDS),
+        "people": settings.UNVERIFIED_APP_PEOPLE,
+        "api_calls": settings.API_CALLS_PER_MINUTE,
+        "api_calls_per_person": settings.API_CALLS_PER_PERSON_PER_MINUTE,
+        "api_guesses": settings.API_GUESSES_PER_MINUTE,
+        "client_requests": settings.CLIENT_REQUESTS_PER_MINUTE,
+        "failures": settings.FAILURES_PER_MINUTE,
+    }
+
+
+def scope_rows() -> list[dict[str, Any]]:
+    """Return each scope with its claims."""
+    return [{"scope": scope, "opens": _OPENS.get(name) or _claims_of(name)} for name, scope in SCOPES.items()]
+
+
+def _claims_of(scope: str) -> str:
+    return ", ".join(claim for claim, opener in CLAIM_SCOPES.items() if opener == scope)
+
+
+def plan_states() -> list[dict[str, Any]]:
+    """Return each state of a subscription: its meaning, and the possible next states."""
+    return [
+        {
+            "state": state,
+            "meaning": texts.meaning,
+            "next": [other for other in State.values if other in (TRANSITIONS[state] or INITIAL_STATES)],
+        }
+        for state, texts in STATE_TEXTS.items()
+    ]
+
+
+def endpoints() -> dict[str, str]:
+    """Return the addresses of the sign-in service by name."""
+    base = settings.AUTH_URL
+    return {
+        "Discovery": f"{settings.ISSUER}.well-known/openid-configuration",
+        "Authorization": f"{base}/connect/authorize",
+        "Token": f"{base}/connect/token",
+        "Userinfo": f"{base}/connect/userinfo",
+        "Revocation": f"{base}/connect/revoke",
+        "Sign-out": f"{base}/connect/logout",
+        "Signing keys": f"{base}/.well-known/jwks",
+    }
+
+
+def page_context(name: str) -> dict[str, Any]:
+    """Return what a page's template is given beside `service_context`."""
+    more: dict[str, dict[str, Any]] = {
+        "authorization": {
+            "scope_rows": scope_rows(),
+            "multi_factor": MULTI_FACTOR,
+            "phishing_resistant": PHISHING_RESISTANT,
+        },
+        "tokens": {"id_token_claims": ID_TOKEN},
+        "discovery": {"endpoints": endpoints()},
+        "plans": {"states": plan_states()},
+        "changelog": {"changes": CHANGES},
+    }
+    return more.get(name, {})

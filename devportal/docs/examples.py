@@ -1,0 +1,117 @@
+"""The examples of the reference pages: requests that run when the variables in them are set, and answers."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from django.conf import settings
+
+from api.schema import ME_OPERATION, PLAN_OPERATION, error_example
+from devportal.console.quick_start import SUGGESTED_REDIRECT_URI, shell_example
+from oidc.models.clients import PHISHING_RESISTANT
+from oidc.reason_texts import REASONS
+from oidc.reasons import Reason
+
+CLIENT_ID = "YOUR_CLIENT_ID"
+# The pair of RFC 7636 appendix B, so that a reader can check their own arithmetic with it.
+CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _answer(operation: dict[str, Any]) -> Any:
+    """Return the first example answer of an endpoint, as its OpenAPI description has it."""
+    return operation["responses"][200].examples[0].value
+
+
+def _encoded(query: dict[str, str]) -> str:
+    return urlencode(query).replace(quote("…"), "…")
+
+
+def _url(path: str, query: dict[str, str]) -> str:
+    return f"{settings.AUTH_URL}{path}?{_encoded(query)}"
+
+
+def _authorization() -> dict[str, str]:
+    request = {
+        "response_type": "code",
+        "client_id": CLIENT_ID,
+        "redirect_uri": SUGGESTED_REDIRECT_URI,
+        "scope": "openid email profile",
+        "state": "b5PhUqjpkdkT",
+        "nonce": "kVJ4sSZyq7Qe",
+        "code_challenge": CHALLENGE,
+        "code_challenge_method": "S256",
+    }
+    answer = _encoded({"code": "nB3y…", "state": request["state"], "iss": settings.ISSUER})
+    claims = {"id_token": {"acr": {"essential": True, "values": [PHISHING_RESISTANT]}}}
+    told = {"acr": PHISHING_RESISTANT, "amr": ["pop", "pwd", "user", "mfa"]}
+    return {
+        "request_example": _url("/connect/authorize", request),
+        "claims_example": _json(claims),
+        "more_example": _url("/connect/authorize", request | {"claims": json.dumps(claims, separators=(",", ":"))}),
+        "told_example": _json(told),
+        "answer_example": f"{SUGGESTED_REDIRECT_URI}?{answer}",
+    }
+
+
+def _tokens() -> dict[str, str]:
+    return {
+        "exchange_example": shell_example("exchange"),
+        "refresh_example": shell_example("refresh"),
+        "answer_example": _json(
+            {
+                "access_token": "eyJ…",
+                "token_type": "Bearer",
+                "expires_in": settings.ACCESS_TOKEN_SECONDS,
+                "scope": "openid email profile offline_access",
+                "refresh_token": "AZcE…",
+                "id_token": "eyJ…",
+            }
+        ),
+    }
+
+
+def _userinfo() -> dict[str, str]:
+    profile = {name: value for name, value in _answer(ME_OPERATION).items() if value is not None}
+    claims = {"sub": profile.pop("id")} | profile
+    return {"userinfo_example": shell_example("userinfo"), "answer_example": _json(claims)}
+
+
+def _logout() -> dict[str, str]:
+    query = {"id_token_hint": "eyJ…", "post_logout_redirect_uri": "http://localhost:3000/", "state": "rT0xW2"}
+    return {"logout_example": _url("/connect/logout", query)}
+
+
+def _errors() -> dict[str, str]:
+    late = REASONS[Reason.CODE_EXPIRED]
+    return {
+        "api_error_example": _json(error_example("insufficient_scope")),
+        "token_error_example": _json({"error": late.error, "error_description": late.public}),
+    }
+
+
+_OF_PAGES: dict[str, Callable[[], dict[str, str]]] = {
+    "authorization": _authorization,
+    "tokens": _tokens,
+    "userinfo": _userinfo,
+    "revocation": lambda: {"revoke_example": shell_example("revoke")},
+    "logout": _logout,
+    "discovery": lambda: {
+        "discovery_example": shell_example("discovery"),
+        "jwks_example": shell_example("jwks"),
+    },
+    "api_key": lambda: {"answer": _json(_answer(ME_OPERATION))},
+    "me": lambda: {"me_example": shell_example("me"), "answer_example": _json(_answer(ME_OPERATION))},
+    "me_plan": lambda: {"plan_example": shell_example("plan"), "answer_example": _json(_answer(PLAN_OPERATION))},
+    "errors": _errors,
+    "plans": lambda: {"entitlements_example": _json({"entitlements": _answer(PLAN_OPERATION)["entitlements"]})},
+}
+
+
+def examples(page: str) -> dict[str, str]:
+    """Return the examples of a page of the docs, by the name that its template knows them by."""
+    return _OF_PAGES[page]() if page in _OF_PAGES else {}

@@ -1,0 +1,166 @@
+"""Values in a guide's code: those of a client that the reader picks, as literals of the guide's language."""
+
+import html
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http import HttpRequest
+
+from devportal.console.quick_start import CONTROLS, is_loopback_uri, javascript_string, python_string, shell_string
+from devportal.docs.examples import CLIENT_ID
+from devportal.docs.guides.registry import Guide
+from oidc.models import Client
+
+Escape = Callable[[str], str]
+
+
+def quoted(escape: Escape, unsafe: str, text: str) -> str:
+    """Return `text` in double quotes; `escape` gets quotes, backslashes, `unsafe`, and all but printable ASCII."""
+    return '"' + "".join(escape(each) if _is_special(each, unsafe) else each for each in text) + '"'
+
+
+def _is_special(character: str, unsafe: str) -> bool:
+    return character in f'"\\{unsafe}' or not (character.isascii() and character.isprintable())
+
+
+def braced(character: str) -> str:
+    """Return a character as Ruby escapes it."""
+    return f"\\u{{{ord(character):x}}}"
+
+
+def eight_digits(character: str) -> str:
+    """Return a character as Go and YAML escape it."""
+    return f"\\{character}" if character in '"\\' else f"\\U{ord(character):08x}"
+
+
+def utf16(character: str) -> str:
+    """Return a character as Java escapes it: each half of a surrogate pair by itself."""
+    if character in '"\\':
+        return f"\\{character}"
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+def java(character: str) -> str:
+    r"""Return a character as Java escapes it. Its \\uXXXX are read before its quotes (JLS 3.3), so not for ASCII."""
+    return f"\\{ord(character):03o}" if character.isascii() and character not in '"\\' else utf16(character)
+
+
+def directive_string(text: str) -> str:
+    """Return `text` as an argument of a directive of Apache.
+
+    Control characters are left out, and a dollar sign, which would begin a variable, is percent-encoded.
+    """
+    return '"' + CONTROLS.sub("", text).replace("\\", "\\\\").replace('"', '\\"').replace("$", "%24") + '"'
+
+
+def no_literals(text: str) -> str:
+    """Return nothing: files of this language take no values."""
+    return ""
+
+
+# Languages as Pygments names them.
+LITERALS: dict[str, Callable[[str], str]] = {
+    "bash": shell_string,
+    "html": no_literals,
+    "javascript": javascript_string,
+    "python": python_string,
+    "apacheconf": directive_string,
+    "go": partial(quoted, eight_digits, ""),
+    "java": partial(quoted, java, ""),
+    "ruby": partial(quoted, braced, "#"),
+    "xml": html.escape,  # as the text of an element or an attribute
+    "yaml": partial(quoted, eight_digits, ""),
+}
+
+
+MOST_CLIENTS = 100  # in the picker
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What a guide's code is filled in with. `client` is the picked one, None for a reader who picked none.
+
+    `is_registered` and `signs_out` tell that the addresses of the code are registered for it.
+    """
+
+    guide: Guide
+    client: Client | None = None
+    choices: list[Client] = field(default_factory=list)
+
+    @property
+    def client_id(self) -> str:
+        return self.client.client_id if self.client else CLIENT_ID
+
+    @property
+    def redirect_uri(self) -> str:
+        """The client's own address at which the guide's code can answer, on the developer's machine, or the guide's."""
+        registered = self.client.registered_redirect_uris if self.client else []
+        path = urlsplit(self.guide.redirect_uri).path
+        fitting = (uri for uri in registered if is_loopback_uri(uri) and urlsplit(uri).path == path)
+        return next(fitting, self.guide.redirect_uri)
+
+    @property
+    def signed_out_uri(self) -> str:
+        parts = urlsplit(self.redirect_uri)
+        return f"{parts.scheme}://{parts.netloc}{self.guide.signed_out_path}"
+
+    @property
+    def is_registered(self) -> bool:
+        return self.client is None or self.redirect_uri in self.client.registered_redirect_uris
+
+    @property
+    def signs_out(self) -> bool:
+        return self.client is None or self.signed_out_uri in self.client.registered_post_logout_redirect_uris
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Return the texts that the code is filled in with, by the names that its templates use."""
+        redirect = urlsplit(self.redirect_uri)
+        return {
+            "issuer": settings.ISSUER,
+            "api_url": settings.BASE_URL,
+            "me_endpoint": f"{settings.BASE_URL}/v1/me",
+            "discovery_url": f"{settings.ISSUER}.well-known/openid-configuration",
+            "authorization_endpoint": f"{settings.AUTH_URL}/connect/authorize",
+            "token_endpoint": f"{settings.AUTH_URL}/connect/token",
+            "userinfo_endpoint": f"{settings.AUTH_URL}/connect/userinfo",
+            "end_session_endpoint": f"{settings.AUTH_URL}/connect/logout",
+            "client_id": self.client_id,
+            "redirect_uri": self.redirect_uri,
+            "redirect_path": redirect.path,
+            "origin": f"{redirect.scheme}://{redirect.netloc}",
+            "host": redirect.hostname or "",
+            "signed_out_uri": self.signed_out_uri,
+        }
+
+    @property
+    def is_insecure(self) -> bool:
+        """Whether the service is on plain http, which libraries refuse unless they are told."""
+        return settings.ISSUER.startswith("http://")
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.redirect_uri).port or 80
+
+
+def reader_of(request: HttpRequest, guide: Guide) -> Reader:
+    """Return the reader: `?client=` names one of the clients of the signed-in person's projects.
+
+    Without it, the only client of the guide's type is picked, and none of several.
+    """
+    if not request.user.is_authenticated:
+        return Reader(guide)
+    own = (
+        Client.objects.filter(project__members__account=request.user.pk, project__deleted_at=None, type=guide.app_type)
+        .select_related("project")
+        .order_by("project__name", "name", "pk")[:MOST_CLIENTS]
+    )
+    choices = list(own)
+    asked = request.GET.get("client", choices[0].client_id if len(choices) == 1 else "")
+    picked = next((client for client in choices if client.client_id == asked), None)
+    return Reader(guide, picked, choices)

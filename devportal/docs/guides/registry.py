@@ -1,0 +1,121 @@
+"""The guides, in the order of their index, and when each was last run."""
+
+import functools
+import json
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from oidc.models import Client
+
+FILE = Path(__file__).with_name("runs.json")
+
+
+@dataclass(frozen=True)
+class GuideRun:
+    """The last run of a guide that its test wrote down: the day (UTC), and versions by library."""
+
+    day: date
+    versions: dict[str, str]
+
+
+@functools.cache
+def read_runs() -> dict[str, GuideRun]:
+    """Return the runs by the name of their guide."""
+    written = json.loads(FILE.read_text(encoding="utf-8"))
+    return {name: GuideRun(date.fromisoformat(run["day"]), run["versions"]) for name, run in written.items()}
+
+
+@dataclass(frozen=True)
+class Guide:
+    """A guide at /docs/guides/<name>, from templates/docs/guides/<name>.html; its code in templates/snippets/guides/.
+
+    `redirect_uri` is where the guide's code listens. A test in tests/guides/ runs each guide.
+    """
+
+    name: str
+    title: str
+    group: str  # the heading of the index under which it stands
+    libraries: str  # what it uses, as people call it
+    redirect_uri: str = "http://localhost:3000/callback"
+    app_type: str = Client.Type.WEB
+    signed_out_path: str = "/"
+
+    @property
+    def signed_out_uri(self) -> str:
+        parts = urlsplit(self.redirect_uri)
+        return f"{parts.scheme}://{parts.netloc}{self.signed_out_path}"
+
+
+_ALL = (
+    Guide(
+        "nextjs",
+        "Next.js",
+        "JavaScript",
+        "Auth.js (next-auth)",
+        redirect_uri="http://localhost:3000/api/auth/callback/service",
+    ),
+    Guide(
+        "react",
+        "React",
+        "JavaScript",
+        "oidc-client-ts and Vite",
+        redirect_uri="http://localhost:3000/callback",
+        app_type=Client.Type.SPA,
+    ),
+    Guide("express", "Express", "JavaScript", "openid-client"),
+    Guide("node", "Node without a framework", "JavaScript", "oauth4webapi"),
+    Guide(
+        "django-allauth",
+        "Django with allauth",
+        "Python",
+        "django-allauth",
+        redirect_uri="http://localhost:3000/accounts/oidc/service/login/callback/",
+    ),
+    Guide(
+        "django-mozilla",
+        "Django with mozilla-django-oidc",
+        "Python",
+        "mozilla-django-oidc",
+        redirect_uri="http://localhost:3000/oidc/callback/",
+    ),
+    Guide("fastapi", "FastAPI", "Python", "Authlib"),
+    Guide("flask", "Flask", "Python", "Authlib"),
+    Guide("go", "Go", "Go", "coreos/go-oidc and x/oauth2"),
+    Guide(
+        "spring",
+        "Spring Boot",
+        "Java",
+        "Spring Security’s OAuth 2.0 client",
+        redirect_uri="http://localhost:3000/login/oauth2/code/service",
+    ),
+    Guide("spring-resource", "An API with Spring", "Java", "Spring Security’s resource server"),
+    Guide("nimbus", "Java without a framework", "Java", "Nimbus’ oauth2-oidc-sdk"),
+    Guide(
+        "rails",
+        "Rails",
+        "Ruby",
+        "omniauth_openid_connect",
+        redirect_uri="http://localhost:3000/auth/service/callback",
+    ),
+    Guide(
+        "terminal",
+        "Terminal tools",
+        "Terminal",
+        "oidc-agent",
+        redirect_uri="http://localhost:3000",
+        app_type=Client.Type.NATIVE,
+        signed_out_path="",
+    ),
+    Guide("apache", "Apache", "Servers", "mod_auth_openidc", signed_out_path="/signed-out.html"),
+)
+GUIDES: dict[str, Guide] = {guide.name: guide for guide in _ALL}
+
+
+def groups() -> dict[str, list[Guide]]:
+    """Return the guides by group, in their order."""
+    found: dict[str, list[Guide]] = {}
+    for guide in GUIDES.values():
+        found.setdefault(guide.group, []).append(guide)
+    return found

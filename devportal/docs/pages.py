@@ -1,0 +1,198 @@
+"""The pages of the public docs, in the order of their navigation."""
+
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from devportal.docs.guides.registry import GUIDES, Guide
+from oidc.models import Client
+
+# The path of the overview as Markdown: nothing can stand before `.md` where the page's own path is empty.
+INDEX = "index"
+
+
+@dataclass(frozen=True)
+class DocsPage:
+    """A page at /docs/<path>, from templates/docs/<name>.html; a guide's is in templates/docs/guides/.
+
+    `summary` is one sentence: for search, search engines and llms.txt.
+    """
+
+    name: str
+    path: str
+    title: str
+    summary: str
+    app_type: str = ""  # of quick starts: the type of client that it is for
+    guide: Guide | None = None
+
+    @property
+    def address(self) -> str:
+        """The path of the page."""
+        return reverse(f"docs_{self.name}")
+
+    @property
+    def markdown_address(self) -> str:
+        """The path of the page as Markdown."""
+        return reverse("docs_markdown", args=[self.path or INDEX])
+
+
+def _summary_of(guide: Guide) -> str:
+    return f"Sign-in with {guide.title} ({guide.libraries}): from an empty folder to a call of the API and sign-out."
+
+
+SECTIONS: dict[str, tuple[DocsPage, ...]] = {
+    "Start": (
+        DocsPage(
+            "overview",
+            "",
+            "Overview",
+            "What the sign-in service and the developer API are, the issuer, and the way to a first sign-in.",
+        ),
+        DocsPage(
+            "web_app",
+            "quick-start/web-app",
+            "Web app on a server",
+            "Sign people in to a web app on a server, with a client secret: code that runs, in three languages.",
+            Client.Type.WEB,
+        ),
+        DocsPage(
+            "browser_app",
+            "quick-start/browser-app",
+            "Browser app",
+            "Sign people in to an app in the browser, with PKCE and no secret.",
+            Client.Type.SPA,
+        ),
+        DocsPage(
+            "installed_app",
+            "quick-start/installed-app",
+            "Installed app",
+            "Sign people in to a desktop, mobile or command-line app, over a redirect to the person’s own machine.",
+            Client.Type.NATIVE,
+        ),
+        DocsPage(
+            "api_key",
+            "quick-start/api-key",
+            "API key",
+            "Call the developer API for your own account, without a sign-in.",
+        ),
+    ),
+    "Guides": (
+        DocsPage(
+            "guides",
+            "guides",
+            "All guides",
+            "Sign-in in frameworks, libraries and products that people use; tests run the code of each guide.",
+        ),
+        *(
+            DocsPage(f"guide_{name}", f"guides/{name}", guide.title, _summary_of(guide), guide=guide)
+            for name, guide in GUIDES.items()
+        ),
+    ),
+    "Sign-in": (
+        DocsPage(
+            "authorization",
+            "sign-in/authorization",
+            "Authorization",
+            "The authorization request: its parameters, scopes, prompt, two factors and passkeys, and the answer.",
+        ),
+        DocsPage(
+            "tokens",
+            "sign-in/tokens",
+            "Tokens",
+            "The token endpoint: exchange a code, refresh, and what is in ID token and access token.",
+        ),
+        DocsPage(
+            "userinfo", "sign-in/userinfo", "Userinfo", "The userinfo endpoint: the claims of the granted scopes."
+        ),
+        DocsPage(
+            "revocation", "sign-in/revocation", "Revocation", "The revocation endpoint: end the tokens of a sign-in."
+        ),
+        DocsPage(
+            "logout",
+            "sign-in/sign-out",
+            "Sign-out",
+            "The sign-out endpoint: end the person’s session, and send them back to your app.",
+        ),
+        DocsPage(
+            "discovery",
+            "sign-in/discovery",
+            "Discovery and keys",
+            "The discovery document, the signing keys, and which endpoints answer browsers.",
+        ),
+    ),
+    "Developer API": (
+        DocsPage(
+            "me",
+            "developer-api/me",
+            "Profile",
+            "GET /v1/me: the profile of the person who signed in, or of the key’s owner.",
+        ),
+        DocsPage(
+            "me_plan",
+            "developer-api/plan",
+            "Plan",
+            "GET /v1/me/plan: the plan of a person, and what it entitles them to.",
+        ),
+    ),
+    "More": (
+        DocsPage(
+            "errors",
+            "errors",
+            "Errors",
+            "Every error code of the sign-in service and the developer API, with its cause and fix.",
+        ),
+        DocsPage("limits", "limits", "Limits", "Calls a minute, lifetimes, sizes, and how soon a change counts."),
+        DocsPage(
+            "plans",
+            "plans",
+            "Plans and entitlements",
+            "Plans and entitlements: which features a person has, and the states of a subscription.",
+        ),
+        DocsPage(
+            "review",
+            "review",
+            "App review",
+            "What unverified apps may do, how an app is reviewed, and for which hosts a review holds.",
+        ),
+        DocsPage("changelog", "changelog", "Changelog", "What has changed for apps, newest first."),
+    ),
+}
+PAGES = {page.name: page for pages in SECTIONS.values() for page in pages}
+
+
+@dataclass(frozen=True)
+class NavLink:
+    """A link of the navigation."""
+
+    title: str
+    address: str
+    is_current: bool = False
+
+
+def navigation(current: DocsPage | None, address: str = "") -> dict[str, list[NavLink]]:
+    """Return the links of each section, for the page at `address`; `current` is None where that is no page to read.
+
+    Of the guides there are those of the current one's group alone.
+    """
+    links = {
+        section: [NavLink(page.title, page.address, page == current) for page in pages if _is_listed(page, current)]
+        for section, pages in SECTIONS.items()
+    }
+    links["Developer API"] += [
+        NavLink("Try it", reverse("api_try_it"), is_current=address == reverse("api_try_it")),
+        NavLink("OpenAPI document", reverse("openapi")),
+    ]
+    return links
+
+
+def _is_listed(page: DocsPage, current: DocsPage | None) -> bool:
+    if page.guide is None:
+        return True
+    return current is not None and current.guide is not None and page.guide.group == current.guide.group
+
+
+def neighbours(page: DocsPage) -> tuple[DocsPage | None, DocsPage | None]:
+    """Return the pages before and after a page, in the order of the navigation; None at its ends."""
+    order = list(PAGES.values())
+    place = order.index(page)
+    return order[place - 1] if place else None, order[place + 1] if place + 1 < len(order) else None

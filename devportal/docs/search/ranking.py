@@ -1,0 +1,178 @@
+"""Search over sections of the docs, with lunr (BM25 over weighted fields)."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from lunr.builder import Builder
+from lunr.index import Index as LunrIndex
+from lunr.query import QueryPresence
+
+# A query may hold this much; more is cut off.
+LONGEST_QUERY = 100  # characters
+MOST_WORDS = 8
+_WORD = re.compile(r"[^\W_]+(?:_[^\W_]+)*")
+# Too frequent to tell pages apart.
+_NOISE = frozenset(
+    {
+        "a", "an", "and", "are", "as", "at", "be", "by", "do", "for", "from", "how", "i", "in", "is", "it",
+        "my", "of", "on", "or", "the", "this", "to", "what", "when", "with",
+    }
+)  # fmt: skip
+# What people write, and what the docs write.
+_SAME = {
+    "uri": "url",
+    "uris": "url",
+    "login": "signin",
+    "logon": "signin",
+    "logout": "signout",
+    "logoff": "signout",
+    "signup": "register",
+    "jwks": "keys",
+    "mfa": "factors",
+    "2fa": "factors",
+    "ratelimit": "limits",
+    "throttling": "limits",
+    "throttled": "limits",
+    "quota": "limits",
+    "429": "limits",
+    "picture": "photo",
+    "avatar": "photo",
+    "callback": "redirect",
+    "mail": "email",
+    "ttl": "lifetimes",
+    "expiry": "lifetimes",
+    "lifetime": "lifetimes",
+    "swagger": "openapi",
+    "desktop": "installed",
+    "mobile": "installed",
+    "native": "installed",
+    "spa": "browser",
+}
+_TWO_IN_ONE = re.compile(r"\b(sign|log)[ -](in|out|up|on|off)\b")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
+
+
+def clean(query: str) -> str:
+    """Return what somebody searches for, on one line, without control characters, at most LONGEST_QUERY long."""
+    return " ".join(_CONTROLS.sub(" ", query).split())[:LONGEST_QUERY].strip()
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in the form in which they are compared.
+
+    A name with underscores, such as an error code, is a word of its own, and its parts are words too.
+    """
+    found: list[str] = []
+    joined = _TWO_IN_ONE.sub(r"\1\2", text.casefold().replace("e-mail", "email"))
+    for word in _WORD.findall(joined):
+        parts = word.split("_") if "_" in word else []
+        found += [_form_of(one) for one in (word, *parts)]
+    return found
+
+
+def query_words(query: str) -> list[str]:
+    """Return the different words of a query; a name with underscores is one word, without its parts."""
+    joined = _TWO_IN_ONE.sub(r"\1\2", query.casefold().replace("e-mail", "email"))
+    words = [_form_of(word) for word in _WORD.findall(joined)]
+    telling = [word for word in words if word not in _NOISE] or words
+    return list(dict.fromkeys(telling))[:MOST_WORDS]
+
+
+def _form_of(word: str) -> str:
+    word = _SAME.get(word, word)
+    if "_" in word or len(word) < 4 or word.endswith("ss"):
+        return word
+    return word.removesuffix("s")
+
+
+# BM25: how soon repetitions of a word stop counting, and how much long sections lose.
+_SATURATION, _LENGTH = 1.2, 0.1
+# What a word counts in each field of a section, and in addition when it is matched exactly.
+_WEIGHTS = {"text": 1, "page": 2, "title": 4, "keywords": 30}
+_EXACT_WEIGHT = 10
+_SHORTEST_PREFIX = 2
+_SHORTEST_TYPO = 4
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page: `title` is its heading, `page` the page's title, `keywords` what else people call it."""
+
+    page: str
+    title: str
+    address: str
+    text: str
+    keywords: str = ""
+
+
+@dataclass
+class Index:
+    """A searchable index of sections."""
+
+    sections: Sequence[Section]
+    _index: LunrIndex = field(init=False)
+
+    def __post_init__(self) -> None:
+        builder = Builder()
+        builder.ref("number")
+        builder.k1(_SATURATION)
+        builder.b(_LENGTH)
+        for name, weight in _WEIGHTS.items():
+            builder.field(name, boost=weight)
+        for number, section in enumerate(self.sections):
+            words = {name: " ".join(words_of(getattr(section, name))) for name in _WEIGHTS}
+            builder.add({"number": str(number)} | words)
+        self._index = builder.build()
+
+    def search(self, query: str, most: int) -> list[Section]:
+        """Return the sections that hold all words of a query, best first; if there are none, those that hold any."""
+        words = query_words(query)
+        for presence, has_typos in product((QueryPresence.REQUIRED, QueryPresence.OPTIONAL), (False, True)):
+            if found := self._find(words, presence, has_typos=has_typos):
+                return [self.sections[int(one["ref"])] for one in found[:most]]
+        return []
+
+    def _find(self, words: list[str], presence: QueryPresence, *, has_typos: bool) -> list[dict[str, str]]:
+        query = self._index.create_query()
+        for word in words:
+            query.term(word, boost=_EXACT_WEIGHT)
+            if has_typos and len(word) >= _SHORTEST_TYPO:
+                query.term(word, presence=presence, edit_distance=1)
+            elif word is words[-1] and len(word) >= _SHORTEST_PREFIX:  # it may still be being typed
+                query.term(word, presence=presence, wildcard=query.WILDCARD_TRAILING)
+            else:
+                query.term(word, presence=presence)
+        return list(self._index.query(query)) if words else []
+
+
+def marked(text: str, query: str, around: int = 90) -> list[tuple[str, bool]]:
+    """Return the stretch of a text around the first words of a query, in pieces with whether each is one of them."""
+    wanted = query_words(query)
+    pieces: list[tuple[str, bool]] = []
+    words = text.split(" ")
+    hits = [any(_is_meant(form, wanted) for form in words_of(word)) for word in words]
+    first = hits.index(True) if True in hits else 0
+    begin = end = first
+    length = 0
+    while begin > 0 and length < around // 2:
+        begin -= 1
+        length += len(words[begin]) + 1
+    while end < len(words) and length < around * 2:
+        length += len(words[end]) + 1
+        end += 1
+    if begin:
+        pieces.append(("… ", False))
+    pieces += [
+        piece
+        for word, hit in zip(words[begin:end], hits[begin:end], strict=True)
+        for piece in ((word, hit), (" ", False))
+    ]
+    if end < len(words):
+        pieces.append(("…", False))
+    return pieces
+
+
+def _is_meant(word: str, wanted: list[str]) -> bool:
+    return any(word == one or (len(one) >= _SHORTEST_PREFIX and word.startswith(one)) for one in wanted)

@@ -1,0 +1,164 @@
+"""The calls that readers can make in the docs: the endpoints, the request as code, and the API's response."""
+
+import functools
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.template.loader import render_to_string
+from django.urls import resolve, reverse
+
+from accounts.models import Account
+from api.authentication import call_as_key
+from api.keys import parse_public_id
+from api.models import ApiKey
+from api.schema_views import openapi_document
+from core import clock
+from devportal.console.playground.internal_client import Exchange, call_endpoint
+from devportal.docs.guides.readers import LITERALS
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an endpoint may answer with one status: its headers, example bodies by name, and the codes of an error."""
+
+    status: str
+    description: str
+    headers: tuple[str, ...]
+    examples: dict[str, str]
+    codes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One endpoint and method."""
+
+    name: str  # its operationId
+    path: str
+    summary: str
+    description: str
+    parameters: tuple[tuple[str, str], ...]  # request headers: name and description
+    scopes: tuple[str, ...]  # of which an access token needs one
+    permissions: tuple[str, ...]  # of which an API key needs one
+    answers: tuple[Answer, ...]
+
+    @property
+    def description_parts(self) -> list[tuple[bool, str]]:
+        """The description in parts: whether each stands between backticks, and its text."""
+        return [(place % 2 == 1, text) for place, text in enumerate(self.description.split("`")) if text]
+
+
+@functools.cache
+def operations() -> dict[str, Operation]:
+    """Return the endpoints that can be called with GET, by operationId, in the order of the document."""
+    found = (
+        _operation(path, methods["get"]) for path, methods in openapi_document()["paths"].items() if "get" in methods
+    )
+    return {operation.name: operation for operation in found}
+
+
+def _operation(path: str, said: dict[str, Any]) -> Operation:
+    view = resolve(path, urlconf="api.urls").func.view_class  # type: ignore[attr-defined]
+    headers = [one for one in said.get("parameters", ()) if one["in"] == "header"]
+    return Operation(
+        name=said["operationId"],
+        path=path,
+        summary=said["summary"],
+        description=said["description"],
+        parameters=tuple((one["name"], one.get("description", "")) for one in headers),
+        scopes=view.required_scopes,
+        permissions=view.required_permissions,
+        answers=tuple(_answer(status, answer) for status, answer in sorted(said["responses"].items())),
+    )
+
+
+def _answer(status: str, said: dict[str, Any]) -> Answer:
+    body = said.get("content", {}).get("application/json", {})
+    values = {example.get("summary", name): example["value"] for name, example in body.get("examples", {}).items()}
+    is_error = int(status) >= 400
+    return Answer(
+        status=status,
+        description=said.get("description", ""),
+        headers=tuple(said.get("headers", ())),
+        examples={
+            name: json.dumps(value, indent=2, ensure_ascii=False) for name, value in values.items() if not is_error
+        },
+        codes=tuple(value["error"]["code"] for value in values.values()) if is_error else (),
+    )
+
+
+def _double_quoted(text: str) -> str:
+    """Return printable ASCII as a string literal of Go and Java, which both read these escapes as JSON does."""
+    return json.dumps(text)
+
+
+# Name, title, file to save it as, literals, and the command that runs it.
+_LANGUAGES: tuple[tuple[str, str, str, Callable[[str], str], str], ...] = (
+    ("curl", "curl", "", LITERALS["bash"], ""),
+    ("python", "Python", "call.py", LITERALS["python"], "python3 call.py"),
+    ("javascript", "JavaScript", "call.mjs", LITERALS["javascript"], "node call.mjs"),
+    ("go", "Go", "call.go", _double_quoted, "go run call.go"),
+    ("java", "Java", "Call.java", _double_quoted, "java Call.java"),
+)
+
+
+def code_blocks(operation: Operation, headers: dict[str, str]) -> list[dict[str, str]]:
+    """Return the blocks of one request: name, title, file, command and code; `headers` are printable ASCII."""
+    url = f"{settings.BASE_URL}{operation.path}"
+    return [
+        {
+            "name": name,
+            "title": title,
+            "file": file,
+            "command": command,
+            "code": render_to_string(f"snippets/try_it/{name}.txt", _values(name, literal, url, headers)).strip(),
+        }
+        for name, title, file, literal, command in _LANGUAGES
+    ]
+
+
+def _values(name: str, literal: Callable[[str], str], url: str, headers: dict[str, str]) -> dict[str, object]:
+    if name == "curl":
+        return {"url": literal(url), "headers": [literal(f"{key}: {value}") for key, value in headers.items()]}
+    return {"url": literal(url), "headers": [(literal(key), literal(value)) for key, value in headers.items()]}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An answer, how long it took in milliseconds, and where the reader finds the call in their request log."""
+
+    exchange: Exchange
+    milliseconds: int
+    log_url: str
+
+
+def own_keys(account: Account | None) -> list[ApiKey]:
+    """Return the live keys of which the reader is the owner: those they may act with, because they act as they do."""
+    if account is None:
+        return []
+    rows = ApiKey.objects.filter(owner=account, revoked_at=None, project__deleted_at=None)
+    return list(rows.exclude(expires_at__lte=clock.now()).select_related("project").order_by("project__name", "name"))
+
+
+def call(path: str, headers: dict[str, str], own: dict[str, ApiKey], *, key: ApiKey | None, pasted: str) -> Outcome:
+    """Call an endpoint as `key`, whose secret nobody knows here, or with the pasted credential."""
+    started = time.perf_counter()
+    if key is not None:
+        with call_as_key(key.public_id):
+            exchange = call_endpoint(path, headers | {"Authorization": "Bearer in-process"})
+    else:
+        exchange = call_endpoint(path, headers | {"Authorization": f"Bearer {pasted}"})
+        key = own.get(parse_public_id(pasted) or "")
+    milliseconds = round((time.perf_counter() - started) * 1000)
+    # A pasted key that is a stranger's with a known id was refused as unknown, and is in nobody's log.
+    return Outcome(exchange, milliseconds, _log_url(key, exchange) if key else "")
+
+
+def _log_url(key: ApiKey, exchange: Exchange) -> str:
+    named = exchange.headers.get("x-request-id", "")
+    query = urlencode({"request_id": named})
+    return f"{reverse('console:requests', args=[key.project.public_id])}?{query}" if named else ""

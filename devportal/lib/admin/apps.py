@@ -1,7 +1,0 @@
-"""App config of the admin: Django's, with our AdminSite."""
-
-from django.contrib.admin.apps import AdminConfig
-
-
-class ServiceAdminConfig(AdminConfig):
-    default_site = "devportal.lib.admin.site.ServiceAdminSite"

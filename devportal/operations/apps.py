@@ -1,0 +1,14 @@
+from django.apps import AppConfig
+from django.db.models.signals import post_migrate
+
+
+class OperationsConfig(AppConfig):
+    name = "devportal.operations"
+    label = "operations"
+    verbose_name = "Operations"
+
+    def ready(self) -> None:
+        # They connect receivers or register something, and are nowhere else sure to be imported.
+        from devportal.operations import audit, celery_signals, task_runs, tasks  # noqa: F401  (see above)
+
+        post_migrate.connect(task_runs.watch_tasks, sender=self)

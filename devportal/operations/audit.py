@@ -1,0 +1,70 @@
+"""Receiver of audit events: stores them in the audit trail or the sign-in log."""
+
+from typing import Any
+
+from django.db.models.signals import pre_delete
+from django.dispatch import receiver
+
+from accounts.data_export.contents import addresses_of, moment, rows_of
+from accounts.models import Account
+from accounts.signals import exporting
+from core import clock
+from core.audit import Event, happened
+from core.http import client_ip, request_id
+from devportal.console.logs import sign_in_writer
+from devportal.operations.models import AuditEvent
+
+# Events of apps and their users are in the sign-in log and under Connected apps, not in the audit trail.
+NOT_AUDITED = frozenset({"consent.given", "consent.removed", "family.ended"})
+
+
+@receiver(happened)
+def record_event(sender: Any, event: Event, **kwargs: Any) -> None:
+    """Store an audit event.
+
+    It is stored in the transaction of the change, so that the change fails if it can't be stored. Sign-ins are queued
+    for the sign-in log without SQL, and never fail because of it.
+    """
+    if event.action.startswith(sign_in_writer.PREFIX):
+        sign_in_writer.record_sign_in(event)
+    elif event.action not in NOT_AUDITED:
+        _add_to_trail(event)
+
+
+def _add_to_trail(event: Event) -> None:
+    email = Account.objects.filter(pk=event.actor).values_list("email", flat=True).first() if event.actor else None
+    came_from = client_ip.current()  # "" outside of a request: the service itself, or a command
+    AuditEvent.objects.create(
+        at=clock.now(),
+        action=event.action,
+        actor_id=event.actor,
+        actor_email=email or "",
+        ip=came_from or None,
+        request_id=request_id.current() if came_from else "",
+        project=event.project or "",
+        target=event.target[:255],
+        before=event.before,
+        after=event.after,
+        details=event.details,
+        person_id=event.person,
+    )
+
+
+@receiver(exporting)
+def export_audit_events(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
+    """Return what the person did, for the data export; not to whom: that may be somebody else's address."""
+    rows = rows_of(AuditEvent.objects.filter(actor=account))
+    return {
+        "console_activity": (
+            {"at": moment(row.at), "action": row.action, "project": row.project, "ip": row.ip} for row in rows
+        )
+    }
+
+
+@receiver(pre_delete, sender=Account)
+def anonymize_audit_events(sender: Any, instance: Account, **kwargs: Any) -> None:
+    """Before an account is deleted: remove its address from the audit trail; the events stay."""
+    AuditEvent.objects.filter(actor=instance).update(actor_email="", ip=None)
+    AuditEvent.objects.filter(person=instance).update(target="")
+    # Invitations name an address, whoever has it.
+    AuditEvent.objects.filter(target__in=addresses_of(instance), action__startswith="invitation.").update(target="")

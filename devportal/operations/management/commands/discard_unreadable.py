@@ -1,0 +1,40 @@
+"""`manage.py discard_unreadable`: go on after KEY_ENCRYPTION_KEY is lost."""
+
+from typing import Any
+
+from accounts.factors import unreadable as second_factors
+from core.audit import Event, report
+from core.confirmed_command import ConfirmedCommand
+from core.database import encryption
+from oidc.models import SigningKey
+from oidc.signing_keys import rotation
+
+WARNING = """\
+{keys} signing key(s) can't be read: they retire, and a new key signs at once.
+{people} people have a second factor that can't be read: it is removed. Who has no passkey beside it loses the
+password and all sessions as well, and signs in by a code that is mailed. Each of them gets a mail.
+If KEY_ENCRYPTION_KEY is only set wrong, stop here and set it right: then nothing is lost."""
+
+
+class Command(ConfirmedCommand):
+    """The drill for a lost key (docs/secrets.md#the-encryption-key-is-lost). It may be repeated."""
+
+    help = "Remove what KEY_ENCRYPTION_KEY and its fallbacks can't read, and make a new signing key."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        keys = SigningKey.objects.exclude(state=SigningKey.State.RETIRED)
+        unreadable = [row.kid for row in keys if not encryption.is_readable(row.private_encrypted)]
+        people = second_factors.people_with_unreadable_factors()
+        if not unreadable and not people:
+            self.stdout.write("Everything can be read.")
+            return
+        if not self.is_confirmed(options, WARNING.format(keys=len(unreadable), people=len(people))):
+            return
+        retired = rotation.replace_unreadable_keys()
+        without_password = sum(second_factors.remove_unreadable_factors(pk) for pk in people)
+        done = {"signing_keys": retired, "people": len(people), "passwords_ended": without_password}
+        report(Event("encryption_key.lost", details=done))
+        self.stdout.write(
+            f"{len(retired)} signing key(s) retired. The second factors of {len(people)} people removed; "
+            f"{without_password} of them sign in by a mailed code."
+        )

@@ -1,0 +1,60 @@
+"""`manage.py end_authorizations`: everything that was issued within a time is void."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.db.models import QuerySet
+
+from accounts.sessions import end_everybodys_sessions
+from api.keys import live_keys_created, revoke_key
+from api.models import ApiKey
+from core.audit import Event, report
+from core.confirmed_command import ConfirmedCommand, parse_moment
+from oidc.tokens.expiry import end_families, live_families
+
+
+class Command(ConfirmedCommand):
+    """The drill after a restore or a leak (docs/secrets.md#everything-issued-is-void)."""
+
+    help = "End all authorizations of a time: codes, access tokens and refresh tokens of every app."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--since", metavar="MOMENT", help="what was issued then or later: 2026-01-31T14:30:00Z")
+        parser.add_argument("--before", metavar="MOMENT", help="what was issued earlier")
+        parser.add_argument("--all", action="store_true", help="whenever it was issued")
+        parser.add_argument("--api-keys", action="store_true", help="revoke the API keys created in that time, too")
+        parser.add_argument("--sessions", action="store_true", help="sign everybody out, whenever they signed in")
+        parser.add_argument("--why", default="", help="a note that developers read (40 characters)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        since, before = parse_moment(options["since"]), parse_moment(options["before"])
+        if options["all"] == bool(since or before):
+            raise CommandError("Say --since, --before or both; or else --all.")
+        families = live_families(since, before)
+        keys = live_keys_created(since, before) if options["api_keys"] else ApiKey.objects.none()
+        warning = f"{families.count()} authorizations end, and {keys.count()} API keys."
+        if options["sessions"]:
+            warning += " Everybody is signed out."
+        if not self.is_confirmed(options, warning):
+            return
+        done = {
+            "since": since.isoformat() if since else None,
+            "before": before.isoformat() if before else None,
+            "why": options["why"][:40],
+            "families": end_families(families, options["why"][:40]),
+            "api_keys": _revoke(keys),
+            "sessions": end_everybodys_sessions() if options["sessions"] else 0,
+        }
+        report(Event("authorizations.ended", details=done))
+        self.stdout.write(
+            "Ended: {families} authorizations, {api_keys} API keys, {sessions} browser sessions.".format(**done)
+        )
+
+
+def _revoke(keys: "QuerySet[ApiKey]") -> int:
+    rows = list(keys.select_related("project"))
+    for row in rows:
+        revoke_key(row)
+    return len(rows)

@@ -1,0 +1,170 @@
+"""`manage.py load_prerelease`: load the data of a development state before 0.1.0."""
+
+import json
+import tempfile
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from accounts.activity.kinds import METHODS
+from accounts.models import Account
+from core.database import encryption
+from oidc.models import SigningKey
+from oidc.reasons import Reason
+from oidc.signing_keys.keyring import clear_keyring
+
+# What a new database makes itself, what ends within a day, and logs and counts that are deleted after some weeks.
+LEFT_OUT = frozenset(
+    (
+        "admin.logentry", "auth.permission", "contenttypes.contenttype", "sessions.session", "usersessions.usersession",
+        "api.requestlog", "api.usagebatch", "api.usagebucket",
+        "console.idempotencytoken", "console.signinevent", "operations.taskrun",
+    )
+)  # fmt: skip
+
+
+def _without_permissions(fields: dict[str, Any]) -> None:
+    """Remove permissions by key: a role has its permissions in devportal/operations/permissions.py."""
+    fields["permissions"] = []
+
+
+def _without_own_permissions(fields: dict[str, Any]) -> None:
+    fields["user_permissions"] = []
+
+
+def _with_a_past_project(fields: dict[str, Any]) -> None:
+    """Use negative keys for deleted projects: new projects may be given the keys that these had."""
+    fields["project_key"] = -fields["project_key"]
+
+
+def _with_first_approval(fields: dict[str, Any]) -> None:
+    """Rename the columns of the first of two approvals."""
+    for ending in ("", "_at", "_by"):
+        fields[f"first_approval{ending}"] = fields.pop(f"first_key{ending}")
+
+
+def _with_first_approval_in(name: str) -> Callable[[dict[str, Any]], None]:
+    """Return what renames the same step in a column of the timeline or the trail."""
+
+    def change(fields: dict[str, Any]) -> None:
+        fields[name] = fields[name].replace("first_key", "first_approval")
+
+    return change
+
+
+def _with_methods(fields: dict[str, Any]) -> None:
+    """Replace the words of how somebody signed in by codes."""
+    if (how := fields["details"].pop("how", None)) is not None:
+        methods = [code for code, words in METHODS.items() if words in how]
+        fields["details"]["methods"] = methods or ["sign_up"]
+
+
+def _without_result(name: str) -> Callable[[dict[str, Any]], None]:
+    """Return what removes the result of a check, which the service makes again."""
+
+    def change(fields: dict[str, Any]) -> None:
+        del fields[name]
+
+    return change
+
+
+# What was stored as the reason why a token family ended.
+_REVOCATIONS = {
+    "access removed": Reason.ENDED_ACCESS_REMOVED,
+    "account ended": Reason.ENDED_ACCOUNT_CLOSED,
+    "answered again": Reason.ENDED_CONSENT_SENT_TWICE,
+    "client type changed": Reason.ENDED_CLIENT_TYPE_CHANGED,
+    "code replayed": Reason.ENDED_CODE_REPLAYED,
+    "ended by the operator": Reason.ENDED_BY_OPERATOR,
+    "playground ended": Reason.ENDED_PLAYGROUND,
+    "project deleted": Reason.ENDED_PROJECT_DELETED,
+    "refresh token reused": Reason.ENDED_REFRESH_TOKEN_REUSED,
+    "revoked by the app": Reason.ENDED_REVOKED_BY_APP,
+}
+
+
+def _with_revocation_reason(fields: dict[str, Any]) -> None:
+    """Replace the text by its code. An operator could write any other text, which becomes the note."""
+    why = fields.pop("revoked_why")
+    if fields["revoked_at"] is not None:
+        fields["revocation_reason"] = _REVOCATIONS.get(why, Reason.ENDED_BY_OPERATOR)
+        fields["revocation_note"] = "" if why in _REVOCATIONS else why
+
+
+# Models that moved to another app.
+MOVED = {
+    "console.appreview": "review.appreview",
+    "console.reviewentry": "review.reviewentry",
+    "console.reviewrevision": "review.reviewrevision",
+    "console.reviewcase": "review.reviewcase",
+    "console.desknote": "review.desknote",
+    "console.cannedreply": "review.cannedreply",
+    "console.reviewersettings": "review.reviewersettings",
+    "console.appreport": "review.appreport",
+    "console.auditevent": "operations.auditevent",
+    "console.taskrun": "operations.taskrun",
+}
+
+# How the fields of a model's rows change from the last development state to this version.
+CHANGES: dict[str, Callable[[dict[str, Any]], None]] = {
+    "accounts.account": _without_own_permissions,
+    "accounts.securityevent": _with_methods,
+    "auth.group": _without_permissions,
+    "review.appreview": _with_first_approval,
+    "operations.auditevent": _with_first_approval_in("action"),
+    "review.reviewentry": _with_first_approval_in("kind"),
+    "review.reviewrevision": _without_result("page_checks"),
+    "oidc.memberofremovedproject": _with_a_past_project,
+    "oidc.projectdomain": _without_result("problem"),
+    "oidc.tokenfamily": _with_revocation_reason,
+}
+
+
+class Command(BaseCommand):
+    """One step of a move that is made once (docs/upgrades.md#from-a-development-state)."""
+
+    help = "Load what dumpdata of the last development state wrote (--format jsonl) into a new, migrated database."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, help="the dump, a JSON object on each line")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if Account.objects.exists():
+            raise CommandError("This database has accounts. Load into a new one, right after manage.py migrate.")
+        with options["file"].open(encoding="utf-8") as dump, tempfile.TemporaryDirectory() as folder:
+            changed = Path(folder) / "changed.jsonl"
+            with changed.open("w", encoding="utf-8") as file:
+                count = sum(file.write(f"{row}\n") > 0 for row in _changed(dump))
+            with transaction.atomic():
+                SigningKey.objects.all().delete()  # the one that manage.py migrate made
+                call_command("loaddata", str(changed), verbosity=0)
+                _check_encryption()
+        clear_keyring()
+        self.stdout.write(f"{count} rows are loaded.")
+
+
+def _changed(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the rows that are carried over, as this version has them."""
+    for line in lines:
+        row = json.loads(line)
+        row["model"] = MOVED.get(row["model"], row["model"])
+        if row["model"] in LEFT_OUT:
+            continue
+        if change := CHANGES.get(row["model"]):
+            change(row["fields"])
+        yield json.dumps(row)
+
+
+def _check_encryption() -> None:
+    """Raise CommandError if KEY_ENCRYPTION_KEY can't read everything that was loaded."""
+    unreadable = [column.name for column in encryption.registered() if any(True for _ in column.unreadable())]
+    if unreadable:
+        raise CommandError(
+            f"KEY_ENCRYPTION_KEY can't read {', '.join(unreadable)}, so nothing was loaded. Set the value with which "
+            "they were encrypted."
+        )

@@ -1,0 +1,135 @@
+"""`manage.py migrate` beside processes that serve (docs/upgrades.md#migrate)."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.core.management.commands.migrate import Command as DjangoCommand
+from django.db import DatabaseError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from core.database.schema_changes import LockWatch, gave_way, pauses
+
+LOCK_SECONDS = 2.0
+GIVE_UP_SECONDS = 300.0
+WAIT_SECONDS = 1800.0
+ADVISORY_LOCK = 7_305_491  # any number, the same in all versions
+# What a session of ours may not end by: migrations are meant to take their time.
+_TIMEOUTS = ("statement_timeout", "idle_session_timeout", "idle_in_transaction_session_timeout", "transaction_timeout")
+
+
+class Command(DjangoCommand):
+    """Django's, on PostgreSQL one at a time, and giving way to those who use a table that it wants to change."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        locks = parser.add_argument_group("PostgreSQL")
+        locks.add_argument(
+            "--lock-timeout", type=float, default=LOCK_SECONDS, metavar="SECONDS",
+            help="how long a statement waits for a lock, and others behind it (default: %(default)s)",
+        )  # fmt: skip
+        locks.add_argument(
+            "--give-up-after", type=float, default=GIVE_UP_SECONDS, metavar="SECONDS",
+            help="how long a migration that does not get its lock is tried again (default: %(default)s)",
+        )  # fmt: skip
+        locks.add_argument(
+            "--wait", type=float, default=WAIT_SECONDS, metavar="SECONDS",
+            help="how long to wait for another migrate (default: %(default)s)",
+        )  # fmt: skip
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        connection = connections[options["database"]]
+        if connection.vendor != "postgresql" or options["plan"] or options["check_unapplied"]:
+            super().handle(*args, **options)
+            return
+        with self._alone(connection, options["wait"]), _own_timeouts(connection, options["lock_timeout"]):
+            left = pauses(options["give_up_after"])
+            with LockWatch(connection, self.stderr.write) as watch:
+                while not self._try(watch, left, *args, **options):
+                    pass
+
+    def _try(self, watch: LockWatch, left: Iterator[float], *args: Any, **options: Any) -> bool:
+        """Run Django's command; False when a migration gave way. What was applied before is not applied again."""
+        try:
+            super().handle(*args, **options)
+        except DatabaseError as error:
+            if not gave_way(error):
+                raise
+            blocker = str(watch.last or "a table is locked")
+            pause = next(left, None)
+            if pause is None:
+                after = f"{options['give_up_after']:.0f} s"
+                raise CommandError(f"Given up after {after}: {blocker}. Nothing is half done; run it again.") from error
+            self.stderr.write(f"\n{blocker}. Trying again in {pause:.1f} s.")
+            time.sleep(pause)
+            return False
+        return True
+
+    @contextmanager
+    def _alone(self, connection: BaseDatabaseWrapper, longest: float) -> Iterator[None]:
+        """Hold the lock that one `migrate` holds at a time, on a connection of its own.
+
+        The lock belongs to a transaction, so that it holds through a pooler in transaction mode, too. While it is held
+        that transaction runs no statement: an index that is built concurrently would wait for its end.
+        """
+        guard, end, told = connection.copy(), time.monotonic() + longest, False
+        try:
+            while holder := _take(guard):
+                if time.monotonic() > end:
+                    raise CommandError(f"Another migrate has been running for {longest:.0f} s: {holder}.")
+                if not told:
+                    self.stderr.write(f"Another migrate is running ({holder}); waiting for it to end.")
+                    told = True
+                time.sleep(0.5)
+            yield
+            guard.rollback()
+        finally:
+            guard.close()
+
+
+def _take(guard: BaseDatabaseWrapper) -> str:
+    """Begin a transaction that holds the lock, and return ""; or say who holds it, in no transaction any more."""
+    guard.set_autocommit(False)
+    with guard.cursor() as cursor:
+        for name in _known(cursor, _TIMEOUTS):
+            cursor.execute(f"SET LOCAL {name} = 0")
+        # Without a parameter: a statement with one keeps its snapshot until the next, which the index would wait for.
+        cursor.execute(f"SELECT pg_try_advisory_xact_lock({ADVISORY_LOCK})")
+        holder = "" if cursor.fetchone()[0] else _holder(cursor)
+    if holder:
+        guard.rollback()
+    return holder
+
+
+@contextmanager
+def _own_timeouts(connection: BaseDatabaseWrapper, lock_seconds: float) -> Iterator[None]:
+    """Have the session's statements wait briefly for locks, and otherwise take as long as they take."""
+    with connection.cursor() as cursor:
+        names = _known(cursor, _TIMEOUTS)
+        for name in names:
+            cursor.execute(f"SET {name} = 0")
+        cursor.execute(f"SET lock_timeout = {int(lock_seconds * 1000)}")
+    try:
+        yield
+    finally:
+        if connection.is_usable():
+            with connection.cursor() as cursor:
+                for name in (*names, "lock_timeout"):
+                    cursor.execute(f"RESET {name}")
+
+
+def _known(cursor: Any, names: tuple[str, ...]) -> list[str]:
+    cursor.execute("SELECT name FROM pg_settings WHERE name = ANY(%s)", [list(names)])
+    return [name for (name,) in cursor.fetchall()]
+
+
+def _holder(cursor: Any) -> str:
+    cursor.execute(
+        "SELECT pid, client_addr::text, date_trunc('second', backend_start)::text FROM pg_locks "
+        "JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND objid = %s AND granted LIMIT 1",
+        [ADVISORY_LOCK],
+    )
+    found = cursor.fetchone()
+    return f"process {found[0]}, from {found[1] or 'this machine'}, since {found[2]}" if found else "it has just ended"

@@ -1,0 +1,78 @@
+"""`manage.py serve`: the service in one command."""
+
+import logging
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand
+from django.db import connections
+
+from core import settings_checks
+from core.serving.application import raise_open_files
+from core.serving.worker import THREADS, load_bounded_application
+from core.serving.worker_start import freeze_loaded_objects
+from core.storage.bootstrap import restrict_permissions
+from core.telemetry import exporter
+from devportal.operations import readers
+from devportal.operations.provisioning.demo import prepare_demo
+
+
+class Command(BaseCommand):
+    """Serves over granian's WSGI, which suits this synchronous code best (docs/operations.md)."""
+
+    help = "Serve the sign-in service, the developer API and the console."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--demo", metavar="FILE", type=Path, help="migrate, provision FILE, say who can sign in")
+        parser.add_argument("--address", default="127.0.0.1", help="address to listen on (default: loopback only)")
+        parser.add_argument("--workers", type=int, default=None, help="worker processes (embedded: always 1)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        from granian import Granian
+        from granian.constants import HTTPModes, Interfaces
+
+        if settings.EMBEDDED:
+            restrict_permissions(settings.DATA_DIR)
+            call_command("migrate", verbosity=0)
+        if options["demo"]:
+            self.stdout.write(prepare_demo(options["demo"]))
+        settings_checks.log_stored_dangers()
+        freeze_loaded_objects()  # before the first fork, so that pages stay shared
+        if settings.METRICS_PORT:
+            exporter.start(settings.METRICS_ADDRESS, settings.METRICS_PORT, "web", readers.readers())
+        # A fork must not share a database connection with its parent.
+        connections.close_all()
+        server = Granian(
+            settings.WSGI_APPLICATION,
+            address=options["address"],
+            port=settings.PORT,
+            interface=Interfaces.WSGI,
+            workers=1 if settings.EMBEDDED else options["workers"] or 2,
+            # A connection of HTTP/2 may carry hundreds of requests whose bodies are waited for; no proxy needs it here.
+            http=HTTPModes.http1,
+            blocking_threads=THREADS,
+            # Beyond it no connection is accepted until another ends.
+            backpressure=raise_open_files(),
+            respawn_failed_workers=True,
+            workers_kill_timeout=10,
+            log_access=False,
+            log_dictconfig=_logging(),
+        )
+        sys.stdout.flush()
+        logging.getLogger("_granian").addFilter(_says_nothing_of_threads)
+        server.serve(target_loader=load_bounded_application)
+
+
+def _logging() -> dict[str, Any]:
+    """Return the settings' logging, for the server's own lines as well."""
+    own = {"_granian": {"handlers": ["stderr"], "level": "INFO", "propagate": False}}
+    return settings.LOGGING | {"loggers": settings.LOGGING["loggers"] | own}
+
+
+def _says_nothing_of_threads(record: logging.LogRecord) -> bool:
+    # Granian warns of many threads. Few of ours work at once: the others wait for callers, or are not there.
+    return "Python threads" not in record.getMessage()

@@ -1,0 +1,61 @@
+"""The demo of `make run`: provisioned, and described on the terminal."""
+
+import json
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.urls import reverse
+
+from core.http.split_hosts import address_of
+from devportal.operations.provisioning import provision
+from devportal.operations.provisioning.demo_week import make_week
+
+CREDENTIALS_FILE = "demo.json"
+
+
+def prepare_demo(file: Path) -> str:
+    """Provision `file`, once with a week of life, and return what a person needs to try the service out."""
+    result = provision(file)
+    _keep_credentials(result)
+    make_week(result)
+    roles = {person["email"]: person.get("roles", []) for person in tomllib.loads(file.read_text())["people"]}
+    lines = [
+        f"{settings.SERVICE_NAME} is at {settings.AUTH_URL}",
+        f"  issuer     {settings.ISSUER}",
+        f"  API        {settings.BASE_URL}/v1/me",
+        f"  admin      {address_of(reverse('admin:index'))}  ({_what_admin_takes()})",
+        f"  mail       kept in {settings.MAIL_DIR}",
+        "Sign in as",
+    ]
+    for person in result["people"]:
+        what = ", ".join(roles.get(person["email"], [])) or "person"
+        lines.append(f"  {person['email']}  {person['password']}  ({what})")
+    for project in result["projects"]:
+        lines.append(f"Clients of {project['name']}")
+        lines += [f"  {client['client_id']}  {client['type']:<6}  {client['name']}" for client in project["clients"]]
+    lines.append(f"Their secrets are in {settings.DATA_DIR / CREDENTIALS_FILE}; `make app` signs in with one.")
+    return "\n".join(lines)
+
+
+def _what_admin_takes() -> str:
+    if settings.ADMIN_SECOND_FACTOR:
+        return "asks for a second step, which is set up at the first sign-in"
+    return "opens to a password here; ADMIN_SECOND_FACTOR=true asks for more"
+
+
+def _keep_credentials(result: dict[str, Any]) -> None:
+    """Keep the demo's secrets (mode 600) for the sample app; the service itself stores hashes only."""
+    path = settings.DATA_DIR / CREDENTIALS_FILE
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    secrets = {client["client_id"]: client for project in kept.get("projects", []) for client in project["clients"]}
+    for project in result["projects"]:
+        for client in project["clients"]:
+            client["client_secret"] = client["client_secret"] or secrets.get(client["client_id"], {}).get(
+                "client_secret"
+            )
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        json.dump(result, file, indent=2)

@@ -1,0 +1,169 @@
+"""`[[people]]`, `[[families]]` and `[[organizations]]`, each with its `subscription`."""
+
+from typing import Any
+
+from allauth.account.models import EmailAddress
+from django.core.validators import EmailValidator
+from rest_framework import serializers
+from rest_framework.fields import empty
+
+from accounts import pictures
+from accounts.models import Account, Organization, Plan
+from accounts.models.plans import AddonsField
+from accounts.models.subscriptions import State
+from accounts.plans import lifecycle, members
+from accounts.plans.lifecycle import Actor, Holder
+from accounts.profile import clean_picture
+from accounts.roles import ROLES, set_roles
+from core.http.strict_fields import (
+    StrictBooleanField,
+    StrictCharField,
+    StrictChoiceField,
+    StrictDateTimeField,
+    StrictListField,
+)
+from devportal.operations.provisioning.toml_tables import NameField, Table
+
+LONGEST_ADDRESS = 254
+_UNKNOWN = "nobody has the address {email}"
+
+
+class AccountField(StrictCharField):
+    """The address of a person who exists; read as the person."""
+
+    default_error_messages = {"unknown": _UNKNOWN}
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=LONGEST_ADDRESS, **kwargs)
+
+    def run_validation(self, data: Any = empty) -> Any:
+        email = super().run_validation(data).lower()
+        account = Account.objects.filter(email=email).first()
+        if account is None:
+            self.fail("unknown", email=email)
+        return account
+
+
+class AccountsField(StrictListField):
+    """Addresses of people who exist; read as the people, in one query."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(child=StrictCharField(max_length=LONGEST_ADDRESS), unique=True, **kwargs)
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        emails = [email.lower() for email in super().to_internal_value(data)]
+        found = {account.email: account for account in Account.objects.filter(email__in=emails)}
+        for position, email in enumerate(emails):
+            if email not in found:
+                unknown: Any = {position: _UNKNOWN.format(email=email)}
+                raise serializers.ValidationError(unknown)
+        return list(found.values())
+
+
+class PlanField(StrictCharField):
+    """The id of a plan that exists; read as the plan."""
+
+    default_error_messages = {"unknown": "there is no plan {plan_id}"}
+
+    def run_validation(self, data: Any = empty) -> Any:
+        plan_id = super().run_validation(data)
+        plan = Plan.objects.filter(plan_id=plan_id).first()
+        if plan is None:
+            self.fail("unknown", plan_id=plan_id)
+        return plan
+
+
+class SubscriptionTable(Table):
+    plan = PlanField(max_length=64)
+    state = StrictChoiceField(State.values)
+    trial_end = StrictDateTimeField(required=False)
+    period_end = StrictDateTimeField(required=False)
+    read_only_until = StrictDateTimeField(required=False)
+    addons = AddonsField(required=False)
+
+
+def apply_subscription(values: dict[str, Any] | None, holder: Holder) -> None:
+    """Put the subscription of `holder` in place; without one, leave it as it is."""
+    if values is not None:
+        details = {name: value for name, value in values.items() if name != "state"}
+        lifecycle.declare_subscription(holder, values["state"], Actor("provision"), **details)
+
+
+class PictureField(StrictCharField):
+    """The name of a file beside the one that is read, whose folder is in the context; read as a clean picture."""
+
+    default_error_messages = {"unreadable": "can't be read: {reason}"}
+
+    def run_validation(self, data: Any = empty) -> Any:
+        name = super().run_validation(data)
+        try:
+            with (self.context["folder"] / name).open("rb") as upload:
+                return clean_picture(upload)
+        except OSError as error:
+            self.fail("unreadable", reason=error.strerror)
+
+
+class PersonTable(Table):
+    email = StrictCharField(max_length=LONGEST_ADDRESS, validators=[EmailValidator("is not an address")])
+    password = StrictCharField(max_length=4096, allow_blank=True, default=None)
+    given_name = StrictCharField(max_length=100, allow_blank=True, required=False)
+    family_name = StrictCharField(max_length=100, allow_blank=True, required=False)
+    picture = PictureField(max_length=254, required=False)
+    email_verified = StrictBooleanField(required=False)
+    roles = StrictListField(child=StrictChoiceField(ROLES), unique=True, required=False)
+    subscription = SubscriptionTable(required=False)
+
+    def validate_email(self, email: str) -> str:
+        return email.lower()
+
+
+def apply_person(values: dict[str, Any]) -> dict[str, Any]:
+    """Create or update one person. A password counts at creation only; a key left out changes nothing."""
+    email, password = values["email"], values["password"]
+    # Locked: all columns are written, and somebody may close their account at this moment.
+    account = Account.objects.select_for_update(no_key=True).filter(email=email).first()
+    if account is None:
+        account = Account.objects.create_user(email, password)
+    for name in ("given_name", "family_name"):
+        if name in values:
+            setattr(account, name, values[name])
+    if "picture" in values and not pictures.has_picture(account, values["picture"]):
+        pictures.replace_picture(account, pictures.store_picture(values["picture"]), account.picture.name)
+    account.save()
+    if "email_verified" in values or not EmailAddress.objects.filter(user=account).exists():
+        verified = values.get("email_verified", True)
+        EmailAddress.objects.update_or_create(
+            user=account, email=email, defaults={"verified": verified, "primary": True}
+        )
+    if "roles" in values:
+        set_roles(account, values["roles"])
+    apply_subscription(values.get("subscription"), account)
+    return {"email": email, "password": password}
+
+
+class FamilyTable(Table):
+    owner = AccountField()
+    members = AccountsField(required=False)
+    subscription = SubscriptionTable(required=False)
+
+
+def apply_family(values: dict[str, Any]) -> None:
+    """Create or update one family. Its members are those that are named, and its owner."""
+    family = members.get_or_create_family(values["owner"])
+    if "members" in values:
+        members.set_members(family, values["members"])
+    apply_subscription(values.get("subscription"), family)
+
+
+class OrganizationTable(Table):
+    name = NameField()
+    members = AccountsField(required=False)
+    subscription = SubscriptionTable(required=False)
+
+
+def apply_organization(values: dict[str, Any]) -> None:
+    """Create or update one organization. Its members are those that are named."""
+    organization, _ = Organization.objects.get_or_create(name=values["name"])
+    if "members" in values:
+        members.set_members(organization, values["members"])
+    apply_subscription(values.get("subscription"), organization)

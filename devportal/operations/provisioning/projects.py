@@ -1,0 +1,158 @@
+"""`[[projects]]` with their members, domains and API keys. A project is known by its owner and name."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from rest_framework import serializers
+
+from accounts.models import Account
+from api import keys
+from api.models import ApiKey
+from core import clock
+from core.http.strict_fields import (
+    StrictBooleanField,
+    StrictCharField,
+    StrictChoiceField,
+    StrictDateTimeField,
+    StrictListField,
+)
+from devportal.operations.provisioning.clients import (
+    ClientTable,
+    apply_client,
+    clients_named,
+    unapproved_optional_scope,
+)
+from devportal.operations.provisioning.people import AccountField
+from devportal.operations.provisioning.toml_tables import NameField, Table
+from oidc import names
+from oidc.domains.claims import declare_domain
+from oidc.domains.names import clean_domain_name
+from oidc.domains.results import refresh_reviewed_hosts
+from oidc.models import Project, ProjectMember
+from oidc.projects.roles import lock_project
+
+
+class DomainField(StrictCharField):
+    """A domain, read as the spelling that is kept."""
+
+    def to_internal_value(self, data: Any) -> str:
+        typed = super().to_internal_value(data)
+        try:
+            return clean_domain_name(typed, by_operator=True)
+        except ValidationError as error:
+            raise serializers.ValidationError(error.messages) from error
+
+
+def apply_domains(project: Project, names: Sequence[str]) -> None:
+    """Declare these domains as the project's; others that it has stay. In the transaction of the whole file."""
+    lock_project(project.pk, deleted=project.is_deleted)
+    for name in names:
+        declare_domain(project, name)
+    refresh_reviewed_hosts(project)
+
+
+class KeyTable(Table):
+    name = NameField()
+    owner = AccountField()
+    permissions = StrictListField(child=StrictChoiceField(keys.PERMISSIONS), unique=True, required=False)
+    expires = StrictDateTimeField(required=False)
+
+
+def live_keys(project: Project, name: str) -> QuerySet[ApiKey]:
+    return ApiKey.objects.filter(project=project, name=name, revoked_at=None)
+
+
+def apply_api_key(values: dict[str, Any], project: Project, rotate: bool) -> dict[str, Any]:
+    """Create or update one key. The raw key appears only if it was made just now: new, or rotated."""
+    name, owner = values["name"], values["owner"]
+    existing = live_keys(project, name).first()
+    permissions: list[str] = values.get("permissions", existing.permissions.split() if existing else [])
+    expires_at = values.get("expires", existing.expires_at if existing else None)
+    raw = None
+    if existing is None or rotate or existing.owner_id != owner.pk:
+        if existing is not None:
+            keys.revoke_key(existing)
+        _, raw = keys.create_key(project, owner, name, permissions, expires_at)
+    else:
+        existing.permissions, existing.expires_at = " ".join(permissions), expires_at
+        existing.save(update_fields=["permissions", "expires_at"])
+    return {"name": name, "key": raw, "owner": owner.email}
+
+
+OWNER = ProjectMember.Role.OWNER
+
+
+class MemberTable(Table):
+    email = AccountField()
+    role = StrictChoiceField(ProjectMember.Role.values)
+
+
+class ProjectTable(Table):
+    name = StrictCharField(validators=[names.validate_name])
+    owner = AccountField()
+    members = StrictListField(child=MemberTable(), default=list)
+    suspended = StrictBooleanField(required=False)
+    domains = StrictListField(child=DomainField(), unique=True, required=False)
+    clients = StrictListField(child=ClientTable(), default=list)
+    api_keys = StrictListField(child=KeyTable(), default=list)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Check what depends on several keys, and on the project as it is."""
+        owner, project = attrs["owner"], _find(attrs)
+        people = {owner, *(member["email"] for member in attrs["members"])}
+        for position, member in enumerate(attrs["members"]):
+            if member["email"] == owner and member["role"] != OWNER:
+                raise _error("members", position, "role", "the owner stays owner")
+        for position, client in enumerate(attrs["clients"]):
+            if project is not None and clients_named(project, client["name"]).count() > 1:
+                message = "several clients of the project have this name; rename all but one first"
+                raise _error("clients", position, "name", message)
+            if scope := unapproved_optional_scope(client, project):
+                raise _error("clients", position, "optional_scopes", f"{scope} is not among its approved_scopes")
+        for position, key in enumerate(attrs["api_keys"]):
+            if key["owner"] not in people and not _is_member(project, key["owner"]):
+                raise _error("api_keys", position, "owner", f"{key['owner'].email} is no member of the project")
+            if project is not None and live_keys(project, key["name"]).count() > 1:
+                message = "several keys of the project have this name; revoke all but one first"
+                raise _error("api_keys", position, "name", message)
+        return attrs
+
+
+def _error(section: str, position: int, key: str, message: str) -> serializers.ValidationError:
+    detail: Any = {section: {position: {key: message}}}
+    return serializers.ValidationError(detail)
+
+
+def _find(values: dict[str, Any]) -> Project | None:
+    """Return the project that a table is about, None if it is still to be created."""
+    return Project.objects.filter(name=values["name"], members__account=values["owner"], members__role=OWNER).first()
+
+
+def _is_member(project: Project | None, account: Account) -> bool:
+    return project is not None and ProjectMember.objects.filter(project=project, account=account).exists()
+
+
+def apply_project(values: dict[str, Any], *, rotate_secrets: bool) -> dict[str, Any]:
+    """Create or update one project and what it declares; a key left out changes nothing."""
+    project = _find(values)
+    if project is None:
+        project = Project.objects.create(name=values["name"])
+        ProjectMember.objects.create(project=project, account=values["owner"], role=OWNER)
+    suspended = values.get("suspended", project.is_suspended)
+    if suspended != project.is_suspended:
+        project.suspended_at = clock.now() if suspended else None
+        project.save(update_fields=["suspended_at"])
+    for member in values["members"]:
+        ProjectMember.objects.update_or_create(
+            project=project, account=member["email"], defaults={"role": member["role"]}
+        )
+    if "domains" in values:
+        apply_domains(project, values["domains"])
+    return {
+        "id": project.public_id,
+        "name": project.name,
+        "clients": [apply_client(client, project, rotate_secrets) for client in values["clients"]],
+        "api_keys": [apply_api_key(key, project, rotate_secrets) for key in values["api_keys"]],
+    }

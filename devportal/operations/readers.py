@@ -1,0 +1,242 @@
+"""Figures of what the database, Redis and the broker hold, for metrics and the overview (docs/monitoring.md)."""
+
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Count, Exists, Max, Min, OuterRef, Q
+
+from accounts.models import Outbox
+from api.models import RequestLog
+from core import clock, redis_address
+from core.database.bounded import bounded_statements
+from core.limits.counters import counters
+from core.telemetry.state import Figure, StateReader
+from devportal.console.models import SignInEvent
+from devportal.operations import task_runs
+from devportal.review.models import AppReview, ReviewCase
+from oidc.models import Client, Project, SigningKey, TakenPlace
+from oidc.projects.people import annotate_people_counted, counted_connections
+
+# So many rows of a log are counted at most: the newest.
+MOST_COUNTED = 50_000
+# So many waiting mails, and projects near their limit of people.
+MOST_WAITING = 10_000
+MOST_PROJECTS = 5
+MOST_COUNTED_PROJECTS = 100
+# A project is near its limit of people from this share of it.
+NEAR_LIMIT = 0.8
+
+
+class Waiting(NamedTuple):
+    """How many wait, and since when the oldest does."""
+
+    number: int
+    oldest: datetime | None
+
+
+class SigningKeys(NamedTuple):
+    """Since when the active key signs, and the next one is published."""
+
+    active_since: datetime | None
+    next_since: datetime | None
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """When the active key should stop signing."""
+        return self.active_since and self.active_since + timedelta(seconds=settings.SIGNING_KEY_LIFETIME_SECONDS)
+
+
+def waiting_mail() -> Waiting:
+    """Return the mails that wait in the outbox; beyond MOST_WAITING they are not counted."""
+    rows = Outbox.objects.waiting().order_by("not_before")[:MOST_WAITING]
+    found = rows.aggregate(number=Count("pk"), oldest=Min("created_at"))
+    return Waiting(found["number"], found["oldest"])
+
+
+def given_up_mail() -> int:
+    """Return how many mails that were given up are kept."""
+    return Outbox.objects.filter(given_up_at__isnull=False)[:MOST_WAITING].count()
+
+
+def signing_keys() -> SigningKeys:
+    """Return the state of the signing keys."""
+    active, following = Q(state=SigningKey.State.ACTIVE), Q(state=SigningKey.State.NEXT)
+    found = SigningKey.objects.aggregate(
+        active=Max("activated_at", filter=active), following=Max("created_at", filter=following)
+    )
+    return SigningKeys(found["active"], found["following"])
+
+
+def waiting_reviews() -> Waiting:
+    """Return the reviews that wait for a reviewer."""
+    found = AppReview.objects.waiting().order_by().aggregate(number=Count("pk"), oldest=Min("submitted_at"))
+    return Waiting(found["number"], found["oldest"])
+
+
+def open_cases() -> tuple[int, int, datetime | None]:
+    """Return how many cases are open, how many of them are late, and when the oldest was opened."""
+    rows = ReviewCase.objects.filter(closed_at=None, project__deleted_at=None).order_by()
+    late = Q(opened_at__lt=clock.now() - timedelta(days=settings.CASE_TARGET_DAYS)) & ~Q(kind=ReviewCase.Kind.RE_REVIEW)
+    found = rows.aggregate(number=Count("pk"), late=Count("pk", filter=late), oldest=Min("opened_at"))
+    return found["number"], found["late"], found["oldest"]
+
+
+def sign_ins(hours: int = 24) -> dict[str, int]:
+    """Return the steps of sign-ins to apps by outcome, and of the period before: `signed_in`, `signed_in_before`."""
+    now = clock.now()
+    turn, begin = now - timedelta(hours=hours), now - timedelta(hours=2 * hours)
+    rows = SignInEvent.objects.filter(at__gte=begin).order_by("-at")[:MOST_COUNTED]
+    counts: dict[str, Any] = {"all_rows": Count("pk")}
+    for outcome in SignInEvent.Outcome.values:
+        counts[outcome] = Count("pk", filter=Q(outcome=outcome, at__gte=turn))
+        counts[f"{outcome}_before"] = Count("pk", filter=Q(outcome=outcome, at__lt=turn))
+    return dict(rows.aggregate(**counts))
+
+
+def api_calls(hours: int = 24) -> dict[str, int]:
+    """Return the calls of the developer API in these hours: `all_rows`, `refused` (4xx) and `failed` (5xx)."""
+    rows = RequestLog.objects.filter(at__gte=clock.now() - timedelta(hours=hours)).order_by("-at")[:MOST_COUNTED]
+    refused, failed = Q(status__gte=400, status__lt=500), Q(status__gte=500)
+    return dict(
+        rows.aggregate(all_rows=Count("pk"), refused=Count("pk", filter=refused), failed=Count("pk", filter=failed))
+    )
+
+
+def projects_near_limit() -> list[Project]:
+    """Return some projects whose unreviewed apps have nearly as many people as they may have (docs/review.md#people).
+
+    Exact counts are read only of projects with about so many connections, and of no more than MOST_COUNTED_PROJECTS.
+    """
+    near = max(int(settings.UNVERIFIED_APP_PEOPLE * NEAR_LIMIT), 1)
+    clients = Client.objects.filter(verified_at=None, first_party=False, enabled=True, project=OuterRef("pk"))
+    people = counted_connections(OuterRef("pk")).order_by()
+    places = TakenPlace.objects.filter(project=OuterRef("pk")).order_by()
+    # People are among the connections and the places: where there are enough, one of the two has at least half.
+    many = Exists(people[(near - 1) // 2 :][:1]) | Exists(places[(near - 1) // 2 :][:1])
+    rows = Project.objects.filter(Exists(clients), many, deleted_at=None).order_by().values_list("pk", flat=True)
+    counted = annotate_people_counted(Project.objects.filter(pk__in=list(rows[:MOST_COUNTED_PROJECTS])))
+    return list(counted.filter(people_counted__gte=near).order_by("pk")[:MOST_PROJECTS])
+
+
+def database_connections() -> tuple[int, int] | None:
+    """Return how many connections this database has, and how many its server allows; None on SQLite."""
+    if connection.vendor != "postgresql":
+        return None
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*), current_setting('max_connections')::int "
+            "FROM pg_stat_activity WHERE datname = current_database()"
+        )
+        used, most = cursor.fetchone() or (0, 0)
+    return used, most
+
+
+STATEMENT_MILLISECONDS = 1000
+REDIS_SECONDS = 1.0
+
+
+def readers() -> list[StateReader]:
+    """Return the readers for a process that serves metrics."""
+    found = [StateReader("database", read_database)]
+    if settings.REDIS_URL:
+        found.append(StateReader("redis", read_redis))
+    if settings.CELERY_BROKER_URL.startswith(("redis://", "rediss://")):
+        found.append(StateReader("broker", read_broker))
+    return found
+
+
+def read_database() -> list[Figure]:
+    """Read the figures on a connection that is closed again: the next reading may come from another thread."""
+    try:
+        return read_database_figures()
+    finally:
+        connection.close()
+
+
+def read_database_figures() -> list[Figure]:
+    """Read outbox, reviews, keys, tasks and connections."""
+    with bounded_statements(STATEMENT_MILLISECONDS):
+        return [*_outbox(), *_reviews(), *_keys(), *_tasks(), *_connections()]
+
+
+def _outbox() -> list[Figure]:
+    waiting = waiting_mail()
+    return [
+        Figure("outbox_waiting", "Mails that wait in the outbox", waiting.number),
+        Figure("outbox_oldest_seconds", "Age of the oldest mail that waits", _age(waiting)),
+        Figure("outbox_given_up", "Mails that were given up, while they are kept", given_up_mail()),
+    ]
+
+
+def _reviews() -> list[Figure]:
+    waiting = waiting_reviews()
+    return [
+        Figure("reviews_waiting", "Reviews that wait for a reviewer", waiting.number),
+        Figure("reviews_oldest_seconds", "Age of the oldest review that waits", _age(waiting)),
+    ]
+
+
+def _age(waiting: Waiting) -> float:
+    return (clock.now() - waiting.oldest).total_seconds() if waiting.oldest else 0.0
+
+
+def _keys() -> list[Figure]:
+    keys = signing_keys()
+    found = [
+        Figure("signing_key_active", "Whether a key signs", float(keys.active_since is not None)),
+        Figure("signing_key_next_published", "Whether the next key is published", float(keys.next_since is not None)),
+    ]
+    if keys.active_since and keys.expires_at:
+        age, left = clock.now() - keys.active_since, keys.expires_at - clock.now()
+        found += [
+            Figure("signing_key_age_seconds", "For how long the active key has signed", age.total_seconds()),
+            Figure("signing_key_left_seconds", "Until the next key should sign", left.total_seconds()),
+        ]
+    return found
+
+
+def _tasks() -> list[Figure]:
+    found = []
+    for state in task_runs.task_states():
+        labels = {"task": state.task}
+        text = "When the task last succeeded, or was first expected to"
+        found.append(Figure("task_last_success_timestamp_seconds", text, state.since.timestamp(), labels))
+        found.append(Figure("task_interval_seconds", "Time between two runs of the task", state.interval, labels))
+    return found
+
+
+def _connections() -> list[Figure]:
+    found = database_connections()
+    if found is None:
+        return []
+    used, most = found
+    return [
+        Figure("database_connections", "Connections to the database, of whomever", used),
+        Figure("database_connections_max", "Connections that its server allows", most),
+    ]
+
+
+def read_redis() -> list[Figure]:
+    """Read how many log entries wait in Redis."""
+    shared = counters().shared
+    waiting = shared.entries_waiting() if shared is not None else 0
+    return [Figure("log_entries_waiting", "Entries of logs that wait to be written", waiting)]
+
+
+def read_broker() -> list[Figure]:
+    """Read how many tasks wait, by queue, where the broker is Redis."""
+    client = redis_address.connect(settings.BROKER_URL or settings.REDIS_URL, REDIS_SECONDS, REDIS_SECONDS)
+    try:
+        text = "Tasks that wait for a worker"
+        return [Figure("queue_length", text, client.llen(name), {"queue": name}) for name in _queues()]
+    finally:
+        client.close()
+
+
+def _queues() -> list[str]:
+    default = getattr(settings, "CELERY_TASK_DEFAULT_QUEUE", "celery")
+    routes = getattr(settings, "CELERY_TASK_ROUTES", {})
+    named = {route["queue"] for route in routes.values() if isinstance(route, dict) and "queue" in route}
+    return sorted({default, *named})

@@ -1,0 +1,129 @@
+"""Handlers of reviewers' forms: each takes one step of devportal/review/."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+
+from accounts.authentication import account_of
+from core.admin.actions import ActionRefused
+from devportal.review import developer_actions, domain_lookups, notes, reviewer_actions, workflow
+from devportal.review.models import AppReview, ReviewCase
+from oidc.models import Project
+
+ActionHandler = Callable[[HttpRequest, Any, Any], str]
+
+
+def report_refusals(do: ActionHandler) -> ActionHandler:
+    """Decorate a handler: exceptions of the review steps become Refused, with their message."""
+
+    def doing(request: HttpRequest, row: Any, form: Any) -> str:
+        try:
+            return do(request, row, form)
+        except (workflow.ReviewNotAllowed, workflow.IllegalReviewStep) as refusal:
+            raise ActionRefused(str(refusal)) from refusal
+        except ValidationError as refusal:
+            raise ActionRefused(" ".join(refusal.messages)) from refusal
+
+    return doing
+
+
+@report_refusals
+def take(request: HttpRequest, review: AppReview, form: Any) -> str:
+    reviewer_actions.assign(review, account_of(request), account_of(request))
+    return "The review is yours."
+
+
+@report_refusals
+def assign(request: HttpRequest, review: AppReview, form: Any) -> str:
+    assignee = form.cleaned_data["assignee"]
+    reviewer_actions.assign(review, account_of(request), assignee)
+    return f"The review is with {assignee or 'nobody'}."
+
+
+def look_up_domains(request: HttpRequest, review: AppReview, form: Any) -> None:
+    """Look up the domains of a submission before a step, for people who may take it (docs/review.md#domains)."""
+    form.lookups = domain_lookups.look_up(review) if _may_decide(request, review) else []
+
+
+def look_up_domains_for_approval(request: HttpRequest, review: AppReview, form: Any) -> None:
+    """Look up the domains as above; refuse the step if the evidence on the page said otherwise until now."""
+    look_up_domains(request, review, form)
+    if gone := domain_lookups.proofs_gone(form.lookups):
+        raise ActionRefused(
+            f"The proof of {gone} was not found just now, so nothing is approved. Read the evidence again, then decide."
+        )
+
+
+def _may_decide(request: HttpRequest, review: AppReview) -> bool:
+    return workflow.may_decide(account_of(request), review.client.project, review)
+
+
+def _with_failures(said: str, form: Any) -> str:
+    failed = domain_lookups.failures(form.lookups)
+    return f"{said} These domains could not be looked up: {failed}." if failed else said
+
+
+@report_refusals
+def start(request: HttpRequest, review: AppReview, form: Any) -> str:
+    reviewer_actions.start(review, account_of(request))
+    return _with_failures("The review has started, and the developers were notified.", form)
+
+
+@report_refusals
+def answer(request: HttpRequest, review: AppReview, form: Any) -> str:
+    developer_actions.answer(review, account_of(request), form.cleaned_data["text"])
+    return "The developers were notified."
+
+
+@report_refusals
+def note(request: HttpRequest, review: AppReview, form: Any) -> str:
+    notes.write_note(review, account_of(request), form.cleaned_data["note"])
+    return "Your note is kept. Developers don't see it."
+
+
+def refusal_handler(step: Callable[..., AppReview], done: str) -> ActionHandler:
+    @report_refusals
+    def do(request: HttpRequest, review: AppReview, form: Any) -> str:
+        step(review, account_of(request), **form.cleaned_data)
+        return done
+
+    return do
+
+
+@report_refusals
+def approve(request: HttpRequest, review: AppReview, form: Any) -> str:
+    values = {name: form.cleaned_data[name] for name in ("revision", "text")}
+    values |= {"scopes": form.scopes, "checked": form.checked, "lookups": form.lookups}
+    decided = reviewer_actions.approve(review, account_of(request), **values)
+    if decided.status == AppReview.Status.IN_REVIEW:
+        said = "Your approval is noted. It takes effect once a second reviewer decides the same on each scope."
+    else:
+        said = "The app is approved. People see it as reviewed from now on."
+    return _with_failures(said, form)
+
+
+@report_refusals
+def withdraw(request: HttpRequest, review: AppReview, form: Any) -> str:
+    values = {name: form.cleaned_data[name] for name in ("reasons", "text")}
+    reviewer_actions.withdraw_approval(review.client, account_of(request), scopes=form.scopes, **values)
+    return "The approval was withdrawn with immediate effect."
+
+
+def project_of(row: AppReview | ReviewCase | Project) -> Project:
+    if isinstance(row, ReviewCase):
+        return row.project
+    return row if isinstance(row, Project) else row.client.project
+
+
+@report_refusals
+def suspend(request: HttpRequest, row: Any, form: Any) -> str:
+    reviewer_actions.suspend_project(project_of(row), account_of(request), **form.cleaned_data)
+    return "The project is suspended. This takes effect everywhere within 30 seconds."
+
+
+@report_refusals
+def lift(request: HttpRequest, row: Any, form: Any) -> str:
+    reviewer_actions.lift_suspension(project_of(row), account_of(request), text=form.cleaned_data["text"])
+    return "The suspension is lifted. This takes effect everywhere within 30 seconds."

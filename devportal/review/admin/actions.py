@@ -1,0 +1,181 @@
+"""Admin actions of app review, with their consequences."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.http import HttpRequest
+
+from accounts.authentication import account_of
+from core.admin.actions import RowAction
+from devportal.review import notes, reviewer_actions, workflow
+from devportal.review.admin import action_handlers, forms, mail_previews
+from devportal.review.admin.action_handlers import project_of
+from devportal.review.models import ReviewEntry
+from devportal.review.second_approval import first_approval, needs_second_approval
+
+Kind = ReviewEntry.Kind
+
+
+_APPROVAL = (
+    "At once people see the name, the logo and the domain as reviewed, any number of them can use the app, and it "
+    "may ask for the scopes that you approve. A scope that was approved and is no longer requested loses its approval."
+)
+_TWO_APPROVALS = (
+    "The app asks for account.read and its project has many people, so two reviewers have to decide the same on each "
+    "scope."
+)
+
+
+def _from(step: str) -> Any:
+    """Return a check whether a step is possible in a review's state; `reviews.workflow` checks the person."""
+    return lambda request, review: review.status in workflow.REVIEW_STEPS[step].starts
+
+
+def _is_approved(request: HttpRequest, review: Any) -> bool:
+    client = review.client
+    return client is not None and (client.is_verified or bool(client.approved_scopes))
+
+
+def _consequence_of_approving(review: Any) -> str:
+    if not needs_second_approval(review):
+        return _APPROVAL
+    if first_approval(review) is None:
+        return f"{_TWO_APPROVALS} Yours is noted as the first, and changes nothing yet. The developers are not told."
+    return (
+        f"{_TWO_APPROVALS} Yours is the second. If it differs from the first, nothing changes, and each of you can "
+        f"read what the other decided. Otherwise it takes effect. {_APPROVAL}"
+    )
+
+
+TAKE = RowAction(
+    "take",
+    "Assign to me",
+    "You become the assignee, and other reviewers can see it. No mail is sent.",
+    action_handlers.take,
+    is_open=lambda request, review: _from("assign")(request, review) and review.assignee_id != request.user.pk,
+    icon="back_hand",
+)
+ASSIGN = RowAction(
+    "assign",
+    "Assign to …",
+    "The new assignee gets a mail. The developers do not.",
+    action_handlers.assign,
+    form=forms.AssigneeForm,
+    is_open=_from("assign"),
+    icon="assignment_ind",
+)
+START = RowAction(
+    "start",
+    "Start the review",
+    "From now on the submission can be decided on. Its domains are looked up again, which takes a few seconds at most. "
+    "The developers get a mail that the review has started.",
+    action_handlers.start,
+    prepare=action_handlers.look_up_domains,
+    is_open=_from("start"),
+    preview=mail_previews.decision_preview(Kind.STARTED),
+    icon="play_arrow",
+)
+COMMENT = RowAction(
+    "answer",
+    "Write to the developers",
+    "Your note is added to the timeline, and the developers get it by mail. It is not a decision.",
+    action_handlers.answer,
+    form=forms.NoteForm,
+    is_open=_from("answer"),
+    preview=mail_previews.decision_preview(Kind.COMMENT),
+    icon="chat",
+)
+REQUEST_CHANGES = RowAction(
+    "request-changes",
+    "Request changes",
+    "The developers can edit the submission and resubmit it. What was approved before stays in force.",
+    action_handlers.refusal_handler(
+        reviewer_actions.request_changes, "The developers were notified of what to change."
+    ),
+    form=forms.RefusalForm,
+    is_open=_from("request_changes"),
+    preview=mail_previews.decision_preview(Kind.CHANGES_REQUESTED),
+    icon="edit_note",
+)
+APPROVE = RowAction(
+    "approve",
+    "Approve",
+    _consequence_of_approving,
+    action_handlers.approve,
+    prepare=action_handlers.look_up_domains_for_approval,
+    form=forms.ApprovalForm,
+    is_open=_from("approve"),
+    preview=mail_previews.approval_preview,
+    icon="verified",
+)
+REJECT = RowAction(
+    "reject",
+    "Reject",
+    "This review ends. What was approved before stays in force; the developers can begin a new one.",
+    action_handlers.refusal_handler(
+        reviewer_actions.reject, "The submission was rejected, and the developers were notified."
+    ),
+    form=forms.RefusalForm,
+    is_open=_from("reject"),
+    preview=mail_previews.decision_preview(Kind.REJECTED),
+    icon="block",
+    is_dangerous=True,
+)
+WITHDRAW = RowAction(
+    "withdraw-approval",
+    "Withdraw the approval",
+    "Within 30 seconds a scope that is withdrawn opens nothing any more, in tokens that exist too. Without the "
+    "verification the app has no logo, says that it was not reviewed, and takes no more people than such an app "
+    "may. Who uses it already goes on.",
+    action_handlers.withdraw,
+    form=forms.WithdrawalForm,
+    is_open=_is_approved,
+    preview=mail_previews.withdrawal_preview,
+    icon="gpp_bad",
+    is_dangerous=True,
+)
+SUSPEND = RowAction(
+    "suspend",
+    "Suspend the project",
+    "Within 30 seconds nobody can sign in to any of the project's apps: people see a page that says so, tokens can't "
+    "be had or renewed, and API calls are refused with project_suspended. Nothing is deleted; lifting the suspension "
+    "brings everything back. Its members can read the reasons in the project's timeline.",
+    action_handlers.suspend,
+    form=forms.SuspensionForm,
+    is_open=lambda request, row: not project_of(row).is_suspended,
+    preview=mail_previews.project_preview(Kind.SUSPENDED),
+    icon="pause_circle",
+    is_dangerous=True,
+)
+LIFT = RowAction(
+    "lift",
+    "Lift the suspension",
+    "Within 30 seconds the project's apps work again, with the tokens that they have.",
+    action_handlers.lift,
+    form=forms.OptionalNoteForm,
+    is_open=lambda request, row: project_of(row).is_suspended,
+    preview=mail_previews.project_preview(Kind.SUSPENSION_LIFTED),
+    icon="play_circle",
+)
+
+NOTE = RowAction(
+    "note",
+    "Add an internal note",
+    "Reviewers who may decide on this app read it, on the page of this review. Developers never do, and nobody gets a "
+    "mail.",
+    action_handlers.note,
+    form=forms.DeskNoteForm,
+    is_open=lambda request, review: notes.may_read_notes(account_of(request), review),
+    icon="note_add",
+)
+
+REVIEW_ACTIONS = (TAKE, ASSIGN, START, COMMENT, REQUEST_CHANGES, APPROVE, REJECT, WITHDRAW, SUSPEND, LIFT, NOTE)
+# On the page of a review: what stands first in its bar, and what concerns the app or project as a whole.
+FIRST = (APPROVE.name, REQUEST_CHANGES.name, REJECT.name, START.name)
+OF_THE_APP = (WITHDRAW.name, SUSPEND.name, LIFT.name)
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return names of actions with the decisions first, the others as they come."""
+    named = list(names)
+    return [*(name for name in FIRST if name in named), *(name for name in named if name not in FIRST)]

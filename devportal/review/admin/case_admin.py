@@ -1,0 +1,260 @@
+"""Admin pages of cases: the lists, and the page of one case."""
+
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from unfold.decorators import display
+
+from accounts.authentication import account_of
+from core import clock
+from core.admin.model_admin import BoundedPaginator, KeysetChangeList, ReadOnlyModelAdmin
+from core.storage.stored_files import image_response, read_file
+from devportal.review import cases, targets
+from devportal.review.admin.case_actions import CASE_ACTIONS
+from devportal.review.admin.review_page import live_context
+from devportal.review.app_reports import reporters_of
+from devportal.review.conflicts import message_of, project_conflict
+from devportal.review.differences import reveal
+from devportal.review.models import AppReview, ReviewCase, ReviewEntry
+from devportal.review.notifications import DESK_ONLY
+from devportal.review.targets import case_late_before
+from oidc.clients.lookup import find_client
+
+LISTS = (("open", "Open"), ("late", "Late"), ("mine", "Mine"), ("nobodys", "Nobody's"), ("closed", "Closed"))
+_BY_AGE = ("open", "late", "mine", "nobodys")
+
+
+class CasePaginator(BoundedPaginator):
+    """The pages of a list that begins with the oldest, where "older" and "newer" would mislead."""
+
+    template_name = "admin/review/case_pages.html"
+
+
+class CaseChangeList(KeysetChangeList):
+    """One of the lists, chosen by `which`; a link from an app's or a project's page shows all cases of it.
+
+    Open cases are paged by the moment at which they were opened, with the index of cases by age: the page after one
+    begins at its last case (`older_than`, which here means the next ones).
+    """
+
+    which: str | None = None
+
+    def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
+        if self.which is None:
+            known = [name for name, _ in LISTS]
+            asked = self.params.pop("which", None)
+            self.filter_params.pop("which", None)
+            narrowed = self.query or any(name.startswith(("client", "project")) for name in self.params)
+            self.which = asked if asked in known else "all" if narrowed else known[0]
+        rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
+        if self.which in _BY_AGE:
+            rows = rows.filter(closed_at=None)
+        if self.which == "late":
+            rows = rows.filter(opened_at__lt=case_late_before()).exclude(kind=ReviewCase.Kind.RE_REVIEW)
+        if self.which == "mine":
+            rows = rows.filter(assignee=request.user.pk)
+        if self.which == "nobodys":
+            rows = rows.filter(assignee=None)
+        return rows.exclude(closed_at=None) if self.which == "closed" else rows
+
+    def _page(self) -> list[Any]:
+        if self.which not in _BY_AGE:
+            return super()._page()
+        assert self._keys is not None
+        after = self._keys[0]
+        rows = self.queryset.order_by("opened_at", "pk")
+        last = ReviewCase.objects.filter(pk=after).first() if after else None
+        if last is not None:
+            rows = rows.filter(opened_at__gte=last.opened_at).filter(
+                Q(opened_at__gt=last.opened_at) | Q(opened_at=last.opened_at, pk__gt=last.pk)
+            )
+        found = list(rows[: self.list_per_page + 1])
+        is_more, found = len(found) > self.list_per_page, found[: self.list_per_page]
+        self.older_than = found[-1].pk if is_more else None
+        self.newer_than = None
+        return found
+
+    @property
+    def is_by_age(self) -> bool:
+        return self.which in _BY_AGE
+
+    @property
+    def first_url(self) -> str:
+        """The URL of the first page; "" on the first page."""
+        return str(self.get_query_string()) if self._keys and self._keys[0] else ""
+
+    def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
+        """Keep the chosen list in the links to other pages of it."""
+        return str(super().get_query_string({"which": self.which} | (new_params or {}), remove))
+
+
+KIND_COLOURS = {
+    "Appeal": "danger",
+    "Reported by people": "warning",
+    "Domain lost": "warning",
+    "Needs a second approval": "warning",
+    "Changed after approval": "warning",
+}
+# Rows of each list on the page of one case, the newest.
+MOST_REPORTS = 50
+MOST_NOTES = 100
+MOST_ENTRIES = 20
+MOST_EARLIER = 20
+
+
+def age_in_words(since: Any) -> str:
+    """Return how long ago a moment was, in days and hours, or in hours and minutes."""
+    passed: timedelta = clock.now() - since
+    minutes = int(passed.total_seconds() // 60)
+    days, hours = minutes // 1440, minutes // 60 % 24
+    return f"{days} d {hours} h" if days else f"{hours} h {minutes % 60} min"
+
+
+def due_in_words(case: ReviewCase) -> str:
+    """Return how long reviewers have for a case; "-" for one that is closed, or that is not urgent."""
+    if not case.is_open or case.kind == ReviewCase.Kind.RE_REVIEW:
+        return "-"
+    left = targets.case_time_left(case.opened_at)
+    return f"late by {targets.in_words(-left)}" if left < timedelta(0) else f"in {targets.in_words(left)}"
+
+
+@admin.register(ReviewCase)
+class ReviewCaseAdmin(ReadOnlyModelAdmin[ReviewCase]):
+    """Cases, without those of deleted projects."""
+
+    list_display = ("subject", "project_name", "kind_now", "age", "due", "assignee", "state")
+    search_help_text = "A whole client id, or a whole project id"
+    link_filters = ("client", "project")
+    row_actions = CASE_ACTIONS
+    list_before_template = "admin/review/case_lists.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ReviewCase]:
+        rows: QuerySet[ReviewCase] = super().get_queryset(request).filter(project__deleted_at=None)
+        conflict = project_conflict(account_of(request).pk, "project")
+        return rows.select_related("client__project", "project", "assignee").annotate(conflict=conflict)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
+        return CaseChangeList
+
+    def get_paginator(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        return CasePaginator(*args, **kwargs)
+
+    def search_filter(self, term: str) -> Q:
+        client = find_client(term)
+        return Q(client=client) if client is not None else Q(project__public_id=term)
+
+    def audit_target(self, row: ReviewCase) -> str:
+        return str(row.client.client_id) if row.client else row.project.public_id
+
+    # --- The lists ---
+
+    @admin.display(description="about")
+    def subject(self, case: ReviewCase) -> str:
+        return reveal(case.client.name if case.client else f"The project {case.project.name}")
+
+    @admin.display(description="project")
+    def project_name(self, case: Any) -> str:
+        notes = ["not yours to decide"] if case.conflict else []
+        notes += ["suspended"] if case.project.is_suspended else []
+        name = reveal(case.project.name)
+        return f"{name} ({', '.join(notes)})" if notes else name
+
+    @display(description="kind", label=KIND_COLOURS)  # type: ignore[untyped-decorator]
+    def kind_now(self, case: ReviewCase) -> str:
+        return ReviewCase.Kind(case.kind).label
+
+    @admin.display(description="open for")
+    def age(self, case: ReviewCase) -> str:
+        return age_in_words(case.opened_at) if case.is_open else "-"
+
+    @admin.display(description="due")
+    def due(self, case: ReviewCase) -> str:
+        return due_in_words(case)
+
+    @admin.display(description="state")
+    def state(self, case: ReviewCase) -> str:
+        return "Open" if case.is_open else str(case.get_outcome_display()) or "Closed"
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        which = request.GET.get("which")
+        lists = [(name, title, name == (which or LISTS[0][0])) for name, title in LISTS]
+        return super().changelist_view(request, {"lists": lists} | (extra_context or {}))
+
+    # --- The page of one case ---
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """GET: the page of one case. Each step has a confirmation page of its own, so there is no POST."""
+        case: Any = self.get_object(request, object_id)
+        if case is None:
+            raise Http404
+        if request.method not in ("GET", "HEAD") or not self.has_view_permission(request, case):
+            raise PermissionDenied
+        logo_url = reverse("admin:review_reviewcase_logo", args=[case.pk])
+        with_inside = not case.conflict
+        context = {
+            **self.admin_site.each_context(request),
+            **case_context(case, with_inside=with_inside),
+            **live_context(request, case.project, case.client, logo_url=logo_url, with_people=with_inside),
+            "title": reveal(str(case)),
+            "opts": self.opts,
+            "original": case,
+            "why_not": message_of(cases.case_conflict(account_of(request), case, case.conflict)),
+            "steps": self.available_actions(request, case),
+            "links": self._history(request, case),
+        }
+        return TemplateResponse(request, "admin/review/case.html", context)
+
+    def get_urls(self) -> list[URLPattern]:
+        logo = self.admin_site.admin_view(self.logo_view)
+        return [path("<int:pk>/logo/", logo, name="review_reviewcase_logo"), *super().get_urls()]
+
+    def logo_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """GET: the logo that the app of a case has now, for reviewers only (docs/review.md#logos)."""
+        case = self.get_object(request, str(pk))
+        if case is None:
+            raise Http404
+        if not self.has_view_permission(request, case):
+            raise PermissionDenied
+        name = case.client.logo.name if case.client is not None and case.client.logo else None
+        if not name:
+            raise Http404
+        return image_response(partial(read_file, name), "private, no-store")
+
+
+def case_context(case: ReviewCase, *, with_inside: bool) -> dict[str, Any]:
+    """Return what the page of a case shows beside the case itself, in a fixed number of SQL statements.
+
+    `with_inside`: with what is for the reviewers alone who may decide on the project. Whoever has a conflict of
+    interest would read who reported their app, and what colleagues think of it.
+    """
+    client = case.client
+    reports = list(case.reports.select_related("reporter").order_by("-pk")[: MOST_REPORTS + 1]) if with_inside else []
+    reporters = reporters_of(reports, client) if with_inside else {}
+    entries = ReviewEntry.objects.filter(project=case.project, client=client).select_related("author", "review")
+    # What the first of two reviewers decided is on the page of the review (docs/review.md#two-approvals).
+    entries = entries.exclude(kind__in=DESK_ONLY)
+    others = ReviewCase.objects.filter(project=case.project, client=client).exclude(pk=case.pk)
+    sent = AppReview.objects.filter(client=client).exclude(status=AppReview.Status.DRAFT) if client else None
+    return {
+        "case": case,
+        "client": client,
+        "project": case.project,
+        "age": age_in_words(case.opened_at),
+        "due": due_in_words(case),
+        "reports": [(report, reporters.get(report.pk)) for report in reports[:MOST_REPORTS]],
+        "has_more_reports": len(reports) > MOST_REPORTS,
+        "with_inside": with_inside,
+        "notes": list(case.notes.select_related("author").order_by("-pk")[:MOST_NOTES])[::-1] if with_inside else [],
+        "entries": list(entries.order_by("-pk")[:MOST_ENTRIES])[::-1],
+        "others": list(others.order_by("-pk")[:MOST_EARLIER]),
+        "last_review": sent.order_by("-number").first() if sent is not None else None,
+    }

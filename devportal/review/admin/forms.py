@@ -1,0 +1,261 @@
+"""Forms of reviewers' decisions: reasons, a decision for each scope, and a note."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.utils.html import format_html
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminRadioSelectWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldBooleanWidget,
+)
+
+from accounts.models import Account
+from core.admin.actions import ActionForm
+from core.database.storable import is_key
+from devportal.review import canned_replies
+from devportal.review.checklist import checklist_for
+from devportal.review.differences import reveal
+from devportal.review.models import CannedReply, ReviewCase
+from devportal.review.reasons import REASONS, SUSPENSION_REASONS, ReviewReason, validate_reasons
+from devportal.review.recipients import reviewers
+from devportal.review.timeline import MAX_TEXT_LENGTH, clean_text
+from devportal.review.workflow import IllegalReviewStep, IncompleteSubmission, require_revision
+from oidc.scopes import SCOPES
+
+# Value of the button "edit" that puts the chosen reply in front (templates/admin/row_action.html).
+REPLY = "reply"
+
+
+class ReplyForm(ActionForm):
+    """A form with a field `text`. A chosen reply becomes part of it, whichever button sends the form."""
+
+    begin_with = forms.ModelChoiceField(
+        queryset=CannedReply.objects.all(),
+        label="Begin with a canned reply (optional)",
+        required=False,
+        empty_label="None",
+        widget=UnfoldAdminSelectWidget,
+    )
+
+    def __init__(self, data: Any = None, *, request: HttpRequest, row: Any) -> None:
+        data = _with_reply(data, row)
+        # Asked for the reply alone, the form comes back as it was typed: nothing in it is judged yet.
+        self._typed = data if data is not None and data.get("edit") == REPLY else None
+        super().__init__(None if self._typed is not None else data, request=request, row=row)
+        if not CannedReply.objects.exists():
+            del self.fields["begin_with"]
+
+    def get_initial_for_field(self, field: forms.Field, field_name: str) -> Any:
+        if self._typed is not None:
+            return field.widget.value_from_datadict(self._typed, {}, field_name)
+        return super().get_initial_for_field(field, field_name)
+
+    def clean(self) -> dict[str, Any]:
+        """Return the answers without the choice: by now the reply is in the note."""
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        cleaned.pop("begin_with", None)
+        return cleaned
+
+
+def _with_reply(data: Any, row: Any) -> Any:
+    """Return what was sent, with the chosen reply in front of the note and chosen no more."""
+    key = data.get("begin_with") if data is not None else None
+    reply = CannedReply.objects.filter(pk=key).first() if key and is_key(key) else None
+    if reply is None:
+        return data
+    changed = data.copy()
+    text = canned_replies.filled_in(reply.text, canned_replies.values_for(row))
+    changed["text"] = canned_replies.put_in_front(text, data.get("text", ""))
+    changed["begin_with"] = ""
+    return changed
+
+
+EVERYTHING = "everything"
+APPROVE, REFUSE = "approve", "refuse"
+
+
+def _note(label: str, *, required: bool = False) -> forms.CharField:
+    widget = UnfoldAdminTextareaWidget({"rows": 5})
+    return forms.CharField(label=label, max_length=MAX_TEXT_LENGTH, required=required, widget=widget)
+
+
+class DeskNoteForm(ActionForm):
+    """A note for other reviewers, which developers never read."""
+
+    note = _note("Internal note", required=True)
+
+    def clean_note(self) -> str:
+        return clean_text(self.cleaned_data["note"])
+
+
+class NoteForm(ReplyForm):
+    """A note that the developers read."""
+
+    text = _note("Note", required=True)
+
+    def clean_text(self) -> str:
+        return clean_text(self.cleaned_data["text"])
+
+
+class OptionalNoteForm(NoteForm):
+    text = _note("Note to the developers (optional)")
+
+
+class RevisionForm(OptionalNoteForm):
+    """Base form of decisions; its hidden field holds the revision that the reviewer saw."""
+
+    revision = forms.IntegerField(widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["revision"] = self.row.revision
+
+    def clean_revision(self) -> int:
+        """Refuse a decision on what was not seen here already: with the form, what was written is still there."""
+        seen: int = self.cleaned_data["revision"]
+        try:
+            require_revision(self.row, seen)
+        except IllegalReviewStep as error:
+            raise ValidationError(str(error)) from error
+        return seen
+
+
+def _reasons(table: Mapping[str, ReviewReason]) -> forms.MultipleChoiceField:
+    choices = [(reason.code, reason.title) for reason in table.values()]
+    return forms.MultipleChoiceField(label="Reasons", choices=choices, widget=UnfoldAdminCheckboxSelectMultipleWidget)
+
+
+class _NeedsReasons(OptionalNoteForm):
+    table: Mapping[str, ReviewReason]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if "reasons" in cleaned and "text" in cleaned:
+            try:
+                cleaned["reasons"] = validate_reasons(cleaned["reasons"], cleaned["text"], self.table)
+            except IncompleteSubmission as error:
+                raise ValidationError(str(error)) from error
+        return cleaned
+
+
+class RefusalForm(_NeedsReasons, RevisionForm):
+    """Why changes are requested, or an app is rejected."""
+
+    table = REASONS
+    reasons = _reasons(REASONS)
+    field_order = ("reasons", "begin_with", "text")
+
+
+class SuspensionForm(_NeedsReasons):
+    """Why a project is suspended."""
+
+    table = SUSPENSION_REASONS
+    reasons = _reasons(SUSPENSION_REASONS)
+    field_order: tuple[str, ...] = ("reasons", "begin_with", "text")
+
+
+class WithdrawalForm(SuspensionForm):
+    """Which approval is taken back, and why."""
+
+    what = forms.MultipleChoiceField(widget=UnfoldAdminCheckboxSelectMultipleWidget, label="Approvals to withdraw")
+    field_order = ("what", "reasons", "begin_with", "text")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        held = [(scope, f"{scope} alone: {scope_title(scope)}") for scope in self.row.client.approved_scopes.split()]
+        everything = (EVERYTHING, "Everything: the app becomes one that has not been reviewed")
+        choices = [*([everything] if self.row.client.is_verified else []), *held]
+        self.fields["what"].choices = choices  # type: ignore[attr-defined]
+
+    @property
+    def scopes(self) -> list[str] | None:
+        """The scopes to withdraw; None for the whole approval."""
+        what: list[str] = self.cleaned_data["what"]
+        return None if EVERYTHING in what else what
+
+
+class ApprovalForm(RevisionForm):
+    """A decision on each requested scope, and the desk's checklist; nothing is preselected."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for scope, justification in self.row.snapshot.get("scopes", {}).items():
+            self.fields[f"scope_{scope}"] = forms.ChoiceField(
+                label=f"{scope}: {scope_title(scope)}",
+                # The theme takes help texts for HTML; this one is the developers'.
+                help_text=format_html("“{}”", reveal(justification)) if justification else "",
+                choices=[(APPROVE, "Approve"), (REFUSE, "Refuse")],
+                widget=UnfoldAdminRadioSelectWidget,
+            )
+        for item in checklist_for(self.row):
+            self.fields[f"check_{item.code}"] = forms.BooleanField(label=item.text, widget=UnfoldBooleanWidget)
+        decided = [name for name in self.fields if name.startswith(("scope_", "check_"))]
+        self.order_fields([*decided, "begin_with", "text"])
+
+    @property
+    def scopes(self) -> dict[str, bool]:
+        """Each requested scope, and whether it is approved."""
+        decided = {name: value for name, value in self.cleaned_data.items() if name.startswith("scope_")}
+        return {name.removeprefix("scope_"): value == APPROVE for name, value in decided.items()}
+
+    @property
+    def checked(self) -> list[str]:
+        """The codes of the checklist that are ticked."""
+        return [
+            name.removeprefix("check_") for name, yes in self.cleaned_data.items() if name.startswith("check_") and yes
+        ]
+
+
+class AssigneeForm(ActionForm):
+    """The assignee of a review: any reviewer, or nobody."""
+
+    assignee = forms.ModelChoiceField(
+        queryset=Account.objects.none(), required=False, empty_label="Nobody", widget=UnfoldAdminSelectWidget
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["assignee"].queryset = reviewers()  # type: ignore[attr-defined]
+        self.initial["assignee"] = self.row.assignee_id
+
+
+def scope_title(scope: str) -> str:
+    """Return the title of a scope; its id if the scope does not exist any more."""
+    return SCOPES[scope].title if scope in SCOPES else scope
+
+
+Outcome = ReviewCase.Outcome
+# What the outcomes are called where the case is an appeal.
+OF_APPEAL = [(Outcome.IN_ORDER, "The decision stands"), (Outcome.ACTED, "The decision was fixed")]
+
+
+class CloseForm(NoteForm):
+    """How a case ended, and what was found or done."""
+
+    outcome = forms.ChoiceField(choices=Outcome.choices, widget=UnfoldAdminRadioSelectWidget, label="How it ended")
+    text = forms.CharField(
+        label="What was found and done",
+        max_length=MAX_TEXT_LENGTH,
+        required=False,
+        widget=UnfoldAdminTextareaWidget({"rows": 5}),
+    )
+    field_order = ("outcome", "text")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.row.kind == ReviewCase.Kind.APPEAL:
+            self.fields["outcome"].choices = OF_APPEAL  # type: ignore[attr-defined]
+            self.fields["text"].help_text = "The developers can read this."
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        needs_text = self.row.kind == ReviewCase.Kind.APPEAL or cleaned.get("outcome") == Outcome.ACTED
+        if needs_text and "text" in cleaned and not cleaned["text"]:
+            raise ValidationError({"text": "Write down what you found and did."})
+        return cleaned

@@ -1,0 +1,160 @@
+"""Other pages of reviewers: links to a developer's URLs, the test account, and mail preferences."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from unfold.widgets import UnfoldBooleanSwitchWidget
+
+from accounts.authentication import account_of
+from core.admin.model_admin import ReadOnlyModelAdmin
+from core.database.encryption import Unreadable
+from core.limits.limits import Throttled
+from devportal.review import for_reviewers, recipients
+from devportal.review.evidence.gathered import UnknownAddress, find_destination
+from devportal.review.evidence.page_check_requests import look_again
+from devportal.review.models import AppReview
+from devportal.review.workflow import may_decide
+
+
+class EvidenceViews(ReadOnlyModelAdmin[AppReview]):
+    """The two pages, for the admin of reviews."""
+
+    def get_urls(self) -> list[URLPattern]:
+        leave, again = map(self.admin_site.admin_view, (self.leave_view, self.look_again_view))
+        return [
+            path("<int:pk>/leave/", leave, name="review_appreview_leave"),
+            path("<int:pk>/look-again/", again, name="review_appreview_look_again"),
+            *super().get_urls(),
+        ]
+
+    def _review(self, request: HttpRequest, pk: int) -> AppReview:
+        review = self.get_object(request, str(pk))
+        if review is None:
+            raise Http404
+        if not self.has_view_permission(request, review):
+            raise PermissionDenied
+        return review
+
+    def leave_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """GET ?to=…: an address of the submission, whole, with a link to it; 404 for any other address."""
+        review = self._review(request, pk)
+        try:
+            destination = find_destination(review, request.GET.get("to", ""))
+        except UnknownAddress as error:
+            raise Http404 from error
+        context: dict[str, Any] = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": "Leave the admin",
+            "review": review,
+            "destination": destination,
+        }
+        return TemplateResponse(request, "admin/review/leave.html", context)
+
+    def look_again_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """POST: have the pages of the submission looked at anew."""
+        review = self._review(request, pk)
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        if not may_decide(account_of(request), review.client.project, review):
+            messages.error(request, "Others decide on this app, and look at its pages.")
+        else:
+            self._look_again(request, review)
+        return redirect(reverse("admin:review_appreview_change", args=[review.pk]))
+
+    def _look_again(self, request: HttpRequest, review: AppReview) -> None:
+        try:
+            begun = look_again(review)
+        except Throttled as refusal:
+            messages.error(request, f"The pages were just checked. Try again in {refusal.retry_after} seconds.")
+            return
+        if begun:
+            messages.success(request, "The pages are being checked. Reload this page in 30 seconds.")
+        else:
+            messages.error(request, "The submission is no longer stored, so there is nothing to check.")
+
+
+NOT_YOURS = "The test account is shown to the assignee alone, while the app is with the reviewers."
+UNREADABLE = "The test account can't be read any more. Ask the developers to type it again."
+
+
+def test_account_view(model_admin: Any, request: HttpRequest, pk: int) -> HttpResponse:
+    """GET: whether one is stored. POST: show it, to the assignee."""
+    review = model_admin.get_object(request, str(pk))
+    if review is None:
+        raise Http404
+    if request.method not in ("GET", "HEAD", "POST") or not model_admin.has_view_permission(request, review):
+        raise PermissionDenied
+    account = None
+    if request.method == "POST":
+        try:
+            account = for_reviewers.test_account_for(review, account_of(request))
+            refusal = "" if account else NOT_YOURS
+        except Unreadable:
+            refusal = UNREADABLE
+        if refusal:
+            messages.error(request, refusal)
+            return redirect("admin:review_appreview_change", review.pk)
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "opts": model_admin.opts,
+        "title": "Test account",
+        "original": review,
+        "review": review,
+        "account": account,
+    }
+    response = TemplateResponse(request, "admin/review/test_account.html", context)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+class MyMailsForm(forms.Form):
+    mails_new = forms.BooleanField(
+        label="New submissions",
+        help_text="What was sent or sent again, in one mail every ten minutes at most.",
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
+    )
+    mails_late = forms.BooleanField(
+        label="Late submissions",
+        help_text="What has begun to wait for longer than it should, in one mail an hour at most.",
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
+    )
+    mails_cases = forms.BooleanField(
+        label="Cases",
+        help_text="Reports, lost domains and other cases: when they are opened, and when they are late.",
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
+    )
+
+
+def my_mails(page: Any, request: HttpRequest) -> HttpResponse:
+    """…/my-mails/: GET shows what the reviewer chose, POST stores it. `page` is the ModelAdmin of reviews."""
+    if request.method not in ("GET", "HEAD", "POST"):
+        return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
+    if not page.has_view_permission(request):
+        raise PermissionDenied
+    account, queue = account_of(request), reverse("admin:review_appreview_changelist")
+    if request.method == "POST":
+        form = MyMailsForm(request.POST)
+        if form.is_valid():
+            recipients.save_settings(account, **form.cleaned_data)
+            messages.success(request, "Your choice is stored. It holds from the next mail on.")
+            return redirect(queue)
+    chosen = recipients.settings_of(account)
+    form = MyMailsForm(initial={name: getattr(chosen, name) for name in MyMailsForm.base_fields})
+    context = {
+        **page.admin_site.each_context(request),
+        "opts": page.opts,
+        "title": "My mails",
+        "form": form,
+        "back_url": queue,
+    }
+    return TemplateResponse(request, "admin/review/my_mails.html", context)

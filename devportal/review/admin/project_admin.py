@@ -1,0 +1,84 @@
+"""Admin page of projects. It is on this layer because suspending one sends review mails."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.core.exceptions import ValidationError
+from django.db.models import Q
+from django.http import HttpRequest
+from django.utils.html import format_html_join
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from accounts.authentication import account_of
+from accounts.roles import is_operator
+from core.admin.actions import ActionForm, ActionRefused, RowAction
+from core.admin.model_admin import ReadOnlyModelAdmin
+from devportal.review.admin import actions
+from devportal.review.conflicts import conflict_of
+from oidc import names
+from oidc.models import Project
+from oidc.projects import lifecycle
+from oidc.projects.roles import Gone
+
+MAX_MEMBERS = 50
+
+
+class NameForm(ActionForm):
+    name = forms.CharField(
+        max_length=names.MAX_LENGTH, widget=UnfoldAdminTextInputWidget, validators=[names.validate_name]
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial = {"name": self.row.name}
+
+
+def _rename(request: HttpRequest, project: Project, form: Any) -> str:
+    try:
+        lifecycle.rename_project(project, form.cleaned_data["name"], account_of(request))
+    except ValidationError as error:
+        raise ActionRefused(" ".join(error.messages)) from error
+    except Gone as gone:
+        raise ActionRefused("You can't rename this project, because it is deleted.") from gone
+    return "The project is renamed."
+
+
+RENAME = RowAction(
+    "rename",
+    "Rename",
+    "The new name appears immediately wherever the project is named.",
+    _rename,
+    form=NameForm,
+    is_open=lambda request, row: not row.is_deleted,
+    icon="edit",
+)
+
+
+@admin.register(Project)
+class ProjectAdmin(ReadOnlyModelAdmin[Project]):
+    """Projects: name, members, suspension."""
+
+    list_display = ("name", "public_id", "suspended_at", "deleted_at", "created_at")
+    search_help_text = "Beginning of the name, or a whole public id"
+    fields = ("name", "public_id", "members", "suspended_at", "deleted_at", "created_at")
+    readonly_fields = ("members",)
+    row_actions = (RENAME, actions.SUSPEND, actions.LIFT)
+
+    def search_filter(self, term: str) -> Q:
+        return Q(public_id=term) if term.startswith("prj_") else Q(name__startswith=term)
+
+    def audit_target(self, row: Project) -> str:
+        return row.public_id
+
+    def get_fields(self, request: HttpRequest, obj: Project | None = None) -> list[Any]:
+        """Leave out the members for reviewers with a conflict of interest, as the pages of cases do."""
+        account = account_of(request)
+        if obj is None or is_operator(account) or not conflict_of(account, obj):
+            return list(self.fields)
+        return [name for name in self.fields if name != "members"]
+
+    @admin.display(description="members")
+    def members(self, project: Project) -> str:
+        rows = project.members.select_related("account").order_by("pk")[:MAX_MEMBERS]
+        return format_html_join("", "<div>{} ({})</div>", ((row.account.email, row.role) for row in rows))

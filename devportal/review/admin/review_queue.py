@@ -1,0 +1,277 @@
+"""Lists of reviews: the open ones oldest first, the others newest first."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, cast
+
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+
+from core.admin.model_admin import BoundedPaginator, KeysetChangeList
+from core.database.storable import FIRST_MOMENT, LAST_MOMENT, is_key
+from devportal.review.models import AppReview, AppReviewQuerySet
+from devportal.review.recipients import reviewers
+from devportal.review.targets import late_before
+from oidc.scopes import ACCOUNT_READ
+
+_MICROSECOND = timedelta(microseconds=1)
+
+Place = tuple[datetime, int]
+
+
+class AgePaginator(BoundedPaginator):
+    """Paginator of the lists by age."""
+
+    template_name = "admin/review/queue_pages.html"
+
+
+@dataclass(frozen=True)
+class AgePage:
+    """Rows, oldest first, and the places that the pages beside this one begin at ("" where there is none)."""
+
+    rows: list[Any]
+    after: str
+    before: str
+
+
+def format_place(row: Any) -> str:
+    """Return where a row stands: its time in microseconds, and its key."""
+    return f"{(row.submitted_at - FIRST_MOMENT) // _MICROSECOND}.{row.pk}"
+
+
+def parse_place(text: str | None) -> Place | None:
+    """Return the place that a query parameter names; None, and so the first page, if it names none."""
+    moment, _, key = (text or "").partition(".")
+    if not (is_key(moment) and is_key(key)):
+        return None
+    since = min(int(moment), (LAST_MOMENT - FIRST_MOMENT) // _MICROSECOND)
+    return FIRST_MOMENT + since * _MICROSECOND, int(key)
+
+
+def _beyond(place: Place, comparison: str) -> Q:
+    moment, key = place
+    # The first condition is implied by the second; it is what an index by time can begin at.
+    near = Q(**{f"submitted_at__{comparison}e": moment})
+    return near & (Q(**{f"submitted_at__{comparison}": moment}) | Q(**{f"pk__{comparison}": key}))
+
+
+def read_page(
+    rows: "QuerySet[Any]", parts: Iterable[Mapping[str, Any]], after: Place | None, before: Place | None, size: int
+) -> AgePage:
+    """Return the `size` rows behind a place, or in front of one, or the oldest.
+
+    `parts` are conditions that divide the rows, such that an index has each part in the order of time: the keys of each
+    are read in that order and put together, which reads no more rows than a few pages, however many wait.
+    """
+    parts = list(parts)
+    if before is not None:
+        found = _keys(rows.filter(_beyond(before, "lt")), parts, size + 1, backwards=True)
+        if len(found) > size:
+            return _page(rows, found[:size][::-1], is_more=True, is_first=False)
+        after = None  # not more than a page: all of them are on the first one
+    wanted = rows if after is None else rows.filter(_beyond(after, "gt"))
+    found = _keys(wanted, parts, size + 1)
+    return _page(rows, found[:size], is_more=len(found) > size, is_first=after is None)
+
+
+def _keys(rows: "QuerySet[Any]", parts: list[Mapping[str, Any]], size: int, *, backwards: bool = False) -> list[Place]:
+    sign = "-" if backwards else ""
+    plain = rows.order_by(f"{sign}submitted_at", f"{sign}pk").values_list("submitted_at", "pk")
+    return sorted((key for part in parts for key in plain.filter(**part)[:size]), reverse=backwards)[:size]
+
+
+def _page(rows: "QuerySet[Any]", keys: list[Place], *, is_more: bool, is_first: bool) -> AgePage:
+    by_key = rows.in_bulk([key for _, key in keys])
+    # A row that was decided in between is on no page by age any more.
+    page = [by_key[key] for _, key in keys if key in by_key]
+    after = format_place(page[-1]) if page and is_more else ""
+    return AgePage(page, after, format_place(page[0]) if page and not is_first else "")
+
+
+Status = AppReview.Status
+LISTS = (
+    ("waiting", "Waiting"),
+    ("mine", "Mine"),
+    ("nobodys", "Nobody's"),
+    ("developers", "With the developers"),
+    ("all", "All"),
+)
+_BY_AGE = ("waiting", "mine", "nobodys")
+# Lists whose own condition is about the assignee; there is nothing left to choose in them.
+_BY_ASSIGNEE = ("mine", "nobodys")
+AFTER, BEFORE = "after", "before"
+PLACES = (AFTER, BEFORE)
+# Reviewers that the filter offers.
+MAX_REVIEWERS = 20
+# The head counts so far: a desk that has more waiting needs no exact number.
+MAX_COUNTED = 500
+
+_FIRST = Q(revision__lte=1, appealed_at=None)
+KINDS: dict[str, tuple[str, Q]] = {
+    "new": ("New", _FIRST & Q(is_change=False)),
+    "changed": ("Changed", _FIRST & Q(is_change=True)),
+    "resubmitted": ("Resubmitted", Q(revision__gt=1, appealed_at=None)),
+    "appeal": ("Appeal", Q(appealed_at__isnull=False)),
+}
+ASKS = {ACCOUNT_READ: (f"Asks for {ACCOUNT_READ}", Q(snapshot__scopes__has_key=ACCOUNT_READ))}
+# A first approval is noted, and another reviewer has to decide (docs/review.md#two-approvals).
+APPROVALS = {"second": ("Waits for a second approval", Q(status=Status.IN_REVIEW, first_approval_by__isnull=False))}
+FILTERS = ("kind", "late", "asks", "approval", "assignee")
+
+
+@dataclass(frozen=True)
+class Link:
+    """A choice among lists or filters."""
+
+    title: str
+    url: str
+    is_here: bool = False
+
+
+@dataclass(frozen=True)
+class Count:
+    """A number of the head, counted up to MAX_COUNTED."""
+
+    title: str
+    number: int
+    url: str
+
+    @property
+    def shown(self) -> str:
+        return f"{MAX_COUNTED}+" if self.number > MAX_COUNTED else str(self.number)
+
+
+def is_late() -> Q:
+    """Return the condition for reviews that wait for longer than REVIEW_TARGET_DAYS."""
+    return Q(status__in=AppReview.FROZEN, submitted_at__lt=late_before())
+
+
+class QueueChangeList(KeysetChangeList):
+    """One of the desk's lists, chosen by `which`, narrowed by FILTERS; a search looks through all reviews."""
+
+    which: str | None = None
+    # Names and values of the filters; Django builds links before it asks for rows.
+    chosen: Mapping[str, str] = MappingProxyType({})
+    place: Mapping[str, Place | None] = MappingProxyType({})
+    _age_page: AgePage | None = None
+
+    def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[AppReview]:
+        if self.which is None:
+            self.user_pk = request.user.pk
+            self._read_choices()
+        rows = cast(AppReviewQuerySet, super().get_queryset(request, exclude_parameters))
+        if self.which in _BY_AGE:
+            rows = rows.waiting()
+        if self.which == "mine":
+            rows = rows.filter(assignee=request.user.pk)
+        if self.which == "nobodys":
+            rows = rows.filter(assignee=None)
+        if self.which == "developers":
+            rows = rows.filter(status=Status.CHANGES_REQUESTED)
+        for name, value in self.chosen.items():
+            rows = rows.filter(self._condition(name, value))
+        return rows
+
+    def _read_choices(self) -> None:
+        """Take what is ours out of the parameters: Django would look for columns of these names."""
+        taken = {name: self.params.pop(name, None) for name in ("which", *FILTERS, *PLACES)}
+        for name in taken:
+            self.filter_params.pop(name, None)
+        known = [name for name, _ in LISTS]
+        narrowed = self.query or any(name.startswith("client") for name in self.params)
+        self.which = taken["which"] if taken["which"] in known else "all" if narrowed else known[0]
+        names = [name for name in FILTERS if name != "assignee" or self.which not in _BY_ASSIGNEE]
+        self.chosen = {name: taken[name] for name in names if self._is_known(name, taken[name])}
+        self.place = {name: parse_place(taken[name]) for name in PLACES}
+
+    @staticmethod
+    def _is_known(name: str, value: str | None) -> bool:
+        if value is None:
+            return False
+        choices: dict[str, Any] = {"kind": KINDS, "asks": ASKS, "approval": APPROVALS, "late": {"1"}}
+        return is_key(value) if name == "assignee" else value in choices[name]
+
+    @staticmethod
+    def _condition(name: str, value: str) -> Q:
+        if name == "late":
+            return is_late()
+        return Q(assignee=int(value)) if name == "assignee" else (KINDS | ASKS | APPROVALS)[value][1]
+
+    # --- Pages ---
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        if self.which in _BY_AGE:
+            self.paginator = AgePaginator(self.result_list, self.list_per_page)
+
+    def _page(self) -> list[Any]:
+        if self.which not in _BY_AGE:
+            return super()._page()
+        statuses = [{"status": status} for status in AppReview.FROZEN]
+        page = read_page(self.queryset, statuses, self.place[AFTER], self.place[BEFORE], self.list_per_page)
+        self._age_page = page
+        return page.rows
+
+    @property
+    def later_url(self) -> str:
+        """The URL of the page with what was sent later; "" if there is nothing."""
+        place = self._age_page.after if self._age_page else None
+        return self.get_query_string({AFTER: place}) if place else ""
+
+    @property
+    def earlier_url(self) -> str:
+        """The URL of the page with what was sent earlier; "" on the first page."""
+        place = self._age_page.before if self._age_page else None
+        return self.get_query_string({BEFORE: place}) if place else ""
+
+    @property
+    def oldest_url(self) -> str:
+        return self.get_query_string() if self.earlier_url else ""
+
+    def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
+        """Keep the chosen list and filters in every link of the page."""
+        return str(super().get_query_string({"which": self.which} | dict(self.chosen) | (new_params or {}), remove))
+
+    # --- What can be chosen ---
+
+    @property
+    def lists(self) -> list[Link]:
+        """The lists, each with the filters that are chosen."""
+        return [Link(title, self.get_query_string({"which": name}), name == self.which) for name, title in LISTS]
+
+    @cached_property
+    def filters(self) -> list[tuple[str, list[Link]]]:
+        """The filters, by title: a choice is added to the others, and taken back by its link."""
+        kinds = [self._chip("kind", code, title) for code, (title, _) in KINDS.items()]
+        more = [self._chip("late", "1", "Late")]
+        more += [self._chip("asks", code, title) for code, (title, _) in ASKS.items()]
+        more += [self._chip("approval", code, title) for code, (title, _) in APPROVALS.items()]
+        groups = [("Kind", kinds), ("Only", more)]
+        if self.which not in _BY_ASSIGNEE:
+            groups.append(("Assignee", self._assignees()))
+        return groups
+
+    def _assignees(self) -> list[Link]:
+        chips = [self._chip("assignee", str(one.pk), one.email) for one in reviewers()[:MAX_REVIEWERS]]
+        if "assignee" in self.chosen and not any(chip.is_here for chip in chips):
+            chips.append(self._chip("assignee", self.chosen["assignee"], "Somebody else"))
+        return chips
+
+    def _chip(self, name: str, value: str, title: str) -> Link:
+        is_here = self.chosen.get(name) == value
+        return Link(title, self.get_query_string({name: None if is_here else value}), is_here)
+
+    @cached_property
+    def head(self) -> list[Count]:
+        """How much waits for reviewers, whatever is chosen on the page."""
+        rows = AppReview.objects.waiting().order_by()
+        counted = (
+            ("waiting", rows, "?which=waiting"),
+            ("late", rows.filter(is_late()), "?which=waiting&late=1"),
+            ("mine", rows.filter(assignee=self.user_pk), "?which=mine"),
+            ("appeals", rows.filter(KINDS["appeal"][1]), "?which=waiting&kind=appeal"),
+        )
+        return [Count(title, found[: MAX_COUNTED + 1].count(), url) for title, found, url in counted]

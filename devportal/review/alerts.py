@@ -1,0 +1,167 @@
+"""Mails to reviewers about submissions and cases: what is new, and what has waited too long."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+from django.urls import reverse
+
+from accounts.mail import outbox
+from accounts.models import Account
+from core import clock
+from core.http.split_hosts import address_of
+from devportal.review import targets
+from devportal.review.cases import case_conflict
+from devportal.review.models import AppReview, ReviewCase, ReviewEntry
+from devportal.review.notifications import case_admin_url, queue_url, review_admin_url
+from devportal.review.recipients import who_wants
+from devportal.review.workflow import has_conflict_of_interest
+
+# Most submissions that one run claims; what is beyond is told at its next time.
+BATCH = 500
+# Most apps that a mail names, and most that are looked at for that: a mail is no list of work.
+MAX_NAMED, MAX_LOOKED_AT = 20, 40
+# The templates of the mails.
+NEW, LATE, SECOND = "desk_new", "desk_late", "desk_second_approval"
+# Reviewers who get a mail about one first approval.
+MOST_REVIEWERS = 50
+
+
+def announce_submissions() -> int:
+    """Tell the reviewers what was submitted or resubmitted and is not begun yet; return how many submissions."""
+    rows = AppReview.objects.waiting().filter(status=AppReview.Status.SUBMITTED)
+    return _tell(rows, "announced_at", "mails_new", NEW)
+
+
+def announce_late_reviews() -> int:
+    """Tell the reviewers what has become late, once for each submission; return how many."""
+    rows = AppReview.objects.waiting().filter(submitted_at__lt=targets.late_before())
+    return _tell(rows, "late_told_at", "mails_late", LATE)
+
+
+@transaction.atomic
+def _tell(waiting: "QuerySet[AppReview]", told_at: str, wish: str, template: str) -> int:
+    untold = waiting.filter(**{told_at: None}).select_related("client__project")
+    claimed = list(untold.select_for_update(skip_locked=True, no_key=True, of=("self",))[:BATCH])
+    if not claimed:
+        return 0
+    AppReview.objects.filter(pk__in=[row.pk for row in claimed]).update(**{told_at: clock.now()})
+    for reviewer in who_wants(wish):
+        # Of what came back its assignee had a mail at once (reviews/notifications.py).
+        news = [row for row in claimed if template != NEW or row.revision == 1 or row.assignee_id != reviewer.pk]
+        if context := _mail_context(reviewer, news):
+            outbox.queue_mail(reviewer.email, template, context)
+    return len(claimed)
+
+
+def tell_of_first_approval(review: AppReview, actor: Account) -> None:
+    """Mail the other reviewers that a review waits for a second approval, without what was decided.
+
+    In the caller's transaction. Reviewers who have decided before read that this decision differs from theirs.
+    """
+    given = ReviewEntry.objects.filter(review=review, kind=ReviewEntry.Kind.FIRST_APPROVAL).exclude(author=None)
+    decided = set(given.filter(details__revision=review.revision).values_list("author", flat=True))
+    context = {"app": review.snapshot.get("name") or review.client.name, "link": review_admin_url(review)}
+    for reviewer in who_wants("mails_new").exclude(pk=actor.pk)[:MOST_REVIEWERS]:
+        if not has_conflict_of_interest(reviewer, review.client.project, review):
+            differs = {"has_decided": reviewer.pk in decided}
+            outbox.queue_mail(reviewer.email, SECOND, context | differs)
+
+
+def _mail_context(reviewer: Account, rows: Sequence[AppReview]) -> dict[str, Any] | None:
+    """Return the context of a reviewer's mail; None if all of `rows` are apps that others have to decide on."""
+    theirs = [row for row in rows[:MAX_LOOKED_AT] if not has_conflict_of_interest(reviewer, row.client.project, row)]
+    named, more = theirs[:MAX_NAMED], len(theirs[MAX_NAMED:]) + len(rows[MAX_LOOKED_AT:])
+    if not named and not more:
+        return None
+    return alert_context(named, more)
+
+
+def alert_context(named: Iterable[AppReview], more: int = 0) -> dict[str, Any]:
+    """Return what the two mails hold: names of apps and how long they wait, and nothing else that developers wrote."""
+    now = clock.now()
+    apps = [
+        {
+            "name": row.snapshot.get("name") or row.client.name,
+            "label": row.label,
+            "waits": targets.in_words(now - (row.submitted_at or now)),
+            "link": review_admin_url(row),
+        }
+        for row in named
+    ]
+    link = apps[0]["link"] if len(apps) == 1 and not more else queue_url()
+    return {
+        "apps": apps,
+        "more": more,
+        "number": len(apps) + more,
+        "link": link,
+        "target_days": settings.REVIEW_TARGET_DAYS,
+    }
+
+
+# Two periodic tasks send them, as they do for reviews (alerts.py). Each case is told once when it is opened, and once
+# more when it is late. An appeal is mailed at once (case_mails.py), and a case of an app that is due again is not
+# urgent.
+
+Kind = ReviewCase.Kind
+# Cases that one run claims at most; the next run takes the rest.
+# Most cases that a mail names, and most that are looked at for that.
+MAX_NAMED, MAX_LOOKED_AT = 20, 40
+# The templates of the two mails.
+OPENED, LATE = "desk_cases", "desk_cases_late"
+
+
+def announce_cases() -> int:
+    """Mail the reviewers which cases were opened since the last time; return how many."""
+    return _mail_case_digest(_open().exclude(kind__in=[Kind.APPEAL, Kind.RE_REVIEW]), "announced_at", OPENED)
+
+
+def announce_late_cases() -> int:
+    """Mail the reviewers which cases have become late, each once; return how many."""
+    rows = _open().exclude(kind=Kind.RE_REVIEW).filter(opened_at__lt=targets.case_late_before())
+    return _mail_case_digest(rows, "late_told_at", LATE)
+
+
+def _open() -> "QuerySet[ReviewCase]":
+    rows = ReviewCase.objects.filter(closed_at=None, project__deleted_at=None)
+    return rows.order_by("opened_at", "pk")
+
+
+@transaction.atomic
+def _mail_case_digest(rows: "QuerySet[ReviewCase]", told_at: str, template: str) -> int:
+    untold = rows.filter(**{told_at: None}).select_related("client", "project")
+    claimed = list(untold.select_for_update(skip_locked=True, no_key=True, of=("self",))[:BATCH])
+    if not claimed:
+        return 0
+    ReviewCase.objects.filter(pk__in=[row.pk for row in claimed]).update(**{told_at: clock.now()})
+    for reviewer in who_wants("mails_cases"):
+        if context := _case_mail_context(reviewer, claimed):
+            outbox.queue_mail(reviewer.email, template, context)
+    return len(claimed)
+
+
+def _case_mail_context(reviewer: Account, rows: Sequence[ReviewCase]) -> dict[str, Any] | None:
+    """Return the context of a reviewer's mail; None if other reviewers have to work on all of `rows`."""
+    theirs = [row for row in rows[:MAX_LOOKED_AT] if not case_conflict(reviewer, row)]
+    named, more = theirs[:MAX_NAMED], len(theirs[MAX_NAMED:]) + len(rows[MAX_LOOKED_AT:])
+    return mail_context(named, more) if named or more else None
+
+
+def mail_context(named: Iterable[ReviewCase], more: int = 0) -> dict[str, Any]:
+    """Return what the two mails hold: names of apps and projects and kinds of cases, and nothing that people wrote."""
+    now = clock.now()
+    cases = [
+        {
+            "name": row.client.name if row.client else row.project.name,
+            "kind": row.get_kind_display(),
+            "waits": targets.in_words(now - row.opened_at),
+            "link": case_admin_url(row),
+        }
+        for row in named
+    ]
+    is_one = len(cases) == 1 and not more
+    link = cases[0]["link"] if is_one else address_of(f"{reverse('admin:index')}console/reviewcase/")
+    number = len(cases) + more
+    return {"cases": cases, "more": more, "number": number, "link": link, "target_days": settings.CASE_TARGET_DAYS}

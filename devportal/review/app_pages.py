@@ -1,0 +1,130 @@
+"""The public page of a reviewed app (/apps/<slug>/), and the console page that publishes it (docs/review.md)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_safe
+
+from core.limits.forms import limited_by_person
+from devportal.console.access import Membership, get_client
+from devportal.console.shortcuts import console_page, redirect_to_client, render_page
+from devportal.review.snapshots import approved_snapshot
+from oidc.clients import app_pages
+from oidc.clients.branding import client_context
+from oidc.clients.reviewed_hosts import approved_among
+from oidc.domains.names import domains_of, hosts_of
+from oidc.models import Client
+from oidc.projects.roles import Role, lock_for_change
+from oidc.scopes import SCOPES
+
+# What any app may ask for without a review, in the words of the consent page.
+UNREVIEWED = tuple(scope.title for scope in SCOPES.values() if not scope.needs_approval)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An access that reviewers approved: its sentence on the consent page, and what the app needs it for."""
+
+    title: str
+    why: str
+
+
+def page_context(client: Client) -> dict[str, Any]:
+    """Return the template context of an app's public page; the app is one that has one now.
+
+    The project's name is not among it: its owners change that at any time, and nobody looks at it.
+    """
+    justifications: dict[str, str] = approved_snapshot(client)["scopes"]
+    since, looked_at = client.verified_at, client.last_reviewed_at
+    return {
+        "client": client_context(client),
+        "client_id": client.client_id,
+        "domains": proven_domains(client),
+        "asked": [Asked(SCOPES[scope].title, why) for scope, why in justifications.items()],
+        "unreviewed": UNREVIEWED,
+        "since": since,
+        "looked_at": looked_at if _is_later(looked_at, since) else None,
+    }
+
+
+def _is_later(looked_at: datetime | None, since: datetime | None) -> bool:
+    return looked_at is not None and since is not None and looked_at.date() > since.date()
+
+
+def proven_domains(client: Client) -> list[str]:
+    """Return the proven domains of the review that the app's home page and redirect URLs are on."""
+    hosts = hosts_of([client.home_page_url, *client.redirect_uris.split()])
+    domains = approved_among(client, domains_of(client.project))
+    return [domain.name for domain in domains if domain.is_proven and any(map(domain.covers, hosts))]
+
+
+@require_safe
+def public_page(request: HttpRequest, slug: str) -> HttpResponse:
+    """GET /apps/<slug>/: what reviewers looked at; 404 where there is no such page now, for whatever reason."""
+    client, is_its_address = app_pages.find_page(slug)
+    if client is None:
+        raise Http404
+    if not is_its_address:
+        return redirect("app_page", client.page_slug)
+    return render(request, "review/app_public_page.html", page_context(client))
+
+
+class SlugForm(forms.Form):
+    slug = forms.CharField(
+        label="Address",
+        max_length=app_pages.MAX_LENGTH,
+        help_text="Small letters from a to z, digits and single hyphens. Former addresses go on leading to the page.",
+        validators=[app_pages.validate_slug],
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+    )
+
+
+@limited_by_person
+@console_page("GET", "HEAD", "POST")
+def publish(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
+    """…/page: publishing the public page of a reviewed app, moving it, taking it down."""
+    at_least = Role.DEVELOPER if request.method == "POST" else Role.VIEWER
+    membership, client = get_client(request, project_id, client_id, at_least)
+    if request.method != "POST":
+        return _page(request, membership, client)
+    if request.POST.get("step") == "take_down":
+        with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
+            app_pages.take_down_page(client, membership.account)
+        messages.success(request, "The public page was taken down. Its URLs stay reserved for this app.")
+        return redirect_to_client(client, "app_page")
+    form = SlugForm(request.POST)
+    if form.is_valid() and _publish(membership, client, form):
+        messages.success(request, "Published. People find a link to it on the consent page and under Connected apps.")
+        return redirect_to_client(client, "app_page")
+    return _page(request, membership, client, form)
+
+
+def _publish(membership: Membership, client: Client, form: SlugForm) -> bool:
+    try:
+        with lock_for_change(membership.project, membership.account, Role.DEVELOPER):
+            app_pages.publish_page(client, membership.account, form.cleaned_data["slug"])
+    except ValidationError as refused:
+        form.add_error("slug", refused)
+    except app_pages.NotReviewed:
+        form.add_error(None, "Only reviewed apps can have a public page. Submit the app for review first.")
+    else:
+        return True
+    return False
+
+
+def _page(request: HttpRequest, membership: Membership, client: Client, form: SlugForm | None = None) -> HttpResponse:
+    suggested = client.page_slug or app_pages.suggest_slug(client.name)
+    return render_page(
+        request,
+        "review/app_page.html",
+        membership,
+        client,
+        form=form or SlugForm(initial={"slug": suggested}),
+        is_public=app_pages.has_public_page(client),
+    )

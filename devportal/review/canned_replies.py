@@ -1,0 +1,56 @@
+"""Canned replies: texts that reviewers begin their notes with, and the placeholders in them."""
+
+import re
+from collections.abc import Mapping
+
+from django.conf import settings
+
+from devportal.review.models import AppReview, ReviewCase
+from devportal.review.timeline import clean_text
+from devportal.review.workflow import IncompleteSubmission
+from oidc.models import Project
+
+# Placeholder -> what stands there in a note.
+PLACEHOLDERS: Mapping[str, str] = {
+    "app": "the name of the app as it was sent",
+    "project": "the name of its project",
+    "service": "the name of this service",
+}
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+
+
+def clean_reply(text: str) -> str:
+    """Return the text of a canned reply as it is stored.
+
+    Raises IncompleteSubmission for an empty text, one that is too long, and an unknown placeholder.
+    """
+    kept = clean_text(text)
+    if not kept:
+        raise IncompleteSubmission("Write the text of the reply.")
+    unknown = sorted({name for name in _PLACEHOLDER.findall(kept) if name not in PLACEHOLDERS})
+    if unknown:
+        known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
+        wrong = ", ".join(f"{{{name}}}" for name in unknown)
+        raise IncompleteSubmission(f"Nothing is known by {wrong}. What is filled in: {known}.")
+    return kept
+
+
+def values_for(about: AppReview | ReviewCase | Project) -> dict[str, str]:
+    """Return what the placeholders stand for in a note on a review, on a case, or on a whole project."""
+    if isinstance(about, AppReview):
+        app, project = str(about.snapshot.get("name") or about.client.name), about.client.project.name
+    elif isinstance(about, ReviewCase):
+        app, project = about.client.name if about.client else "your apps", about.project.name
+    else:
+        app, project = "your apps", about.name
+    return {"app": app, "project": project, "service": settings.SERVICE_NAME or "this service"}
+
+
+def filled_in(text: str, values: Mapping[str, str]) -> str:
+    """Return the text with its placeholders filled in; what a value holds is not looked into again."""
+    return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), text)
+
+
+def put_in_front(reply: str, note: str) -> str:
+    """Return the note with the reply before it."""
+    return f"{reply}\n\n{note}" if note.strip() else reply

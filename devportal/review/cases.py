@@ -1,0 +1,278 @@
+"""Cases at the desk: what a reviewer has to look into beside the reviews (docs/review.md#cases)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from accounts.models import Account
+from core import clock
+from devportal.review.conflicts import Conflict, conflict_of, message_of
+from devportal.review.models import AppReview, DeskNote, ReviewCase, ReviewEntry
+from devportal.review.notifications import tell_of_outcome
+from devportal.review.timeline import clean_text, record_entry
+from devportal.review.workflow import (
+    IllegalReviewStep,
+    IncompleteSubmission,
+    ReviewNotAllowed,
+    lock_rights,
+    may_be_given,
+    require_reviewer,
+)
+from oidc.clients.lookup import lock_client
+from oidc.models import Client, Project
+from oidc.projects.roles import report_project_event
+
+Kind = ReviewCase.Kind
+Outcome = ReviewCase.Outcome
+Side = ReviewEntry.Side
+# Characters and events that a case holds at most; what is added beyond is cut.
+MAX_CASE_TEXT = 20_000
+MAX_EVENTS = 200
+# So often somebody else may open or close the same case just then, before opening it is given up.
+_ATTEMPTS = 5
+# The entry with the decision that a case is about, whose author has no say in the case.
+_DECISIONS: dict[str, str] = {
+    Kind.APPEAL: ReviewEntry.Kind.APPROVAL_WITHDRAWN,
+    Kind.SECOND_APPROVAL: ReviewEntry.Kind.APPROVED,
+}
+
+
+# --- Opening ---
+
+
+@dataclass(frozen=True)
+class Noted:
+    """What the service notes in a case: an event, and the parameters of its text."""
+
+    event: ReviewCase.Event
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `ReviewCase.events` holds it."""
+        return {"code": self.event.value, "parameters": dict(self.parameters)}
+
+
+def open_case(
+    kind: str,
+    project: Project,
+    client: Client | None = None,
+    *,
+    text: str = "",
+    noted: Noted | None = None,
+    actor: Account | None = None,
+) -> ReviewCase:
+    """Open a case on an app, or on a whole project; if one of that kind is open already, add text and event to it.
+
+    Of many at once, one opens it and the others add. `actor` is None where the service itself does it. It takes part in
+    the caller's transaction, if there is one. Raises IncompleteSubmission for too long a text.
+    """
+    said, case_of = clean_text(text), {"kind": kind, "project": project, "client": client}
+    for _ in range(_ATTEMPTS):
+        with transaction.atomic():
+            case = _open_cases(kind, project, client).select_for_update().first()
+            if case is not None:
+                return _add(case, said, noted, actor)
+            try:
+                with transaction.atomic():
+                    return _create(case_of, said, noted, actor)
+            except IntegrityError:
+                continue  # somebody else opened it just now
+    raise IllegalReviewStep("Somebody else is changing this right now. Try again.")
+
+
+def _open_cases(kind: str, project: Project, client: Client | None) -> Any:
+    return ReviewCase.objects.filter(project=project, client=client, kind=kind, closed_at=None)
+
+
+def open_case_of(kind: str, project: Project, client: Client | None = None) -> ReviewCase | None:
+    """Return the open case of a kind on an app, or on a whole project; None if there is none."""
+    found: ReviewCase | None = _open_cases(kind, project, client).first()
+    return found
+
+
+def _create(case_of: dict[str, Any], said: str, noted: Noted | None, actor: Account | None) -> ReviewCase:
+    events = [noted.as_json()] if noted else []
+    case = ReviewCase.objects.create(**case_of, text=said, events=events, opened_at=clock.now(), opened_by=actor)
+    _report("opened", case, actor)
+    return case
+
+
+def _add(case: ReviewCase, said: str, noted: Noted | None, actor: Account | None) -> ReviewCase:
+    before = case.text, case.events
+    if said:
+        case.text = f"{case.text}\n\n{said}".strip()[:MAX_CASE_TEXT]
+    if noted:
+        case.events = [*case.events, noted.as_json()][:MAX_EVENTS]
+    if (case.text, case.events) != before:
+        case.save(update_fields=["text", "events"])
+        _report("added", case, actor)
+    return case
+
+
+def _report(what: str, case: ReviewCase, actor: Account | None, **details: Any) -> None:
+    target = case.client.client_id if case.client else ""
+    known = {"case": case.pk, "kind": case.kind, **details}
+    # Only the desk and operators read these (devportal/console/activity.py).
+    report_project_event(f"review_case.{what}", case.project, actor, target, details=known)
+
+
+# --- Who may ---
+
+
+def decided_against(case: ReviewCase) -> int | None:
+    """Return the key of the reviewer who took the decision that a case is about; None if there is no such decision.
+
+    An appeal is about a suspension or a withdrawn approval, a second approval about the first one.
+    """
+    if case.kind not in _DECISIONS:
+        return None
+    kind = _DECISIONS[case.kind] if case.client_id else ReviewEntry.Kind.SUSPENDED
+    entries = ReviewEntry.objects.filter(
+        project=case.project_id, client=case.client_id, kind=kind, at__lte=case.opened_at
+    )
+    found: int | None = entries.order_by("-pk").values_list("author", flat=True).first()
+    return found
+
+
+def case_conflict(account: Account, case: ReviewCase, conflict: str | None = None) -> str:
+    """Return why this reviewer may not work on the case, as a code of conflicts.py; "" if they may.
+
+    `conflict` is their conflict of interest in the project (conflicts.py) where it is known.
+    """
+    known = conflict_of(account, case.project) if conflict is None else conflict
+    if known:
+        return known
+    if decided_against(case) != account.pk:
+        return ""
+    return Conflict.APPEALED if case.kind == Kind.APPEAL else Conflict.APPROVED
+
+
+def require_case_worker(account: Account, case: ReviewCase) -> None:
+    """Raise ReviewNotAllowed unless this person may work on the case.
+
+    Reviewers without a conflict of interest in the project may; an appeal is for others than who decided before.
+    """
+    require_reviewer(account, case.project)
+    if conflict := case_conflict(account, case, ""):
+        raise ReviewNotAllowed(message_of(conflict))
+
+
+def _begin(case: ReviewCase, actor: Account) -> ReviewCase:
+    """Lock the project, the actor, the app and the case, in this order. Raises ReviewNotAllowed, IllegalReviewStep."""
+    actor = lock_rights(case.project_id, actor)
+    client = lock_client(case.client_id) if case.client_id else None
+    row = ReviewCase.objects.select_for_update(of=("self",)).select_related("project").filter(pk=case.pk).first()
+    if row is None:
+        raise IllegalReviewStep("This case is no longer there.")
+    if client is not None:
+        row.client, row.project = client, client.project
+    require_case_worker(actor, row)
+    if not row.is_open:
+        raise IllegalReviewStep("This case is closed already.")
+    return row
+
+
+# --- Working on it ---
+
+
+@transaction.atomic
+def assign_case(case: ReviewCase, actor: Account, assignee: Account | None) -> ReviewCase:
+    """Give a case to a reviewer, or to nobody. Raises ReviewNotAllowed (for actor or assignee), IllegalReviewStep."""
+    row = _begin(case, actor)
+    if assignee is not None:
+        may = may_be_given(assignee, row.project) and decided_against(row) != assignee.pk
+        if not may:
+            raise ReviewNotAllowed(f"{assignee} can't work on this case.")
+    if row.assignee_id != (assignee.pk if assignee else None):
+        row.assignee = assignee
+        row.save(update_fields=["assignee"])
+        _report("assigned", row, actor)
+    return row
+
+
+@transaction.atomic
+def add_note(case: ReviewCase, actor: Account, text: str) -> DeskNote:
+    """Write a note on a case for the other reviewers, also on a closed one.
+
+    Raises ReviewNotAllowed, IncompleteSubmission.
+    """
+    require_reviewer(lock_rights(case.project_id, actor), case.project)
+    said = _required(text)
+    note = DeskNote.objects.create(case=case, author=actor, at=clock.now(), text=said)
+    _report("noted", case, actor)
+    return note
+
+
+@transaction.atomic
+def ask_developers(case: ReviewCase, actor: Account, text: str) -> ReviewEntry:
+    """Write to the developers because of a case; they get it by mail, and find it in the app's timeline.
+
+    Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
+    """
+    row = _begin(case, actor)
+    said = _required(text)
+    name = row.client.name if row.client else row.project.name
+    kind = ReviewEntry.Kind.COMMENT
+    return record_entry(kind, Side.REVIEWER, actor, row.project, row.client, text=said, details={"name": name})
+
+
+@transaction.atomic
+def close_case(case: ReviewCase, actor: Account, outcome: str, text: str = "") -> ReviewCase:
+    """Close a case. `text` says what was found or done; the developers read it where the case is an appeal of theirs.
+
+    A re-review that found everything in order counts from now on. Raises ReviewNotAllowed, IllegalReviewStep,
+    IncompleteSubmission.
+    """
+    row = _begin(case, actor)
+    said = clean_text(text)
+    if outcome not in Outcome.values:
+        raise IncompleteSubmission("Say how it ended.")
+    if not said and (row.kind == Kind.APPEAL or outcome == Outcome.ACTED):
+        raise IncompleteSubmission("Write down what you found and did.")
+    _close(row, actor, outcome, said)
+    if row.kind == Kind.RE_REVIEW and outcome == Outcome.IN_ORDER and row.client and row.client.is_verified:
+        _renew(row.client, actor, said)
+    if row.kind == Kind.SECOND_APPROVAL and outcome == Outcome.IN_ORDER and row.client:
+        _confirm_approval(row.client)
+    if row.kind == Kind.APPEAL:
+        tell_of_outcome(row)
+    return row
+
+
+def settle(client: Client, actor: Account, outcome: str, noted: Noted, *kinds: str) -> None:
+    """Close an app's open cases of these kinds because a step of a review has settled them; the client is locked."""
+    for row in ReviewCase.objects.select_for_update().filter(client=client, kind__in=kinds, closed_at=None):
+        row.client, row.project = client, client.project
+        row.events = [*row.events, noted.as_json()]
+        _close(row, actor, outcome, "")
+
+
+def _close(row: ReviewCase, actor: Account, outcome: str, text: str) -> None:
+    row.closed_at, row.closed_by = clock.now(), actor
+    row.outcome, row.outcome_text = outcome, text
+    row.save(update_fields=["closed_at", "closed_by", "outcome", "outcome_text", "events"])
+    _report("closed", row, actor, outcome=outcome)
+
+
+def _confirm_approval(client: Client) -> None:
+    """Store the second approval with the review that was approved last."""
+    approved = AppReview.objects.filter(client=client, status=AppReview.Status.APPROVED)
+    if (last := approved.order_by("-number").first()) is not None:
+        last.second_approval_at = clock.now()
+        last.save(update_fields=["second_approval_at"])
+
+
+def _renew(client: Client, actor: Account, text: str) -> None:
+    client.last_reviewed_at = clock.now()
+    client.save(update_fields=["last_reviewed_at"])
+    kind, details = ReviewEntry.Kind.RENEWED, {"name": client.name}
+    record_entry(kind, Side.REVIEWER, actor, client.project, client, text=text, details=details)
+
+
+def _required(text: str) -> str:
+    said = clean_text(text)
+    if not said:
+        raise IncompleteSubmission("Write something first.")
+    return said

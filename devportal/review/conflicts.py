@@ -1,0 +1,151 @@
+"""Who has a conflict of interest in a review or a project: one rule, for one row and for a list of them.
+
+Each condition is a query on the people who take part, with references to the row that is looked at. The page of one
+review, the lists of the desk and the steps themselves all evaluate these same queries, so that none of them can allow
+what another refuses (docs/review.md#conflicts-of-interest).
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from django.db.models import Case, CharField, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models.lookups import IsNull
+
+from accounts.models import Account, FamilyMember, OrganizationMember
+from devportal.review.models import AppReview, ReviewEntry, ReviewRevision
+from oidc.models import FormerMember, Project, ProjectMember
+from oidc.projects.colleagues import colleagues_of, remembered_since
+
+
+class Conflict(StrEnum):
+    """Why a reviewer may not decide on a review, a project or a case."""
+
+    MEMBER = "member"
+    TOOK_PART = "took_part"
+    FAMILY = "family"
+    ORGANIZATION = "organization"
+    SHARED_PROJECT = "project"
+    REJECTED = "rejected"  # of a review
+    APPEALED = "appealed"  # of a case, as the next one
+    APPROVED = "approved"
+
+
+# What the admin says of each, to the reviewer themselves.
+MESSAGES: Mapping[str, str] = {
+    Conflict.MEMBER: "You are a member of this project, so other reviewers decide on it.",
+    Conflict.TOOK_PART: "You were once a member of this project, or sent or wrote something in one of its reviews, so "
+    "other reviewers decide on it.",
+    Conflict.FAMILY: "You share a family with somebody who takes part in this project, so other reviewers decide on "
+    "it.",
+    Conflict.ORGANIZATION: "You share an organization with somebody who takes part in this project, so other "
+    "reviewers decide on it.",
+    Conflict.SHARED_PROJECT: "You share another project with an owner of this one, or did within the last year, so "
+    "other reviewers decide on it.",
+    Conflict.REJECTED: "You rejected this, and its developers appealed. Another reviewer decides on the appeal.",
+    Conflict.APPEALED: "This is an appeal against your decision, so another reviewer answers it.",
+    Conflict.APPROVED: "You gave the first approval, so another reviewer gives the second one.",
+}
+# Rows that name somebody, and the column that does.
+_Parts = list[tuple["QuerySet[Any]", str]]
+
+
+def _parts(project: str) -> _Parts:
+    """Return the people who ever took part in the project that the outer query names, without its present members."""
+    return [
+        (FormerMember.objects.filter(project=OuterRef(project)), "account"),
+        (ReviewEntry.objects.filter(project=OuterRef(project), side=ReviewEntry.Side.DEVELOPER), "author"),
+        (ReviewRevision.objects.filter(review__client__project=OuterRef(project)), "sent_by"),
+        (AppReview.objects.filter(client__project=OuterRef(project)), "submitted_by"),
+    ]
+
+
+def _shares_project(account: int, project: str) -> Q:
+    """Return the condition that the account shares a project with an owner, or did within the last year.
+
+    People who stopped being owners within the last year still count, so that handing the project over hides nobody.
+    """
+    lately, colleagues = Q(owner_until__gte=remembered_since()), colleagues_of(account)
+    members = ProjectMember.objects.filter(Q(role=ProjectMember.Role.OWNER) | lately, project=OuterRef(project))
+    former = FormerMember.objects.filter(lately, project=OuterRef(project))
+    condition = Q()
+    for rows in (members, former):
+        found = Subquery(rows.filter(colleagues).order_by().values("pk")[:1])
+        condition |= Q(IsNull(found, False))
+    return condition
+
+
+def _any(parts: _Parts, relation: str, value: Any) -> Q:
+    """Return the condition that one of these people is, or by `relation` is in, `value`.
+
+    Each is a scalar subquery, which PostgreSQL evaluates for the rows of a page alone: for EXISTS it would read the
+    whole tables into a hash, however few rows are shown.
+    """
+    condition = Q()
+    for rows, column in parts:
+        found = Subquery(rows.filter(**{f"{column}{relation}": value}).order_by().values("pk")[:1])
+        condition |= Q(IsNull(found, False))
+    return condition
+
+
+def _groups_of(account: int) -> list[tuple[str, str, list[int]]]:
+    """Return the families and organizations of a person: the conflict that each makes, its relation, and their keys."""
+    families = FamilyMember.objects.filter(account=account).values_list("family", flat=True)
+    organizations = OrganizationMember.objects.filter(account=account).values_list("organization", flat=True)
+    return [
+        (Conflict.FAMILY.value, "__family_memberships__family__in", list(families)),
+        (Conflict.ORGANIZATION.value, "__organization_memberships__organization__in", list(organizations)),
+    ]
+
+
+def _conflict(account: int, project: str, *more: When) -> Case:
+    present: _Parts = [(ProjectMember.objects.filter(project=OuterRef(project)), "account")]
+    parts = _parts(project)
+    everybody = [*present, *parts]
+    return Case(
+        When(_any(present, "", account), then=Value(Conflict.MEMBER.value)),
+        When(_any(parts, "", account), then=Value(Conflict.TOOK_PART.value)),
+        *more,
+        *(When(_any(everybody, path, keys), then=Value(code)) for code, path, keys in _groups_of(account) if keys),
+        When(_shares_project(account, project), then=Value(Conflict.SHARED_PROJECT.value)),
+        default=Value(""),
+        output_field=CharField(),
+    )
+
+
+def review_conflict(account: int) -> Case:
+    """Return the annotation of an AppReview with this account's conflict of interest: a Conflict, or "".
+
+    A conflict in the project is one in each of its reviews. In addition, a reviewer who rejected what is appealed has
+    one.
+    """
+    return _conflict(account, "client__project", When(Q(appealed_from=account), then=Value(Conflict.REJECTED.value)))
+
+
+def project_conflict(account: int, project: str = "pk") -> Case:
+    """Return the annotation of a row with this account's conflict of interest in a project; `project` names its column.
+
+    The people who take part in a project are its members, its former members, and those who sent or wrote something in
+    one of its reviews, whenever that was. They have a conflict, and so has anyone who shares a family or an
+    organization with one of them, or shares another project with one of the owners.
+    """
+    return _conflict(account, project)
+
+
+def conflict_of(account: Account, project: Project, review: AppReview | None = None) -> str:
+    """Return this person's conflict of interest in a review, or in a whole project: a Conflict, or "".
+
+    Three statements. What can't be found any more is nobody's to decide, and counts as a conflict.
+    """
+    rows: QuerySet[Any]
+    if review is not None:
+        rows = AppReview.objects.filter(pk=review.pk).annotate(conflict=review_conflict(account.pk))
+    else:
+        rows = Project.objects.filter(pk=project.pk).annotate(conflict=project_conflict(account.pk))
+    found = rows.order_by().values_list("conflict", flat=True).first()
+    return Conflict.TOOK_PART if found is None else str(found)
+
+
+def message_of(conflict: str) -> str:
+    """Return what the admin says of a conflict; "" for none."""
+    return MESSAGES[conflict] if conflict else ""

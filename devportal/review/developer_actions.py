@@ -1,0 +1,253 @@
+"""Developers' steps in app review: saving a draft, submitting, withdrawing, resubmitting, answering."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.files.base import ContentFile
+from django.db import transaction
+
+from accounts.models import Account
+from core import clock
+from core.audit import changes
+from devportal.review import logos
+from devportal.review.evidence.similarity import hash_of_new_logo
+from devportal.review.for_reviewers import ForReviewers, keep_test_account, write_for_reviewers
+from devportal.review.models import AppReview, ReviewEntry
+from devportal.review.requirements import missing_among, submission_requirements
+from devportal.review.revisions import note_revision
+from devportal.review.second_approval import NO_FIRST_APPROVAL, drop_first_approval
+from devportal.review.snapshots import (
+    REVIEWED_SCOPES,
+    UNSENT,
+    Snapshot,
+    approved_snapshot,
+    baseline_snapshot,
+    initial_snapshot,
+    open_review,
+    working_snapshot,
+    working_snapshot_of,
+)
+from devportal.review.timeline import Kind, answers_to, clean_text, points_of, record_entry
+from devportal.review.workflow import (
+    FROZEN_MESSAGE,
+    IllegalReviewStep,
+    IncompleteSubmission,
+    Side,
+    Status,
+    begin_step,
+    lock_for_step,
+    lock_rights,
+    require_developer,
+)
+from oidc.clients import branding
+from oidc.models import Client
+from oidc.projects.roles import report_project_event
+
+# Submissions of one app per day.
+MAX_SUBMISSIONS = 10
+# Messages of one person in one review per hour: each may send a mail.
+MAX_COMMENTS = 20
+
+
+def draft_of(client: Client, actor: Account) -> AppReview:
+    """Return the review that may be edited, a new draft if none is open. Raises NotAllowed, IllegalReviewStep."""
+    with transaction.atomic():
+        actor = lock_rights(client.project_id, actor)
+        locked = lock_for_step(client.pk)
+        require_developer(actor, locked.project)
+        review = open_review(locked)
+        if review is not None:
+            return begin_step(review, actor, "edit")[0]
+        last = locked.reviews.order_by("-number").first()
+        number = last.number + 1 if last else 1
+        snapshot = initial_snapshot(locked)
+        review = AppReview(client=locked, number=number, snapshot=snapshot, created_at=clock.now())
+        review.save()
+        return review
+
+
+def require_editable(client: Client) -> None:
+    """Raise IllegalReviewStep while the app is with the reviewers, for other pages that change reviewed values.
+
+    Call it in the transaction that makes the change.
+    """
+    review = open_review(lock_for_step(client.pk))
+    if review is not None and review.is_frozen:
+        raise IllegalReviewStep(FROZEN_MESSAGE)
+
+
+def save_submission(
+    client: Client,
+    actor: Account,
+    values: Mapping[str, str],
+    *,
+    scopes: Mapping[str, str] | None = None,
+    logo: ContentFile[bytes] | None = None,
+    remove_logo: bool = False,
+    for_reviewers: ForReviewers | None = None,
+) -> AppReview:
+    """Save the draft; omitted values stay. `scopes` maps each requested scope to its justification.
+
+    Until an app is verified its own values change at once, since people are told that nobody has looked at them;
+    afterwards only the draft does, and what was approved stays (docs/review.md#for-developers). `logo` comes from
+    `oidc.clients.branding.clean_logo`. Raises ValidationError by field, NotAllowed, IllegalReviewStep.
+    """
+    kept, told = branding.clean_branding(values), for_reviewers or ForReviewers()
+    with logos.stored_logo(logo) as stored, transaction.atomic():
+        review = draft_of(client, actor)
+        before = dict(review.snapshot)
+        review.snapshot = working_snapshot_of(review.client, review) | kept
+        if stored or remove_logo:
+            review.snapshot["logo"] = stored
+        if scopes is not None:
+            review.snapshot["scopes"] = _checked(scopes)
+        review.snapshot = write_for_reviewers(review.snapshot, told)
+        review.save(update_fields=["snapshot"])
+        if told.test_account or told.remove_test_account:
+            keep_test_account(review, actor, told.test_account)
+        if not review.client.is_verified:
+            apply_snapshot(review.client, review.snapshot)
+        was, now = changes(_audited(before), _audited(review.snapshot))
+        if now:
+            _report_edit(review, actor, was, now)
+        logos.delete_if_unused(review.client, before.get("logo", ""))
+    return review
+
+
+def _report_edit(review: AppReview, actor: Account, before: Snapshot, after: Snapshot) -> None:
+    client = review.client
+    report_project_event("review.edited", client.project, actor, client.client_id, before=before, after=after)
+
+
+def _audited(snapshot: Snapshot) -> Snapshot:
+    """Return the values of a draft without messages, which the audit trail has none of."""
+    return {field: value for field, value in snapshot.items() if field != UNSENT}
+
+
+def apply_snapshot(client: Client, snapshot: Snapshot) -> None:
+    """Copy the values of a snapshot to the client, so that people see them."""
+    for field in branding.FIELD_VALIDATORS:
+        setattr(client, field, snapshot[field])
+    client.logo_hash = hash_of_new_logo(client, snapshot["logo"])
+    client.logo.name = snapshot["logo"]
+    client.save(update_fields=[*branding.FIELD_VALIDATORS, "logo", "logo_hash"])
+
+
+def _checked(scopes: Mapping[str, str]) -> dict[str, str]:
+    if unknown := set(scopes) - set(REVIEWED_SCOPES):
+        raise ValidationError({"scopes": f"No review is needed for {', '.join(sorted(unknown))}."})
+    return {scope: clean_text(scopes[scope]) for scope in REVIEWED_SCOPES if scope in scopes}
+
+
+def start_over(client: Client, actor: Account) -> AppReview:
+    """Discard the changes since the last approval. Raises NotAllowed, IllegalReviewStep."""
+    with transaction.atomic():
+        review = draft_of(client, actor)
+        review, _ = begin_step(review, actor, "start_over")
+        before = review.snapshot
+        review.snapshot = approved_snapshot(review.client)
+        review.save(update_fields=["snapshot"])
+        _report_edit(review, actor, *changes(_audited(before), review.snapshot))
+        logos.delete_if_unused(review.client, before.get("logo", ""))
+    return review
+
+
+def submit(client: Client, actor: Account, text: str = "") -> AppReview:
+    """Submit the draft, with an optional note. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep."""
+    with transaction.atomic():
+        return _send(draft_of(client, actor), actor, "submit", Kind.SUBMITTED, text, {})
+
+
+def resubmit(client: Client, actor: Account, text: str = "", answers: Mapping[str, str] | None = None) -> AppReview:
+    """Resubmit after changes were requested; `answers` say by point what was done about it (`reviews/points.py`).
+
+    Answers that are saved with the draft count as well. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep.
+    """
+    with transaction.atomic():
+        return _send(draft_of(client, actor), actor, "resubmit", Kind.RESUBMITTED, text, answers or {})
+
+
+def _send(review: AppReview, actor: Account, step: str, kind: str, text: str, answers: Mapping[str, str]) -> AppReview:
+    review, side = begin_step(review, actor, step)
+    snapshot, points = working_snapshot(review.client), points_of(review)
+    unsent = snapshot.pop(UNSENT, {})
+    note = clean_text(text) or unsent.get("note", "")
+    given = {code: clean_text(said) for code, said in ({**unsent.get("answers", {}), **answers}).items()}
+    answered = answers_to(points, given)
+    items = submission_requirements(review.client, snapshot | {UNSENT: {"answers": answered}}, points)
+    if lacking := missing_among(items):
+        raise IncompleteSubmission(f"Not ready to be submitted: {'; '.join(item.title.lower() for item in lacking)}.")
+    sent = ReviewEntry.objects.filter(
+        project=review.client.project_id,
+        client=review.client_id,
+        kind__in=[Kind.SUBMITTED, Kind.RESUBMITTED],
+        at__gt=clock.now() - timedelta(days=1),
+    )
+    if sent.count() >= MAX_SUBMISSIONS:
+        raise IllegalReviewStep(
+            "This app was submitted too often today. Try again tomorrow; meanwhile, you can answer."
+        )
+    if review.revision == 0:
+        review.is_change = review.client.is_verified
+    review.baseline = baseline_snapshot(review.client)
+    review.snapshot = snapshot
+    review.status = Status.SUBMITTED
+    review.revision += 1
+    review.submitted_at, review.submitted_by = clock.now(), actor
+    # The decision on the previous revision stays in the timeline.
+    review.decided_at = review.decided_by = None
+    review.reasons, review.reason_text, review.decisions = [], "", {}
+    # The reviewers are told of this revision anew (reviews/alerts.py).
+    review.announced_at = review.late_told_at = None
+    review.save()
+    note_revision(review, actor, answered)
+    details = {"name": snapshot["name"]} | ({"answers": answered} if answered else {})
+    record_entry(kind, side, actor, review.client.project, review.client, review, text=note, details=details)
+    return review
+
+
+def send_submission(client: Client, actor: Account, text: str = "") -> AppReview:
+    """Submit or resubmit what is saved, depending on the status.
+
+    Raises IncompleteSubmission, NotAllowed, IllegalReviewStep.
+    """
+    review = open_review(client)
+    again = review is not None and review.status == Status.CHANGES_REQUESTED
+    return resubmit(client, actor, text) if again else submit(client, actor, text)
+
+
+@transaction.atomic
+def withdraw(review: AppReview, actor: Account) -> AppReview:
+    """Withdraw a submission; its values stay for the next draft, but for the test account.
+
+    Raises NotAllowed, IllegalReviewStep.
+    """
+    review, side = begin_step(review, actor, "withdraw")
+    review.status = Status.WITHDRAWN
+    review.decided_at = clock.now()
+    drop_first_approval(review)
+    review.test_account_encrypted = ""
+    review.save(update_fields=["status", "decided_at", "test_account_encrypted", *NO_FIRST_APPROVAL])
+    record_entry(Kind.WITHDRAWN, side, actor, review.client.project, review.client, review, details=_name(review))
+    return review
+
+
+@transaction.atomic
+def answer(review: AppReview, actor: Account, text: str) -> ReviewEntry:
+    """Add a message to the thread, from either side. Raises IncompleteSubmission, NotAllowed, IllegalReviewStep."""
+    review, side = begin_step(review, actor, "answer")
+    said = clean_text(text)
+    if not said:
+        raise IncompleteSubmission("Write something first.")
+    hour_ago = clock.now() - timedelta(hours=1)
+    lately = ReviewEntry.objects.filter(review=review, author=actor, kind=Kind.COMMENT, at__gt=hour_ago)
+    if side == Side.DEVELOPER and lately.count() >= MAX_COMMENTS:
+        raise IllegalReviewStep("Too many answers within one hour. Try again later.")
+    client = review.client
+    return record_entry(Kind.COMMENT, side, actor, client.project, client, review, text=said, details=_name(review))
+
+
+def _name(review: AppReview) -> dict[str, Any]:
+    return {"name": review.snapshot.get("name", "")}

@@ -1,0 +1,96 @@
+"""The evidence of a review, and how the page of a review shows it."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from devportal.review.evidence.facts import Detail, Fact, Result
+from devportal.review.evidence.gathered import Gathered, is_web
+from devportal.review.evidence.gathering import gather
+from devportal.review.evidence.rules import JUDGES
+from devportal.review.models import AppReview
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The facts about a submission, and what they were judged from."""
+
+    gathered: Gathered
+    facts: tuple[Fact, ...]
+
+    @cached_property
+    def by_gravity(self) -> list[Fact]:
+        """The facts that fail first, then those that warn; otherwise in the order of the judges."""
+        order = list(Result)
+        return sorted(self.facts, key=lambda fact: order.index(fact.result))
+
+    @property
+    def summary(self) -> str:
+        """How many there are of each result: "2 fail, 3 warn, 11 pass"."""
+        results = [fact.result for fact in self.facts]
+        counts = [(results.count(result), result.value) for result in Result]
+        return ", ".join(f"{count} {result}" for count, result in counts if count)
+
+
+def collect_evidence(review: AppReview) -> Evidence:
+    """Return the evidence on what a review asks for, in a bounded number of SQL statements."""
+    found = gather(review)
+    return Evidence(found, tuple(judge_facts(found)))
+
+
+def judge_facts(found: Gathered) -> list[Fact]:
+    """Return a fact of each judge; nothing but what was gathered counts."""
+    return [Fact(judge.code, judge.title, judge.find(found)) for judge in JUDGES]
+
+
+# Facts about people and their other projects, which a reviewer with a conflict of interest does not read.
+_ABOUT_PEOPLE = frozenset({"account_age", "other_apps", "reports"})
+# Marks that tell the results apart without their colours, beside the word.
+_MARKS = {Result.FAIL: "✕", Result.WARN: "!", Result.PASS: "✓"}
+
+
+def evidence_context(review: AppReview, *, may_decide: bool) -> dict[str, Any]:
+    """Return what the template `admin/review/partials/evidence.html` shows as `evidence`.
+
+    `may_decide`: whether this person may decide on the app. Others read no facts about people, and can't have the app's
+    pages fetched again.
+    """
+    found = collect_evidence(review)
+    if not may_decide:
+        found = replace(found, facts=tuple(fact for fact in found.facts if fact.code not in _ABOUT_PEOPLE))
+    again = reverse("admin:review_appreview_look_again", args=[review.pk])
+    return {
+        "summary": found.summary,
+        "domains": found.gathered.domains,  # read once for the whole page
+        "facts": [_fact(review, fact) for fact in found.by_gravity],
+        "look_again_url": again if review.revision and may_decide else "",
+    }
+
+
+def leaving_link(review: AppReview, address: str, text: str) -> dict[str, str]:
+    """Return a line, with the page that leads to a developer's address if it has one: no page links there itself."""
+    if not is_web(address):
+        return {"text": text, "url": ""}
+    page = reverse("admin:review_appreview_leave", args=[review.pk])
+    return {"text": text, "url": f"{page}?{urlencode({'to': address})}"}
+
+
+def _fact(review: AppReview, fact: Fact) -> dict[str, Any]:
+    return {
+        "code": fact.code,
+        "title": fact.title,
+        "result": fact.result.value,
+        "mark": _MARKS[fact.result],
+        "reason": fact.finding.text,
+        "lines": [_line(review, detail) for detail in fact.finding.details],
+    }
+
+
+def _line(review: AppReview, detail: Detail) -> dict[str, str]:
+    if detail.client is None:
+        return leaving_link(review, detail.link, detail.text)
+    reviews = reverse("admin:review_appreview_changelist")
+    return {"text": detail.text, "url": f"{reviews}?{urlencode({'client__id__exact': detail.client})}"}

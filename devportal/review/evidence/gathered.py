@@ -1,0 +1,176 @@
+"""What is known about a submission before the rules check it: plain values."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from devportal.review.models import AppReview
+from devportal.review.requirements import PAGE_FIELDS
+from devportal.review.snapshots import Snapshot, latest_revision, sent_snapshot
+from oidc.clients.redirect_uris import split_web_address
+from oidc.domains.names import domains_of, is_covered, is_loopback
+from oidc.models import Client, ProjectDomain
+
+_LISTS = ("redirect_urls", "sign_out_urls")
+
+
+class UnknownAddress(LookupError):
+    """The address is none of the submission's."""
+
+
+@dataclass(frozen=True)
+class Destination:
+    """An address with its host apart: `before`, `host` and `after` put together are the whole of it."""
+
+    before: str
+    host: str
+    after: str
+    is_proven: bool
+    is_loopback: bool  # it leads to the machine of whoever opens it
+
+    @property
+    def address(self) -> str:
+        """The whole address."""
+        return f"{self.before}{self.host}{self.after}"
+
+
+def addresses_of(review: AppReview) -> list[str]:
+    """Return every web address of what was sent last that can be opened."""
+    asked = sent_snapshot(review, latest_revision(review))
+    pages = [asked.get(field) or "" for field in (*PAGE_FIELDS, "demo_url")]
+    lists = [address for name in _LISTS for address in asked.get(name, ())]
+    return [address for address in (*pages, *lists) if is_web(address)]
+
+
+def is_web(address: str) -> bool:
+    """Return whether an address leads to the web; others are shown and not linked."""
+    return address.startswith(("https://", "http://")) and split_web_address(address) is not None
+
+
+def find_destination(review: AppReview, address: str) -> Destination:
+    """Return an address of a submission, character for character. Raises UnknownAddress for any other."""
+    parts = split_web_address(address) if address in addresses_of(review) else None
+    if parts is None:
+        raise UnknownAddress
+    host = parts.hostname or ""
+    # The host begins where the scheme ends: an address with a user name is none of the web here. In any letter case.
+    start = address.lower().index(host, address.index("://") + 3)
+    end = start + len(host)
+    proven = is_covered(host, domains_of(review.client.project))
+    return Destination(address[:start], address[start:end], address[end:], proven, is_loopback(host))
+
+
+@dataclass(frozen=True)
+class SimilarApp:
+    """Another app, and the similarity of the names: 1 is the same."""
+
+    client: Client
+    similarity: float
+
+
+@dataclass(frozen=True)
+class SimilarLogo:
+    """A reviewed app, and in how many of 64 bits its logo's hash differs."""
+
+    client: Client
+    distance: int
+
+
+class Part(StrEnum):
+    """What somebody did in a project, or was in it."""
+
+    SUBMITTER = "submitter"  # of this submission
+    OWNER = "owner"
+    FORMER_OWNER = "former_owner"
+    EARLIER_SUBMITTER = "earlier_submitter"  # of any app of the project
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody who submitted, or owns or owned the project. `created_at` is None where the account is gone."""
+
+    email: str
+    created_at: datetime | None
+    part: Part
+    until: datetime | None = None  # of a former owner
+
+
+@dataclass(frozen=True)
+class Setback:
+    """A rejection, a withdrawn approval or a suspension; `app` is "" where it was the whole project's."""
+
+    kind: str  # of ReviewEntry.Kind
+    at: datetime
+    app: str
+    project: str
+    client: int | None
+
+
+@dataclass(frozen=True)
+class OtherApps:
+    """Other apps of the project and of the other projects of the people behind it, as far as they were read."""
+
+    apps: Sequence[Client] = ()
+    is_more: bool = False
+    suspended: Sequence[str] = ()  # names of projects that are suspended now
+    setbacks: Sequence[Setback] = ()  # in those other projects
+
+
+@dataclass(frozen=True)
+class CaseSeen:
+    """A case of the desk about the app or its project."""
+
+    kind: str  # of ReviewCase.Kind
+    opened_at: datetime
+    is_open: bool
+    had_effect: bool  # closed, and something was done
+
+
+@dataclass(frozen=True)
+class Usage:
+    """How the app is used. What is counted is counted up to a bound; `…_is_more` says that there are more."""
+
+    people: int = 0
+    people_is_more: bool = False
+    granted: Mapping[str, int] = field(default_factory=dict)  # scope that needs approval -> how many of these people
+    sign_ins: int = 0
+    cancelled: int = 0
+    refusals: Mapping[str, int] = field(default_factory=Counter)  # error -> how many
+    sign_ins_is_more: bool = False
+    calls: int = 0
+    errors: int = 0
+    calls_by_endpoint: Mapping[str, int] = field(default_factory=dict)  # successful ones, of the longer period
+
+    @property
+    def error_rate(self) -> float | None:
+        """The share of calls that were refused or failed, None without calls."""
+        return self.errors / self.calls if self.calls else None
+
+    @property
+    def refused(self) -> int:
+        """How many of the steps in the sign-in log were refused."""
+        return sum(self.refusals.values())
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Everything that the judges look at. `page_checks` is None while nobody has looked at the pages."""
+
+    client: Client
+    asked: Snapshot
+    now: datetime
+    domains: Sequence[ProjectDomain] = ()
+    elsewhere: Sequence[ProjectDomain] = ()  # the same domains, proven by other projects
+    page_checks: Sequence[Mapping[str, Any]] | None = None
+    names: Sequence[SimilarApp] = ()
+    logo_hash: str = ""
+    logos: Sequence[SimilarLogo] = ()
+    people: Sequence[Person] = ()
+    setbacks: Sequence[Setback] = ()
+    others: OtherApps = OtherApps()
+    usage: Usage = Usage()
+    cases: Sequence[CaseSeen] = ()
+    reports: Mapping[str, int] = field(default_factory=dict)  # AppReport.Reason -> how many people, lately

@@ -1,0 +1,48 @@
+"""Everything that the judges need to know about a submission, read in a fixed number of SQL statements."""
+
+from core import clock
+from devportal.review.evidence import similarity, usage
+from devportal.review.evidence.gathered import Gathered
+from devportal.review.evidence.similarity import hash_asked
+from devportal.review.evidence.usage import gather_usage
+from devportal.review.models import AppReview
+from devportal.review.snapshots import latest_revision, sent_snapshot
+from oidc.domains.names import domains_of
+from oidc.models import Client, ProjectDomain
+
+MAX_ELSEWHERE = 20
+
+
+def gather(review: AppReview) -> Gathered:
+    """Return what is known of what a review asks for, and of those who ask."""
+    client = review.client
+    revision = latest_revision(review)
+    asked = {"sign_out_urls": [], "logo": "", **sent_snapshot(review, revision)}
+    domains = domains_of(client.project)
+    behind = usage.people_behind(review)
+    cases, reports = usage.gather_cases(client)
+    logo_hash = hash_asked(client, asked["logo"])
+    return Gathered(
+        client=client,
+        asked=asked,
+        now=clock.now(),
+        domains=domains,
+        elsewhere=_proven_elsewhere(client, [domain.name for domain in domains]),
+        page_checks=revision.page_checks if revision else None,
+        names=similarity.similar_apps(client, asked["name"]),
+        logo_hash=logo_hash,
+        logos=similarity.similar_logos(client, logo_hash),
+        people=usage.gather_people(review, behind),
+        setbacks=usage.setbacks_in([client.project_id]),
+        others=usage.gather_other_apps(client, behind),
+        usage=gather_usage(client),
+        cases=cases,
+        reports=reports,
+    )
+
+
+def _proven_elsewhere(client: Client, names: list[str]) -> list[ProjectDomain]:
+    """Return the proofs of these domains that other projects have."""
+    rows = ProjectDomain.objects.filter(name__in=names, proven_at__isnull=False, lost_at=None)
+    others = rows.exclude(project=client.project_id).select_related("project")
+    return list(others.order_by("name", "pk")[:MAX_ELSEWHERE])

@@ -1,0 +1,54 @@
+"""Having the pages of a submission looked at, after it was sent and again on demand, without waiting for it."""
+
+import logging
+import threading
+
+from django.conf import settings
+from django.db import connections
+
+from core.limits.limits import check_rate
+from core.tasks import queue_task
+from devportal.review.evidence.page_checks import check_revision
+from devportal.review.evidence.tasks import check_pages
+from devportal.review.models import AppReview
+from devportal.review.snapshots import latest_revision
+
+log = logging.getLogger(__name__)
+
+LOOKS_PER_MINUTE = 2  # at the pages of one submission, by reviewers
+
+_one_at_a_time = threading.Lock()
+
+
+def request_check(pk: int) -> None:
+    """Have a revision's pages looked at soon, without waiting for it: call it when the transaction is committed.
+
+    A worker does it; in the embedded environment a thread of this process, one at a time, and the timer what is left.
+    """
+    if not settings.CELERY_TASK_ALWAYS_EAGER:
+        queue_task(check_pages, pk)
+    elif _one_at_a_time.acquire(blocking=False):
+        threading.Thread(target=_check_here, args=(pk,), daemon=True, name="page checks").start()
+
+
+def _check_here(pk: int) -> None:
+    try:
+        check_revision(pk)
+    except Exception:
+        log.exception("The pages of a submission could not be looked at; the timer tries again.")
+    finally:
+        connections.close_all()  # this thread's own
+        _one_at_a_time.release()
+
+
+def look_again(review: AppReview) -> bool:
+    """Have the pages of a review's latest submission looked at anew; return False if nothing was sent.
+
+    Raises Throttled beyond LOOKS_PER_MINUTE.
+    """
+    row = latest_revision(review)
+    if row is None:
+        return False
+    check_rate("page-checks", str(review.pk), LOOKS_PER_MINUTE)
+    request_check(row.pk)
+    return True

@@ -1,0 +1,213 @@
+"""Rules about the owners of an app, its past, reports, and how it is used."""
+
+from datetime import timedelta
+
+from api.views import endpoints_with_scope
+from devportal.review.evidence.facts import Detail, Finding, detail, failed, passed, warned
+from devportal.review.evidence.gathered import Gathered, Part, Person, Setback
+from devportal.review.evidence.texts import Code
+from devportal.review.evidence.usage import DAYS, MAX_SIGN_INS, UNUSED_DAYS
+from devportal.review.models import AppReport, ReviewCase, ReviewEntry
+from devportal.review.snapshots import REVIEWED_SCOPES
+
+Kind = ReviewEntry.Kind
+YOUNG = timedelta(days=30)  # an account or a project that is younger says little
+RECENT = timedelta(days=365)
+MANY_REPORTS = 3  # people who reported the app in the last year
+MAX_SHOWN = 10
+
+
+def judge_accounts(found: Gathered) -> Finding:
+    """How long the people behind the app have had their accounts: present and former owners, and submitters."""
+    details = [_behind(person) for person in found.people]
+    if any(person.created_at is None for person in found.people):
+        return failed(Code.SUBMITTER_DELETED, *details)
+    young = [person.email for person in found.people if person.created_at and found.now - person.created_at < YOUNG]
+    if young:
+        return warned(Code.ACCOUNTS_YOUNG, *details, people=young)
+    return passed(Code.ACCOUNTS_OLD, *details)
+
+
+def _behind(person: Person) -> Detail:
+    email, since = person.email, person.created_at
+    if since is None:
+        return detail(Code.ACCOUNT_DELETED)
+    if person.part == Part.FORMER_OWNER:
+        return detail(Code.FORMER_OWNER, email=email, since=since, until=person.until)
+    if person.part == Part.OWNER:
+        return detail(Code.OWNER, email=email, since=since)
+    code = Code.SUBMITTER if person.part == Part.SUBMITTER else Code.EARLIER_SUBMITTER
+    return detail(code, email=email, since=since)
+
+
+def judge_project(found: Gathered) -> Finding:
+    """How old the project is."""
+    since = found.client.project.created_at
+    if found.now - since < YOUNG:
+        return warned(Code.PROJECT_YOUNG, since=since)
+    return passed(Code.PROJECT_OLD, since=since)
+
+
+def _here(setback: Setback) -> Detail:
+    kind, at = Kind(setback.kind), setback.at
+    if setback.app:
+        return detail(Code.SETBACK_OF_APP, client=setback.client, kind=kind, at=at, app=setback.app)
+    return detail(Code.SETBACK_OF_PROJECT, client=setback.client, kind=kind, at=at)
+
+
+def _elsewhere(setback: Setback) -> Detail:
+    kind, at, client, project = Kind(setback.kind), setback.at, setback.client, setback.project
+    if setback.app:
+        return detail(Code.SETBACK_OF_OTHER_APP, client=client, kind=kind, at=at, app=setback.app, project=project)
+    return detail(Code.SETBACK_OF_OTHER_PROJECT, client=client, kind=kind, at=at, project=project)
+
+
+def judge_setbacks(found: Gathered) -> Finding:
+    """Rejections, withdrawn approvals and suspensions of this project and its apps."""
+    details = [_here(row) for row in found.setbacks[:MAX_SHOWN]]
+    if found.client.project.is_suspended:
+        return failed(Code.PROJECT_SUSPENDED, *details)
+    grave = [row for row in found.setbacks if row.kind != Kind.REJECTED and found.now - row.at < RECENT]
+    if grave:
+        return failed(Code.SETBACK_LATELY, *details, kind=Kind(grave[0].kind), at=grave[0].at)
+    if found.setbacks:
+        return warned(Code.SETBACKS, *details, count=len(found.setbacks))
+    return passed(Code.NO_SETBACKS)
+
+
+def judge_other_apps(found: Gathered) -> Finding:
+    """What became of the other projects of people who own or owned this one, or submitted apps of it."""
+    others = found.others
+    details = [
+        _number_of_apps(found),
+        *(detail(Code.SUSPENDED_PROJECT, project=name) for name in others.suspended[:MAX_SHOWN]),
+        *(_elsewhere(row) for row in others.setbacks[:MAX_SHOWN]),
+    ]
+    if others.suspended:
+        return failed(Code.OTHER_PROJECT_SUSPENDED, *details)
+    if any(row.kind != Kind.REJECTED and found.now - row.at < RECENT for row in others.setbacks):
+        return failed(Code.OTHER_PROJECT_SETBACK_LATELY, *details)
+    if others.setbacks:
+        return warned(Code.OTHER_PROJECT_SETBACK, *details)
+    if not others.apps:
+        return passed(Code.NO_OTHER_APPS)
+    return passed(Code.OTHER_APPS_FINE, *details)
+
+
+def _number_of_apps(found: Gathered) -> Detail:
+    apps = found.others.apps
+    if not apps:
+        return detail(Code.NO_OTHER_APP)
+    code = Code.MANY_OTHER_APPS if found.others.is_more else Code.OTHER_APPS
+    return detail(code, count=len(apps), reviewed=sum(app.is_verified for app in apps))
+
+
+def judge_reports(found: Gathered) -> Finding:
+    """What people reported about the app, and which cases about it are open."""
+    kinds = (ReviewCase.Kind.REPORT, ReviewCase.Kind.DOMAIN_LOST)
+    open_now = [case for case in found.cases if case.is_open and case.kind in kinds]
+    acted = [
+        case for case in found.cases if case.had_effect and case.kind in kinds and found.now - case.opened_at < RECENT
+    ]
+    reports = sum(found.reports.values())
+    reasons = [(AppReport.Reason(reason), number) for reason, number in sorted(found.reports.items())]
+    details = [
+        *(detail(Code.REPORTS_FOR, reason=reason, number=number) for reason, number in reasons),
+        *(
+            detail(Code.CASE_OPEN, kind=ReviewCase.Kind(case.kind), since=case.opened_at)
+            for case in open_now[:MAX_SHOWN]
+        ),
+        *(
+            detail(Code.CASE_ACTED_ON, kind=ReviewCase.Kind(case.kind), since=case.opened_at)
+            for case in acted[:MAX_SHOWN]
+        ),
+    ]
+    if reports >= MANY_REPORTS and open_now:
+        return failed(Code.MANY_REPORTS, *details, count=reports)
+    if open_now:
+        return warned(Code.CASES_OPEN, *details, count=len(open_now))
+    if acted or reports:
+        return warned(Code.CASES_CLOSED, *details)
+    return passed(Code.NO_REPORTS)
+
+
+FEW = 20  # steps or calls: of fewer, a share says nothing
+MANY_REFUSED = 0.5
+SOME_ERRORS, MANY_ERRORS = 0.05, 0.5
+MAX_REFUSALS_SHOWN = 5
+
+
+def judge_people(found: Gathered) -> Finding:
+    """How many people ever authorized the app."""
+    usage = found.usage
+    if not usage.people:
+        return warned(Code.NO_PEOPLE)
+    return passed(Code.MANY_PEOPLE if usage.people_is_more else Code.PEOPLE, count=usage.people)
+
+
+def judge_sign_ins(found: Gathered) -> Finding:
+    """How sign-ins to the app ended lately, as far as the log goes back."""
+    usage = found.usage
+    steps = usage.sign_ins + usage.cancelled + usage.refused
+    if not steps:
+        return warned(Code.NO_SIGN_INS)
+    count = MAX_SIGN_INS if usage.sign_ins_is_more else steps
+    worst = sorted(usage.refusals.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_REFUSALS_SHOWN]
+    details = [detail(Code.REFUSALS, error=error, number=number) for error, number in worst]
+    outcomes = {"signed_in": usage.sign_ins, "cancelled": usage.cancelled, "refused": usage.refused}
+    if steps >= FEW and usage.refused > MANY_REFUSED * steps:
+        return warned(Code.MOST_SIGN_INS_REFUSED, *details, count=count, **outcomes)
+    code = Code.SIGN_INS_OF_NEWEST if usage.sign_ins_is_more else Code.SIGN_INS
+    return passed(code, *details, count=count, **outcomes)
+
+
+def judge_calls(found: Gathered) -> Finding:
+    """How many calls of the API went well in the last 30 days."""
+    usage = found.usage
+    if usage.error_rate is None:
+        return passed(Code.NO_CALLS, days=DAYS)
+    calls = {"count": usage.calls, "days": DAYS, "errors": usage.errors, "percent": 100 * usage.error_rate}
+    if usage.calls >= FEW and usage.error_rate >= MANY_ERRORS:
+        return failed(Code.MOST_CALLS_FAIL, **calls)
+    if usage.calls >= FEW and usage.error_rate >= SOME_ERRORS:
+        return warned(Code.CALLS, **calls)
+    return passed(Code.CALLS, **calls)
+
+
+def judge_scopes(found: Gathered) -> Finding:
+    """Whether what is asked for, or held, is of any use to the app."""
+    asked, held = found.asked["scopes"], found.client.approved_scopes.split()
+    wanted = [scope for scope in REVIEWED_SCOPES if scope in asked or scope in held]
+    if not wanted:
+        return passed(Code.NO_SCOPES)
+    details = [_use_of(scope, found) for scope in wanted]
+    unused = [scope for scope in wanted if scope in held and not _calls_with(scope, found) and _is_long_held(found)]
+    if unused:
+        return warned(Code.SCOPES_UNUSED, *details, days=UNUSED_DAYS, scopes=unused)
+    untried = [scope for scope in wanted if scope not in held]
+    if untried and not found.usage.people:
+        return warned(Code.SCOPES_NEVER_TRIED, *details, scopes=untried)
+    dropped = [scope for scope in wanted if scope not in asked]
+    if dropped:
+        return passed(Code.SCOPES_DROPPED, *details, scopes=dropped)
+    return passed(Code.SCOPES_ASKED_FOR if untried else Code.SCOPES_USED, *details)
+
+
+def _is_long_held(found: Gathered) -> bool:
+    since = found.client.verified_at
+    return since is None or (found.now - since).days >= UNUSED_DAYS
+
+
+def _calls_with(scope: str, found: Gathered) -> int:
+    return sum(found.usage.calls_by_endpoint.get(name, 0) for name in endpoints_with_scope(scope))
+
+
+def _use_of(scope: str, found: Gathered) -> Detail:
+    return detail(
+        Code.SCOPE_HELD if scope in found.client.approved_scopes.split() else Code.SCOPE_NOT_HELD,
+        scope=scope,
+        granted=found.usage.granted.get(scope, 0),
+        calls=_calls_with(scope, found),
+        endpoints=[f"/v1/{name}" for name in endpoints_with_scope(scope)],
+        days=UNUSED_DAYS,
+    )

@@ -1,0 +1,136 @@
+"""Similar apps: names that read the same (docs/review.md), and similar logos."""
+
+import io
+from difflib import SequenceMatcher
+from functools import partial
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from core.storage.images import decode_image, difference_hash, hash_distance
+from core.storage.stored_files import StoreUnavailable, read_file
+from devportal.review.evidence.gathered import SimilarApp, SimilarLogo
+from oidc.clients.branding import MAX_PIXELS
+from oidc.models import Client
+from oidc.names import skeleton
+
+# In place of a hash: the logo is of one colour, or its file is missing or can't be read.
+NOTHING_TO_SEE = "-"
+MAX_FILLED = 50  # logos that one run of the periodic task reads
+
+
+def is_telling(logo_hash: str) -> bool:
+    """Return whether this is a hash that can be compared with others."""
+    return logo_hash not in ("", NOTHING_TO_SEE)
+
+
+def hash_logo(name: str) -> str:
+    """Return the hash of a stored logo, "" for no logo. Raises StoreUnavailable."""
+    if not name:
+        return ""
+    try:
+        content = io.BytesIO(read_file(name))
+        pixels = decode_image(content, what="logo", max_bytes=settings.LOGO_MAX_BYTES, max_pixels=MAX_PIXELS)
+    except (FileNotFoundError, ValidationError):
+        return NOTHING_TO_SEE
+    return difference_hash(pixels) or NOTHING_TO_SEE
+
+
+def hash_of_new_logo(client: Client, name: str) -> str:
+    """Return the hash that `client` has with the logo `name`: the one it has, or "" until the transaction is over.
+
+    A new logo is read once it is committed, so that no row is locked while the store answers.
+    """
+    if name == (client.logo.name or "") and (client.logo_hash or not name):
+        return client.logo_hash
+    if name:
+        transaction.on_commit(partial(_fill, client.pk), robust=True)
+    return ""
+
+
+def hash_asked(client: Client, name: str) -> str:
+    """Return the hash of a logo that is asked for; "" without one, and while the store does not answer."""
+    if name and name == client.logo.name and client.logo_hash:
+        return client.logo_hash
+    try:
+        return hash_logo(name)
+    except StoreUnavailable:
+        return ""
+
+
+def _fill(pk: int) -> bool:
+    """Compute the hash of an app's logo; return False if there is none, or the store does not answer."""
+    client = Client.objects.filter(pk=pk).only("logo", "logo_hash").first()
+    if client is None or not client.logo.name:
+        return False
+    try:
+        found = hash_logo(client.logo.name)
+    except StoreUnavailable:
+        return False
+    # Only for the logo that was read: another one may have come meanwhile.
+    return bool(Client.objects.filter(pk=pk, logo=client.logo.name).update(logo_hash=found))
+
+
+def fill_missing() -> int:
+    """Compute the hashes that verified apps' logos lack, of at most 50 apps; return how many were computed."""
+    rows = Client.objects.filter(verified_at__isnull=False, logo_hash="").exclude(logo="")
+    keys = list(rows.order_by("-verified_at").values_list("pk", flat=True)[:MAX_FILLED])
+    return sum(_fill(pk) for pk in keys)
+
+
+# Bounds of the search for names that are alike. Equal readings and equal beginnings are found by an index among all
+# apps; only the newest verified ones, which are worth imitating, are compared letter by letter.
+MOST_EQUAL = 20
+MOST_BEGINNINGS = 200
+MOST_VERIFIED = 2000
+BEGINNING = 4  # letters
+ALIKE = 0.8
+# Logos are alike up to this many of 64 bits. The same picture recoloured, resized, encoded anew or with another margin
+# differs in at most 4 (tests/devportal/review/evidence/test_logos.py); pictures that share nothing, in ten and more.
+ALIKE_BITS = 5
+MOST_LOGOS = 5
+
+
+def similar_apps(client: Client, name: str) -> list[SimilarApp]:
+    """Return apps of other projects with names similar to `name`, the most similar first."""
+    wanted = skeleton(name)
+    if not wanted:
+        return []
+    others = Client.objects.exclude(project=client.project_id)
+    found = [
+        others.filter(name_reading=wanted)[:MOST_EQUAL],
+        others.filter(name_reading__startswith=wanted[:BEGINNING])[:MOST_BEGINNINGS],
+        others.filter(verified_at__isnull=False).order_by("-verified_at")[:MOST_VERIFIED],
+    ]
+    readings = dict(pair for rows in found for pair in rows.values_list("pk", "name_reading"))
+    scores = {pk: _similarity(wanted, other) for pk, other in readings.items()}
+    best = sorted((pk for pk, score in scores.items() if score >= ALIKE), key=lambda pk: (-scores[pk], pk))[:MOST_EQUAL]
+    rows = Client.objects.select_related("project").in_bulk(best)
+    return [SimilarApp(rows[pk], scores[pk]) for pk in best if pk in rows]
+
+
+def _similarity(one: str, other: str) -> float:
+    """Return the similarity of two skeletons, 0 to 1; one that contains the other counts as nearly the same."""
+    if one == other:
+        return 1.0
+    shorter, longer = sorted((one, other), key=len)
+    if len(shorter) >= BEGINNING and shorter in longer:
+        return 0.95
+    matcher = SequenceMatcher(None, one, other, autojunk=False)
+    return matcher.ratio() if matcher.real_quick_ratio() >= ALIKE and matcher.quick_ratio() >= ALIKE else 0.0
+
+
+def similar_logos(client: Client, logo_hash: str) -> list[SimilarLogo]:
+    """Return reviewed apps of other projects whose logos look like the one with this hash, the nearest first.
+
+    The newest 2,000 verified apps are compared, as with names.
+    """
+    if not is_telling(logo_hash):
+        return []
+    others = Client.objects.exclude(project=client.project_id).filter(verified_at__isnull=False)
+    newest = others.order_by("-verified_at").values_list("pk", "logo_hash")[:MOST_VERIFIED]
+    distances = {pk: hash_distance(logo_hash, other) for pk, other in newest if is_telling(other)}
+    near = sorted((distance, pk) for pk, distance in distances.items() if distance <= ALIKE_BITS)[:MOST_LOGOS]
+    rows = Client.objects.select_related("project").in_bulk([pk for _, pk in near])
+    return [SimilarLogo(rows[pk], distance) for distance, pk in near if pk in rows]

@@ -1,0 +1,154 @@
+"""What developers give to reviewers only: uses of scopes, a demo, and a test account (docs/review.md)."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from accounts.models import Account
+from core.database import encryption
+from core.database.encryption import EncryptedColumn, register
+from devportal.review.models import AppReview
+from devportal.review.snapshots import UNSENT, Snapshot
+from devportal.review.timeline import clean_text
+from devportal.review.workflow import IllegalReviewStep, ReviewNotAllowed, Side, lock_for_step, lock_rights, may_decide
+from oidc.clients.branding import validate_page_url
+from oidc.projects.roles import report_project_event
+
+# In characters.
+MAX_LOGIN_LENGTH = 254
+MAX_PASSWORD_LENGTH = 200
+MAX_NOTE_LENGTH = 2000
+
+register(EncryptedColumn(AppReview, "test_account_encrypted"))
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """How to sign in to an app; `note` says how to get to where it is interesting."""
+
+    login: str
+    password: str = field(repr=False)
+    note: str = ""
+
+
+def validate_password_text(text: str) -> None:
+    """Raise ValidationError for a password that nobody could type."""
+    if not text.isprintable():
+        raise ValidationError("This holds characters that nobody can type.")
+
+
+def _cleaned(given: Credentials) -> Credentials:
+    login, note = clean_text(given.login), clean_text(given.note)
+    errors: dict[str, str] = {}
+    if not login or len(login) > MAX_LOGIN_LENGTH or "\n" in login:
+        errors["test_login"] = f"Give a login of at most {MAX_LOGIN_LENGTH} characters."
+    if not given.password or len(given.password) > MAX_PASSWORD_LENGTH or not given.password.isprintable():
+        errors["test_password"] = f"Give a password of at most {MAX_PASSWORD_LENGTH} characters."
+    if len(note) > MAX_NOTE_LENGTH:
+        errors["test_note"] = f"Write at most {MAX_NOTE_LENGTH} characters."
+    if errors:
+        raise ValidationError(errors)
+    return Credentials(login, given.password, note)
+
+
+def keep_test_account(review: AppReview, actor: Account, given: Credentials | None) -> None:
+    """Store the test account of a draft in place of the one before; None removes it.
+
+    In the caller's transaction, which holds the client's lock. Raises ValidationError by field.
+    """
+    if given is None and not review.test_account_encrypted:
+        return
+    review.test_account_encrypted = encryption.encrypt(json.dumps(asdict(_cleaned(given)))) if given else ""
+    review.save(update_fields=["test_account_encrypted"])
+    _report("stored" if given else "removed", review, actor, Side.DEVELOPER)
+
+
+def may_see_test_account(review: AppReview, actor: Account) -> bool:
+    """Return whether the test account is shown to this person: the assignee, as long as it is theirs to decide."""
+    return review.is_frozen and review.assignee_id == actor.pk and may_decide(actor, review.client.project, review)
+
+
+@transaction.atomic
+def test_account_for(review: AppReview, actor: Account) -> dict[str, str] | None:
+    """Return `login`, `password` and `note` to the assigned reviewer while they may decide; None to anybody else.
+
+    None too if none is stored. Each look is audited. Rights are read under the lock that decisions take. Raises
+    encryption.Unreadable.
+    """
+    try:
+        actor = lock_rights(review.client.project_id, actor)
+        client = lock_for_step(review.client_id)
+    except (IllegalReviewStep, ReviewNotAllowed):
+        return None
+    row = AppReview.objects.filter(pk=review.pk).first()
+    if row is None or not row.test_account_encrypted:
+        return None
+    row.client = client
+    if not may_see_test_account(row, actor):
+        return None
+    found: dict[str, str] = json.loads(encryption.decrypt(row.test_account_encrypted))
+    _report("seen", row, actor, Side.REVIEWER)
+    return found
+
+
+def _report(what: str, review: AppReview, actor: Account, side: str) -> None:
+    client = review.client
+    details = {"side": side, "review": review.number, "revision": review.revision}
+    report_project_event(f"review.test_account_{what}", client.project, actor, client.client_id, details=details)
+
+
+MAX_PLACE_LENGTH = 500  # characters
+
+
+@dataclass(frozen=True)
+class ForReviewers:
+    """What to write; None stays as it is.
+
+    `places` says by scope where in the app it is used, `answers` by point what was done about it. `note` and `answers`
+    wait with the draft until it is sent.
+    """
+
+    places: Mapping[str, str] | None = None
+    demo_url: str | None = None
+    note: str | None = None
+    answers: Mapping[str, str] | None = None
+    test_account: Credentials | None = None
+    remove_test_account: bool = False
+
+
+def write_for_reviewers(draft: Snapshot, given: ForReviewers) -> Snapshot:
+    """Return the values of a draft with what is written for the reviewers; its scopes are final already.
+
+    Raises ValidationError by field, IncompleteSubmission for a text that is too long.
+    """
+    places = draft.get("places", {}) if given.places is None else given.places
+    unsent = dict(draft.get(UNSENT, {}))
+    if given.note is not None:
+        unsent["note"] = clean_text(given.note)
+    if given.answers is not None:
+        unsent["answers"] = {code: clean_text(text) for code, text in given.answers.items()}
+    kept = {name: value for name, value in draft.items() if name != UNSENT} | {
+        "places": {scope: _place(scope, places.get(scope, "")) for scope in draft["scopes"]},
+        "demo_url": draft.get("demo_url", "") if given.demo_url is None else _demo(given.demo_url),
+    }
+    return kept | {UNSENT: unsent} if any(unsent.values()) else kept
+
+
+def _place(scope: str, text: str) -> str:
+    place = clean_text(text)
+    if len(place) > MAX_PLACE_LENGTH:
+        raise ValidationError({"places": f"Write at most {MAX_PLACE_LENGTH} characters on {scope}."})
+    return place
+
+
+def _demo(url: str) -> str:
+    kept = url.strip()
+    if kept:
+        try:
+            validate_page_url(kept)
+        except ValidationError as error:
+            raise ValidationError({"demo_url": error.messages}) from error
+    return kept

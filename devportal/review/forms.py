@@ -1,0 +1,229 @@
+"""Forms of the page Branding and review: branding, requested scopes with justifications, messages."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django import forms
+from django.forms import BoundField
+
+from devportal.review.for_reviewers import (
+    MAX_LOGIN_LENGTH,
+    MAX_NOTE_LENGTH,
+    MAX_PASSWORD_LENGTH,
+    MAX_PLACE_LENGTH,
+    Credentials,
+    ForReviewers,
+    validate_password_text,
+)
+from devportal.review.requirements import Requirement, field_of
+from devportal.review.snapshots import REVIEWED_SCOPES, UNSENT, Snapshot
+from devportal.review.timeline import MAX_TEXT_LENGTH, Point
+from oidc import names
+from oidc.clients import branding
+from oidc.clients.branding import FIELD_VALIDATORS, MAX_URL_LENGTH, validate_page_url
+from oidc.scopes import SCOPES
+
+
+def _page(label: str, help_text: str) -> forms.CharField:
+    return forms.CharField(
+        label=label,
+        required=False,
+        max_length=MAX_URL_LENGTH,
+        help_text=help_text,
+        widget=forms.URLInput(attrs={"placeholder": "https://", "autocomplete": "off"}),
+    )
+
+
+def _long_text(label: str, help_text: str, rows: int = 3, longest: int = MAX_TEXT_LENGTH) -> forms.CharField:
+    return forms.CharField(
+        label=label,
+        required=False,
+        max_length=longest,
+        help_text=help_text,
+        widget=forms.Textarea(attrs={"rows": rows}),
+    )
+
+
+class BrandingForm(forms.Form):
+    """All reviewed fields. Only the name is required to save; the checklist says what is required to submit."""
+
+    name = forms.CharField(
+        label="Name",
+        max_length=names.MAX_LENGTH,
+        error_messages={"required": "An app has a name."},
+        help_text="People see it when they sign in.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    logo = forms.FileField(
+        label="Logo",
+        required=False,
+        help_text="A square PNG, JPEG, WebP or GIF. People see it once the app is reviewed.",
+        widget=forms.FileInput(attrs={"accept": "image/png,image/jpeg,image/webp,image/gif"}),
+    )
+    remove_logo = forms.BooleanField(label="Remove the logo", required=False)
+    home_page_url = _page("Home page", "Says what the app is, to anybody, without signing in.")
+    privacy_policy_url = _page("Privacy policy", "What becomes of what the app reads here.")
+    terms_url = _page("Terms", "")
+    support_address = forms.CharField(
+        label="Support address",
+        required=False,
+        max_length=254,
+        help_text="Where people and reviewers reach you.",
+        widget=forms.EmailInput(attrs={"autocomplete": "off"}),
+    )
+    demo_url = _page("Demo or video", "Where reviewers see the app at work: a page or a recording that opens for them.")
+    note = _long_text(
+        "Note to the reviewers", "For example how to sign in and where to look. Goes along when you send."
+    )
+    test_login = forms.CharField(
+        label="Login",
+        required=False,
+        max_length=MAX_LOGIN_LENGTH,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+    )
+    test_password = forms.CharField(
+        label="Password",
+        required=False,
+        strip=False,
+        max_length=MAX_PASSWORD_LENGTH,
+        validators=[validate_password_text],
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+    test_note = _long_text("How to get to the interesting place", "", 2, MAX_NOTE_LENGTH)
+    remove_test_account = forms.BooleanField(label="Remove the test account", required=False)
+
+    use_required_attribute = False
+
+    def __init__(self, *args: Any, snapshot: Snapshot, points: Sequence[Point] = (), **kwargs: Any) -> None:
+        """`points` are what the reviewers want answered before this is sent again."""
+        self._points = points
+        super().__init__(*args, **({"initial": _initial(snapshot)} | kwargs))
+        for field, check in FIELD_VALIDATORS.items():
+            self.fields[field].validators.append(check)
+        self.fields["demo_url"].validators.append(validate_page_url)
+        for scope in REVIEWED_SCOPES:
+            self.fields[field_of("ask", scope)] = forms.BooleanField(label=f"Ask for {scope}", required=False)
+            self.fields[field_of("why", scope)] = _long_text(
+                f"What {scope} is needed for",
+                "Name the feature, and what it shows or does with what it reads.",
+            )
+            self.fields[field_of("place", scope)] = _long_text(
+                f"Where in the app {scope} is used",
+                "The page or the feature, and how to get there.",
+                2,
+                MAX_PLACE_LENGTH,
+            )
+        for point in points:
+            self.fields[f"answer_{point.code}"] = _long_text(f"What you did about “{point.title}”", "")
+
+    def clean_logo(self) -> Any:
+        upload = self.cleaned_data["logo"]
+        return branding.clean_logo(upload) if upload else None
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        login, password, note = (given.get(f"test_{part}", "") for part in ("login", "password", "note"))
+        if given.get("remove_test_account") and (login or password or note):
+            self.add_error("remove_test_account", "Either remove the test account or replace it.")
+        elif login or password or note:
+            for field, value in (("test_login", login), ("test_password", password)):
+                if not value and field not in self.errors:
+                    self.add_error(field, "A test account has a login and a password.")
+        return given
+
+    @property
+    def scopes(self) -> list[tuple[str, str, BoundField, BoundField, BoundField]]:
+        """For the template: each scope with its title, its checkbox, its justification and its place."""
+        return [
+            (
+                scope,
+                SCOPES[scope].title,
+                self[field_of("ask", scope)],
+                self[field_of("why", scope)],
+                self[field_of("place", scope)],
+            )
+            for scope in REVIEWED_SCOPES
+        ]
+
+    @property
+    def answers(self) -> list[tuple[Point, BoundField]]:
+        """For the template: each point that the reviewers made, with the field that answers it."""
+        return [(point, self[f"answer_{point.code}"]) for point in self._points]
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """The keyword arguments for `reviews.save`, from the valid form."""
+        given = self.cleaned_data
+        return {
+            "values": {field: given[field] for field in FIELD_VALIDATORS},
+            "scopes": self._of_asked("why"),
+            "logo": given["logo"],
+            "remove_logo": given["remove_logo"],
+            "for_reviewers": ForReviewers(
+                places=self._of_asked("place"),
+                demo_url=given["demo_url"],
+                note=given["note"],
+                answers=self._given_answers(),
+                test_account=self._test_account(),
+                remove_test_account=given["remove_test_account"],
+            ),
+        }
+
+    def _of_asked(self, kind: str) -> dict[str, str]:
+        """Return what was typed of each scope that is asked for; what is not valid counts as nothing."""
+        given = self.cleaned_data
+        asked = [scope for scope in REVIEWED_SCOPES if given.get(field_of("ask", scope))]
+        return {scope: given.get(field_of(kind, scope), "") for scope in asked}
+
+    def _given_answers(self) -> dict[str, str]:
+        return {point.code: self.cleaned_data.get(f"answer_{point.code}", "") for point in self._points}
+
+    def _test_account(self) -> Credentials | None:
+        given = self.cleaned_data
+        if not given["test_login"]:
+            return None
+        return Credentials(given["test_login"], given["test_password"], given["test_note"])
+
+    def over(self, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot updated with the valid values of the form, for a preview; nothing is saved."""
+        self.is_valid()
+        given = self.cleaned_data
+        typed = {field: given[field] for field in (*FIELD_VALIDATORS, "demo_url") if field in given}
+        of_scopes = {"scopes": self._of_asked("why"), "places": self._of_asked("place")}
+        return snapshot | typed | of_scopes | {UNSENT: {"answers": self._given_answers()}}
+
+    def mark_missing(self, lacking: Iterable[Requirement]) -> None:
+        """Say beside each field what is missing there for sending, unless something else is wrong with it."""
+        marks = [mark for item in lacking for mark in item.errors.items()]
+        for field, text in marks:
+            if field in self.fields and field not in self.errors:
+                self.errors[field] = self.error_class([text], renderer=self.renderer)
+
+    def ask_for_the_password_again(self) -> None:
+        """Say that the password of the test account was not kept; no page shows one that was typed."""
+        if self.data.get("test_password") and "test_password" not in self.errors:
+            text = "Type it again: nothing is saved yet, and a page never shows a password."
+            self.errors["test_password"] = self.error_class([text], renderer=self.renderer)
+
+
+def _initial(snapshot: Snapshot) -> dict[str, Any]:
+    """Return what the form shows of a draft."""
+    scopes, places, unsent = snapshot["scopes"], snapshot.get("places", {}), snapshot.get(UNSENT, {})
+    shown: dict[str, Any] = {field: snapshot[field] for field in FIELD_VALIDATORS}
+    shown |= {"demo_url": snapshot.get("demo_url", ""), "note": unsent.get("note", "")}
+    for scope in REVIEWED_SCOPES:
+        shown[field_of("ask", scope)] = scope in scopes
+        shown[field_of("why", scope)] = scopes.get(scope, "")
+        shown[field_of("place", scope)] = places.get(scope, "")
+    return shown | {f"answer_{code}": text for code, text in unsent.get("answers", {}).items()}
+
+
+class AnswerForm(forms.Form):
+    """A message in the review's thread."""
+
+    text = forms.CharField(
+        label="Your answer",
+        max_length=MAX_TEXT_LENGTH,
+        error_messages={"required": "Write something first."},
+        widget=forms.Textarea(attrs={"rows": 4}),
+    )

@@ -1,0 +1,103 @@
+"""Samples of the mails about reviews (docs/mail.md#samples)."""
+
+from typing import Any
+
+from accounts.mail.samples import Sample, register
+from devportal.review.reasons import REASONS, SUSPENSION_REASONS
+
+TEAM = "owners and developers of the project"
+ASSIGNEE = "the reviewer who has it"
+REVIEWERS = "reviewers who want it, but not about apps that they can't decide on"
+_SCOPES = ["account.read: “See your email address, your name and your plan”"]
+_CONTEXT: dict[str, Any] = {
+    "app": "Orbit Notes",
+    "project": "Orbit",
+    "reasons": [],
+    "text": "",
+    "approved": [],
+    "refused": [],
+    "still_verified": False,
+    "link": "https://id.example.com/console/p/prj_sample/clients/client_sample/review",
+}
+_WORDS = "Which page shows the plan?\n\nWe looked at the settings, and at the page behind the gear."
+_DESK = _CONTEXT | {"link": "https://id.example.com/admin/review/appreview/7/change/"}
+_WHY = {"reasons": [REASONS["justification_vague"].text, REASONS["logo_unclear"].text], "text": _WORDS}
+_SUSPENDED = {"app": "", "reasons": [SUSPENSION_REASONS["unsafe"].text], "text": "A secret is on the web."}
+
+_APP = {"name": "Orbit Notes", "label": "new", "waits": "5 d", "link": _DESK["link"]}
+_APPS = [_APP, _APP | {"name": "Comet Mail", "label": "resubmitted", "waits": "6 d"}]
+_QUEUE = "https://id.example.com/admin/review/appreview/"
+_ALERTS: dict[str, dict[str, Any]] = {
+    "one app": {"apps": [_APP], "more": 0, "number": 1, "link": _DESK["link"], "target_days": 5},
+    "several": {"apps": _APPS, "more": 0, "number": 2, "link": _QUEUE, "target_days": 5},
+    "many": {"apps": _APPS, "more": 130, "number": 132, "link": _QUEUE, "target_days": 5},
+}
+
+
+def _with_words(context: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {"with words": context | {"text": _WORDS}, "without words": context | {"text": ""}}
+
+
+register(
+    {
+        "review_submitted": Sample("Review: sent", "An app is sent for review", TEAM, {"": _CONTEXT}),
+        "review_resubmitted": Sample("Review: sent again", "An app is sent for review again", TEAM, {"": _CONTEXT}),
+        "review_started": Sample("Review: begun", "A reviewer begins", TEAM, {"": _CONTEXT}),
+        "review_withdrawn": Sample(
+            "Review: taken back", "The team takes an app back from review", TEAM, {"": _CONTEXT}
+        ),
+        "review_comment": Sample(
+            "Review: a reviewer wrote", "A reviewer writes", TEAM, {"": _CONTEXT | {"text": _WORDS}}
+        ),
+        "review_changes_requested": Sample(
+            "Review: changes needed", "A reviewer asks for changes", TEAM, {"": _CONTEXT | _WHY}
+        ),
+        "review_rejected": Sample("Review: rejected", "A reviewer rejects an app", TEAM, {"": _CONTEXT | _WHY}),
+        "review_approved": Sample(
+            "Review: approved",
+            "A reviewer approves an app",
+            TEAM,
+            {
+                "all that it asked for": _CONTEXT | {"approved": _SCOPES},
+                "without what it asked for": _CONTEXT | {"refused": _SCOPES, "text": _WORDS},
+                "of basic scopes": _CONTEXT,
+            },
+        ),
+        "review_approval_withdrawn": Sample(
+            "Review: approval withdrawn",
+            "A reviewer takes an approval away",
+            TEAM,
+            {
+                "the whole": _CONTEXT | _WHY,
+                "of scopes alone": _CONTEXT | _WHY | {"still_verified": True, "refused": _SCOPES},
+            },
+        ),
+        "review_suspended": Sample(
+            "Review: project suspended", "A project is suspended", TEAM, {"": _CONTEXT | _SUSPENDED}
+        ),
+        "review_suspension_lifted": Sample(
+            "Review: suspension lifted", "The suspension of a project ends", TEAM, _with_words(_CONTEXT | {"app": ""})
+        ),
+        "desk_assigned": Sample(
+            "Desk: a review was given", "A reviewer gives a review to another one", ASSIGNEE, {"": _DESK}
+        ),
+        "desk_comment": Sample(
+            "Desk: a developer wrote", "A developer answers", ASSIGNEE, {"": _DESK | {"text": _WORDS}}
+        ),
+        "desk_resubmitted": Sample(
+            "Desk: back for review", "An app that was sent back comes again", ASSIGNEE, _with_words(_DESK)
+        ),
+        "desk_new": Sample("Desk: new submissions", "Apps were sent for review", REVIEWERS, _ALERTS),
+        "desk_late": Sample("Desk: late submissions", "Apps wait for too long", REVIEWERS, _ALERTS),
+        "desk_second_approval": Sample(
+            "Review: second approval needed",
+            "A first reviewer approves an app that needs two approvals",
+            REVIEWERS,
+            {
+                "to reviewers who have not decided": _DESK | {"has_decided": False},
+                "to a reviewer who decided otherwise": _DESK | {"has_decided": True},
+            },
+        ),
+        "desk_withdrawn": Sample("Desk: taken back", "The team takes an app back from review", ASSIGNEE, {"": _DESK}),
+    }
+)

@@ -1,0 +1,75 @@
+"""Internal notes on a review: reviewers write them for each other, and developers never read them."""
+
+from typing import Any
+
+from django.db import transaction
+from django.dispatch import receiver
+
+from accounts.data_export.contents import moment, rows_of
+from accounts.models import Account
+from accounts.signals import exporting
+from core import clock
+from core.audit import Event, report
+from devportal.review.models import AppReview, DeskNote
+from devportal.review.timeline import clean_text
+from devportal.review.workflow import (
+    IncompleteSubmission,
+    ReviewNotAllowed,
+    Status,
+    lock_for_step,
+    lock_rights,
+    may_decide,
+)
+
+MAX_SHOWN = 100
+
+
+def may_read_notes(account: Account, review: AppReview) -> bool:
+    """Return whether this person may read and write the notes on a review: reviewers who may decide on it.
+
+    Whoever has a conflict of interest would read what colleagues think of an app of their own.
+    """
+    return review.status != Status.DRAFT and may_decide(account, review.client.project, review)
+
+
+@transaction.atomic
+def write_note(review: AppReview, actor: Account, text: str) -> DeskNote:
+    """Add a note to a review, in whatever state it is.
+
+    The audit event names no project: its members read the trail of the project. Raises ReviewNotAllowed,
+    IncompleteSubmission, IllegalReviewStep.
+    """
+    actor = lock_rights(review.client.project_id, actor)
+    client = lock_for_step(review.client_id)
+    # Read under the lock: a membership or a submission of a moment ago counts.
+    row = AppReview.objects.select_related("client__project").filter(pk=review.pk).first()
+    if row is None or not may_read_notes(actor, row):
+        raise ReviewNotAllowed("Only reviewers who may decide on this app write notes on it.")
+    said = clean_text(text)
+    if not said:
+        raise IncompleteSubmission("Write something first.")
+    note = DeskNote.objects.create(review=row, author=actor, at=clock.now(), text=said)
+    report(Event("desk.note_written", actor.pk, None, client.client_id, {"review": row.number}))
+    return note
+
+
+def notes_on(review: AppReview) -> list[DeskNote]:
+    """Return the notes on a review with their authors, oldest first; at most the newest 100.
+
+    Show them to nobody for whom `may_read_notes` is false.
+    """
+    rows = DeskNote.objects.filter(review=review).select_related("author").order_by("-pk")
+    return list(rows[:MAX_SHOWN])[::-1]
+
+
+@receiver(exporting)
+def export_notes(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
+    """Return the notes that the person wrote at the desk, for the data export: on reviews and on cases."""
+    rows = DeskNote.objects.filter(author=account).select_related("review__client", "case__project", "case__client")
+    return {
+        "written_at_the_desk": ({"at": moment(row.at), "about": _about(row), "text": row.text} for row in rows_of(rows))
+    }
+
+
+def _about(note: DeskNote) -> str:
+    return str(note.review or note.case or "")

@@ -1,0 +1,156 @@
+"""Mails about reviews, cases and appeals to developers, and to the assigned reviewer."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.urls import reverse
+
+from accounts.mail import outbox
+from accounts.mail.rendering import Mail, render_mail
+from core.http.split_hosts import address_of
+from devportal.review.conflicts import conflict_of
+from devportal.review.models import AppReview, ReviewCase, ReviewEntry
+from devportal.review.reasons import reason_texts
+from devportal.review.recipients import who_wants
+from oidc.models import Client, Project, ProjectMember
+from oidc.scopes import SCOPES
+
+Kind = ReviewEntry.Kind
+Side = ReviewEntry.Side
+Role = ProjectMember.Role
+
+# Entries that only the desk reads; those that send mails to developers, and those that send one to the assignee.
+DESK_ONLY = frozenset({Kind.FIRST_APPROVAL})
+TO_DEVELOPERS = frozenset(Kind.values) - {Kind.ASSIGNED} - DESK_ONLY
+TO_ASSIGNEE = frozenset({Kind.ASSIGNED, Kind.RESUBMITTED, Kind.WITHDRAWN, Kind.COMMENT})
+
+
+def notify(entry: ReviewEntry) -> None:
+    """Queue the mails of one timeline entry in the outbox, in the caller's transaction."""
+    context = mail_context(entry)
+    # A developer's message is mailed to the reviewer only; other members read it in the console.
+    if entry.kind in TO_DEVELOPERS and not (entry.kind == Kind.COMMENT and entry.side == Side.DEVELOPER):
+        for address in developer_addresses(entry.project):
+            outbox.queue_mail(address, f"review_{entry.kind}", context)
+    assignee = entry.review.assignee if entry.review else None
+    if entry.kind in TO_ASSIGNEE and assignee and assignee.is_active and assignee.pk != entry.author_id:
+        outbox.queue_mail(assignee.email, f"desk_{entry.kind}", context | {"link": review_admin_url(entry.review)})
+
+
+def developer_addresses(project: Project) -> list[str]:
+    """Return the verified addresses of a project's owners and developers."""
+    members = ProjectMember.objects.filter(
+        project=project, role__in=[Role.OWNER, Role.DEVELOPER], account__is_active=True, account__email_verified=True
+    )
+    return list(members.order_by("pk").values_list("account__email", flat=True))
+
+
+def mail_context(entry: ReviewEntry) -> dict[str, Any]:
+    """Return the context of the mail templates."""
+    return _context(entry.project, entry.client, entry.kind, entry.reasons, entry.text, entry.details)
+
+
+def _context(
+    project: Project, client: Client | None, kind: str, reasons: Iterable[str], text: str, details: dict[str, Any]
+) -> dict[str, Any]:
+    name = details.get("name") or (client.name if client else "")
+    scopes = details.get("scopes", {})
+    return {
+        "app": name,
+        "project": project.name,
+        "kind": kind,
+        "reasons": reason_texts(reasons),
+        "text": text,
+        "approved": [_shown(scope) for scope, yes in scopes.items() if yes],
+        "refused": [_shown(scope) for scope, yes in scopes.items() if not yes],
+        "still_verified": details.get("still_verified", False),
+        "link": console_url(project, client),
+    }
+
+
+def _shown(scope: str) -> str:
+    known = SCOPES.get(scope)
+    return f"{scope}: “{known.title}”" if known else scope
+
+
+def console_url(project: Project, client: Client | None) -> str:
+    """Return the URL of the console page for a developer."""
+    if client is None:
+        return address_of(reverse("console:project", args=[project.public_id]))
+    return address_of(reverse("console:review", args=[project.public_id, client.client_id]))
+
+
+def review_admin_url(review: AppReview | None) -> str:
+    """Return the URL of a review in the admin."""
+    return address_of(f"{reverse('admin:index')}console/appreview/{review.pk if review else 0}/change/")
+
+
+def queue_url() -> str:
+    """Return the URL of the review queue in the admin."""
+    return address_of(f"{reverse('admin:index')}console/appreview/")
+
+
+def preview_decision(
+    kind: str,
+    review: AppReview,
+    reasons: Iterable[str] = (),
+    text: str = "",
+    scopes: dict[str, bool] | None = None,
+) -> Mail:
+    """Return the mail that a decision would send to the developers."""
+    details = {"name": review.snapshot.get("name", ""), "scopes": scopes or {}}
+    return preview_mail(kind, review.client.project, review.client, reasons, text, details)
+
+
+def preview_mail(
+    kind: str,
+    project: Project,
+    client: Client | None = None,
+    reasons: Iterable[str] = (),
+    text: str = "",
+    details: dict[str, Any] | None = None,
+) -> Mail:
+    """Return the mail that a step outside of a review would send to the developers."""
+    return render_mail(f"review_{kind}", _context(project, client, kind, reasons, text, details or {}))
+
+
+# Reviewers who get a mail about one appeal.
+MOST_REVIEWERS = 50
+
+
+def _case_context(project: Project, client: Client | None, text: str = "") -> dict[str, Any]:
+    link = console_url(project, client)
+    name = client.name if client else project.name
+    whole = client is None
+    return {"app": name, "project": project.name, "whole_project": whole, "reasons": [], "text": text, "link": link}
+
+
+def case_admin_url(case: ReviewCase) -> str:
+    """Return the URL of a case in the admin."""
+    return address_of(f"{reverse('admin:index')}console/reviewcase/{case.pk}/change/")
+
+
+def tell_of_outcome(case: ReviewCase) -> None:
+    """Mail the developers how their appeal ended; in the caller's transaction, as all of these."""
+    context = _case_context(case.project, case.client, case.outcome_text)
+    for address in developer_addresses(case.project):
+        outbox.queue_mail(address, "appeal_answered", context)
+
+
+def tell_that_review_is_due(client: Client) -> None:
+    """Mail the developers that a reviewer will look at their app again, and at what."""
+    for address in developer_addresses(client.project):
+        outbox.queue_mail(address, "re_review_due", _case_context(client.project, client))
+
+
+def tell_reviewers_of_appeal(case: AppReview | ReviewCase, text: str, without: int | None) -> None:
+    """Mail the reviewers who may answer it that somebody appeals; `without` is the key of who decided before."""
+    is_review = isinstance(case, AppReview)
+    project = case.client.project if isinstance(case, AppReview) else case.project
+    link = review_admin_url(case) if isinstance(case, AppReview) else case_admin_url(case)
+    context = _case_context(project, case.client, text) | {"link": link, "of_rejection": is_review}
+    review = case if isinstance(case, AppReview) else None
+    others = who_wants("mails_new").exclude(pk=without or 0)
+    for reviewer in others[:MOST_REVIEWERS]:
+        if not conflict_of(reviewer, project, review):
+            outbox.queue_mail(reviewer.email, "desk_appealed", context)

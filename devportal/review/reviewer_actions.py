@@ -1,0 +1,271 @@
+"""Reviewers' steps: assigning, starting, deciding, withdrawing an approval, suspending a project."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from django.db import transaction
+
+from accounts.models import Account
+from core import clock
+from core.audit import changes
+from devportal.review import cases, checklist, logos, second_approval
+from devportal.review.developer_actions import apply_snapshot
+from devportal.review.domain_lookups import Lookup
+from devportal.review.models import AppReview, ReviewCase
+from devportal.review.reasons import REASONS, SUSPENSION_REASONS, validate_reasons
+from devportal.review.requirements import cover_submission, why_not_approvable
+from devportal.review.snapshots import approved_snapshot
+from devportal.review.timeline import Kind, clean_text, record_entry
+from devportal.review.workflow import (
+    IllegalReviewStep,
+    IncompleteSubmission,
+    ReviewNotAllowed,
+    Side,
+    Status,
+    begin_step,
+    lock_for_step,
+    lock_rights,
+    may_be_given,
+    require_reviewer,
+    require_revision,
+    require_suspender,
+)
+from oidc.clients import reviewed_hosts
+from oidc.models import Client, Project
+from oidc.names import validate_name
+from oidc.scopes import format_scope
+
+Outcome = ReviewCase.Outcome
+
+# What approving an app, and taking that back, writes to its row.
+VERIFICATION = ("verified_at", "last_reviewed_at", "approved_scopes", *reviewed_hosts.REVIEWED_COLUMNS)
+
+
+def _record(kind: str, actor: Account, review: AppReview, **more: Any) -> None:
+    more["details"] = {"name": review.snapshot.get("name", "")} | more.get("details", {})
+    record_entry(kind, Side.REVIEWER, actor, review.client.project, review.client, review, **more)
+
+
+@transaction.atomic
+def assign(review: AppReview, actor: Account, assignee: Account | None) -> AppReview:
+    """Assign a review to a reviewer, or to nobody.
+
+    Raises ReviewNotAllowed (for actor or assignee), IllegalReviewStep.
+    """
+    review, _ = begin_step(review, actor, "assign")
+    if assignee is not None and not may_be_given(assignee, review.client.project, review):
+        raise ReviewNotAllowed(f"{assignee} can't decide on this app.")
+    if review.assignee == assignee:
+        return review
+    review.assignee = assignee
+    review.save(update_fields=["assignee"])
+    # Who it was given to goes with their account; the trail keeps who gave it.
+    _record(Kind.ASSIGNED, actor, review)
+    return review
+
+
+@transaction.atomic
+def start(review: AppReview, actor: Account) -> AppReview:
+    """Start the review of a submission; the actor becomes assignee if there is none.
+
+    Raises ReviewNotAllowed, IllegalReviewStep.
+    """
+    review, _ = begin_step(review, actor, "start")
+    review.status = Status.IN_REVIEW
+    review.assignee = review.assignee or actor
+    review.save(update_fields=["status", "assignee"])
+    _record(Kind.STARTED, actor, review)
+    return review
+
+
+def _decide(review: AppReview, actor: Account, status: str, reasons: list[str], text: str) -> None:
+    review.status = status
+    review.decided_at, review.decided_by = clock.now(), actor
+    review.reasons, review.reason_text = reasons, text
+    second_approval.drop_first_approval(review)
+    if not review.is_open:
+        review.test_account_encrypted = ""  # docs/review.md#the-test-account
+    review.save()
+
+
+@transaction.atomic
+def request_changes(
+    review: AppReview, actor: Account, *, revision: int, reasons: Iterable[str], text: str = ""
+) -> AppReview:
+    """Send a submission back with reasons. Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission."""
+    review, _ = begin_step(review, actor, "request_changes")
+    require_revision(review, revision)
+    codes, note = validate_reasons(reasons, text, REASONS), clean_text(text)
+    _decide(review, actor, Status.CHANGES_REQUESTED, codes, note)
+    _record(Kind.CHANGES_REQUESTED, actor, review, reasons=codes, text=note)
+    return review
+
+
+@transaction.atomic
+def reject(review: AppReview, actor: Account, *, revision: int, reasons: Iterable[str], text: str = "") -> AppReview:
+    """Reject a submission with reasons; earlier approvals stay.
+
+    Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
+    """
+    review, _ = begin_step(review, actor, "reject")
+    require_revision(review, revision)
+    codes, note = validate_reasons(reasons, text, REASONS), clean_text(text)
+    review.decisions = dict.fromkeys(review.snapshot["scopes"], False)
+    _decide(review, actor, Status.REJECTED, codes, note)
+    _record(Kind.REJECTED, actor, review, reasons=codes, text=note)
+    return review
+
+
+@transaction.atomic
+def approve(
+    review: AppReview,
+    actor: Account,
+    *,
+    revision: int,
+    scopes: Mapping[str, bool],
+    checked: Collection[str],
+    text: str = "",
+    lookups: Iterable[Lookup] = (),
+) -> AppReview:
+    """Verify the app as submitted; `scopes` holds the decision on each requested scope.
+
+    `checked` are the codes of `desk_checklist.py` that the reviewer ticked: all that apply. `lookups` are the domains
+    as they were just looked up, for the timeline. Logo, label, cap and scopes change with the commit. A scope that is
+    not asked for any more is approved no more. Where two approvals are needed, the first one is noted and the review
+    stays as it is (docs/review.md#two-approvals).
+    Raises ReviewNotAllowed, IllegalReviewStep, Incomplete; ValidationError for a name that has become reserved.
+    """
+    review, _ = begin_step(review, actor, "approve")
+    require_revision(review, revision)
+    ticked = checklist.tick(review, actor, checked)
+    if set(scopes) != set(review.snapshot["scopes"]):
+        raise IncompleteSubmission("Decide on each requested scope.")
+    validate_name(review.snapshot["name"])
+    note, client = clean_text(text), review.client
+    if problem := why_not_approvable(client, review.snapshot):
+        raise IncompleteSubmission(problem)
+    if second_approval.needs_second_approval(review):
+        first = second_approval.note_or_complete(review, actor, scopes, ticked, note)
+        if first is None:
+            return review
+        note = note or first.text
+        review.second_approval_at = clock.now()
+    before = approved_snapshot(client)
+    apply_snapshot(client, review.snapshot)
+    client.verified_at = client.verified_at or clock.now()
+    client.approved_scopes = format_scope(scope for scope, yes in scopes.items() if yes)
+    client.last_reviewed_at = clock.now()
+    cover_submission(client, review)
+    client.save(update_fields=VERIFICATION)
+    review.decisions = {scope: bool(yes) for scope, yes in scopes.items()}
+    _decide(review, actor, Status.APPROVED, [], note)
+    details = {"scopes": review.decisions, "checked": ticked, "domains": [found.as_details() for found in lookups]}
+    _finish_approval(review, actor, note, before, details)
+    return review
+
+
+def _finish_approval(
+    review: AppReview, actor: Account, note: str, before: dict[str, Any], details: dict[str, Any]
+) -> None:
+    """Record an approval that took effect, and close the cases that it settles."""
+    client = review.client
+    was, now = changes(before, approved_snapshot(client))
+    _record(Kind.APPROVED, actor, review, text=note, details=details, before=was, after=now)
+    logos.delete_if_unused(client, before["logo"])
+    settled = (ReviewCase.Kind.RE_REVIEW, ReviewCase.Kind.SECOND_APPROVAL)
+    noted = cases.Noted(ReviewCase.Event.REVIEW_APPROVED, {"number": review.number})
+    cases.settle(client, actor, Outcome.IN_ORDER, noted, *settled)
+
+
+@transaction.atomic
+def withdraw_approval(
+    client: Client,
+    actor: Account,
+    *,
+    scopes: Collection[str] | None = None,
+    reasons: Iterable[str],
+    text: str = "",
+) -> Client:
+    """Withdraw the approval of `scopes`, or (None) the whole approval, which makes the app unverified again.
+
+    Refreshes and calls narrow at once, since both read the client anew. Who uses the app already goes on using it,
+    beyond the cap too. Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
+    """
+    actor = lock_rights(client.project_id, actor)
+    client = lock_for_step(client.pk)
+    require_reviewer(actor, client.project)
+    codes, note = validate_reasons(reasons, text, SUSPENSION_REASONS), clean_text(text)
+    held = set(client.approved_scopes.split())
+    gone = held if scopes is None else held & set(scopes)
+    if not gone and not (scopes is None and client.is_verified):
+        raise IllegalReviewStep("There is no such approval to withdraw.")
+    before = {"verified": client.is_verified, "approved_scopes": client.approved_scopes}
+    client.approved_scopes = format_scope(held - gone)
+    if scopes is None:
+        client.verified_at = client.last_reviewed_at = None
+        reviewed_hosts.set_reviewed_hosts(client)
+    client.save(update_fields=VERIFICATION)
+    after = {"verified": client.is_verified, "approved_scopes": client.approved_scopes}
+    details = {"name": client.name, "scopes": dict.fromkeys(sorted(gone), False), "still_verified": client.is_verified}
+    record_entry(
+        Kind.APPROVAL_WITHDRAWN,
+        Side.REVIEWER,
+        actor,
+        client.project,
+        client,
+        text=note,
+        reasons=codes,
+        details=details,
+        before=before,
+        after=after,
+    )
+    _settle_after_withdrawal(client, actor)
+    return client
+
+
+def _settle_after_withdrawal(client: Client, actor: Account) -> None:
+    """Close the cases that asked whether what was just withdrawn should stay approved."""
+    settled = [] if client.is_verified else [ReviewCase.Kind.RE_REVIEW]
+    if second_approval.SENSITIVE_SCOPE not in client.approved_scopes.split():
+        settled.append(ReviewCase.Kind.SECOND_APPROVAL)
+    cases.settle(client, actor, Outcome.ACTED, cases.Noted(ReviewCase.Event.APPROVAL_WITHDRAWN), *settled)
+
+
+def _locked(project: Project, actor: Account) -> Project:
+    row = Project.objects.select_for_update(no_key=True).filter(pk=project.pk).first()
+    account = Account.objects.select_for_update(no_key=True).filter(pk=actor.pk).first()
+    if row is None or account is None:
+        raise IllegalReviewStep("This project is deleted.")
+    require_suspender(account, row)
+    return row
+
+
+@transaction.atomic
+def suspend_project(project: Project, actor: Account, *, reasons: Iterable[str], text: str = "") -> Project:
+    """Suspend a project: its apps are unavailable and its API keys refused (docs/review.md#what-decisions-do).
+
+    Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission.
+    """
+    row = _locked(project, actor)
+    codes, note = validate_reasons(reasons, text, SUSPENSION_REASONS), clean_text(text)
+    if row.is_suspended:
+        raise IllegalReviewStep("This project is suspended already.")
+    row.suspended_at = clock.now()
+    row.save(update_fields=["suspended_at"])
+    change: dict[str, Any] = {"before": {"suspended": False}, "after": {"suspended": True}}
+    record_entry(Kind.SUSPENDED, Side.REVIEWER, actor, row, reasons=codes, text=note, **change)
+    return row
+
+
+@transaction.atomic
+def lift_suspension(project: Project, actor: Account, *, text: str = "") -> Project:
+    """Make a suspended project available again. Raises ReviewNotAllowed, IllegalReviewStep, IncompleteSubmission."""
+    row = _locked(project, actor)
+    note = clean_text(text)
+    if not row.is_suspended:
+        raise IllegalReviewStep("This project is not suspended.")
+    row.suspended_at = None
+    row.save(update_fields=["suspended_at"])
+    change: dict[str, Any] = {"before": {"suspended": True}, "after": {"suspended": False}}
+    record_entry(Kind.SUSPENSION_LIFTED, Side.REVIEWER, actor, row, text=note, **change)
+    return row

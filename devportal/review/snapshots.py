@@ -1,0 +1,176 @@
+"""Snapshots of reviewed values: requested, in force, approved last, and their differences."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from devportal.review.models import AppReview, ReviewRevision
+from oidc.clients.branding import FIELD_VALIDATORS
+from oidc.domains.names import hosts_of
+from oidc.models import Client
+from oidc.scopes import SCOPES
+
+Snapshot = dict[str, Any]
+Status = AppReview.Status
+
+LABELS = {
+    "name": "Name",
+    "logo": "Logo",
+    "home_page_url": "Home page",
+    "privacy_policy_url": "Privacy policy",
+    "terms_url": "Terms",
+    "support_address": "Support address",
+    "type": "Type",
+    "redirect_urls": "Redirect URLs",
+    "sign_out_urls": "Sign-out URLs",
+    "scopes": "Scopes",
+    "places": "Where scopes are used",
+    "demo_url": "Demo",
+}
+# The key of a draft's values that holds what goes along with the next submission, and is no part of it: `note` and
+# `answers` (reviews/for_reviewers.py).
+UNSENT = "unsent"
+# Scopes that need review, in the order of SCOPES.
+REVIEWED_SCOPES = [scope.name for scope in SCOPES.values() if scope.needs_approval]
+
+
+def open_review(client: Client) -> AppReview | None:
+    """Return the undecided review of a client, also a draft; None if there is none."""
+    return AppReview.objects.filter(client=client, status__in=AppReview.OPEN).first()
+
+
+def last_approved(client: Client) -> AppReview | None:
+    """Return the latest approved review, None if there is none."""
+    return AppReview.objects.filter(client=client, status=Status.APPROVED).order_by("-number").first()
+
+
+def latest_revision(review: AppReview) -> ReviewRevision | None:
+    """Return what was sent last, None for a review that was never sent, or before revisions were kept."""
+    return ReviewRevision.objects.filter(review=review).order_by("-number").first()
+
+
+def sent_snapshot(review: AppReview, revision: ReviewRevision | None) -> Snapshot:
+    """Return what was sent last. While changes are requested the review's own snapshot is its developers' draft.
+
+    `revision` is the latest one, if it is kept.
+    """
+    sent = revision if review.status == Status.CHANGES_REQUESTED else None
+    return dict(sent.snapshot if sent else review.snapshot)
+
+
+def client_values(client: Client) -> Snapshot:
+    """Return the client's present values as a snapshot without scopes."""
+    return {
+        **{field: getattr(client, field) for field in FIELD_VALIDATORS},
+        "logo": client.logo.name or "",
+        **settings_in_force(client),
+    }
+
+
+def settings_in_force(client: Client) -> Snapshot:
+    """Return what the pages of the client's settings change, with immediate effect."""
+    return {
+        "type": client.type,
+        "redirect_urls": list(client.registered_redirect_uris),
+        "sign_out_urls": list(client.registered_post_logout_redirect_uris),
+    }
+
+
+def approved_snapshot(client: Client) -> Snapshot:
+    """Return the client's present values and approved scopes as a snapshot."""
+    return _approved_snapshot(client, last_approved(client))
+
+
+def _approved_snapshot(client: Client, last: AppReview | None) -> Snapshot:
+    """The same as `approved_snapshot`, with the latest approved review given."""
+    explained = last.snapshot if last else {}
+    held = approved_scopes(client)
+    return client_values(client) | {
+        "scopes": {scope: explained.get("scopes", {}).get(scope, "") for scope in held},
+        "places": {scope: explained.get("places", {}).get(scope, "") for scope in held},
+        "demo_url": explained.get("demo_url", ""),
+    }
+
+
+def approved_scopes(client: Client) -> list[str]:
+    """Return the approved scopes of the client, without the basic ones."""
+    approved = client.approved_scopes.split()
+    return [scope for scope in REVIEWED_SCOPES if scope in approved]
+
+
+def working_snapshot(client: Client) -> Snapshot:
+    """Return the developer's working values: of the open review, or those of a new draft."""
+    return working_snapshot_of(client, open_review(client))
+
+
+def working_snapshot_of(client: Client, review: AppReview | None) -> Snapshot:
+    """The same as `working_snapshot`, with the open review given."""
+    if review is None:
+        return initial_snapshot(client)
+    if review.is_frozen:
+        return dict(review.snapshot)
+    # Values that are also changed on other pages, and hold there at once, are taken from the client.
+    now = settings_in_force(client)
+    return {**review.snapshot, **now} if client.is_verified else {**review.snapshot, **now, "name": client.name}
+
+
+def initial_snapshot(client: Client) -> Snapshot:
+    """Return the values of a new draft: those in force, with the unapproved changes of the last review."""
+    last = client.reviews.order_by("-number").first()
+    is_approved = last is None or last.status == Status.APPROVED
+    values = _approved_snapshot(client, last if is_approved else last_approved(client))
+    if last is None or last.status not in (Status.WITHDRAWN, Status.REJECTED):
+        return values
+    written = {field: value for field, value in last.snapshot.items() if field != UNSENT}
+    if client.is_verified:
+        return {**values, **written, **settings_in_force(client)}
+    # Before the first approval the client's values are the newest; what reviewers alone read is only in reviews.
+    only_there = ("scopes", "places", "demo_url")
+    return values | {field: written[field] for field in only_there if field in written}
+
+
+def baseline_snapshot(client: Client) -> Snapshot:
+    """Return the snapshot that a submission is compared with: the last approved one, {} if there is none."""
+    approved = last_approved(client)
+    if approved is None:
+        return approved_snapshot(client) if client.is_verified else {}
+    held = client.approved_scopes.split()
+
+    def still(texts: dict[str, str]) -> dict[str, str]:
+        return {scope: text for scope, text in texts.items() if scope in held}
+
+    of_scopes = {field: still(approved.snapshot.get(field, {})) for field in ("scopes", "places")}
+    return {**approved.snapshot, **of_scopes}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One field that differs; `before` is None without an earlier approval."""
+
+    field: str
+    label: str
+    before: Any
+    after: Any
+
+
+def differences(review: AppReview) -> list[Difference]:
+    """Return the differences between a review's snapshot and its baseline, field by field."""
+    before = review.baseline if review.revision else baseline_snapshot(review.client)
+    asked = review.snapshot
+    pairs = [(field, label, before.get(field), asked.get(field)) for field, label in LABELS.items()]
+    # A snapshot without a field, of a version that did not have it, says as much as an empty one.
+    return [Difference(*pair) for pair in pairs if (pair[2] or None) != (pair[3] or None)]
+
+
+def has_changes(client: Client, snapshot: Snapshot) -> bool:
+    """Return whether there is something to review; always true for an unverified app."""
+    if not client.is_verified:
+        return True
+    held_at_once = settings_in_force(client)
+    if any(snapshot.get(field) != value for field, value in client_values(client).items() if field not in held_at_once):
+        return True
+    if set(hosts_of(snapshot.get("redirect_urls", []))) - set(client.approved_hosts.split()):
+        return True
+    if set(snapshot.get("scopes", {})) != set(approved_scopes(client)):
+        return True
+    approved = last_approved(client)
+    return approved is not None and approved.snapshot.get("type", client.type) != client.type

@@ -1,0 +1,40 @@
+"""How long reviews and cases may wait.
+
+A review has REVIEW_TARGET_DAYS, counted from its last submission (docs/review.md#the-queue), a case CASE_TARGET_DAYS,
+counted from when it was opened (docs/review.md#cases).
+"""
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from core import clock
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+
+def late_before() -> datetime:
+    """Return the time before which whatever was submitted, and still waits, is late."""
+    return clock.now() - settings.REVIEW_TARGET_DAYS * DAY
+
+
+def time_left(submitted_at: datetime) -> timedelta:
+    """Return how long reviewers have for a submission; negative once it is late."""
+    return submitted_at - late_before()
+
+
+def case_late_before() -> datetime:
+    """Return the time before which an open case was opened if it is late."""
+    return clock.now() - settings.CASE_TARGET_DAYS * DAY
+
+
+def case_time_left(opened_at: datetime) -> timedelta:
+    """Return how long reviewers have for a case; negative once it is late."""
+    return opened_at - case_late_before()
+
+
+def in_words(span: timedelta) -> str:
+    """Return a span of time in its largest unit, rounded down: "2 d", "3 h", "less than 1 h"."""
+    if span >= DAY:
+        return f"{span // DAY} d"
+    return f"{span // HOUR} h" if span >= HOUR else "less than 1 h"

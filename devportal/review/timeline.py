@@ -1,0 +1,153 @@
+"""The timeline of a review: each step adds an entry, an audit event and mails; and the points of requested changes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
+from django.dispatch import receiver
+
+from accounts.data_export.contents import moment, rows_of
+from accounts.models import Account
+from accounts.signals import exporting
+from core import clock
+from devportal.review import notifications
+from devportal.review.models import AppReview, ReviewEntry
+from devportal.review.reasons import OTHER, REASONS
+from devportal.review.workflow import IncompleteSubmission
+from oidc.models import Client, Project
+from oidc.projects.roles import report_project_event
+
+Kind = ReviewEntry.Kind
+Side = ReviewEntry.Side
+
+# Audit actions on projects, which have the same names as elsewhere.
+ACTIONS: dict[str, str] = {Kind.SUSPENDED: "project.suspended", Kind.SUSPENSION_LIFTED: "project.suspension_lifted"}
+MAX_TEXT_LENGTH = 4000  # characters of a note, an answer or a justification
+MAX_SHOWN = 200
+
+
+def clean_text(text: str) -> str:
+    """Return the text stripped, without control characters. Raises IncompleteSubmission if it is too long."""
+    kept = "".join(letter for letter in text.replace("\r\n", "\n") if letter >= " " or letter in "\n\t").strip()
+    if len(kept) > MAX_TEXT_LENGTH:
+        raise IncompleteSubmission(f"Write at most {MAX_TEXT_LENGTH} characters.")
+    return kept.encode("utf-8", "replace").decode()  # a lone surrogate is no text
+
+
+def record_entry(
+    kind: str,
+    side: str,
+    actor: Account,
+    project: Project,
+    client: Client | None = None,
+    review: AppReview | None = None,
+    *,
+    text: str = "",
+    reasons: Iterable[str] = (),
+    details: dict[str, Any] | None = None,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+) -> ReviewEntry:
+    """Add a step to the timeline and the audit trail, and queue its mails: all in the caller's transaction."""
+    entry = ReviewEntry.objects.create(
+        project=project,
+        client=client,
+        review=review,
+        at=clock.now(),
+        author=actor,
+        side=side,
+        kind=kind,
+        text=text,
+        reasons=list(reasons),
+        details=details or {},
+    )
+    # What people wrote stands in the timeline, and not in the trail.
+    hidden = {"answers"}
+    if kind in notifications.DESK_ONLY:
+        hidden |= {"scopes", "checked"}  # the second reviewer reads the trail, too (docs/review.md#two-approvals)
+    told = {"side": side, **{name: value for name, value in (details or {}).items() if name not in hidden}}
+    if review is not None:
+        told |= {"review": review.number, "revision": review.revision}
+    if entry.reasons:
+        told["reasons"] = entry.reasons
+    target = client.client_id if client else ""
+    action = ACTIONS.get(kind, f"review.{kind}")
+    report_project_event(action, project, actor, target, details=told, before=before or {}, after=after or {})
+    notifications.notify(entry)
+    return entry
+
+
+@receiver(exporting)
+def export_review_texts(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
+    """Return the person's messages in reviews, for the data export."""
+    wrote = ~Q(text="") | Q(details__has_key="answers")
+    rows = ReviewEntry.objects.filter(wrote, author=account).select_related("client", "project")
+    return {
+        "written_in_reviews": (
+            {
+                "at": moment(row.at),
+                "project": row.project.name,
+                "app": row.client.name if row.client else None,
+                "kind": row.kind,
+                "text": row.text,
+                "answers": row.details.get("answers", {}),
+            }
+            for row in rows_of(rows)
+        )
+    }
+
+
+def timeline(client: Client, *, for_desk: bool = False) -> list[ReviewEntry]:
+    """Return the timeline of an app and its project, oldest first; at most the newest 200 entries.
+
+    `for_desk`: with the entries that only reviewers read.
+    """
+    rows = ReviewEntry.objects.filter(project=client.project_id, client=client) | ReviewEntry.objects.filter(
+        project=client.project_id, client=None
+    )
+    if not for_desk:
+        rows = rows.exclude(kind__in=notifications.DESK_ONLY)
+    return list(rows.select_related("author", "review").order_by("-pk")[:MAX_SHOWN])[::-1]
+
+
+# The point that stands for the reviewer's note; the others go by the codes of REASONS.
+NOTE = "note"
+NOTE_TITLE = "The reviewer’s note"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One thing that the reviewers want answered: a reason from the catalogue, or their note."""
+
+    code: str
+    title: str
+    text: str
+
+
+def points_of(review: AppReview | None) -> list[Point]:
+    """Return what has to be answered before a review is sent again; nothing unless changes were requested.
+
+    The reason `other` is no point of its own: its note is. A reason that has left the catalogue asks for nothing.
+    """
+    if review is None or review.status != AppReview.Status.CHANGES_REQUESTED:
+        return []
+    known = [REASONS[code] for code in review.reasons if code in REASONS and code != OTHER]
+    points = [Point(reason.code, reason.title, reason.text) for reason in known]
+    return [*points, Point(NOTE, NOTE_TITLE, review.reason_text)] if review.reason_text else points
+
+
+def answers_to(points: Sequence[Point], given: Mapping[str, str]) -> dict[str, str]:
+    """Return the answers to these points, by code and in their order; whatever else was given is left out."""
+    return {point.code: given[point.code] for point in points if given.get(point.code, "").strip()}
+
+
+def answered_points(entry: ReviewEntry) -> list[tuple[str, str]]:
+    """Return the title and the answer of each point that a submission answered, for the timeline."""
+    return titled_answers(entry.details.get("answers") or {})
+
+
+def titled_answers(answers: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return answers by code as pairs of the point's title and the answer."""
+    titles = {code: reason.title for code, reason in REASONS.items()} | {NOTE: NOTE_TITLE}
+    return [(titles.get(code, code), text) for code, text in answers.items()]

@@ -1,0 +1,325 @@
+"""Developers' pages of app review: branding and submission, previews, and appeals."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth import REDIRECT_FIELD_NAME
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.debug import sensitive_post_parameters
+
+from accounts.authentication import account_of
+from accounts.factors.staff import lacks_second_factor
+from core.limits.forms import limited_by_person, limited_mailing
+from core.storage.stored_files import image_response, read_file
+from devportal.console.access import Membership, get_client, get_membership
+from devportal.console.shortcuts import console_page, redirect_to_client, render_page
+from devportal.review import appeals, consent_preview, developer_actions, logos, requirements, snapshots, workflow
+from devportal.review.appeals import AppealOffer
+from devportal.review.forms import AnswerForm, BrandingForm
+from devportal.review.models import AppReview, ReviewEntry
+from devportal.review.reasons import reason_texts
+from devportal.review.summary import Line, address_of, error_summary
+from devportal.review.timeline import MAX_TEXT_LENGTH, answered_points, points_of, timeline
+from devportal.review.workflow import IllegalReviewStep, IncompleteSubmission, ReviewNotAllowed, is_member
+from oidc.models import Client, ProjectMember
+from oidc.projects.roles import Role, lock_for_change
+
+# Entries that a developer has to respond to.
+UNWELCOME = (
+    ReviewEntry.Kind.CHANGES_REQUESTED,
+    ReviewEntry.Kind.REJECTED,
+    ReviewEntry.Kind.APPROVAL_WITHDRAWN,
+)
+NOT_SENT = "It is saved as a draft, but not sent yet. This is missing:"
+NOTHING_SENT = "Nothing is saved or sent yet. Fix these first:"
+NOTHING_SAVED = "Nothing is saved yet. Fix these first:"
+MEANWHILE = "Something changed while you sent it. Look at the checklist, and send it again."
+
+
+@limited_mailing
+@limited_by_person
+@sensitive_post_parameters("test_login", "test_password", "test_note")
+@console_page("GET", "HEAD", "POST")
+def review(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
+    """…/review: draft, checklist, preview and timeline of a review; each form names its step."""
+    at_least = Role.DEVELOPER if request.method == "POST" else Role.VIEWER
+    membership, client = get_client(request, project_id, client_id, at_least)
+    if request.method != "POST":
+        return _page(request, membership, client)
+    take = STEPS.get(request.POST.get("step", ""))
+    if take is None:
+        return redirect_to_client(client, "review")
+    try:
+        return take(request, membership, client)
+    except (workflow.IllegalReviewStep, workflow.ReviewNotAllowed) as refused:
+        messages.error(request, str(refused))
+        return redirect_to_client(client, "review")
+
+
+def _page(
+    request: HttpRequest,
+    membership: Membership,
+    client: Client,
+    form: BrandingForm | None = None,
+    answer: AnswerForm | None = None,
+    *,
+    refused: str = "",
+) -> HttpResponse:
+    """Render the page. `refused` says why what was sent is not; everything that is missing is marked then."""
+    under_way = snapshots.open_review(client)
+    asked, points = snapshots.working_snapshot_of(client, under_way), points_of(under_way)
+    form = form or BrandingForm(snapshot=asked, points=points)
+    seen = form.over(asked) if form.is_bound else asked
+    items = requirements.submission_requirements(client, seen, points)
+    lacking = requirements.missing_among(items) if refused else []
+    form.mark_missing(lacking)
+    form.ask_for_the_password_again()
+    summary = error_summary(form, lacking, client) or ([Line(MEANWHILE)] if refused else [])
+    entries = [(entry, reason_texts(entry.reasons), answered_points(entry)) for entry in timeline(client)]
+    may_edit = membership.may_edit and not (under_way and under_way.is_frozen)
+    return render_page(
+        request,
+        "review/review.html",
+        membership,
+        client,
+        review=under_way,
+        may_edit=may_edit,
+        asked=asked,
+        logo=logos.logo_path(client, asked["logo"]),
+        form=form,
+        answer=answer or AnswerForm(),
+        items=[(item, address_of(item, client) if may_edit or not item.field else "") for item in items],
+        open_items=len(requirements.missing_among(items)),
+        refused=refused or NOTHING_SAVED,
+        summary=summary,
+        previews=consent_preview.consent_previews(client, seen, membership.account),
+        entries=entries,
+        answers=_answers(under_way, [entry for entry, *_ in entries]),
+        appeal=appeals.offer_for_client(client),
+    )
+
+
+def _answers(under_way: AppReview | None, entries: list[ReviewEntry]) -> list[tuple[ReviewEntry, list[str]]]:
+    """Return the reviewers' latest entries with the texts of their reasons, while the developer has to respond."""
+    if under_way is not None and under_way.is_frozen:
+        return []
+    aside = (ReviewEntry.Kind.COMMENT, ReviewEntry.Kind.ASSIGNED)
+    steps = [entry for entry in entries if entry.client_id and entry.kind not in aside]
+    if not steps or steps[-1].kind not in UNWELCOME:
+        return []
+    return [(steps[-1], reason_texts(steps[-1].reasons))]
+
+
+# --- The steps ---
+
+
+def _developing(membership: Membership) -> AbstractContextManager[ProjectMember]:
+    """Lock the project for a developer's step, before the review locks the client."""
+    return lock_for_change(membership.project, membership.account, Role.DEVELOPER)
+
+
+def _form(client: Client, *given: Any) -> BrandingForm:
+    """Return the form of the review under way, with what was `given`: data and files."""
+    under_way = snapshots.open_review(client)
+    asked = snapshots.working_snapshot_of(client, under_way)
+    return BrandingForm(*given, snapshot=asked, points=points_of(under_way))
+
+
+def _save(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
+    form = _form(client, request.POST, request.FILES)
+    sends = request.POST.get("step") == "send"
+    if form.is_valid():
+        try:
+            with _developing(membership):
+                developer_actions.save_submission(client, membership.account, **form.changes)
+        except ValidationError as error:
+            form.add_error(None, error)
+        else:
+            return (_send if sends else _saved)(request, membership, client)
+    return _page(request, membership, client, form, refused=NOTHING_SENT if sends else "")
+
+
+def _send(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
+    """Send what was just saved. If something is missing, the page shows what is saved, with marks."""
+    try:
+        with _developing(membership):
+            developer_actions.send_submission(client, membership.account)
+    except workflow.IncompleteSubmission:
+        # Saving has changed the client's row.
+        now = get_client(request, client.project.public_id, client.client_id, Role.DEVELOPER)
+        return _page(request, *now, refused=NOT_SENT)
+    messages.success(request, "Submitted for review. You get a mail when the reviewers answer.")
+    return redirect_to_client(client, "review")
+
+
+def _saved(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
+    if client.is_verified:
+        messages.success(request, "Saved as a draft. People see the approved values until the draft is approved.")
+    else:
+        messages.success(request, "Saved. Submit it when the checklist is done.")
+    return redirect_to_client(client, "review")
+
+
+def _preview(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
+    return _page(request, membership, client, _form(client, request.POST))
+
+
+def _start_over(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
+    with _developing(membership):
+        developer_actions.start_over(client, membership.account)
+    messages.success(request, "The changes since the last approval are discarded.")
+    return redirect_to_client(client, "review")
+
+
+def _withdraw(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
+    with _developing(membership):
+        developer_actions.withdraw(_under_way(client), membership.account)
+    messages.success(request, "Withdrawn. You can edit it now, and submit it again.")
+    return redirect_to_client(client, "review")
+
+
+def _answer(request: HttpRequest, membership: Membership, client: Client) -> HttpResponse:
+    form = AnswerForm(request.POST)
+    if not form.is_valid():
+        return _page(request, membership, client, answer=form)
+    with _developing(membership):
+        developer_actions.answer(_under_way(client), membership.account, form.cleaned_data["text"])
+    messages.success(request, "Your message is sent.")
+    return redirect_to_client(client, "review")
+
+
+def _under_way(client: Client) -> AppReview:
+    found = snapshots.open_review(client)
+    if found is None:
+        raise workflow.IllegalReviewStep("There is no review under way any more.")
+    return found
+
+
+STEPS: Mapping[str, Callable[[HttpRequest, Membership, Client], HttpResponse]] = {
+    "save": _save,
+    "send": _save,
+    "preview": _preview,
+    "start_over": _start_over,
+    "withdraw": _withdraw,
+    "answer": _answer,
+}
+
+
+# --- For members and reviewers ---
+
+
+def _for_members_and_reviewers(request: HttpRequest, project_id: str, client_id: str) -> Client:
+    """Return a client for a member of its project or a reviewer. Raises Http404 for anybody else.
+
+    Reviewers see more than others here, so they need what opens the admin: a second factor (docs/accounts.md#staff).
+    """
+    if not workflow.may_review(account_of(request)) or lacks_second_factor(request):
+        return get_client(request, project_id, client_id)[1]
+    rows: Any = Client.objects.select_related("project")
+    return cast(
+        Client,
+        get_object_or_404(rows, client_id=client_id, project__public_id=project_id, project__deleted_at=None),
+    )
+
+
+@console_page()
+def review_preview(request: HttpRequest, project_id: str, client_id: str, number: int) -> HttpResponse:
+    """…/review/preview/<number>: the consent page before and after one submission."""
+    try:
+        client = _for_members_and_reviewers(request, project_id, client_id)
+    except Http404:
+        if workflow.may_review(account_of(request)) and lacks_second_factor(request):
+            back = urlencode({REDIRECT_FIELD_NAME: request.path})
+            return HttpResponseRedirect(f"{reverse('staff_second_factor')}?{back}")
+        raise
+    found = get_object_or_404(AppReview, client=client, number=number)
+    account = account_of(request)
+    if found.status == AppReview.Status.DRAFT and not is_member(account, client.project):
+        raise Http404  # a draft, which reviewers may not see
+    previews = consent_preview.consent_previews(client, found.snapshot, account)
+    return render_page(request, "review/review_preview.html", app=client, review=found, previews=previews)
+
+
+@console_page()
+def review_logo(request: HttpRequest, project_id: str, client_id: str, version: str) -> HttpResponse:
+    """…/review/logo/<version>.webp: a logo, also an unapproved one, for members and reviewers with a second factor."""
+    client = _for_members_and_reviewers(request, project_id, client_id)
+    name = logos.find_logo(client, version)
+    if name is None:
+        raise Http404
+    return image_response(partial(read_file, name), "private, no-cache")
+
+
+SENT = "Your appeal is sent. You get a mail when it is answered."
+
+
+class AppealForm(forms.Form):
+    """Why a decision should be another one."""
+
+    text = forms.CharField(
+        label="What the reviewers should see differently, and why",
+        max_length=MAX_TEXT_LENGTH,
+        error_messages={"required": "Write what the reviewers should see differently, and why."},
+        widget=forms.Textarea(attrs={"rows": 5}),
+    )
+
+    use_required_attribute = False
+
+
+@limited_mailing
+@console_page("GET", "HEAD", "POST")
+def review_appeal(request: HttpRequest, project_id: str, client_id: str) -> HttpResponse:
+    """…/review/appeal: an appeal against a rejection, or against an approval that was withdrawn."""
+    membership, client = get_client(request, project_id, client_id, Role.DEVELOPER)
+    back = reverse("console:review", args=[project_id, client_id])
+    return _appeal(request, membership, client, appeals.offer_for_client(client), back)
+
+
+@limited_mailing
+@console_page("GET", "HEAD", "POST")
+def project_appeal(request: HttpRequest, project_id: str) -> HttpResponse:
+    """…/appeal: an appeal against the suspension of a project."""
+    membership = get_membership(request, project_id, Role.DEVELOPER)
+    back = reverse("console:project", args=[project_id])
+    return _appeal(request, membership, None, appeals.offer_for_project(membership.project), back)
+
+
+def _appeal(
+    request: HttpRequest, membership: Membership, client: Client | None, offer: AppealOffer | None, back: str
+) -> HttpResponse:
+    form = AppealForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        try:
+            _send_appeal(membership, client, offer, form.cleaned_data["text"])
+        except IncompleteSubmission as incomplete:
+            form.add_error("text", str(incomplete))
+        except (IllegalReviewStep, ReviewNotAllowed) as refused:
+            messages.error(request, str(refused))
+            return HttpResponseRedirect(back)
+        else:
+            messages.success(request, SENT)
+            return HttpResponseRedirect(back)
+    if offer is None or offer.case is not None or offer.again_at is not None:
+        messages.error(request, "There is nothing to appeal against at the moment.")
+        return HttpResponseRedirect(back)
+    return render_page(request, "review/appeal.html", membership, client, form=form, appeal=offer, back=back)
+
+
+def _send_appeal(membership: Membership, client: Client | None, offer: AppealOffer | None, text: str) -> None:
+    """Appeal against what was offered; each step looks again whether that still stands."""
+    actor = membership.account
+    with lock_for_change(membership.project, actor, Role.DEVELOPER):
+        if client is None:
+            appeals.appeal_suspension(membership.project, actor, text)
+        elif offer is not None and offer.is_rejection and offer.entry is not None and offer.entry.review is not None:
+            appeals.appeal_rejection(offer.entry.review, actor, text)
+        else:
+            appeals.appeal_withdrawal(client, actor, text)

@@ -1,0 +1,201 @@
+"""The state machine of app review: steps, their states, and who may take them (docs/review.md#for-reviewers)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from accounts.models import Account
+from accounts.roles import is_operator, is_reviewer
+from devportal.review.conflicts import conflict_of, message_of
+from devportal.review.models import AppReview, ReviewEntry
+from oidc.clients.lookup import lock_client
+from oidc.models import Client, Project, ProjectMember
+from oidc.projects.roles import Gone, lock_project
+
+Status = AppReview.Status
+Side = ReviewEntry.Side
+
+_WITH_REVIEWERS = (Status.SUBMITTED, Status.IN_REVIEW, Status.CHANGES_REQUESTED)
+
+FROZEN_MESSAGE = (
+    "This is with the reviewers and can't be changed now. Withdraw it first; what you sent stays for next time."
+)
+
+
+class IllegalReviewStep(Exception):
+    """The step is not possible in the review's status; the argument is a message for the person."""
+
+
+class IncompleteSubmission(IllegalReviewStep):
+    """Something required for the step is missing; the argument says what."""
+
+
+class ReviewNotAllowed(Exception):
+    """The person may not take the step, whatever the status; the argument is a message for the person."""
+
+
+@dataclass(frozen=True)
+class ReviewStep:
+    """A step: the sides that may take it, the statuses it starts from, and its result (None: unchanged)."""
+
+    sides: tuple[str, ...]
+    starts: tuple[str, ...]
+    ends: str | None = None
+
+
+REVIEW_STEPS: Mapping[str, ReviewStep] = {
+    "edit": ReviewStep((Side.DEVELOPER,), (Status.DRAFT, Status.CHANGES_REQUESTED)),
+    "start_over": ReviewStep((Side.DEVELOPER,), (Status.DRAFT, Status.CHANGES_REQUESTED)),
+    "submit": ReviewStep((Side.DEVELOPER,), (Status.DRAFT,), Status.SUBMITTED),
+    "resubmit": ReviewStep((Side.DEVELOPER,), (Status.CHANGES_REQUESTED,), Status.SUBMITTED),
+    "withdraw": ReviewStep((Side.DEVELOPER,), _WITH_REVIEWERS, Status.WITHDRAWN),
+    "answer": ReviewStep((Side.DEVELOPER, Side.REVIEWER), _WITH_REVIEWERS),
+    "assign": ReviewStep((Side.REVIEWER,), _WITH_REVIEWERS),
+    "start": ReviewStep((Side.REVIEWER,), (Status.SUBMITTED,), Status.IN_REVIEW),
+    "request_changes": ReviewStep((Side.REVIEWER,), (Status.IN_REVIEW,), Status.CHANGES_REQUESTED),
+    "approve": ReviewStep((Side.REVIEWER,), (Status.IN_REVIEW,), Status.APPROVED),
+    "reject": ReviewStep((Side.REVIEWER,), (Status.IN_REVIEW,), Status.REJECTED),
+    "appeal": ReviewStep((Side.DEVELOPER,), (Status.REJECTED,), Status.SUBMITTED),
+}
+
+
+# --- Permissions ---
+
+
+def may_review(account: Account) -> bool:
+    """Return whether this person is a reviewer or superuser."""
+    return is_reviewer(account)
+
+
+def is_member(account: Account, project: Project) -> bool:
+    """Return whether this person is a member of the project, in any role."""
+    return ProjectMember.objects.filter(project=project, account=account).exists()
+
+
+def has_conflict_of_interest(account: Account, project: Project, review: AppReview | None = None) -> bool:
+    """Return whether this person has a conflict of interest, so that somebody else has to decide.
+
+    In a review, or (None) in what concerns a whole app or project; `conflicts` holds the rule.
+    """
+    return conflict_of(account, project, review) != ""
+
+
+def side_of(account: Account, project: Project, review: AppReview | None = None) -> str | None:
+    """Return this person's side in a project's reviews, or in one of them; None for neither.
+
+    Members stand on the developers' side and never on the other, whatever else they are; a viewer among them only
+    reads. Who has left stands on no side where they are still involved.
+    """
+    if not account.is_active:
+        return None
+    role = ProjectMember.objects.filter(project=project, account=account).values_list("role", flat=True).first()
+    if role is not None:
+        return None if role == ProjectMember.Role.VIEWER else Side.DEVELOPER
+    return Side.REVIEWER if may_review(account) and not has_conflict_of_interest(account, project, review) else None
+
+
+def may_decide(account: Account, project: Project, review: AppReview | None = None) -> bool:
+    """Return whether this person may take reviewers' steps in this project, or in one review of it."""
+    return side_of(account, project, review) == Side.REVIEWER
+
+
+def may_be_given(assignee: Account, project: Project, review: AppReview | None = None) -> bool:
+    """Return whether a review or a case may be given to this person, with their roles read again."""
+    account = Account.objects.filter(pk=assignee.pk).first()
+    return account is not None and may_decide(account, project, review)
+
+
+def require_reviewer(account: Account, project: Project) -> None:
+    """Raise ReviewNotAllowed unless this person may decide on this project."""
+    if not may_review(account):
+        raise ReviewNotAllowed("Only reviewers who have no part in this project do this.")
+    _require_no_conflict(account, project)
+
+
+def require_suspender(account: Account, project: Project) -> None:
+    """Raise ReviewNotAllowed unless this person may suspend the project: reviewers and operators not involved in it."""
+    if not (is_reviewer(account) or is_operator(account)):
+        raise ReviewNotAllowed("Only reviewers and operators who have no part in this project do this.")
+    _require_no_conflict(account, project)
+
+
+def _require_no_conflict(account: Account, project: Project) -> None:
+    if conflict := conflict_of(account, project):
+        raise ReviewNotAllowed(message_of(conflict))
+
+
+def require_developer(account: Account, project: Project) -> None:
+    """Raise ReviewNotAllowed unless this person may edit this project's apps."""
+    if side_of(account, project) != Side.DEVELOPER:
+        raise ReviewNotAllowed("Only owners and developers of the project do this.")
+
+
+# --- Steps ---
+
+
+def lock_rights(project_pk: int, actor: Account) -> Account:
+    """Lock a project and the actor's account, and return the account as it is now, with its present roles.
+
+    Every step of a reviewer starts with this, before it locks a client, so that memberships and roles can't change
+    until the step ends (docs/review.md#for-reviewers). Raises IllegalReviewStep, ReviewNotAllowed.
+    """
+    try:
+        lock_project(project_pk)
+    except Gone:
+        raise IllegalReviewStep("This app is deleted.") from None
+    account = Account.objects.select_for_update(no_key=True).filter(pk=actor.pk).first()
+    if account is None:
+        raise ReviewNotAllowed("Your account no longer exists.")
+    return account
+
+
+def lock_for_step(client_pk: int) -> Client:
+    """Lock a client's row: every step of its reviews waits here for the one before it. Raises IllegalReviewStep."""
+    try:
+        client: Client | None = lock_client(client_pk)
+    except Gone:
+        client = None
+    if client is None or client.project.is_deleted:
+        raise IllegalReviewStep("This app is deleted.")
+    return client
+
+
+def begin_step(review: AppReview, actor: Account, name: str) -> tuple[AppReview, str]:
+    """Lock everything that the step depends on, read it again, and check the step; return review and actor's side.
+
+    The locks are those of the project, the actor's account and the client, in this order. Call it inside a transaction.
+    Of two people at once, the second sees what the first did. Raises ReviewNotAllowed, IllegalReviewStep.
+    """
+    step = REVIEW_STEPS[name]
+    actor = lock_rights(review.client.project_id, actor)
+    client = lock_for_step(review.client_id)
+    row = AppReview.objects.filter(pk=review.pk).first()
+    if row is None:
+        raise IllegalReviewStep("This review is no longer there.")
+    row.client = client
+    side = side_of(actor, client.project, row)
+    if side is None or side not in step.sides:
+        raise ReviewNotAllowed(_who_may(row, actor, step))
+    if row.status not in step.starts:
+        raise IllegalReviewStep(_why_not(row, name))
+    return row, side
+
+
+def _who_may(review: AppReview, actor: Account, step: ReviewStep) -> str:
+    if step.sides == (Side.DEVELOPER,):
+        return "Only the project's owners and developers do this."
+    conflict = conflict_of(actor, review.client.project, review) if may_review(actor) else ""
+    return message_of(conflict) or "Only reviewers who have no part in this project do this."
+
+
+def _why_not(review: AppReview, name: str) -> str:
+    if name in ("edit", "start_over") and review.is_frozen:
+        return FROZEN_MESSAGE
+    if name in ("approve", "reject", "request_changes") and review.status == Status.SUBMITTED:
+        return "Start the review first."
+    return f"This can't be done any more: the review is now “{Status(review.status).label.lower()}”."
+
+
+def require_revision(review: AppReview, seen: int) -> None:
+    """Raise IllegalReviewStep if the developer has submitted another revision than the reviewer saw."""
+    if review.revision != seen:
+        raise IllegalReviewStep("The developer sent a new version after you opened this page; look at it first.")

@@ -1,0 +1,122 @@
+"""Closing, keeping and deleting an account at the same moment, on PostgreSQL with connections of their own."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+from django.test import RequestFactory
+
+from accounts.data_export import creating, exports
+from accounts.deletion import closing
+from accounts.models import Account, DataExport, Outbox, SecurityEvent
+from core import clock
+from oidc.models import ProjectMember
+from oidc.projects import members
+from tests.factories import PASSWORD, make_account, make_project
+from tests.oidc.projects.test_concurrency import together
+from tests.oidc.tokens.test_concurrency import at_once
+from tests.relying_party import sign_in
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+often = pytest.mark.parametrize("attempt", range(3))
+
+
+@pytest.fixture
+def account() -> Account:
+    return make_account("ada@example.com")
+
+
+@pytest.fixture
+def due(account: Account) -> Account:
+    """Somebody whose account is to be deleted now."""
+    account.is_active, account.deletion_due_at = False, clock.now() - timedelta(seconds=1)
+    account.save()
+    return account
+
+
+def ask(account: Account) -> Callable[[], Any]:
+    return lambda: closing.ask(account, RequestFactory().post("/account/delete"))
+
+
+@often
+def test_of_keeping_and_deleting_one_happens_whole(due: Account, attempt: int) -> None:
+    ended = together(lambda: closing.keep(due.pk), closing.delete_due)
+    account = Account.objects.filter(pk=due.pk).first()
+    if account is None:
+        assert ended[0] == "Gone"
+        assert {row.subject for row in Outbox.objects.all()} <= {"[Openport] Your account has been deleted"}
+    else:
+        assert ended[0] == "done"
+        assert (account.is_active, account.deletion_due_at) == (True, None)
+        assert SecurityEvent.objects.filter(kind="deletion_cancelled").count() == 1
+
+
+@often
+def test_two_who_ask_get_one_date_and_one_mail(account: Account, attempt: int) -> None:
+    dates = at_once(2, lambda number: ask(account)())
+    assert dates[0] == dates[1] == Account.objects.get().deletion_due_at
+    assert SecurityEvent.objects.filter(kind="deletion_asked").count() == 1
+    assert Outbox.objects.filter(subject__contains="to be deleted").count() == 1
+
+
+@often
+def test_two_tasks_delete_once(due: Account, attempt: int) -> None:
+    gone = at_once(2, lambda number: closing.delete_due())
+    assert sorted(gone) == [0, 1]
+    assert not Account.objects.exists()
+
+
+@often
+def test_a_sign_in_at_the_moment_of_closing_opens_nothing(account: Account, attempt: int) -> None:
+    browser = Browser()
+    form = {"login": account.email, "password": PASSWORD}
+    together(ask(account), lambda: browser.post("/account/login/", form))
+    assert browser.get("/account/").status_code == 302
+    assert not Account.objects.get().is_active
+
+
+@often
+def test_a_sign_in_at_the_moment_of_deletion_is_no_fault(due: Account, attempt: int) -> None:
+    browser = Browser()
+    statuses: list[int] = []
+
+    def sign_in_now() -> None:
+        statuses.append(browser.post("/account/login/", {"login": due.email, "password": PASSWORD}).status_code)
+        statuses.append(browser.post("/account/closed").status_code)
+
+    together(closing.delete_due, sign_in_now)
+    assert all(status < 500 for status in statuses)
+    account = Account.objects.filter(pk=due.pk).first()
+    assert account is None or account.is_active
+    assert (browser.get("/account/").status_code == 200) == (account is not None)
+
+
+@often
+def test_of_two_owners_who_close_their_accounts_one_stays(account: Account, attempt: int) -> None:
+    second = make_account("bo@example.com")
+    project = make_project(account)
+    ProjectMember.objects.create(project=project, account=second, role=ProjectMember.Role.OWNER)
+    ended = together(ask(account), ask(second))
+    assert sorted(ended) == ["DeletionBlocked", "done"]
+
+
+@often
+def test_of_closing_and_leaving_a_project_its_owner_stays(account: Account, attempt: int) -> None:
+    second = make_account("bo@example.com")
+    project = make_project(account)
+    ProjectMember.objects.create(project=project, account=second, role=ProjectMember.Role.OWNER)
+    ended = together(ask(account), lambda: members.leave_project(project, second))
+    assert ended.count("done") == 1
+
+
+@often
+def test_of_many_who_ask_for_an_export_one_is_made_by_one_worker(account: Account, attempt: int, settings: Any) -> None:
+    settings.CELERY_TASK_ALWAYS_EAGER = False
+    request = sign_in(Browser(), account).get("/account/").wsgi_request
+    keys = at_once(4, lambda number: exports.ask(account, request).pk)
+    assert len(set(keys)) == 1
+    made = at_once(3, lambda number: creating.make(keys[0]))
+    assert sorted(made) == [False, False, True]
+    assert DataExport.objects.get().state == "ready"

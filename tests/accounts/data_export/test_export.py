@@ -1,0 +1,352 @@
+"""The export of one's own data: asked for, made, downloaded, gone (docs/accounts.md#export)."""
+
+import io
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import transaction
+from django.test import Client as Browser
+from PIL import Image
+
+from accounts.data_export import archive, contents, creating, tasks
+from accounts.data_export import encryption as sealing
+from accounts.deletion import deleting
+from accounts.models import Account, DataExport, FileToDelete, Outbox, SecurityEvent
+from accounts.tasks import delete_files
+from core import clock
+from core.database import encryption
+from core.storage import stored_files
+from core.storage.stored_files import StoreUnavailable
+from devportal.operations.models import AuditEvent
+from tests.exports import exported, files_of, unzipped
+from tests.factories import PASSWORD, make_account, make_key, make_project
+from tests.relying_party import RelyingParty, age_sign_in, sign_in
+
+pytestmark = pytest.mark.django_db
+DAY = 24 * 3600
+
+
+@pytest.fixture(autouse=True)
+def commits(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> None:
+    """Do at once what waits for a commit; store files in a folder of the test's own."""
+    monkeypatch.setattr(transaction, "on_commit", lambda do, robust=False: do())
+    settings.MEDIA_ROOT = tmp_path
+
+
+@pytest.fixture
+def by_worker(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[int]:
+    """Have Celery make exports, with a broker that keeps what it is given; return the list."""
+    queued: list[int] = []
+    settings.CELERY_TASK_ALWAYS_EAGER = False
+    monkeypatch.setattr("accounts.data_export.exports.queue_task", lambda task, pk: queued.append(pk))
+    monkeypatch.setattr("accounts.mail.outbox.queue_task", lambda task, pk: None)
+    return queued
+
+
+def confirm(browser: Browser, account: Account) -> Browser:
+    browser.post("/account/reauthenticate/", {"login": account.email, "password": PASSWORD})
+    return browser
+
+
+@pytest.fixture
+def confirmed(signed_in: Browser, person: Account) -> Browser:
+    """The person's browser, in which they have just confirmed that it is them."""
+    return confirm(signed_in, person)
+
+
+def ask(browser: Browser) -> None:
+    assert browser.post("/account/export")["Location"] == "/account/data"
+
+
+def page(browser: Browser) -> str:
+    return browser.get("/account/data").content.decode()
+
+
+def download(browser: Browser) -> dict[str, bytes]:
+    response = browser.get("/account/export/file")
+    assert response.status_code == 200, response.headers
+    content = b"".join(response.streaming_content)  # type: ignore[attr-defined]  # missing in the stubs
+    assert response["Content-Length"] == str(len(content))
+    return unzipped(content)
+
+
+# --- From asking to downloading ---
+
+
+def test_a_person_asks_for_their_data_and_gets_it(confirmed: Browser, person: Account, tmp_path: Path) -> None:
+    out = io.BytesIO()
+    Image.new("RGB", (128, 128), "teal").save(out, "PNG")
+    photo = SimpleUploadedFile("me.png", out.getvalue(), "image/png")
+    confirmed.post("/account/profile", {"given_name": "Ada", "family_name": "Lovelace", "picture": photo})
+    make_account("bob@example.com")
+    ask(confirmed)
+    assert "is ready" in page(confirmed)
+    response = confirmed.get("/account/export/file")
+    assert response["Content-Disposition"].startswith('attachment; filename="your-data-')
+    assert response["Content-Type"] == "application/zip"
+    assert "no-store" in response["Cache-Control"]
+    held = download(confirmed)
+    assert set(held) == {archive.PAGE, archive.DOCUMENT, archive.PHOTO}
+    assert Image.open(io.BytesIO(held[archive.PHOTO])).format == "WEBP"
+    assert json.loads(held[archive.DOCUMENT])["profile"]["email"] == "ada@example.com"
+    text = (held[archive.DOCUMENT] + held[archive.PAGE]).decode()
+    for nobodys in ("bob@example.com", "pbkdf2", "md5$", "token_checksum"):
+        assert nobodys not in text
+    kinds = SecurityEvent.objects.filter(account=person).values_list("kind", flat=True)
+    assert {"export_asked", "export_downloaded"} <= set(kinds)
+    audited = AuditEvent.objects.filter(action__startswith="account.export").values_list("action", flat=True)
+    assert {*audited} == {"account.export_asked", "account.export_downloaded"}
+
+
+def test_the_page_reads_without_script_or_anything_from_elsewhere(confirmed: Browser, person: Account) -> None:
+    Account.objects.filter(pk=person.pk).update(given_name="<script>alert(1)</script>")
+    html = files_of(Account.objects.get(pk=person.pk))[archive.PAGE].decode()
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+    for outside in ('src="http', "url(", "@import", "<link", "<iframe"):
+        assert outside not in html
+
+
+@pytest.mark.parametrize(("method", "path"), [("post", "/account/export"), ("get", "/account/export/file")])
+def test_nobody_gets_anything_who_has_not_confirmed_that_it_is_them(
+    signed_in: Browser, person: Account, method: str, path: str
+) -> None:
+    DataExport.objects.create(account=person, asked_at=clock.now())
+    age_sign_in(signed_in, 301)
+    response = getattr(signed_in, method)(path)
+    assert response["Location"].startswith("/account/reauthenticate/")
+    assert DataExport.objects.count() == 1
+
+
+def test_who_confirms_on_the_way_to_the_download_gets_it_by_itself(signed_in: Browser, person: Account) -> None:
+    ask(confirm(signed_in, person))
+    again = sign_in(Browser(), person)
+    age_sign_in(again, 301)
+    way = again.get("/account/export/file")["Location"]
+    back = again.post(way, {"login": person.email, "password": PASSWORD, "next": "/account/data?confirmed=1"})
+    assert back["Location"] == "/account/data?confirmed=1"
+    assert 'http-equiv="refresh" content="1; url=/account/export/file"' in again.get(back["Location"]).content.decode()
+
+
+def test_nobody_else_gets_it(confirmed: Browser, person: Account) -> None:
+    ask(confirmed)
+    other = make_account("eve@example.com")
+    eve = confirm(sign_in(Browser(), other), other)
+    assert eve.get("/account/export/file")["Location"] == "/account/data"
+    assert "is ready" not in page(eve)
+    assert Browser().get("/account/export/file")["Location"].startswith("/account/login/")
+    row = DataExport.objects.get()
+    for path in (f"/uploads/{row.file}", f"/media/{row.file}", f"/{row.file}"):
+        assert confirmed.get(path).status_code == 404
+
+
+def test_the_stored_file_says_nothing(confirmed: Browser, person: Account, tmp_path: Path) -> None:
+    ask(confirmed)
+    (stored,) = tmp_path.rglob("*.sealed")
+    content = stored.read_bytes()
+    assert b"PK\x03\x04" not in content
+    assert b"ada@example.com" not in content
+    assert len(stored.name.partition(".")[0]) == creating.NAME_LENGTH
+    assert not FileToDelete.objects.exists()
+
+
+def test_the_mail_links_to_the_page_and_holds_nothing(confirmed: Browser, person: Account) -> None:
+    ask(confirmed)
+    mail = Outbox.objects.get(subject__contains="Your data is ready")
+    assert mail.to == person.email
+    assert "/account/data" in mail.body
+    assert "/account/export/file" not in mail.body
+    assert DataExport.objects.get().file not in mail.body + mail.html
+
+
+def test_two_clicks_make_one_export(confirmed: Browser, by_worker: list[int]) -> None:
+    ask(confirmed)
+    ask(confirmed)
+    assert by_worker == [DataExport.objects.get().pk]
+    assert "We are creating your export" in page(confirmed)
+    assert tasks.make_export(by_worker[0])
+    assert not tasks.make_export(by_worker[0])  # a task that comes twice
+    assert "is ready" in page(confirmed)
+    assert Outbox.objects.filter(subject__contains="ready").count() == 1
+
+
+def test_a_few_a_day(confirmed: Browser, settings: Any, later: Callable[[float], None]) -> None:
+    settings.EXPORTS_PER_DAY = 2
+    for _ in range(3):
+        ask(confirmed)
+    assert DataExport.objects.count() == 2
+    assert "within a day" in page(confirmed)
+    later(DAY + 1)
+    ask(confirmed)
+    assert DataExport.objects.count() == 3
+
+
+def test_a_new_one_takes_the_place_of_the_one_before(confirmed: Browser, tmp_path: Path) -> None:
+    ask(confirmed)
+    (first,) = tmp_path.rglob("*.sealed")
+    ask(confirmed)
+    (second,) = tmp_path.rglob("*.sealed")
+    assert first != second
+
+
+# --- What goes wrong ---
+
+
+def test_a_large_one_is_left_to_the_timer(confirmed: Browser, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("accounts.data_export.exports.INLINE_SECONDS", -1.0)
+    ask(confirmed)
+    row = DataExport.objects.get()
+    assert (row.attempts, row.claimed_until, row.state) == (0, None, "making")
+    assert not list(tmp_path.rglob("*.sealed"))
+    assert tasks.make_waiting_exports() == 1
+    assert "is ready" in page(confirmed)
+
+
+def test_what_fails_is_tried_again_and_then_said_to_have_failed(
+    confirmed: Browser, monkeypatch: pytest.MonkeyPatch, later: Callable[[float], None], tmp_path: Path
+) -> None:
+    def broken(*args: Any, **options: Any) -> None:
+        raise StoreUnavailable("full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stored_files, "save_file", broken)
+        ask(confirmed)
+        for _ in range(creating.MOST_ATTEMPTS - 1):
+            assert "We are creating your export" in page(confirmed)
+            later(5 * 60)
+            tasks.make_waiting_exports()
+    assert DataExport.objects.get().failed_at is not None
+    assert "Your last export failed" in page(confirmed)
+    confirm(confirmed, Account.objects.get())
+    ask(confirmed)
+    assert "is ready" in page(confirmed)
+
+
+def test_a_worker_that_is_lost_leaves_nothing_being_made_for_ever(
+    confirmed: Browser, by_worker: list[int], later: Callable[[float], None]
+) -> None:
+    ask(confirmed)
+    assert creating._claim(by_worker[0]) is not None  # and is killed
+    assert tasks.make_waiting_exports() == 0
+    later(creating.CLAIM.total_seconds() + 1)
+    assert tasks.make_waiting_exports() == 1
+    assert DataExport.objects.get().state == "ready"
+
+
+def test_where_no_worker_runs_at_all_the_page_says_so_after_an_hour(
+    confirmed: Browser, person: Account, by_worker: list[int], later: Callable[[float], None]
+) -> None:
+    ask(confirmed)
+    later(3601)
+    assert "Your last export failed" in page(confirmed)
+    ask(confirm(confirmed, person))
+    assert [row.state for row in DataExport.objects.order_by("pk")] == ["failed", "making"]
+
+
+def test_a_process_that_dies_after_storing_leaves_no_file(
+    confirmed: Browser, monkeypatch: pytest.MonkeyPatch, later: Callable[[float], None], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("accounts.files._discard", lambda name: None)  # as it has no time to
+    monkeypatch.setattr(creating, "_finish", lambda *args: 1 / 0)
+    ask(confirmed)
+    assert list(tmp_path.rglob("*.sealed"))
+    later(creating.CLAIM.total_seconds() + 1)
+    assert delete_files() == 1
+    assert not list(tmp_path.rglob("*.sealed"))
+
+
+def test_a_file_that_is_gone_or_spoiled_is_told(confirmed: Browser, tmp_path: Path) -> None:
+    ask(confirmed)
+    (stored,) = tmp_path.rglob("*.sealed")
+    stored.write_bytes(b"spoiled\n" + stored.read_bytes())
+    assert confirmed.get("/account/export/file")["Location"] == "/account/data"
+    assert "no longer be read" in page(confirmed)
+    stored.unlink()
+    assert confirmed.get("/account/export/file")["Location"] == "/account/data"
+
+
+def test_pieces_can_not_be_left_out_moved_or_taken_from_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sealing, "PIECE", 10)
+    sealed = io.BytesIO()
+    sealing.seal(io.BytesIO(b"0123456789" * 3), sealed, 7)
+    lines = sealed.getvalue().splitlines(keepends=True)
+
+    def opened(*order: int, owner: int = 7) -> bytes:
+        return b"".join(sealing.unseal(io.BytesIO(b"".join(lines[place] for place in order)), owner))
+
+    assert opened(0, 1, 2) == b"0123456789" * 3
+    for order in ((0, 1), (1, 2), (0, 2, 1), (0, 1, 1, 2), ()):
+        with pytest.raises(encryption.Unreadable):
+            opened(*order)
+    with pytest.raises(encryption.Unreadable):
+        opened(0, 1, 2, owner=8)
+
+
+def test_who_has_left_or_was_turned_off_gets_none(confirmed: Browser, person: Account, by_worker: list[int]) -> None:
+    ask(confirmed)
+    Account.objects.filter(pk=person.pk).update(is_active=False)
+    assert not tasks.make_export(by_worker[0])
+    assert DataExport.objects.get().state == "failed"
+
+
+# --- Its end ---
+
+
+def test_it_is_kept_for_days_and_then_gone(
+    confirmed: Browser, person: Account, later: Callable[[float], None], tmp_path: Path
+) -> None:
+    ask(confirmed)
+    later(7 * DAY - 60)
+    assert tasks.clear_exports() == 0
+    assert "is ready" in page(sign_in(Browser(), person))
+    later(61)
+    other = confirm(sign_in(Browser(), person), person)
+    assert other.get("/account/export/file")["Location"] == "/account/data"  # before the task comes too
+    assert tasks.clear_exports() == 1
+    assert not list(tmp_path.rglob("*.sealed"))
+    assert not DataExport.objects.exists()
+
+
+def test_it_goes_with_its_account(confirmed: Browser, person: Account, tmp_path: Path) -> None:
+    ask(confirmed)
+    deleting.delete_account(Account.objects.get(pk=person.pk))
+    assert not list(tmp_path.rglob("*.sealed"))
+    assert not FileToDelete.objects.exists()
+
+
+# --- What is in it ---
+
+
+def test_ids_keys_and_apps_are_in_it(app: RelyingParty, person: Account) -> None:
+    app.tokens()
+    sub = app.call("/connect/userinfo", app.tokens()["access_token"]).json()["sub"]
+    project = make_project(person, name="Lighthouse")
+    key, raw = make_key(project, person)
+    held = exported(person)
+    (known,) = [row for row in held["ids"] if row["sub"] == sub]
+    assert (known["project"], held["connected_apps"][0]["app"]) == ("Orbit Notes", "Orbit Notes")
+    assert held["connected_apps"][0]["scopes"]
+    assert [row["name"] for row in held["keys"]] == [key.name]
+    assert raw not in json.dumps(held)
+    assert held["security_activity"] == [] or held["security_activity"][0]["what"]
+
+
+def test_a_thousand_rows_are_read_a_few_at_a_time(
+    person: Account, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
+) -> None:
+    monkeypatch.setattr(contents, "ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(archive, "ROWS_AT_ONCE", 2)
+    at = clock.now()
+    SecurityEvent.objects.bulk_create(
+        SecurityEvent(account=person, kind="signed_in", at=at - timedelta(days=number)) for number in range(10)
+    )
+    assert len(exported(person)["security_activity"]) == 10
+    page = files_of(person)[archive.PAGE].decode()
+    assert page.count(">Signed in\n") == 10
+    with django_assert_num_queries(5):
+        assert len(list(contents.rows_of(SecurityEvent.objects.filter(account=person)))) == 10

@@ -1,0 +1,137 @@
+"""What REDIS_URL and BROKER_URL may say, and what the checks refuse."""
+
+from typing import Any
+
+import pytest
+
+from core.limits.checks import check_redis_settings
+from core.redis_address import broker_address, celery_broker, parse_address
+
+SENTINELS = "s1.example.com:26379,s2.example.com,[2001:db8::1]:26380"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://localhost:6379/0",
+        "redis://localhost",
+        "redis://user:p%40ss@redis.example.com:6379/3",
+        "rediss://:secret@redis.example.com:6380/0?ssl_ca_certs=/etc/ssl/redis.pem",
+        "unix:///run/redis/redis.sock?db=1",
+    ],
+)
+def test_one_server(url: str) -> None:
+    assert parse_address(url).kind == "server"
+
+
+def test_sentinels() -> None:
+    address = parse_address(f"redis+sentinel://app:p%40ss%2F@{SENTINELS}/main/2?sentinel_password=other")
+    assert address.nodes == (("s1.example.com", 26379), ("s2.example.com", 26379), ("2001:db8::1", 26380))
+    assert address.master == "main"
+    assert address.options == {"username": "app", "password": "p@ss/", "db": 2}
+    assert address.sentinel_options == {"password": "other"}
+
+
+def test_sentinels_over_tls() -> None:
+    address = parse_address(f"rediss+sentinel://{SENTINELS}/main?ssl_ca_certs=/etc/ssl/ca.pem&ssl_check_hostname=false")
+    tls = {"ssl": True, "ssl_cert_reqs": "required", "ssl_ca_certs": "/etc/ssl/ca.pem", "ssl_check_hostname": False}
+    assert address.options == tls | {"db": 0}
+    assert address.sentinel_options == tls
+
+
+def test_a_cluster() -> None:
+    address = parse_address("redis+cluster://:secret@a.example.com,b.example.com:7001")
+    assert address.nodes == (("a.example.com", 6379), ("b.example.com", 7001))
+    assert address.options == {"password": "secret"}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:6379",
+        "http://localhost",
+        "redis:/localhost",
+        "redis://localhost:port/0",
+        "redis://localhost:6379/main",
+        "redis://a.example.com,b.example.com/0",
+        "redis+sentinel://a.example.com",
+        "redis+sentinel://a.example.com/",
+        "redis+sentinel://a.example.com/main/x",
+        "redis+sentinel://a.example.com,/main",
+        "redis+sentinel://a.example.com:99999999/main",
+        "redis+sentinel://a.example.com/main?sentinel_pasword=typo",
+        "redis+sentinel://a.example.com/main?ssl_ca_certs=/no/tls",
+        "rediss+sentinel://a.example.com/main?ssl_cert_reqs=maybe",
+        "redis+cluster://a.example.com/1",
+        "redis+cluster://",
+        "redis+other://a.example.com",
+    ],
+)
+def test_what_is_no_address(url: str, settings: Any) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        parse_address(url)
+    settings.REDIS_URL = url
+    assert "devportal.E030" in [found.id for found in check_redis_settings(None)]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis+cluster://user:hunter2@a.example.com/1",
+        "redis+sentinel://user:hunter2@a.example.com/main?sentinel_passwort=hunter2",
+        "redis+sentinel://user:hunter2/main@a.example.com/main",
+        "redis://user:hunter2/3#@a.example.com/0",
+        "redis://user:hunter2#@a.example.com/0",
+    ],
+)
+def test_a_message_shows_no_password(url: str, settings: Any) -> None:
+    settings.REDIS_URL = settings.BROKER_URL = url
+    found = check_redis_settings(None)
+    assert found
+    assert "hunter2" not in str(found)
+
+
+def test_a_cluster_needs_another_broker(settings: Any) -> None:
+    settings.REDIS_URL, settings.BROKER_URL = "redis+cluster://a.example.com", ""
+    assert [found.id for found in check_redis_settings(None)] == ["devportal.E031"]
+    settings.BROKER_URL = "redis+cluster://a.example.com"
+    assert [found.id for found in check_redis_settings(None)] == ["devportal.E031"]
+    assert celery_broker(settings.BROKER_URL).url == ""
+    settings.BROKER_URL = "redis://b.example.com:6379/0"
+    assert check_redis_settings(None) == []
+
+
+@pytest.mark.parametrize(("seconds", "refused"), [(0.05, False), (1, False), (0, True), (-1, True), (60, True)])
+def test_a_time_out_that_is_none(seconds: float, refused: bool, settings: Any) -> None:
+    settings.REDIS_TIMEOUT_SECONDS = seconds
+    assert ["devportal.E032"] * refused == [found.id for found in check_redis_settings(None)]
+
+
+@pytest.mark.parametrize(
+    ("url", "broker"),
+    [
+        ("", ""),
+        ("redis://a.example.com:6379/0", "redis://a.example.com:6379/0"),
+        ("amqp://guest@rabbit.example.com//", "amqp://guest@rabbit.example.com//"),
+        # Kombu alone would check no certificate.
+        ("rediss://a.example.com/0", "rediss://a.example.com/0?ssl_cert_reqs=required"),
+        (
+            "rediss://a.example.com/0?ssl_ca_certs=/ca.pem",
+            "rediss://a.example.com/0?ssl_ca_certs=/ca.pem&ssl_cert_reqs=required",
+        ),
+        ("rediss://a.example.com/0?ssl_cert_reqs=none", "rediss://a.example.com/0?ssl_cert_reqs=none"),
+        ("unix:///run/redis.sock?db=2", "redis+socket:///run/redis.sock?virtual_host=2"),
+        ("redis+socket:///run/redis.sock", "redis+socket:///run/redis.sock"),
+    ],
+)
+def test_what_celery_is_told(url: str, broker: str) -> None:
+    assert broker_address(url).url == broker
+
+
+def test_what_celery_is_told_of_sentinels() -> None:
+    told = broker_address(f"rediss+sentinel://app:p%40ss@{SENTINELS}/main/2?sentinel_password=other")
+    hosts = ["s1.example.com:26379", "s2.example.com:26379", "[2001:db8::1]:26380"]
+    assert told.url == ";".join(f"sentinel://app:p%40ss@{host}/2" for host in hosts)
+    tls = {"ssl": True, "ssl_cert_reqs": "required"}
+    assert told.transport_options == {"master_name": "main", "sentinel_kwargs": {"password": "other"} | tls}
+    assert told.use_ssl == {"ssl_cert_reqs": "required"}

@@ -1,0 +1,339 @@
+"""Settings that can't be read, or are dangerous, stop the start with a sentence that names the variable."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as as_read
+from django.core.checks import run_checks
+
+from core import settings_checks
+from core.environment import Env
+from tests.services import keeper, plugin
+
+ROOT = Path(__file__).resolve().parents[2]
+BOUNDS = as_read.NUMBER_BOUNDS
+PRODUCTION = {
+    "ENVIRONMENT": "production",
+    "AUTH_URL": "https://auth.example.com",
+    "BASE_URL": "https://api.example.com",
+    "DATABASE_URL": "postgresql://portal@127.0.0.1:9/portal",
+    "REDIS_URL": "redis://127.0.0.1:9/0",
+    "EMAIL_URL": "smtp+tls://portal:secret@mail.example.com:587",
+    "SECRET_KEY": "s" * 40,
+    "KEY_ENCRYPTION_KEY": "k" * 40,
+}
+
+Check = Callable[[Any], list[Any]]
+
+
+def ids(check: Check) -> list[str]:
+    return [message.id.removeprefix("devportal.") for message in check(None)]
+
+
+def serious(check: Check) -> list[bool]:
+    return [message.is_serious() for message in check(None)]
+
+
+@pytest.fixture
+def production(settings: Any) -> Any:
+    """The settings of a service for people, in which nothing is wrong."""
+    settings.ENVIRONMENT, settings.EMBEDDED = "production", False
+    settings.AUTH_URL, settings.BASE_URL = "https://auth.example.com", "https://api.example.com"
+    settings.SECRET_KEY, settings.KEY_ENCRYPTION_KEY = "s" * 40, "k" * 40
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_USE_TLS, settings.EMAIL_USE_SSL = "mail.example.com", True, False
+    assert (
+        settings_checks.find_dangers().count("devportal.E0") <= 4
+    )  # what oidc/checks.py says of the tests' own stores
+    return settings
+
+
+CHECKS: tuple[Any, ...] = (
+    settings_checks.check_data_dir,
+    settings_checks.check_equal_secrets,
+    settings_checks.check_hosts,
+    settings_checks.check_mail,
+    settings_checks.check_numbers,
+    settings_checks.check_outbound,
+    settings_checks.check_proxies,
+    settings_checks.check_readable,
+)
+
+
+def test_nothing_is_wrong_with_the_defaults(production: Any) -> None:
+    assert [message for check in CHECKS for message in check(None)] == []
+
+
+# --- Numbers ---
+
+
+@pytest.mark.parametrize("name", sorted(BOUNDS))
+def test_each_number_has_bounds_that_its_default_keeps(name: str, production: Any) -> None:
+    assert name in as_read.NUMBERS
+    least, most = BOUNDS[name]
+    assert least <= as_read.NUMBERS[name] <= most
+    for value in (-1, least - 1, most + 1):
+        production.NUMBERS = as_read.NUMBERS | {name: value}
+        found = [message for message in settings_checks.check_numbers(None) if name in message.msg]
+        assert found[0].id in ("devportal.E011", "devportal.E012")
+        assert found[0].is_serious()
+
+
+def test_outside_of_production_what_is_only_unusual_is_a_warning(settings: Any) -> None:
+    settings.NUMBERS = as_read.NUMBERS | {"ACCESS_TOKEN_SECONDS": 5, "CLIENT_REQUESTS_PER_MINUTE": 0}
+    assert serious(settings_checks.check_numbers) == [False, True]
+
+
+def test_a_number_without_bounds_of_its_own_is_not_negative(settings: Any) -> None:
+    settings.NUMBERS = as_read.NUMBERS | {"SOME_NEW_SECONDS": -1}
+    (found,) = settings_checks.check_numbers(None)
+    assert (found.id, found.is_serious()) == ("devportal.E011", True)
+    assert "SOME_NEW_SECONDS" in found.msg
+
+
+@pytest.mark.parametrize("ahead", [3600, 3601])
+def test_a_key_is_published_before_it_signs(settings: Any, ahead: int) -> None:
+    changed = {"SIGNING_KEY_LIFETIME_SECONDS": 3600, "SIGNING_KEY_PUBLISH_AHEAD_SECONDS": ahead}
+    settings.NUMBERS = as_read.NUMBERS | changed
+    assert "E012" in ids(settings_checks.check_numbers)
+
+
+def test_no_publish_ahead_is_refused(settings: Any) -> None:
+    settings.NUMBERS = as_read.NUMBERS | {"SIGNING_KEY_PUBLISH_AHEAD_SECONDS": 0}
+    assert serious(settings_checks.check_numbers) == [True]
+
+
+def test_the_documents_say_the_bounds() -> None:
+    rows = re.findall(r"^\| (`.*`) \| ([\d,]+ to [\d,]+) \|$", document(), re.MULTILINE)
+    told = {name: bounds for names, bounds in rows for name in re.findall(r"`(\w+)`", names)}
+    assert told == {name: f"{least:,} to {most:,}" for name, (least, most) in BOUNDS.items()}
+
+
+def document() -> str:
+    return (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+
+
+def test_each_check_is_documented() -> None:
+    raised = set()
+    for source in ("core/settings_checks.py", "oidc/checks.py", "core/limits/checks.py"):
+        raised |= set(re.findall(r"\b[EW]0\d\d\b", (ROOT / source).read_text(encoding="utf-8")))
+    assert set(re.findall(r"^\| `devportal\.(\w+)` \|", document(), re.MULTILINE)) >= raised
+
+
+# --- What can't be read ---
+
+
+@pytest.mark.parametrize(
+    ("text", "cast", "problem"),
+    [
+        ("abc", "int", "X must be a whole number."),
+        ("1.5", "int", "X must be a whole number."),
+        ("5 s", "int", "X must be a whole number."),
+        ("ten", "float", "X must be a number."),
+        ("nan", "float", "X must be a number."),
+        ("inf", "float", "X must be a number."),
+        ("maybe", "bool", "X must be true or false."),
+    ],
+)
+def test_what_is_no_number_is_named(monkeypatch: pytest.MonkeyPatch, text: str, cast: str, problem: str) -> None:
+    monkeypatch.setenv("X", text)
+    env = Env()
+    default = False if cast == "bool" else 7
+    assert getattr(env, cast)("X", default) == default
+    assert env.problems == [problem]
+
+
+@pytest.mark.parametrize(("text", "read"), [("12", 12), (" 12\n", 12), ("-3", -3), ("", 7)])
+def test_numbers_are_read(monkeypatch: pytest.MonkeyPatch, text: str, read: int) -> None:
+    monkeypatch.setenv("X", text)
+    env = Env()
+    assert env.int("X", 7, between=(1, 20)) == read
+    assert (env.numbers, env.bounds, env.problems) == ({"X": read}, {"X": (1, 20)}, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [("", []), ("a,b", ["a", "b"]), ("a\n", ["a"]), ("one\ntwo, with a comma\n", ["one", "two, with a comma"])],
+)
+def test_lists_of_secrets_come_from_variables_and_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, read: list[str]
+) -> None:
+    monkeypatch.setenv("X", text)
+    assert Env().secrets("X") == read
+    file = tmp_path / "secrets"
+    file.write_text(text)
+    name = f"Y{len(text)}"  # a file is read once
+    monkeypatch.setenv(f"{name}_FILE", str(file))
+    assert Env().secrets(name) == read
+
+
+# --- Hosts, proxies, secrets, mail, folders ---
+
+
+def test_base_url_without_https(production: Any) -> None:
+    production.BASE_URL = "http://api.example.com"
+    assert ids(settings_checks.check_hosts) == ["E013"]
+
+
+def test_any_host(production: Any) -> None:
+    production.ALLOWED_HOSTS = ["auth.example.com", "*"]
+    assert (ids(settings_checks.check_hosts), serious(settings_checks.check_hosts)) == (["E014"], [True])
+
+
+@pytest.mark.parametrize("proxy", ["0.0.0.0/0", "::/0", "10.0.0.0/7", "2000::/3", "proxy.internal", "10.0.0.0/33", "x"])
+def test_a_proxy_that_is_everybody_or_nobody(production: Any, proxy: str) -> None:
+    production.TRUSTED_PROXIES = ["192.0.2.7", proxy]
+    assert (ids(settings_checks.check_proxies), serious(settings_checks.check_proxies)) == (["E015"], [True])
+
+
+@pytest.mark.parametrize("proxy", ["10.0.0.0/8", "fd00::/8", "fc00::/7", "192.0.2.7", "::1", "10.1.2.3/8"])
+def test_a_proxy_that_is_one(production: Any, proxy: str) -> None:
+    production.TRUSTED_PROXIES = [proxy]
+    assert ids(settings_checks.check_proxies) == []
+
+
+def test_production_without_a_proxy_is_a_warning_of_the_deployment_check(production: Any) -> None:
+    assert ids(settings_checks.check_proxy_in_front) == ["W006"]
+    assert serious(settings_checks.check_proxy_in_front) == [False]
+    assert "devportal.W006" in {message.id for message in run_checks(include_deployment_checks=True)}
+    assert "devportal.W006" not in {message.id for message in run_checks()}
+    production.TRUSTED_PROXIES = ["192.0.2.7"]
+    assert ids(settings_checks.check_proxy_in_front) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"SECRET_KEY": "k" * 40},
+        {"SECRET_KEY_FALLBACKS": ["old" * 20, "k" * 40]},
+        {"KEY_ENCRYPTION_KEY_FALLBACKS": ["s" * 40]},
+        {"BILLING_SECRET": "s" * 40},
+        {"SOURCE_TOKEN": "k" * 40},
+        {"BILLING_SECRET": "b" * 40, "SOURCE_TOKEN": "b" * 40},
+    ],
+)
+def test_one_secret_for_two_purposes(production: Any, change: dict[str, Any]) -> None:
+    for name, value in change.items():
+        setattr(production, name, value)
+    found = settings_checks.check_equal_secrets(None)
+    assert [message.id for message in found] == ["devportal.E016"]
+    assert "sss" not in str(found)
+    assert "kkk" not in str(found)
+
+
+def test_a_key_may_stand_among_its_own_fallbacks(production: Any) -> None:
+    production.SECRET_KEY_FALLBACKS, production.KEY_ENCRYPTION_KEY_FALLBACKS = ["s" * 40], ["k" * 40]
+    assert ids(settings_checks.check_equal_secrets) == []
+
+
+@pytest.mark.parametrize("host", ["mail.example.com", "192.0.2.5", "10.0.0.5"])
+def test_plain_smtp_to_elsewhere(production: Any, host: str) -> None:
+    production.EMAIL_USE_TLS, production.EMAIL_HOST = False, host
+    assert (ids(settings_checks.check_mail), serious(settings_checks.check_mail)) == (["W002"], [False])
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1"])
+def test_plain_smtp_to_the_same_machine(production: Any, host: str) -> None:
+    production.EMAIL_USE_TLS, production.EMAIL_HOST = False, host
+    assert ids(settings_checks.check_mail) == []
+
+
+def test_a_folder_for_uploads_that_is_none(production: Any, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    for folder in (file, file / "below"):
+        production.DATA_DIR = folder
+        assert ids(settings_checks.check_data_dir) == ["W003"]
+    production.DATA_DIR = tmp_path / "not" / "there" / "yet"
+    assert ids(settings_checks.check_data_dir) == []
+
+
+# --- Requests that leave ---
+
+
+def test_requests_of_developers_may_not_lead_to_this_machine_in_production(production: Any) -> None:
+    production.OUTBOUND_LOOPBACK_PORT = 8080
+    assert (ids(settings_checks.check_outbound), serious(settings_checks.check_outbound)) == (["E018"], [True])
+    production.ENVIRONMENT = "embedded"
+    assert ids(settings_checks.check_outbound) == []
+
+
+@pytest.mark.parametrize("server", ["192.0.2.1", "192.0.2.1:5353", "[2001:db8::1]", "[2001:db8::1]:53"])
+def test_name_servers_are_addresses(server: str, production: Any) -> None:
+    production.DNS_SERVERS = [server]
+    assert ids(settings_checks.check_outbound) == []
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        "dns.example.org",
+        "dns.example.org:53",
+        "192.0.2.1:",
+        "192.0.2.1:0",
+        "192.0.2.1:65536",
+        "192.0.2.1:dns",
+        "192.0.2",
+        "2001:db8::1",
+        "[192.0.2.1]:53",
+        "[2001:db8::1]:",
+        "[2001:db8::g]",
+        "https://192.0.2.1/dns-query",
+        "tcp:192.0.2.1",
+    ],
+)
+def test_a_name_server_that_is_no_address_is_refused(server: str, production: Any) -> None:
+    production.DNS_SERVERS = ["192.0.2.1:53", server]
+    assert (ids(settings_checks.check_outbound), serious(settings_checks.check_outbound)) == (["E019"], [True])
+
+
+# --- Where they run ---
+
+
+def run(*command: str, **changes: str) -> "subprocess.CompletedProcess[str]":
+    """Run a process of the service with settings for production; it has 60 s to refuse them."""
+    kept = {name: value for name, value in os.environ.items() if name not in plugin.SETTINGS}
+    with keeper.folder() as home:
+        env = kept | PRODUCTION | {"DATA_DIR": str(home)} | changes
+        return subprocess.run(
+            [sys.executable, *(part.format(home=home) for part in command)],
+            cwd=ROOT,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+
+PROCESSES = {
+    "serve": ("manage.py", "serve"),
+    "worker": ("-m", "celery", "-A", "devportal", "worker", "--pool", "solo"),
+    "beat": ("-m", "celery", "-A", "devportal", "beat", "--schedule", "{home}/schedule"),
+    "wsgi": ("-c", "import devportal.wsgi"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROCESSES)
+def test_each_kind_of_process_refuses_and_names_the_variable(name: str) -> None:
+    done = run(*PROCESSES[name], TRUSTED_PROXIES="proxy.internal", ACCESS_TOKEN_SECONDS="abc", DEBUG="maybe")
+    assert done.returncode != 0
+    for told in ("TRUSTED_PROXIES: 'proxy.internal'", "ACCESS_TOKEN_SECONDS must be a whole number", "DEBUG must be"):
+        assert told in done.stderr, done.stderr[-3000:]
+    assert ("Traceback" in done.stderr) == (name == "wsgi")  # a server learns it from an exception
+
+
+@pytest.mark.slow
+def test_a_folder_that_cannot_be_made_is_named_in_the_embedded_environment(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = run("manage.py", "check", ENVIRONMENT="embedded", DATA_DIR=str(tmp_path / "file" / "data"))
+    assert done.returncode == 1
+    assert "DATA_DIR can't be made" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,51 @@
+"""Tasks are queued behind a request's back, whatever the broker does."""
+
+import socket
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from accounts.tasks import send_mail
+from core import tasks
+from devportal.celery import app as celery
+
+
+@pytest.fixture
+def production(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(celery.conf, "task_always_eager", False)
+
+
+def test_a_broker_that_says_nothing_keeps_nobody_waiting(production: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
+        for name in ("broker_url", "broker_write_url"):
+            monkeypatch.setitem(celery.conf, name, url)
+        began = time.monotonic()
+        for pk in range(3):
+            tasks.queue_task(send_mail, pk)
+        assert time.monotonic() - began < 0.2
+
+
+def test_what_is_queued_arrives_in_its_order(production: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks._waiting.join()
+    sent: list[Any] = []
+    monkeypatch.setattr(send_mail, "apply_async", lambda args, **options: sent.append(args))
+    for pk in range(100):
+        tasks.queue_task(send_mail, pk)
+    tasks._waiting.join()
+    assert sent == [(pk,) for pk in range(100)]
+
+
+def test_more_than_can_wait_is_left_to_the_periodic_task(
+    production: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    tasks._waiting.join()
+    go_on = threading.Event()
+    monkeypatch.setattr(send_mail, "apply_async", lambda args, **options: go_on.wait(10))
+    for pk in range(tasks.MOST_WAITING + 10):
+        tasks.queue_task(send_mail, pk)
+    go_on.set()
+    tasks._waiting.join()
+    assert "left to the periodic task" in caplog.text

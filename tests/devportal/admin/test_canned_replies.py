@@ -1,0 +1,253 @@
+"""Canned replies: written in the admin, put in front of notes without a script, and nothing typed is lost."""
+
+import html
+import re
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+from accounts.models import Account, Outbox
+from devportal.operations.models import AuditEvent
+from devportal.review import cases, reviewer_actions
+from devportal.review.canned_replies import clean_reply, filled_in, put_in_front, values_for
+from devportal.review.models import AppReview, CannedReply, ReviewEntry
+from devportal.review.workflow import IncompleteSubmission
+from oidc.models import Client, Project
+from tests.devportal.admin.test_review_admin import press, text_of, ticked
+from tests.devportal.review.reviewing import SCOPE, Status, approved, sent
+
+REPLIES = "/admin/review/cannedreply/"
+DESK = "/admin/review/appreview/"
+
+
+@pytest.fixture
+def review(app: Client, developer: Account, reviewer: Account) -> AppReview:
+    return reviewer_actions.start(sent(app, developer), reviewer)
+
+
+@pytest.fixture
+def reply(db: None) -> CannedReply:
+    return CannedReply.objects.create(title="Thanks", text="Hello people of {project}, thank you for {app}.")
+
+
+def note_in(text: str) -> str:
+    found = re.search(r"<textarea[^>]*>\s?(.*?)</textarea>", text, re.S)
+    assert found is not None
+    return html.unescape(found[1]).replace("\r\n", "\n")
+
+
+# --- Writing them ---
+
+
+@pytest.mark.parametrize("who", ["as_reviewer", "as_operator"])
+def test_reviewers_and_operators_write_them(request: pytest.FixtureRequest, who: str) -> None:
+    browser: Browser = request.getfixturevalue(who)
+    browser.post(f"{REPLIES}add/", {"title": "Logo", "text": " The logo of {app} is small. \x07"})
+    row = CannedReply.objects.get()
+    assert (row.title, row.text) == ("Logo", "The logo of {app} is small.")
+    browser.post(f"{REPLIES}{row.pk}/change/", {"title": "Logo", "text": "Bigger, please."})
+    row.refresh_from_db()
+    assert row.text == "Bigger, please."
+    assert "Bigger, please." in text_of(browser, REPLIES)
+    assert [event.action for event in AuditEvent.objects.filter(target=f"cannedreply:{row.pk}").order_by("pk")] == [
+        "admin.added",
+        "admin.changed",
+    ]
+    browser.post(f"{REPLIES}{row.pk}/delete/", {"post": "yes"})
+    assert not CannedReply.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Dear {name}", "Nothing is known by {name}. What is filled in: {app}, {project}, {service}."),
+        ("{APP} and {}", "Nothing is known by {}, {APP}."),
+        ("{app.owner.password}", "Nothing is known by {app.owner.password}."),
+        (" \x07 ", "Write the text of the reply."),
+        ("x" * 4001, "at most 4000 characters"),
+    ],
+)
+def test_unknown_placeholders_are_refused_when_it_is_saved(as_reviewer: Browser, text: str, said: str) -> None:
+    response = as_reviewer.post(f"{REPLIES}add/", {"title": "One", "text": text})
+    assert said in html.unescape(response.content.decode())
+    assert not CannedReply.objects.exists()
+
+
+def test_developers_and_outsiders_write_none(as_owner: Browser, as_outsider: Browser, reply: CannedReply) -> None:
+    for browser in (as_owner, as_outsider):
+        for end in ("", "add/", f"{reply.pk}/change/", f"{reply.pk}/delete/"):
+            assert browser.post(REPLIES + end, {"title": "x", "text": "y", "post": "yes"}).status_code == 302
+    assert list(CannedReply.objects.values_list("title", flat=True)) == ["Thanks"]
+
+
+def test_what_fills_a_placeholder_is_not_looked_into() -> None:
+    assert filled_in("{app} of {project}", {"app": "{project}", "project": "{app}"}) == "{project} of {app}"
+    assert filled_in("{gone} {", {}) == "{gone} {"
+    assert put_in_front("One.", " \n") == "One."
+    assert clean_reply("{service} } {") == "{service} } {"
+    with pytest.raises(IncompleteSubmission):
+        clean_reply("{ app }")
+
+
+def test_a_reply_on_a_whole_project_speaks_of_its_apps(project: Project) -> None:
+    assert values_for(project)["app"] == "your apps"
+    assert values_for(project)["project"] == project.name
+
+
+# --- Beginning with one ---
+
+
+def test_the_button_puts_it_in_front_and_loses_nothing(
+    as_reviewer: Browser, review: AppReview, reply: CannedReply
+) -> None:
+    form = {"begin_with": reply.pk, "text": "And more.", "reasons": ["logo_unclear", "other"], "revision": 1}
+    response = as_reviewer.post(f"{DESK}{review.pk}/do/reject/", {**form, "edit": "reply"})
+    text = response.content.decode()
+    assert note_in(text) == f"Hello people of {review.client.project.name}, thank you for Orbit Notes.\n\nAnd more."
+    assert re.findall(r'value="(\w+)"[^>]* checked[ >=]', text) == ["logo_unclear", "other"]
+    assert "selected" not in re.findall(rf'<option value="{reply.pk}"[^>]*>', text)[0]
+    assert "This field is required" not in text
+    review.refresh_from_db()
+    assert review.status == Status.IN_REVIEW
+
+
+def test_nothing_else_is_judged_while_a_reply_is_chosen(
+    as_reviewer: Browser, review: AppReview, reply: CannedReply
+) -> None:
+    form = {"begin_with": reply.pk, "edit": "reply", "revision": 1, f"scope_{SCOPE}": "refuse", "check_identity": "on"}
+    text = as_reviewer.post(f"{DESK}{review.pk}/do/approve/", form).content.decode()
+    assert "required field" not in text
+    assert "This field is required" not in text
+    assert re.search(r'value="refuse"[^>]* checked[ >=]', text)
+    assert re.search(r'name="check_identity"[^>]* checked[ >=]', text)
+    assert not re.search(r'name="check_signed_in"[^>]* checked[ >=]', text)
+
+
+def test_the_revision_that_was_seen_stays_the_one_that_is_decided_on(
+    as_reviewer: Browser, review: AppReview, reply: CannedReply
+) -> None:
+    AppReview.objects.update(revision=2)
+    text = as_reviewer.post(
+        f"{DESK}{review.pk}/do/reject/", {"begin_with": reply.pk, "edit": "reply", "revision": 1}
+    ).content.decode()
+    assert re.search(r'name="revision" value="1"', text)
+
+
+def test_a_reply_that_is_chosen_is_sent_whichever_button_is_pressed(
+    as_reviewer: Browser, review: AppReview, reply: CannedReply, developer: Account
+) -> None:
+    form: dict[str, Any] = {"begin_with": reply.pk, "text": "Bye.", "revision": 1}
+    shown = as_reviewer.post(f"{DESK}{review.pk}/do/answer/", form).content.decode()
+    assert "thank you for Orbit Notes.\n\nBye." in html.unescape(shown).replace("\r\n", "\n")
+    hidden = {
+        found["name"]: html.unescape(found.get("value", ""))
+        for tag in re.findall(r'<input[^>]*type="hidden"[^>]*>', shown)
+        if (found := dict(re.findall(r'(\w+)="([^"]*)"', tag)))["name"] != "csrfmiddlewaretoken"
+    }
+    reply.text = "Something else meanwhile"
+    reply.save()
+    Outbox.objects.all().delete()
+    as_reviewer.post(f"{DESK}{review.pk}/do/answer/", {**hidden, "confirm": "1"})
+    entry = ReviewEntry.objects.get(kind="comment")
+    assert entry.text.count("thank you for Orbit Notes.") == 1, "as it was shown, and once"
+    assert entry.text.endswith("Bye.")
+    assert "Something else" not in Outbox.objects.get(to=developer.email).body
+
+
+@pytest.mark.parametrize("key", ["0", "x", "9" * 40, "-1", "1 OR 1=1", "\u202e"])
+def test_replies_that_are_not_there(as_reviewer: Browser, review: AppReview, reply: CannedReply, key: str) -> None:
+    form = {"begin_with": key, "text": "Mine", "revision": 1}
+    for button in ({"edit": "reply"}, {}, {"confirm": "1"}):
+        response = as_reviewer.post(f"{DESK}{review.pk}/do/answer/", {**form, **button})
+        assert response.status_code == 200
+        assert note_in(response.content.decode()) == "Mine"
+    assert not ReviewEntry.objects.filter(kind="comment").exists()
+
+
+def test_a_reply_that_makes_the_note_too_long_says_so(
+    as_reviewer: Browser, review: AppReview, reply: CannedReply
+) -> None:
+    form = {"begin_with": reply.pk, "text": "x" * 3990, "revision": 1, "confirm": "1"}
+    text = as_reviewer.post(f"{DESK}{review.pk}/do/answer/", form).content.decode()
+    assert "at most 4000 characters" in text
+    assert "thank you" in note_in(text)
+
+
+def test_without_replies_none_is_offered(as_reviewer: Browser, review: AppReview) -> None:
+    assert "begin_with" not in text_of(as_reviewer, f"{DESK}{review.pk}/do/answer/")
+    assert "Insert the reply" not in text_of(as_reviewer, f"{DESK}{review.pk}/do/answer/")
+
+
+@pytest.mark.parametrize("step", ["answer", "request-changes", "reject", "approve", "suspend", "withdraw-approval"])
+def test_each_form_with_a_note_offers_them(
+    as_reviewer: Browser, app: Client, developer: Account, reviewer: Account, reply: CannedReply, step: str
+) -> None:
+    if step == "withdraw-approval":
+        row = approved(app, developer, reviewer).reviews.get()
+    else:
+        row = reviewer_actions.start(sent(app, developer), reviewer)
+    assert "Insert the reply" in text_of(as_reviewer, f"{DESK}{row.pk}/do/{step}/")
+
+
+def test_operators_have_them_for_projects_too(as_operator: Browser, project: Project, reply: CannedReply) -> None:
+    form = {"begin_with": reply.pk, "edit": "reply", "reasons": ["unsafe"]}
+    text = as_operator.post(f"/admin/oidc/project/{project.pk}/do/suspend/", form).content.decode()
+    assert note_in(text) == f"Hello people of {project.name}, thank you for your apps."
+
+
+def test_titles_are_text(as_reviewer: Browser, review: AppReview) -> None:
+    CannedReply.objects.create(title="<img src=x>", text="</textarea><script>alert(1)</script>")
+    for url in (REPLIES, f"{DESK}{review.pk}/do/answer/"):
+        text = as_reviewer.get(url).content.decode()
+        assert "<img src=x" not in text
+        assert "<script>alert" not in text
+    form = {"begin_with": CannedReply.objects.get().pk, "edit": "reply"}
+    assert "<script>alert" not in as_reviewer.post(f"{DESK}{review.pk}/do/answer/", form).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("step", "kind"), [("reject", "rejected"), ("request-changes", "changes_requested"), ("suspend", "suspended")]
+)
+def test_a_decision_with_a_reply_goes_through(
+    as_reviewer: Browser, review: AppReview, reply: CannedReply, step: str, kind: str
+) -> None:
+    press(as_reviewer, review, step, begin_with=reply.pk, reasons=["other"], text="This.")
+    assert ReviewEntry.objects.get(kind=kind).text.endswith("thank you for Orbit Notes.\n\nThis.")
+
+
+@pytest.mark.parametrize("step", ["reject", "request-changes", "suspend"])
+def test_a_decision_without_a_reply_goes_through(
+    as_reviewer: Browser, review: AppReview, reply: CannedReply, step: str
+) -> None:
+    press(as_reviewer, review, step, begin_with="", reasons="other", text="This.")
+    assert ReviewEntry.objects.order_by("-pk")[0].text == "This."
+
+
+def test_an_approval_with_a_reply_goes_through(as_reviewer: Browser, review: AppReview, reply: CannedReply) -> None:
+    press(as_reviewer, review, "approve", begin_with=reply.pk, **{f"scope_{SCOPE}": "approve"}, **ticked(review))
+    assert review.status == Status.APPROVED
+    assert review.reason_text.endswith("thank you for Orbit Notes.")
+
+
+# --- In notes on cases ---
+
+
+@pytest.mark.parametrize("whole_project", [False, True])
+@pytest.mark.parametrize("action", ["ask", "close", "suspend"])
+def test_what_is_written_because_of_a_case_can_begin_with_one(
+    reply: CannedReply, app: Client, as_reviewer: Browser, action: str, whole_project: bool
+) -> None:
+    case = cases.open_case("report", app.project, None if whole_project else app)
+    form = {"begin_with": str(reply.pk), "edit": "reply", "text": "And more."}
+    response = as_reviewer.post(f"/admin/review/reviewcase/{case.pk}/do/{action}/", form)
+    name = "your apps" if whole_project else app.name
+    expected = f"Hello people of {app.project.name}, thank you for {name}.\n\nAnd more."
+    assert note_in(response.content.decode()) == expected
+
+
+def test_a_note_that_only_reviewers_read_begins_with_none(
+    reply: CannedReply, app: Client, as_reviewer: Browser
+) -> None:
+    case = cases.open_case("report", app.project, app)
+    assert "begin_with" not in text_of(as_reviewer, f"/admin/review/reviewcase/{case.pk}/do/note/")

@@ -1,0 +1,308 @@
+"""What operators do with projects, clients, keys, mails and plans, and that the audit has it."""
+
+import html
+import json
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client as Browser
+
+from accounts.models import Account, Family, Feature, Organization, Outbox, Plan
+from core import clock
+from devportal.console.models import SignInEvent
+from devportal.operations.models import AuditEvent
+from oidc.models import Client, SigningKey
+from oidc.signing_keys import keyring, rotation
+from tests.accounts.plans.test_admin import formset
+from tests.api.calls import ME, call
+from tests.devportal.admin.conftest import World
+from tests.factories import make_account, make_key
+from tests.relying_party import RelyingParty, sign_in
+
+
+def press(browser: Browser, path: str, **form: Any) -> str:
+    response = browser.post(f"/admin/{path}/", form, follow=True)
+    assert response.status_code == 200, path
+    text: str = response.content.decode()
+    return text
+
+
+def last_event() -> AuditEvent:
+    event = AuditEvent.objects.order_by("-pk").first()
+    assert event is not None
+    return event
+
+
+def test_a_suspended_project_stops_until_it_is_lifted(as_operator: Browser, operator: Account, world: World) -> None:
+    app = RelyingParty(world.client, sign_in(Browser(), world.person))
+    path = f"oidc/project/{world.project.pk}/do"
+    assert "30 seconds" in as_operator.get(f"/admin/{path}/suspend/").content.decode()
+    form = {"reasons": ["harmful"], "text": "It mines coins."}
+    seen = press(as_operator, f"{path}/suspend", **form)
+    assert app.authorize().status_code == 302, "the mail was shown, and nothing done"
+    press(as_operator, f"{path}/suspend", **form, confirm="1")
+    assert app.authorize().status_code == 403
+    mail = Outbox.objects.order_by("-pk")[0]
+    assert mail.to == world.person.email
+    assert html.escape(mail.body.strip(), quote=True) in seen
+    event = last_event()
+    assert (event.actor, event.project) == (operator, world.project.public_id)
+    assert event.details["reasons"] == ["harmful"]
+    before = AuditEvent.objects.count()
+    assert "not possible now" in press(as_operator, f"{path}/suspend", **form, confirm="1")
+    assert AuditEvent.objects.count() == before
+    press(as_operator, f"{path}/lift", text="They stopped.", confirm="1")
+    assert app.authorize().status_code == 302
+    assert last_event().actor == operator
+
+
+def test_an_operator_does_not_suspend_a_project_of_their_own(
+    as_operator: Browser, operator: Account, world: World
+) -> None:
+    world.project.members.create(account=operator, role="viewer")
+    form = {"reasons": ["harmful"], "text": "x", "confirm": "1"}
+    assert "other reviewers decide on it" in press(as_operator, f"oidc/project/{world.project.pk}/do/suspend", **form)
+    world.project.refresh_from_db()
+    assert not world.project.is_suspended
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "0penport",
+        "\uff2f\uff30\uff25\uff2e\uff30\uff2f\uff32\uff34",
+        "\u041epenport mail",
+        "open\u200bport",
+        "()penp()rt",
+        "Lighthouse ✅",
+        "Reviewed by experts",
+        "Security Team",
+        "",
+        "x" * 101,
+        "a\tb",
+    ],
+)
+def test_no_project_is_renamed_to_pass_for_the_service(as_operator: Browser, world: World, name: str) -> None:
+    text = press(as_operator, f"oidc/project/{world.project.pk}/do/rename", name=name)
+    assert "A name" in text or "required" in text or "at most" in text
+    world.project.refresh_from_db()
+    assert world.project.name == "Lighthouse"
+
+
+def test_a_rename_is_in_the_projects_activity(as_operator: Browser, world: World) -> None:
+    press(as_operator, f"oidc/project/{world.project.pk}/do/rename", name="Harbour")
+    event = last_event()
+    assert (event.action, event.before, event.after) == ("project.renamed", {"name": "Lighthouse"}, {"name": "Harbour"})
+    assert event.project == world.project.public_id
+
+
+def test_what_is_not_for_hands_is_not_taken_from_a_form(as_operator: Browser, world: World) -> None:
+    for path in (f"oidc/project/{world.project.pk}", f"oidc/client/{world.client.pk}", f"api/apikey/{world.key.pk}"):
+        form = {"name": "Openport", "public_id": "x", "verified_at_0": "2026-01-01", "first_party": "on", "owner": "1"}
+        assert as_operator.post(f"/admin/{path}/change/", form).status_code == 403
+        assert as_operator.post(f"/admin/{path}/delete/", {"post": "yes"}).status_code == 403
+
+
+def test_a_client_is_turned_off_and_on(as_operator: Browser, world: World) -> None:
+    path = f"oidc/client/{world.client.pk}/do"
+    press(as_operator, f"{path}/off", reason="Leaks")
+    assert not Client.objects.get(pk=world.client.pk).enabled
+    assert (last_event().action, last_event().target) == ("client.turned_off", world.client.client_id)
+    press(as_operator, f"{path}/on")
+    assert Client.objects.get(pk=world.client.pk).enabled
+    assert last_event().action == "client.turned_on"
+
+
+def test_a_client_page_tells_of_its_secrets_by_four_letters(as_operator: Browser, world: World) -> None:
+    secret = world.client.secrets.get()
+    text = as_operator.get(f"/admin/oidc/client/{world.client.pk}/change/").content.decode()
+    assert f"…{secret.last_four}, made {clock.now():%Y-%m-%d}, last used {clock.now():%Y-%m-%d}" in text
+
+
+def test_an_api_key_is_revoked(as_operator: Browser, operator: Account, world: World) -> None:
+    key, raw = make_key(world.project, world.person)
+    assert call(ME, raw).status_code == 200
+    text = as_operator.get(f"/admin/api/apikey/{key.pk}/change/").content.decode()
+    assert f"{settings.API_KEY_PREFIX}{key.public_id}…{key.last_four}" in text
+    press(as_operator, f"api/apikey/{key.pk}/do/revoke")
+    assert call(ME, raw).status_code == 401
+    assert (last_event().action, last_event().actor, last_event().target) == (
+        "api_key.revoked",
+        operator,
+        key.public_id,
+    )
+
+
+def test_keys_are_rotated_in_two_presses_that_can_be_doubled(as_operator: Browser, operator: Account) -> None:
+    first = keyring.signing_key().kid
+    for _ in range(2):
+        press(as_operator, "oidc/signingkey/do/publish")
+    assert keyring.current_keyring().active is not None
+    assert SigningKey.objects.get(state="active").kid == first
+    following = SigningKey.objects.get(state="next").kid
+    assert (last_event().action, last_event().actor, last_event().target) == (
+        "signing_key.published",
+        operator,
+        following,
+    )
+    for _ in range(2):
+        press(as_operator, "oidc/signingkey/do/rotate")
+    assert SigningKey.objects.get(state="active").kid == following
+    assert SigningKey.objects.get(state="retired").kid == first
+    assert SigningKey.objects.count() == 2
+    assert (last_event().action, last_event().actor) == ("signing_key.activated", operator)
+
+
+def test_a_key_that_is_published_twice_does_not_sign(operator: Account) -> None:
+    """Two operators at once: the second finds the first one's key, and takes no further step."""
+    first = keyring.signing_key().kid
+    assert rotation.publish_next_key(operator.pk)
+    assert not rotation.publish_next_key(operator.pk)
+    assert SigningKey.objects.get(state="active").kid == first
+    assert rotation.activate_next_key(operator.pk)
+    assert not rotation.activate_next_key(operator.pk)
+    assert SigningKey.objects.count() == 2
+
+
+def test_a_mail_that_was_given_up_is_tried_again(as_operator: Browser) -> None:
+    now = clock.now()
+    mail = Outbox.objects.create(
+        to="a@example.com", subject="Hello", body="b", message_id="<1@x>", created_at=now, not_before=now,
+        attempts=9, given_up_at=now, last_error="SMTPException: no",
+    )  # fmt: skip
+    assert not Outbox.objects.due().exists()
+    press(as_operator, f"accounts/outbox/{mail.pk}/do/retry")
+    assert Outbox.objects.get(pk=mail.pk).given_up_at is None
+    assert Outbox.objects.waiting().exists()
+    assert last_event().action == "mail.tried_again"
+    Outbox.objects.filter(pk=mail.pk).update(sent_at=now)
+    assert "not possible now" in press(as_operator, f"accounts/outbox/{mail.pk}/do/retry")
+
+
+@pytest.mark.parametrize("model", ["console/auditevent", "console/signinevent", "api/requestlog"])
+@pytest.mark.parametrize("who", ["as_operator", "as_superuser"])
+def test_trails_are_read_and_nothing_else(request: pytest.FixtureRequest, world: World, who: str, model: str) -> None:
+    browser: Browser = request.getfixturevalue(who)
+    rows = AuditEvent.objects.count(), SignInEvent.objects.count()
+    pk = browser.get(f"/admin/{model}/").context["cl"].result_list[0].pk
+    assert browser.get(f"/admin/{model}/{pk}/change/").status_code == 200
+    assert browser.get(f"/admin/{model}/add/").status_code == 403
+    for end in (f"{pk}/change", f"{pk}/delete", "add"):
+        assert browser.post(f"/admin/{model}/{end}/", {"post": "yes", "action": "x"}).status_code == 403
+    browser.post(f"/admin/{model}/", {"action": "delete_selected", "_selected_action": str(pk), "post": "yes"})
+    assert (AuditEvent.objects.count(), SignInEvent.objects.count()) == rows
+
+
+def test_a_change_is_kept_before_and_after(as_operator: Browser, operator: Account) -> None:
+    feature = Feature.objects.create(name="storage", unit="GB")
+    plan = Plan.objects.create(plan_id="plus", display_name="Plus", rank=1, apps=["notes"])
+    form = {"plan_id": "x", "display_name": "Plus", "rank": "2", "is_listed": "on", "apps": '["notes"]'}
+    form["cache_max_age"] = "300"
+    row = formset("entitlements", feature=str(feature.pk), status="granted", limit="", unit="")
+    path = f"/admin/accounts/plan/{plan.pk}/change/"
+    assert as_operator.post(path, form | row).status_code == 302
+    event = last_event()
+    assert (event.action, event.actor, event.target) == ("admin.changed", operator, f"plan:{plan.pk}")
+    assert event.before == {"rank": 1}
+    entitlement = plan.entitlements.get()
+    assert event.after == {"rank": 2, f"planentitlement {entitlement.pk}": "storage: granted"}
+    changed = formset("entitlements", id=str(entitlement.pk), feature=str(feature.pk), status="denied", limit="")
+    changed |= {"entitlements-INITIAL_FORMS": "1", "entitlements-0-plan": str(plan.pk), "entitlements-0-unit": ""}
+    assert as_operator.post(path, form | changed).status_code == 302
+    name = f"planentitlement {entitlement.pk} status"
+    assert (last_event().before, last_event().after) == ({name: "granted"}, {name: "denied"})
+    assert as_operator.post(path, form | changed).status_code == 302
+    assert AuditEvent.objects.filter(action="admin.changed").count() == 2, "nothing changed the third time"
+    as_operator.post(f"/admin/accounts/plan/{plan.pk}/delete/", {"post": "yes"})
+    assert (last_event().action, last_event().before) == ("admin.deleted", {"name": "Plus"})
+    assert not Plan.objects.exists()
+
+
+def test_additions_are_in_the_audit(as_operator: Browser, person: Account) -> None:
+    as_operator.post("/admin/accounts/feature/add/", {"name": "storage", "unit": ""})
+    feature = Feature.objects.get()
+    assert (last_event().action, last_event().target) == ("admin.added", f"feature:{feature.pk}")
+    assert last_event().after == {"name": "storage"}
+    as_operator.post("/admin/accounts/family/add/", {"owner": str(person.pk)} | formset("members", account=""))
+    assert last_event().target == f"family:{Family.objects.get().pk}"
+
+
+def test_a_plan_with_very_many_entitlements_can_be_changed(as_operator: Browser) -> None:
+    plan = Plan.objects.create(plan_id="plus", display_name="Plus")
+    for number in range(120):
+        feature = Feature.objects.create(name=f"f{number:03}")
+        plan.entitlements.create(feature=feature, status="granted")
+    page = as_operator.get(f"/admin/accounts/plan/{plan.pk}/change/?entitlements-page=2")
+    form = page.context["inline_admin_formsets"][0].formset
+    shown = [row for row in form.forms if row.instance.pk]
+    assert [str(row.instance.feature) for row in shown] == [f"f{number:03}" for number in range(20, 40)]
+    values = {"display_name": "Plus", "rank": "0", "apps": "[]", "cache_max_age": "300", "entitlements-page": "2"}
+    values |= {"entitlements-TOTAL_FORMS": "20", "entitlements-INITIAL_FORMS": "20"}
+    for number, row in enumerate(shown):
+        prefix = f"entitlements-{number}"
+        values |= {f"{prefix}-id": str(row.instance.pk), f"{prefix}-plan": str(plan.pk), f"{prefix}-unit": ""}
+        values |= {f"{prefix}-feature": str(row.instance.feature_id), f"{prefix}-limit": ""}
+        values |= {f"{prefix}-status": "denied" if number == 3 else "granted"}
+    assert as_operator.post(f"/admin/accounts/plan/{plan.pk}/change/", values).status_code == 302
+    assert plan.entitlements.get(status="denied").feature.name == "f023"
+    assert plan.entitlements.count() == 120
+
+
+def test_people_are_invited_to_an_organization(as_operator: Browser, operator: Account) -> None:
+    acme = Organization.objects.create(name="Acme")
+    press(as_operator, f"accounts/organization/{acme.pk}/do/invite", email="New@Example.com")
+    row = acme.invitations.get()
+    assert (row.email, row.invited_by) == ("new@example.com", operator)
+    assert Outbox.objects.get().to == "new@example.com"
+    press(as_operator, f"accounts/organization/{acme.pk}/do/invite", email="no address")
+    assert acme.invitations.count() == 1
+    press(as_operator, f"accounts/invitation/{row.pk}/do/withdraw")
+    row.refresh_from_db()
+    assert not row.is_open
+    assert last_event().action == "invitation.withdrawn"
+
+
+def test_the_audit_names_nobody_whom_a_deletion_would_have_to_find(as_operator: Browser, person: Account) -> None:
+    member = make_account("member@example.com")
+    as_operator.post(
+        "/admin/accounts/family/add/", {"owner": str(person.pk)} | formset("members", account=str(member.pk))
+    )
+    family = Family.objects.get()
+    row = family.members.get(account=member)
+    assert last_event().after == {
+        "owner": f"account:{person.pk}",
+        f"familymember {row.pk}": f"familymember:{row.pk} account:{member.pk}",
+    }
+    form = {"members-TOTAL_FORMS": "2", "members-INITIAL_FORMS": "2"}
+    for number, one in enumerate(family.members.order_by("pk")):
+        form |= {f"members-{number}-id": str(one.pk), f"members-{number}-family": str(family.pk)}
+        form |= {f"members-{number}-account": str(one.account_id)}
+        form |= {f"members-{number}-DELETE": "on"} if one == row else {}
+    assert as_operator.post(f"/admin/accounts/family/{family.pk}/change/", form).status_code == 302
+    assert last_event().before == {"familymember deleted": [f"familymember:- account:{member.pk}"]}
+    as_operator.post(f"/admin/accounts/family/{family.pk}/delete/", {"post": "yes"})
+    acme = Organization.objects.create(name="Acme")
+    values = {"account": str(member.pk), "organization": str(acme.pk)}
+    as_operator.post("/admin/accounts/organizationmember/add/", values)
+    as_operator.post(f"/admin/accounts/organizationmember/{acme.members.get().pk}/delete/", {"post": "yes"})
+    told = json.dumps(list(AuditEvent.objects.values("target", "before", "after", "details")))
+    assert "Acme" in told
+    assert "@example.com" not in told
+
+
+@pytest.mark.parametrize("who", ["as_reviewer", "client"])
+def test_nobody_else_does_any_of_it(request: pytest.FixtureRequest, world: World, who: str) -> None:
+    browser: Browser = request.getfixturevalue(who)
+    events = AuditEvent.objects.count()
+    for path in (
+        f"accounts/account/{world.person.pk}/do/deactivate",
+        f"oidc/project/{world.project.pk}/do/suspend",
+        f"oidc/client/{world.client.pk}/do/off",
+        f"api/apikey/{world.key.pk}/do/revoke",
+        "oidc/signingkey/do/publish",
+        "oidc/signingkey/do/rotate",
+    ):
+        response = browser.post(f"/admin/{path}/", {"reason": "x"})
+        assert response.status_code == (403 if who == "as_reviewer" else 302), path
+    assert AuditEvent.objects.count() == events

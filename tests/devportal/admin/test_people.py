@@ -1,0 +1,287 @@
+"""What operators do with people: each act has a page that names its consequence, and stands in the audit."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from allauth.account.models import EmailAddress
+from django.contrib import admin
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
+from django.test import Client as Browser
+from django.test import RequestFactory
+
+from accounts.admin.people import _give_roles, _set_active
+from accounts.models import Account
+from accounts.roles import is_operator, is_reviewer, set_roles
+from core.admin.actions import ActionRefused
+from devportal.operations.models import AuditEvent
+from oidc.models import TokenFamily
+from tests.devportal.admin.conftest import World, make_staff
+from tests.exports import unzipped
+from tests.factories import PASSWORD, make_account, make_project
+
+
+def act(browser: Browser, row: Account, name: str, **form: Any) -> Any:
+    return browser.post(f"/admin/accounts/account/{row.pk}/do/{name}/", form, follow=True)
+
+
+def last_event() -> AuditEvent:
+    event = AuditEvent.objects.order_by("-pk").first()
+    assert event is not None
+    return event
+
+
+def test_deactivating_ends_everything_and_says_why(
+    as_operator: Browser, operator: Account, world: World, client: Browser
+) -> None:
+    assert client.get("/account/").status_code == 200
+    response = act(as_operator, world.person, "deactivate", reason="Sold as stolen goods")
+    assert "can no longer sign in" in response.content.decode().replace("&#x27;", "'")
+    assert not Account.objects.get(pk=world.person.pk).is_active
+    assert not TokenFamily.objects.filter(revoked_at=None).exists()
+    assert client.get("/account/").status_code == 302
+    event = last_event()
+    assert (event.action, event.actor, event.target) == (
+        "account.deactivated",
+        operator,
+        f"account:{world.person.pk}",
+    )
+    assert (event.before, event.after) == ({"is_active": True}, {"is_active": False})
+    assert event.details == {"reason": "Sold as stolen goods"}
+    act(as_operator, world.person, "activate")
+    assert Account.objects.get(pk=world.person.pk).is_active
+    assert last_event().action == "account.activated"
+    assert not TokenFamily.objects.filter(revoked_at=None).exists()
+
+
+@pytest.mark.parametrize("reason", [None, "", "  ", "x" * 2001])
+def test_a_reason_is_asked_for(as_operator: Browser, person: Account, reason: str | None) -> None:
+    response = act(as_operator, person, "deactivate", **({} if reason is None else {"reason": reason}))
+    assert response.status_code == 200
+    person.refresh_from_db()
+    assert person.is_active
+
+
+@pytest.mark.parametrize("name", ["deactivate", "delete", "export"])
+def test_opening_the_page_of_an_act_does_nothing(as_operator: Browser, person: Account, name: str) -> None:
+    text = as_operator.get(f"/admin/accounts/account/{person.pk}/do/{name}/?reason=x").content.decode()
+    assert 'name="csrfmiddlewaretoken"' in text
+    assert person.email in text
+    person.refresh_from_db()
+    assert person.is_active
+    assert not AuditEvent.objects.filter(action__startswith="account.").exists()
+
+
+def test_an_act_that_is_done_already_is_said(as_operator: Browser, person: Account) -> None:
+    act(as_operator, person, "deactivate", reason="Asked us to")
+    response = act(as_operator, person, "deactivate", reason="Asked us to")
+    assert "not possible now" in response.content.decode()
+    assert AuditEvent.objects.filter(action="account.deactivated").count() == 1
+
+
+def test_an_export_is_the_persons_own(as_operator: Browser, operator: Account, world: World) -> None:
+    response = act(as_operator, world.person, "export")
+    assert response["Content-Type"] == "application/zip"
+    assert "attachment" in response["Content-Disposition"]
+    assert "no-store" in response["Cache-Control"]
+    document = json.loads(unzipped(b"".join(response.streaming_content))["your-data.json"])
+    assert document["profile"]["email"] == world.person.email
+    assert document["connected_apps"][0]["app"] == "Beacon"
+    assert (last_event().action, last_event().actor) == ("account.exported", operator)
+
+
+def test_the_last_owner_of_a_project_is_not_deleted(as_operator: Browser, world: World) -> None:
+    response = act(as_operator, world.person, "delete", reason="Asked us to")
+    assert "Lighthouse" in response.content.decode()
+    assert Account.objects.filter(pk=world.person.pk).exists()
+    assert not AuditEvent.objects.filter(action="account.deleted").exists()
+
+
+def test_a_deletion_leaves_no_name_behind(as_operator: Browser, operator: Account) -> None:
+    person = make_account("gone@example.com", given_name="Gwendolyn")
+    form = {"given_name": "Gwen", "family_name": "Away"}
+    as_operator.post(f"/admin/accounts/account/{person.pk}/change/", form)
+    key = person.pk
+    response = act(as_operator, person, "delete", reason="Asked us to")
+    assert response.redirect_chain[-1][0] == "/admin/accounts/account/"
+    assert not Account.objects.filter(pk=key).exists()
+    assert not EmailAddress.objects.filter(email="gone@example.com").exists()
+    actions = list(AuditEvent.objects.filter(target=f"account:{key}").values_list("action", flat=True).order_by("pk"))
+    assert actions == ["admin.changed", "account.deleted"]
+    told = json.dumps(list(AuditEvent.objects.values()), default=str)
+    for word in ("gone@example.com", "Gwendolyn", "Gwen", "Away"):
+        assert word not in told
+    assert not LogEntry.objects.exists()
+
+
+def test_nobody_acts_on_themselves(as_operator: Browser, operator: Account) -> None:
+    for name in ("deactivate", "delete"):
+        act(as_operator, operator, name, reason="Mistake")
+    operator.refresh_from_db()
+    assert operator.is_active
+
+
+def test_an_operator_does_not_act_on_a_superuser(as_operator: Browser, superuser: Account) -> None:
+    for name in ("deactivate", "delete", "roles"):
+        act(as_operator, superuser, name, reason="Mistake", roles=[])
+    superuser.refresh_from_db()
+    assert superuser.is_active
+    assert superuser.is_superuser
+
+
+def test_superusers_alone_give_roles(
+    as_operator: Browser, as_superuser: Browser, superuser: Account, person: Account
+) -> None:
+    act(as_operator, person, "roles", roles=["operator"])
+    person = Account.objects.get(pk=person.pk)
+    assert not person.is_staff
+    act(as_superuser, person, "roles", roles=["reviewer"])
+    person = Account.objects.get(pk=person.pk)
+    assert is_reviewer(person)
+    assert not is_operator(person)
+    event = last_event()
+    assert (event.action, event.actor) == ("account.roles_changed", superuser)
+    assert (event.before, event.after) == ({"roles": []}, {"roles": ["reviewer"]})
+    act(as_superuser, person, "roles", roles=[])
+    assert not Account.objects.get(pk=person.pk).is_staff
+    act(as_superuser, person, "roles", roles=["king"])
+    assert not Account.objects.get(pk=person.pk).is_staff
+
+
+def test_a_role_that_is_taken_away_closes_the_admin_at_once(
+    operator: Account, browser_of: Callable[[Account], Browser]
+) -> None:
+    browser = browser_of(operator)
+    assert browser.get("/admin/accounts/account/").status_code == 200
+    set_roles(operator, [])
+    assert browser.get("/admin/accounts/account/").status_code == 302
+
+
+def test_roles_of_who_is_deactivated_are_none(db: None) -> None:
+    account = make_staff("off@example.com", "operator", "reviewer")
+    account.is_active = False
+    account.save()
+    fresh = Account.objects.get(pk=account.pk)
+    assert not is_operator(fresh)
+    assert not fresh.has_perm("accounts.view_account")
+    assert fresh.get_all_permissions() == set()
+
+
+def test_a_person_without_roles_may_nothing(person: Account) -> None:
+    person.is_staff = True
+    person.save()
+    assert not person.has_perm("accounts.view_account")
+    assert not person.has_module_perms("accounts")
+
+
+def test_what_is_not_for_hands_is_not_taken_from_a_form(as_operator: Browser, person: Account) -> None:
+    before: dict[str, Any] = dict(Account.objects.values().get(pk=person.pk))
+    form = {
+        "given_name": "Augusta", "family_name": "King", "email": "x@example.com", "password": "x", "is_active": "",
+        "email_verified": "", "is_staff": "on", "is_superuser": "on", "id": "1", "picture": "x", "last_login_0": "x",
+    }  # fmt: skip
+    assert as_operator.post(f"/admin/accounts/account/{person.pk}/change/", form).status_code == 302
+    after: dict[str, Any] = dict(Account.objects.values().get(pk=person.pk))
+    assert {name for name in after if after[name] != before[name]} == {"given_name", "family_name"}
+    person.refresh_from_db()
+    assert person.check_password(PASSWORD)
+    assert as_operator.get(f"/admin/accounts/account/{person.pk}/password/").status_code in (302, 404)
+    assert as_operator.get("/admin/accounts/account/add/").status_code == 403
+
+
+def test_the_history_of_a_person_is_the_audits(as_operator: Browser, person: Account) -> None:
+    act(as_operator, person, "deactivate", reason="Asked us to")
+    response = as_operator.get(f"/admin/accounts/account/{person.pk}/history/", follow=True)
+    assert response.redirect_chain[0][0].startswith("/admin/operations/auditevent/?q=account%3A")
+    assert "account.deactivated" in response.content.decode()
+
+
+def test_pages_of_people_who_are_not_there(as_operator: Browser) -> None:
+    for key in ("0", "999999", "x", "9" * 60, "1'--", "%F0%9F%90%99"):
+        for end in ("do/deactivate/", "do/no-such/", "history/"):
+            assert as_operator.post(f"/admin/accounts/account/{key}/{end}").status_code == 404
+        assert as_operator.get(f"/admin/accounts/account/{key}/change/").status_code == 302
+
+
+def test_a_member_may_be_deleted_once_the_project_has_another_owner(as_operator: Browser) -> None:
+    person = make_account("leaver@example.com")
+    project = make_project(person)
+    project.members.create(account=make_account("heir@example.com"), role="owner")
+    act(as_operator, person, "delete", reason="Asked us to")
+    assert not Account.objects.filter(email="leaver@example.com").exists()
+
+
+def _root() -> Account:
+    return make_account(is_staff=True, is_superuser=True)
+
+
+def _permitted() -> Account:
+    """Somebody to whom a superuser gave more than a role, by Django's own tables."""
+    account = make_staff("pam@example.com", "operator")
+    account.user_permissions.add(Permission.objects.get(codename="change_group"))
+    return account
+
+
+ABOVE: list[Callable[[], Account]] = [
+    _root,
+    _permitted,
+    lambda: make_staff("both@example.com", "operator", "reviewer"),
+    lambda: make_staff("rev@example.com", "reviewer"),
+]
+
+
+@pytest.mark.parametrize("is_open", [True, False], ids=["open", "closed"])
+@pytest.mark.parametrize("make", ABOVE, ids=["superuser", "permitted", "both roles", "reviewer"])
+def test_nobody_touches_who_may_do_what_they_may_not(
+    make: Callable[[], Account], is_open: bool, as_operator: Browser
+) -> None:
+    account = make()
+    Account.objects.filter(pk=account.pk).update(is_active=is_open)
+    base = f"/admin/accounts/account/{account.pk}"
+    before = Account.objects.filter(pk=account.pk).values().get()
+    page = admin.site._registry[Account]
+    assert as_operator.get(f"{base}/change/").status_code == 200, "they are only looked at"
+    assert as_operator.post(f"{base}/change/", {"given_name": "Mallory", "family_name": "M"}).status_code == 403
+    for one in page.row_actions:  # type: ignore[attr-defined]
+        for method in ("get", "post"):
+            form = {"reason": "Because", "roles": ["operator"]}
+            assert getattr(as_operator, method)(f"{base}/do/{one.name}/", form).status_code == 403, one.name
+    assert f"{base}/do/" not in as_operator.get(f"{base}/change/").content.decode()
+    assert Account.objects.filter(pk=account.pk).values().get() == before
+    assert not AuditEvent.objects.filter(action__startswith="account.", target=f"account:{account.pk}").exists()
+
+
+def test_operators_touch_each_other_and_who_has_no_rights(as_operator: Browser) -> None:
+    for account in (make_account(), make_staff("ola@example.com", "operator")):
+        assert as_operator.get(f"/admin/accounts/account/{account.pk}/do/deactivate/").status_code == 200
+        names = {"given_name": "Grace", "family_name": "Hopper"}
+        assert as_operator.post(f"/admin/accounts/account/{account.pk}/change/", names).status_code == 302
+        account.refresh_from_db()
+        assert account.given_name == "Grace"
+
+
+def test_who_was_demoted_while_the_page_was_open_does_nothing(operator: Account, person: Account) -> None:
+    request = RequestFactory().post("/")
+    request.user = operator
+    set_roles(Account.objects.get(pk=operator.pk), [])
+    for change in (lambda: _set_active(request, person, False), lambda: _give_roles(request, person, None)):
+        with pytest.raises(ActionRefused):
+            change()
+    person.refresh_from_db()
+    assert person.is_active
+
+
+def test_no_page_gives_rights_or_takes_second_factors(as_superuser: Browser) -> None:
+    """Groups, permissions and factors have no page; roles are an act of superusers, and not on themselves."""
+    shown = {model._meta.label for model in admin.site._registry}
+    assert not {name for name in shown if name.startswith(("auth.", "mfa.", "sessions.", "usersessions."))}
+    forms = admin.site._registry[Account].get_form(_as_request(as_superuser))
+    assert set(forms.base_fields) == {"given_name", "family_name"}
+
+
+def _as_request(browser: Browser) -> Any:
+    request = RequestFactory().get("/")
+    request.user = Account.objects.get(is_superuser=True)
+    return request

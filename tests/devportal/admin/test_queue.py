@@ -1,0 +1,265 @@
+"""The review queue: how long each review waits against the target, its filters, its pages, and its head."""
+
+import html
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client as Browser
+from django.test.utils import CaptureQueriesContext, override_settings
+
+from accounts.models import Account
+from core import clock
+from devportal.review.admin.review_queue import parse_place
+from devportal.review.models import AppReview
+from oidc.models import Client, Project
+from tests.devportal.admin.conftest import make_staff
+from tests.factories import make_account, make_client, make_project
+
+QUEUE = "/admin/review/appreview/"
+DAY = timedelta(days=1)
+
+
+def text_of(browser: Browser, query: str = "") -> str:
+    response = browser.get(QUEUE + query)
+    assert response.status_code == 200, query
+    return html.unescape(response.content.decode())
+
+
+def names(text: str) -> list[str]:
+    return re.findall(r'/change/[^"]*" class="[^"]*"\s*>([^<]+)</a>', text)
+
+
+def link(text: str, rel: str) -> str | None:
+    found = re.search(rf'rel="{rel}" href="([^"]+)"', text)
+    return found[1] if found else None
+
+
+def chip(text: str, title: str) -> str:
+    found = re.search(rf'class="queue__chip" href="([^"]*)"[^>]*>{re.escape(title)}', text)
+    assert found is not None, title
+    return found[1]
+
+
+def head(text: str) -> dict[str, str]:
+    return dict(re.findall(r'<dt>(\w+)</dt><dd><a href="[^"]*">([^<]+)<', text))
+
+
+def waiting(client: Client, name: str, age: timedelta = DAY, **fields: Any) -> AppReview:
+    """Store a review that waits, without the steps that lead there."""
+    now = clock.now()
+    values: dict[str, Any] = {"status": "submitted", "revision": 1, "created_at": now, "submitted_at": now - age}
+    snapshot = {"name": name, "scopes": fields.pop("scopes", {})}
+    number = AppReview.objects.filter(client=client).count() + 1
+    return AppReview.objects.create(client=client, number=number, snapshot=snapshot, **values | fields)
+
+
+@pytest.fixture
+def one_project(db: None) -> Project:
+    return make_project(make_account("dora@example.com"), name="Observatory")
+
+
+@pytest.fixture
+def wait(one_project: Project) -> Any:
+    return lambda name, age=DAY, **fields: waiting(make_client(one_project, name=name), name, age, **fields)
+
+
+# --- The target ---
+
+
+@override_settings(REVIEW_TARGET_DAYS=5)
+def test_each_row_says_how_long_is_left_or_by_how_much_it_is_late(as_reviewer: Browser, wait: Any) -> None:
+    wait("Late", 7 * DAY + timedelta(hours=3))
+    wait("Just late", 5 * DAY + timedelta(minutes=1))
+    wait("Soon", 4 * DAY + timedelta(hours=20))
+    wait("Due", 3 * DAY)
+    text = text_of(as_reviewer)
+    assert names(text) == ["Late", "Just late", "Soon", "Due"]
+    for shown in ("late by 2 d", "late by less than 1 h", "due in 3 h", "due in 1 d"):
+        assert shown in text, shown
+    assert names(text_of(as_reviewer, "?late=1")) == ["Late", "Just late"]
+
+
+@override_settings(REVIEW_TARGET_DAYS=1)
+def test_the_target_is_the_operators_setting(as_reviewer: Browser, wait: Any) -> None:
+    wait("Two days old", 2 * DAY)
+    assert "late by 23 h" in text_of(as_reviewer) or "late by 1 d" in text_of(as_reviewer)
+
+
+def test_what_does_not_wait_is_never_late(as_reviewer: Browser, wait: Any) -> None:
+    for number, status in enumerate(("approved", "changes_requested", "withdrawn")):
+        wait(f"App {number}", 90 * DAY, status=status)
+    assert names(text_of(as_reviewer, "?which=all&late=1")) == []
+    assert "late by" not in text_of(as_reviewer, "?which=all")
+
+
+# --- Filters ---
+
+
+@pytest.fixture
+def mixed(wait: Any, reviewer: Account) -> None:
+    wait("New", 9 * DAY, scopes={"account.read": "To show the plan"})
+    wait("Changed", 3 * DAY, is_change=True, assignee=reviewer)
+    wait("Again", 8 * DAY, revision=2, is_change=True)
+    wait("Objection", 2 * DAY, revision=2, appealed_at=clock.now(), scopes={"account.read": "x"})
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("?kind=new", ["New"]),
+        ("?kind=changed", ["Changed"]),
+        ("?kind=resubmitted", ["Again"]),
+        ("?kind=appeal", ["Objection"]),
+        ("?asks=account.read", ["New", "Objection"]),
+        ("?late=1", ["New", "Again"]),
+        ("?late=1&asks=account.read", ["New"]),
+        ("?late=1&kind=appeal", []),
+        ("?which=nobodys&late=1", ["New", "Again"]),
+        ("?which=mine&late=1", []),
+        ("?which=mine&kind=changed", ["Changed"]),
+        # What is none is no filter: nothing is hidden without a chip that says so.
+        ("?kind=nonsense&asks=openid&late=yes&assignee=me", ["New", "Again", "Changed", "Objection"]),
+        ("?assignee=99999999999999999999&kind=&late=", ["New", "Again", "Changed", "Objection"]),
+    ],
+)
+def test_filters_combine(as_reviewer: Browser, mixed: None, query: str, found: list[str]) -> None:
+    assert names(text_of(as_reviewer, query)) == found
+
+
+def test_reviews_of_one_assignee(as_reviewer: Browser, mixed: None, reviewer: Account, wait: Any) -> None:
+    rob = make_staff("rob@example.com", "reviewer")
+    wait("Of Rob", assignee=rob)
+    text = text_of(as_reviewer)
+    assert names(text_of(as_reviewer, chip(text, "rob@example.com"))) == ["Of Rob"]
+    assert names(text_of(as_reviewer, chip(text, reviewer.email))) == ["Changed"]
+    gone = make_staff("gone@example.com", "operator")
+    assert "Somebody else" in text_of(as_reviewer, f"?assignee={gone.pk}")
+
+
+def test_a_chip_adds_to_the_others_and_is_taken_back_alone(as_reviewer: Browser, mixed: None) -> None:
+    text = text_of(as_reviewer, chip(text_of(as_reviewer, "?late=1"), "New"))
+    assert names(text) == ["New"]
+    back = text_of(as_reviewer, chip(text, "New"))
+    assert names(back) == ["New", "Again"]
+    assert names(text_of(as_reviewer, chip(back, "Late"))) == ["New", "Again", "Changed", "Objection"]
+
+
+def test_a_list_keeps_the_filters_and_a_search_looks_everywhere(as_reviewer: Browser, mixed: None) -> None:
+    text = text_of(as_reviewer, "?late=1")
+    for title in ("Nobody's", "All"):
+        url = re.search(rf'<a href="(\?[^"]*)"[^>]*>{title}</a>', text)
+        assert url is not None
+        assert "late=1" in url[1]
+    assert names(text_of(as_reviewer, "?q=objec")) == ["Objection"]
+
+
+def test_a_project_is_found_by_its_id(as_reviewer: Browser, mixed: None, one_project: Project) -> None:
+    assert len(names(text_of(as_reviewer, f"?q={one_project.public_id}"))) == 4
+    assert names(text_of(as_reviewer, "?q=prj_none")) == []
+
+
+# --- Pages ---
+
+
+@pytest.fixture
+def crowd(one_project: Project) -> list[str]:
+    """120 reviews, of which three and three were sent at the same moment, in both states that wait."""
+    titles = [f"App {number}" for number in range(120)]
+    now = clock.now()
+    for number, title in enumerate(titles):
+        client = make_client(one_project, name=title)
+        status = "in_review" if number % 2 else "submitted"
+        sent = now - timedelta(hours=200) + timedelta(hours=number // 3)
+        waiting(client, title, status=status, submitted_at=sent, revision=1 + number % 2)
+    return titles
+
+
+def walk(browser: Browser, query: str, rel: str) -> list[list[str]]:
+    pages: list[list[str]] = []
+    while True:
+        text = text_of(browser, query)
+        pages.append(names(text))
+        following = link(text, rel)
+        if following is None:
+            return pages
+        query = following
+
+
+def test_pages_by_age_follow_each_other_and_lead_back(as_reviewer: Browser, crowd: list[str]) -> None:
+    pages = walk(as_reviewer, "", "next")
+    assert [len(page) for page in pages] == [50, 50, 20]
+    assert [name for page in pages for name in page] == crowd
+    last = text_of(as_reviewer, link(text_of(as_reviewer, link(text_of(as_reviewer), "next") or ""), "next") or "")
+    before = link(last, "prev")
+    assert before is not None
+    assert names(text_of(as_reviewer, before)) == crowd[50:100]
+    assert names(text_of(as_reviewer, link(text_of(as_reviewer, before), "prev") or "")) == crowd[:50]
+
+
+def test_filters_survive_paging(as_reviewer: Browser, crowd: list[str]) -> None:
+    pages = walk(as_reviewer, "?kind=resubmitted", "next")
+    assert [name for page in pages for name in page] == crowd[1::2]
+
+
+def test_what_is_decided_in_between_moves_no_page(as_reviewer: Browser, crowd: list[str]) -> None:
+    following = link(text_of(as_reviewer), "next")
+    assert following is not None
+    AppReview.objects.filter(snapshot__name__in=crowd[:50]).update(status="approved")
+    assert names(text_of(as_reviewer, following)) == crowd[50:100]
+
+
+@pytest.mark.parametrize(
+    "place", ["", "x", "1", "1.", ".1", "-1.1", "1.1.1", f"{'9' * 19}.1", f"1.{'9' * 40}", "\u0661.\u0661"]
+)
+@pytest.mark.parametrize("name", ["after", "before"])
+def test_a_place_that_is_none_breaks_nothing(as_reviewer: Browser, wait: Any, name: str, place: str) -> None:
+    wait("One")
+    assert as_reviewer.get(f"{QUEUE}?{name}={place}").status_code == 200
+
+
+def test_a_place_far_off_is_within_what_can_be_stored() -> None:
+    place = parse_place(f"{2**63 - 1}.1")
+    assert place is not None
+    assert place[0].year < 9999
+
+
+# --- The head, and what the page costs ---
+
+
+def test_the_head_counts_what_waits_up_to_a_bound(
+    as_reviewer: Browser, mixed: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = text_of(as_reviewer, "?kind=new")
+    assert head(text) == {"waiting": "4", "late": "2", "mine": "1", "appeals": "1"}
+    monkeypatch.setattr("devportal.review.admin.review_queue.MAX_COUNTED", 3)
+    assert head(text_of(as_reviewer))["waiting"] == "3+"
+    assert head(text_of(as_reviewer))["late"] == "2"
+
+
+def queries(browser: Browser, query: str) -> list[str]:
+    with CaptureQueriesContext(connection) as captured:
+        text_of(browser, query)
+    return [query["sql"] for query in captured.captured_queries]
+
+
+@pytest.mark.parametrize("query", ["", "?late=1&kind=resubmitted", "?which=mine", "?which=all"])
+def test_the_statements_are_as_many_for_one_review_as_for_hundreds(
+    as_reviewer: Browser, one_project: Project, wait: Any, query: str
+) -> None:
+    wait("First")
+    few = len(queries(as_reviewer, query))
+    for number in range(120):
+        wait(f"App {number}", 9 * DAY, revision=2)
+    assert len(queries(as_reviewer, query)) <= max(few, 13)
+
+
+def test_no_statement_reads_reviews_without_a_bound(as_reviewer: Browser, crowd: list[str]) -> None:
+    """Each is limited, or names the rows of one page by their keys."""
+    reading = [sql for sql in queries(as_reviewer, "") if 'FROM "review_appreview"' in sql]
+    assert len(reading) == 7  # two states, the page's rows, four numbers
+    by_key = [sql for sql in reading if not re.search(r"LIMIT (51|501)\b", sql)]
+    assert len(by_key) == 1
+    assert '"review_appreview"."id" IN (' in by_key[0]

@@ -1,0 +1,421 @@
+"""The reviewers' desk: the queue by age, the page that a decision needs, and each step with its mail shown before."""
+
+import html
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.test import Client as Browser
+
+from accounts.models import Account, Outbox
+from core import clock
+from devportal.operations.models import AuditEvent
+from devportal.review import developer_actions, reviewer_actions
+from devportal.review.models import AppReview, ReviewEntry
+from oidc.models import Client, Project
+from oidc.projects import members
+from tests.devportal.admin.conftest import make_staff
+from tests.devportal.review.reviewing import SCOPE, Status, approved, fill, fresh, resent, review_in, sent, ticks
+from tests.factories import make_account, make_client, make_project
+
+QUEUE = "/admin/review/appreview/"
+
+
+def page(review: AppReview) -> str:
+    return f"{QUEUE}{review.pk}/change/"
+
+
+def text_of(browser: Browser, url: str) -> str:
+    response = browser.get(url)
+    assert response.status_code == 200, url
+    return html.unescape(response.content.decode())
+
+
+def ticked(review: AppReview) -> dict[str, str]:
+    return {f"check_{code}": "on" for code in ticks(review)}
+
+
+def press(browser: Browser, review: AppReview, step: str, **form: Any) -> str:
+    """Fill in a step's form and confirm it; for an approval everything on the checklist is ticked."""
+    form = {"revision": review.revision, "confirm": "1"} | (ticked(review) if step == "approve" else {}) | form
+    response = browser.post(f"{QUEUE}{review.pk}/do/{step}/", form, follow=True)
+    assert response.status_code == 200
+    review.refresh_from_db()
+    return html.unescape(response.content.decode())
+
+
+def steps_on(text: str) -> set[str]:
+    return set(re.findall(rf'href="{QUEUE}\d+/do/([\w-]+)/"', text))
+
+
+def names(text: str) -> list[str]:
+    return re.findall(r'/change/[^"]*" class="[^"]*"\s*>([^<]+)</a>', text)
+
+
+@pytest.fixture
+def review(app: Client, developer: Account) -> AppReview:
+    """A submission that waits."""
+    return sent(app, developer)
+
+
+# --- The queue ---
+
+
+def submit_one(name: str, minutes: float, assignee: Account | None = None) -> AppReview:
+    person = make_account()
+    client = make_client(make_project(person, name=f"Project of {name}"))
+    fill(client, person, name=name)
+    row = developer_actions.submit(client, person)
+    AppReview.objects.filter(pk=row.pk).update(submitted_at=clock.now() - timedelta(minutes=minutes), assignee=assignee)
+    return row
+
+
+def test_the_queue_is_by_age_with_kind_and_assignee(as_reviewer: Browser, reviewer: Account, owner: Account) -> None:
+    submit_one("Younger", 5, reviewer)
+    submit_one("Oldest", 60 * 50)
+    submit_one("Older", 90)
+    text = text_of(as_reviewer, QUEUE)
+    assert names(text) == ["Oldest", "Older", "Younger"]
+    for shown in ("2 d 2 h", "1 h 30 min", "0 h 5 min", "new", reviewer.email, "Project of Oldest"):
+        assert shown in text
+    assert names(text_of(as_reviewer, f"{QUEUE}?which=mine")) == ["Younger"]
+    assert names(text_of(as_reviewer, f"{QUEUE}?which=nobodys")) == ["Oldest", "Older"]
+    assert names(text_of(as_reviewer, f"{QUEUE}?which=nonsense")) == ["Oldest", "Older", "Younger"]
+
+
+def test_a_draft_is_its_developers_own(as_reviewer: Browser, app: Client, developer: Account) -> None:
+    draft = fill(app, developer)
+    for which in ("waiting", "mine", "nobodys", "developers", "all"):
+        assert names(text_of(as_reviewer, f"{QUEUE}?which={which}")) == []
+    for end in ("change/", "do/take/", "do/suspend/", "logo/asked/", "history/"):
+        assert as_reviewer.get(f"{QUEUE}{draft.pk}/{end}").status_code == 404
+
+
+def test_each_review_is_in_the_list_of_its_state(
+    as_reviewer: Browser, app: Client, developer: Account, reviewer: Account
+) -> None:
+    row = review_in(Status.CHANGES_REQUESTED, app, developer, reviewer)
+    assert names(text_of(as_reviewer, QUEUE)) == []
+    assert names(text_of(as_reviewer, f"{QUEUE}?which=developers")) == ["Orbit Notes"]
+    resent(app, developer)
+    assert "resubmitted" in text_of(as_reviewer, QUEUE)
+    developer_actions.withdraw(AppReview.objects.get(pk=row.pk), developer)
+    assert names(text_of(as_reviewer, QUEUE)) == []
+    assert names(text_of(as_reviewer, f"{QUEUE}?which=all")) == ["Orbit Notes"]
+    assert names(text_of(as_reviewer, f"{QUEUE}?q={app.client_id}")) == ["Orbit Notes"]
+    assert names(text_of(as_reviewer, f"{QUEUE}?q=0rbit")) == ["Orbit Notes"]
+    assert names(text_of(as_reviewer, f"{QUEUE}?q=elsewhere")) == []
+
+
+def test_deleted_projects_ask_for_nothing(as_reviewer: Browser, review: AppReview, project: Project) -> None:
+    Project.objects.filter(pk=project.pk).update(deleted_at=clock.now())
+    assert names(text_of(as_reviewer, QUEUE)) == []
+
+
+# --- The page ---
+
+
+def test_the_page_holds_what_a_decision_needs(as_reviewer: Browser, review: AppReview, developer: Account) -> None:
+    text = text_of(as_reviewer, page(review))
+    for shown in (
+        "nothing was approved before", "https://example.com/privacy", "help@example.com", SCOPE,
+        "The overview shows which plan you have", "Nobody has authorized the app yet", "Submitted", developer.email,
+        "Redirect URLs",
+    ):  # fmt: skip
+        assert shown in text, shown
+    assert steps_on(text) == {"take", "assign", "start", "answer", "suspend"}
+
+
+def test_a_change_is_shown_against_what_was_approved(
+    as_reviewer: Browser, app: Client, developer: Account, reviewer: Account
+) -> None:
+    client = approved(app, developer, reviewer)
+    fill(client, developer, name="Comet Notes")
+    later = developer_actions.submit(client, developer)
+    text = text_of(as_reviewer, page(later))
+    assert "What changed since the last approval" in text
+    row = re.search(r'<th scope="row">Name</th>(.*?)</tr>', text, re.S)
+    assert row is not None
+    assert re.findall(r"<div>([^<]+)</div>", row[1]) == ["Orbit Notes", "Comet Notes"]
+    assert '<th scope="row">Privacy policy</th>' not in text
+    assert "changed" in text
+    assert "Earlier reviews" in text
+    assert f'href="{QUEUE}{client.reviews.get(number=1).pk}/change/"' in text
+
+
+def test_what_developers_write_is_text(as_reviewer: Browser, app: Client, developer: Account) -> None:
+    fill(app, developer, name="<b>Tom</b> & Jerry")
+    developer_actions.save_submission(app, developer, {}, scopes={SCOPE: '<script>alert(1)</script>"onmouseover="x'})
+    row = developer_actions.submit(app, developer, "<img src=x onerror=alert(1)> {{ settings.SECRET_KEY }}")
+    text = as_reviewer.get(page(row)).content.decode()
+    for raw in ("<b>Tom", "<script>alert", "<img src=x", '"onmouseover'):
+        assert raw not in text
+    assert "{{ settings.SECRET_KEY }}" in html.unescape(text)
+
+
+def test_a_logo_is_shown_to_reviewers_alone(
+    as_reviewer: Browser, as_operator: Browser, as_owner: Browser, app: Client, developer: Account
+) -> None:
+    name = default_storage.save("logos/one.webp", ContentFile(b"pixels"))
+    fill(app, developer)
+    AppReview.objects.update(snapshot=AppReview.objects.get().snapshot | {"logo": name})
+    row = developer_actions.submit(app, developer)
+    url = f"{QUEUE}{row.pk}/logo/asked/"
+    assert url in text_of(as_reviewer, page(row))
+    response = as_reviewer.get(url)
+    assert (response.status_code, b"".join(response)) == (200, b"pixels")
+    assert (response["Content-Type"], response["X-Content-Type-Options"]) == ("image/webp", "nosniff")
+    assert "no-store" in response["Cache-Control"]
+    assert as_operator.get(url).status_code == 403
+    assert as_owner.get(url).status_code == 302
+    for other in ("before", "nonsense"):
+        assert as_reviewer.get(f"{QUEUE}{row.pk}/logo/{other}/").status_code == 404
+    assert as_reviewer.get(f"{QUEUE}999999/logo/asked/").status_code == 404
+
+
+# --- Steps ---
+
+
+def test_a_reviewer_takes_starts_and_approves(
+    as_reviewer: Browser, reviewer: Account, review: AppReview, app: Client
+) -> None:
+    press(as_reviewer, review, "take")
+    assert review.assignee == reviewer
+    assert "take" not in steps_on(text_of(as_reviewer, page(review)))
+    assert "Start the review" in text_of(as_reviewer, page(review))
+    press(as_reviewer, review, "start")
+    assert review.status == Status.IN_REVIEW
+    assert steps_on(text_of(as_reviewer, page(review))) >= {"approve", "reject", "request-changes"}
+    press(as_reviewer, review, "approve", **{f"scope_{SCOPE}": "approve"})
+    client = fresh(app)
+    assert client.is_verified
+    assert client.approved_scopes == SCOPE
+    event = AuditEvent.objects.order_by("-pk")[0]
+    assert (event.action, event.actor) == ("review.approved", reviewer)
+    assert steps_on(text_of(as_reviewer, page(review))) == {"withdraw-approval", "suspend"}
+
+
+def test_scopes_are_decided_one_by_one(as_reviewer: Browser, reviewer: Account, review: AppReview, app: Client) -> None:
+    reviewer_actions.start(review, reviewer)
+    text = press(as_reviewer, review, "approve")
+    assert "This field is required" in text
+    assert review.status == Status.IN_REVIEW
+    assert not re.search(r" checked[ >=]", text_of(as_reviewer, f"{QUEUE}{review.pk}/do/approve/"))
+    press(as_reviewer, review, "approve", **{f"scope_{SCOPE}": "refuse", "scope_openid": "approve"})
+    assert review.decisions == {SCOPE: False}
+    assert fresh(app).is_verified
+    assert fresh(app).approved_scopes == ""
+
+
+MAILED: dict[str, dict[str, Any]] = {
+    "start": {},
+    "answer": {"text": "Which page is it? <b> & co"},
+    "request-changes": {"reasons": ["other", "name_misleading"], "text": "Please."},
+    "reject": {"reasons": ["justification_vague"], "text": ""},
+    "approve": {f"scope_{SCOPE}": "refuse", "text": "Well done"},
+    "withdraw-approval": {"what": ["everything"], "reasons": ["harmful"], "text": "x"},
+    "suspend": {"reasons": ["unsafe", "imitation"], "text": "Change\r\nyour secrets.\x07"},
+    "lift": {"text": "Thanks."},
+}
+
+
+@pytest.mark.parametrize("step", MAILED)
+def test_the_mail_that_is_shown_is_the_mail_that_is_queued(
+    as_reviewer: Browser, reviewer: Account, developer: Account, review: AppReview, app: Client, step: str
+) -> None:
+    if step in ("approve", "reject", "request-changes", "withdraw-approval"):
+        review = reviewer_actions.start(review, reviewer)
+    if step == "withdraw-approval":
+        review = reviewer_actions.approve(review, reviewer, revision=1, scopes={SCOPE: True}, checked=ticks(review))
+    if step == "lift":
+        reviewer_actions.suspend_project(app.project, reviewer, reasons=["harmful"])
+    Outbox.objects.all().delete()
+    entries = ReviewEntry.objects.count()
+    form = {"revision": review.revision, **(ticked(review) if step == "approve" else {}), **MAILED[step]}
+    response = as_reviewer.post(f"{QUEUE}{review.pk}/do/{step}/", form)
+    shown = html.unescape(re.findall(r'<pre class="mail">(.*?)</pre>', response.content.decode(), re.S)[0])
+    assert developer.email in response.content.decode()
+    assert not Outbox.objects.exists(), "looking sends nothing"
+    assert ReviewEntry.objects.count() == entries
+    hidden = dict[str, list[str]]()
+    for tag in re.findall(r"<input[^>]*>", response.content.decode()):
+        found = dict(re.findall(r'(\w+)="([^"]*)"', tag))
+        if found.get("type") == "hidden" and found["name"] != "csrfmiddlewaretoken":
+            hidden.setdefault(found["name"], []).append(html.unescape(found.get("value", "")))
+    done = as_reviewer.post(f"{QUEUE}{review.pk}/do/{step}/", {**hidden, "confirm": "1"})
+    assert done.status_code == 302
+    mail = Outbox.objects.get(to=developer.email)
+    assert shown == f"Subject: {mail.subject}\n\n{mail.body}"
+
+
+def test_what_was_seen_can_be_changed_before_it_is_sent(
+    as_reviewer: Browser, reviewer: Account, review: AppReview
+) -> None:
+    reviewer_actions.start(review, reviewer)
+    form = {"reasons": ["logo_unclear"], "text": "Make it bigger", "revision": "1", "edit": "1"}
+    text = html.unescape(as_reviewer.post(f"{QUEUE}{review.pk}/do/reject/", form).content.decode())
+    assert "Preview the mail" in text
+    assert re.search(r">\s*Make it bigger\s*</textarea>", text)
+    assert re.search(r'value="logo_unclear"[^>]*checked', text)
+    review.refresh_from_db()
+    assert review.status == Status.IN_REVIEW
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({}, "This field is required"),
+        ({"reasons": []}, "This field is required"),
+        ({"reasons": ["other"]}, "Write a note that explains the reason"),
+        ({"reasons": ["nonsense"]}, "nonsense is not one of the available choices"),
+        ({"reasons": ["logo_unclear"], "text": "x" * 5000}, "at most 4000 characters"),
+        ({"reasons": ["logo_unclear"], "revision": ""}, "This field is required"),
+        ({"reasons": ["logo_unclear"], "revision": "x"}, "Enter a whole number"),
+    ],
+)
+def test_a_form_that_lacks_something_says_what(
+    as_reviewer: Browser, reviewer: Account, review: AppReview, form: dict[str, Any], said: str
+) -> None:
+    reviewer_actions.start(review, reviewer)
+    assert said in press(as_reviewer, review, "reject", **form)
+    assert review.status == Status.IN_REVIEW
+
+
+def test_what_was_sent_meanwhile_is_not_decided_unseen(
+    as_reviewer: Browser, reviewer: Account, developer: Account, app: Client, review: AppReview
+) -> None:
+    reviewer_actions.request_changes(
+        reviewer_actions.start(review, reviewer), reviewer, revision=1, reasons=["logo_unclear"]
+    )
+    reviewer_actions.start(resent(app, developer), reviewer)
+    text = press(as_reviewer, review, "approve", revision=1, **{f"scope_{SCOPE}": "approve"})
+    assert "The developer sent a new version after you opened this page" in text
+    assert not fresh(app).is_verified
+
+
+def test_of_two_reviewers_the_second_is_told(
+    as_reviewer: Browser, reviewer: Account, review: AppReview, browser_of: Callable[[Account], Browser]
+) -> None:
+    reviewer_actions.start(review, reviewer)
+    other = browser_of(make_staff("rob@example.com", "reviewer"))
+    first = press(as_reviewer, review, "reject", reasons=["logo_unclear"])
+    assert "The submission was rejected" in first
+    second = press(other, review, "approve", **{f"scope_{SCOPE}": "approve"})
+    assert "not possible now" in second
+    assert review.status == Status.REJECTED
+    assert ReviewEntry.objects.filter(kind="approved").count() == 0
+
+
+def test_a_review_is_given_to_reviewers_alone(
+    as_reviewer: Browser, review: AppReview, operator: Account, outsider: Account, owner: Account
+) -> None:
+    rob = make_staff("rob@example.com", "reviewer")
+    press(as_reviewer, review, "assign", assignee=str(rob.pk))
+    assert review.assignee == rob
+    for nobody in (operator, outsider, owner):
+        assert "Select a valid choice" in press(as_reviewer, review, "assign", assignee=str(nobody.pk))
+    assert review.assignee == rob
+    press(as_reviewer, review, "assign", assignee="")
+    assert review.assignee is None
+
+
+def test_nobody_decides_on_what_was_drafted_before_they_left(
+    as_reviewer: Browser, reviewer: Account, review: AppReview, project: Project, app: Client
+) -> None:
+    reviewer_actions.start(review, make_staff("rob@example.com", "reviewer"))
+    project.members.create(account=reviewer, role="viewer")
+    members.leave_project(project, reviewer)
+    assert "(your own)" in text_of(as_reviewer, QUEUE)
+    text = text_of(as_reviewer, page(review))
+    assert "You were once a member of this project" in text
+    assert steps_on(text) == set()
+    for step in ("take", "approve", "reject", "request-changes", "suspend"):
+        assert "other reviewers decide on it" in press(as_reviewer, review, step, **MAILED.get(step, {})), step
+    assert not fresh(app).is_verified
+
+
+@pytest.mark.parametrize("role", ["owner", "developer", "viewer"])
+def test_nobody_decides_on_a_project_of_their_own(
+    as_reviewer: Browser, reviewer: Account, review: AppReview, project: Project, app: Client, role: str
+) -> None:
+    reviewer_actions.start(review, make_staff("rob@example.com", "reviewer"))
+    project.members.create(account=reviewer, role=role)
+    assert "(your own)" in text_of(as_reviewer, QUEUE)
+    text = text_of(as_reviewer, page(review))
+    assert "You are a member of this project, so other reviewers decide on it." in text
+    assert steps_on(text) == set()
+    assert re.findall(r"<button[^>]*disabled[^>]*>([^<]+)</button>", text) == [
+        "Suspend the project", "Approve", "Request changes", "Reject", "Assign to me", "Assign to …",
+        "Write to the developers",
+    ]  # fmt: skip
+    review.refresh_from_db()
+    before = AppReview.objects.values().get()
+    for step, form in (
+        ("take", {}), ("assign", {"assignee": str(reviewer.pk)}), ("approve", MAILED["approve"]),
+        ("reject", MAILED["reject"]), ("request-changes", MAILED["request-changes"]), ("suspend", MAILED["suspend"]),
+    ):  # fmt: skip
+        said = press(as_reviewer, review, step, **form)
+        assert "other reviewers decide on it" in said, step
+    assert AppReview.objects.values().get() == before
+    assert not Project.objects.get(pk=project.pk).is_suspended
+    assert not fresh(app).is_verified
+
+
+def test_an_approval_is_withdrawn_in_part_or_whole(
+    as_reviewer: Browser, app: Client, developer: Account, reviewer: Account
+) -> None:
+    client = approved(app, developer, reviewer)
+    row = client.reviews.get()
+    assert SCOPE in text_of(as_reviewer, f"{QUEUE}{row.pk}/do/withdraw-approval/")
+    press(as_reviewer, row, "withdraw-approval", what=[SCOPE], reasons=["misuse_of_data"])
+    assert (fresh(app).approved_scopes, fresh(app).is_verified) == ("", True)
+    press(as_reviewer, row, "withdraw-approval", what=["everything"], reasons=["misuse_of_data"])
+    assert not fresh(app).is_verified
+    assert "not possible now" in press(as_reviewer, row, "withdraw-approval", what=["everything"], reasons=["harmful"])
+
+
+def test_a_name_that_became_reserved_is_not_approved(
+    as_reviewer: Browser, reviewer: Account, review: AppReview, app: Client, settings: Any
+) -> None:
+    reviewer_actions.start(review, reviewer)
+    settings.SERVICE_NAME = "Orbit"
+    text = press(as_reviewer, review, "approve", **{f"scope_{SCOPE}": "approve"})
+    assert "A name can't contain" in text
+    assert not fresh(app).is_verified
+
+
+@pytest.mark.parametrize("who", ["as_operator", "as_owner", "as_outsider"])
+def test_the_desk_is_for_reviewers(request: pytest.FixtureRequest, review: AppReview, who: str) -> None:
+    browser: Browser = request.getfixturevalue(who)
+    bounced = (403,) if who == "as_operator" else (302,)
+    for path in ("", f"{review.pk}/change/", f"{review.pk}/do/take/", f"{review.pk}/do/approve/"):
+        assert browser.get(QUEUE + path).status_code in bounced
+        assert browser.post(QUEUE + path, {"confirm": "1"}).status_code in bounced
+    review.refresh_from_db()
+    assert review.assignee is None
+
+
+def test_nothing_is_written_to_a_review_by_hand(as_reviewer: Browser, as_superuser: Browser, review: AppReview) -> None:
+    before = AppReview.objects.values().get()
+    for browser in (as_reviewer, as_superuser):
+        for path in (f"{review.pk}/change/", f"{review.pk}/delete/", "add/"):
+            assert browser.post(QUEUE + path, {"status": "approved", "post": "yes"}).status_code == 403
+    assert AppReview.objects.values().get() == before
+
+
+@pytest.mark.parametrize("key", ["0", "x", "9" * 40, "-1"])
+def test_reviews_that_are_not_there(as_reviewer: Browser, key: str) -> None:
+    for end in ("change/", "do/take/", "history/"):
+        assert as_reviewer.get(f"{QUEUE}{key}/{end}").status_code == 404
+
+
+def test_a_review_can_be_given_to_a_superuser(as_reviewer: Browser, app: Client, developer: Account) -> None:
+    review = sent(app, developer)
+    boss = make_account("boss@example.com", is_superuser=True, is_staff=True)
+    as_reviewer.post(f"/admin/review/appreview/{review.pk}/do/assign/", {"assignee": boss.pk})
+    review.refresh_from_db()
+    assert review.assignee == boss

@@ -1,0 +1,524 @@
+"""The page of one review: one difference, what may be read of notes and drafts, the checklist, and what it costs."""
+
+import re
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.db import connection
+from django.test import Client as Browser
+from django.test.utils import CaptureQueriesContext
+
+from accounts.models import Account, Outbox
+from core import clock
+from devportal.operations.models import AuditEvent
+from devportal.review import developer_actions, notes, reviewer_actions, workflow
+from devportal.review.evidence.facts import Result
+from devportal.review.models import AppReview, DeskNote, ReviewEntry, ReviewRevision
+from oidc.models import Client, Project, ProjectMember
+from oidc.projects import members
+from tests.devportal.admin.conftest import make_staff
+from tests.devportal.admin.test_review_admin import page, press, steps_on, text_of, ticked
+from tests.devportal.review.reviewing import JUSTIFICATION, SCOPE, Status, approved, decide, fill, fresh, resent, sent
+from tests.exports import exported
+from tests.factories import make_account, make_client, make_project
+
+QUEUE = "/admin/review/appreview/"
+LONGER = "The overview shows which plan you have, what it includes, and when it ends."
+
+
+def keep(review: AppReview, number: int, snapshot: dict[str, Any], **fields: Any) -> ReviewRevision:
+    """Keep what was sent as one revision, whether or not sending it did."""
+    values = {"snapshot": snapshot, "sent_at": clock.now(), **fields}
+    return ReviewRevision.objects.update_or_create(review=review, number=number, defaults=values)[0]
+
+
+def row(text: str, label: str) -> str:
+    """Return the HTML of a row of the difference."""
+    found = re.search(rf'<th scope="row">{re.escape(label)}</th>(.*?)</tr>', text, re.S)
+    assert found is not None, label
+    return found[1]
+
+
+def plain(html: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", html)).strip()
+
+
+def at_note(review: AppReview) -> str:
+    return f"{QUEUE}{review.pk}/do/note/"
+
+
+@pytest.fixture
+def review(app: Client, developer: Account) -> AppReview:
+    """A submission that waits."""
+    return sent(app, developer)
+
+
+@pytest.fixture
+def resubmitted(app: Client, developer: Account, reviewer: Account) -> AppReview:
+    """A change of an approved app that was sent twice: first another name, then other words as well."""
+    approved(app, developer, reviewer)
+    fill(app, developer, name="Comet Notes")
+    first = developer_actions.submit(app, developer)
+    keep(first, 1, first.snapshot)
+    decide(first, reviewer, Status.CHANGES_REQUESTED)
+    developer_actions.save_submission(app, developer, {}, scopes={SCOPE: LONGER})
+    return reviewer_actions.start(resent(app, developer), reviewer)
+
+
+# --- One difference ---
+
+
+def test_a_first_review_says_what_is_requested_and_offers_no_choice(as_reviewer: Browser, review: AppReview) -> None:
+    for query in ("", "?against=approved", "?against=revision", "?against=%F0%9F%8D%8B"):
+        text = text_of(as_reviewer, page(review) + query)
+        assert "What is requested: nothing was approved before" in text
+        assert "against=" not in text
+        assert plain(row(text, "Name")) == "Orbit Notes"
+        assert plain(row(text, f"Why {SCOPE}")) == JUSTIFICATION
+
+
+def test_a_change_is_compared_with_either_by_choice(as_reviewer: Browser, resubmitted: AppReview) -> None:
+    text = text_of(as_reviewer, page(resubmitted))
+    assert "What changed since the last approval" in text
+    assert plain(row(text, "Name")) == "Orbit Notes Comet Notes"
+    assert f"Why {SCOPE}" in text
+    text = text_of(as_reviewer, page(resubmitted) + "?against=revision")
+    assert "What changed since the last revision" in text
+    assert '<th scope="row">Name</th>' not in text, "it was the same in the last revision"
+    assert re.findall(r'href="\?against=(\w+)#changed"( aria-current="page")?', text) == [
+        ("approved", ""),
+        ("revision", ' aria-current="page"'),
+    ]
+
+
+def test_a_first_review_that_was_sent_again_is_compared_with_its_last_revision(
+    as_reviewer: Browser, app: Client, developer: Account, reviewer: Account, review: AppReview
+) -> None:
+    keep(review, 1, review.snapshot)
+    decide(review, reviewer, Status.CHANGES_REQUESTED)
+    developer_actions.save_submission(app, developer, {"support_address": "desk@example.com"})
+    again = resent(app, developer)
+    text = text_of(as_reviewer, page(again) + "?against=approved")
+    assert "What changed since the last revision" in text
+    assert "against=" not in text, "nothing was approved, so there is one comparison alone"
+    assert plain(row(text, "Support address")) == "help@example.com desk@example.com"
+    assert '<th scope="row">Name</th>' not in text
+
+
+def test_without_the_revision_before_there_is_no_such_link(as_reviewer: Browser, resubmitted: AppReview) -> None:
+    ReviewRevision.objects.all().delete()
+    text = text_of(as_reviewer, page(resubmitted) + "?against=revision")
+    assert "What changed since the last approval" in text
+    assert "against=" not in text
+
+
+def test_long_texts_differ_word_by_word_in_words_for_screen_readers(
+    as_reviewer: Browser, resubmitted: AppReview
+) -> None:
+    words = row(text_of(as_reviewer, page(resubmitted)), f"Why {SCOPE}")
+    kept = re.sub(r"<(del|ins)>.*?</\1>", "", words, flags=re.S)
+    assert plain(kept).startswith("The overview shows which plan you")
+    assert '<ins><span class="unseen">New: </span>' in words
+    assert '<del><span class="unseen">Gone: </span>' in words
+    new = re.sub(r"<del>.*?</del>|<span[^>]*>[^<]*</span>", "", words, flags=re.S)
+    assert plain(new) == LONGER
+
+
+def test_lists_differ_line_by_line(as_reviewer: Browser, app: Client, developer: Account, reviewer: Account) -> None:
+    approved(app, developer, reviewer)
+    stays, goes, comes = (f"https://app.example.com/{end}" for end in ("callback", "old", "new"))
+    AppReview.objects.update(snapshot=AppReview.objects.get().snapshot | {"redirect_urls": [stays, goes]})
+    Client.objects.filter(pk=app.pk).update(redirect_uris=f"{stays} {comes}")
+    fill(fresh(app), developer, name="Comet Notes")
+    cells = row(text_of(as_reviewer, page(developer_actions.submit(fresh(app), developer))), "Redirect URLs")
+    assert re.findall(r"</span>(https[^<]+)<span[^>]*>\. </span></del>", cells) == [goes]
+    assert re.findall(r"</span>(https[^<]+)<span[^>]*>\. </span></ins>", cells) == [comes]
+    assert cells.count(f"<div>{stays}</div>") == 2
+
+
+def test_places_stand_beside_their_scope(as_reviewer: Browser, review: AppReview) -> None:
+    AppReview.objects.update(snapshot={key: value for key, value in review.snapshot.items() if key != "places"})
+    text = text_of(as_reviewer, page(review))
+    assert "Where it is used" not in text
+    AppReview.objects.update(snapshot=review.snapshot | {"places": {SCOPE: "Settings, then <Plan>"}})
+    text = as_reviewer.get(page(review)).content.decode()
+    assert "Where it is used" in text
+    assert "Settings, then &lt;Plan&gt;" in text
+    assert f"Where {SCOPE} is used" in text
+
+
+def test_answers_to_what_was_asked_stand_with_the_difference(as_reviewer: Browser, resubmitted: AppReview) -> None:
+    keep(resubmitted, 2, resubmitted.snapshot, answers={"justification_vague": "It says <when> now.", "gone": "Yes."})
+    text = as_reviewer.get(page(resubmitted)).content.decode()
+    assert "A justification is too vague" in text
+    assert "It says &lt;when&gt; now." in text
+    assert "Yes." in text
+
+
+def without_live_values(text: str) -> str:
+    """Return a page without what people see of the app today: edits of an app that is not reviewed count at once."""
+    return re.sub(r'<section class="sheet" aria-labelledby="(consent|live)">.*?</section>', "", text, flags=re.S)
+
+
+def test_what_developers_draft_after_a_request_for_changes_is_theirs(
+    as_reviewer: Browser, app: Client, developer: Account, reviewer: Account, review: AppReview
+) -> None:
+    keep(review, 1, review.snapshot)
+    decide(review, reviewer, Status.CHANGES_REQUESTED)
+    developer_actions.save_submission(
+        app, developer, {"support_address": "unsent@example.com"}, scopes={SCOPE: "Half a thought"}
+    )
+    text = text_of(as_reviewer, page(review))
+    assert "Half a thought" not in text
+    assert JUSTIFICATION in text
+    assert "unsent@example.com" not in without_live_values(text)
+
+
+def test_links_lead_to_what_was_sent_while_developers_draft_something_else(
+    as_reviewer: Browser, app: Client, developer: Account, reviewer: Account, review: AppReview
+) -> None:
+    decide(review, reviewer, Status.CHANGES_REQUESTED)
+    developer_actions.save_submission(app, developer, {"home_page_url": "https://example.com/unsent"})
+    leave = f"{QUEUE}{review.pk}/leave/?to="
+    assert as_reviewer.get(f"{leave}https://example.com/").status_code == 200
+    assert as_reviewer.get(f"{leave}https://example.com/unsent").status_code == 404
+    assert "https://example.com/unsent" not in without_live_values(text_of(as_reviewer, page(review)))
+
+
+def test_logos_of_both_sides_are_shown_to_reviewers(as_reviewer: Browser, resubmitted: AppReview) -> None:
+    names = {side: default_storage.save(f"logos/{side}.webp", ContentFile(side.encode())) for side in ("old", "new")}
+    keep(resubmitted, 1, resubmitted.snapshot | {"logo": names["old"]})
+    AppReview.objects.filter(pk=resubmitted.pk).update(snapshot=resubmitted.snapshot | {"logo": names["new"]})
+    text = text_of(as_reviewer, page(resubmitted) + "?against=revision")
+    base = f"{QUEUE}{resubmitted.pk}/logo"
+    for which, side in (("previous", "old"), ("asked", "new")):
+        assert f"{base}/{which}/" in row(text, "Logo")
+        assert b"".join(as_reviewer.get(f"{base}/{which}/")) == side.encode()
+    for none in ("before", "current"):
+        assert as_reviewer.get(f"{base}/{none}/").status_code == 404
+
+
+# --- The whole page ---
+
+
+def test_evidence_comes_first_and_the_bar_last(as_reviewer: Browser, resubmitted: AppReview) -> None:
+    text = text_of(as_reviewer, page(resubmitted))
+    marks = ['id="asks"', 'id="evidence"', 'id="changed"', 'id="scopes"', 'id="consent"', 'id="asked"', 'id="history"',
+             'id="notes"', 'id="timeline"', 'class="review-bar"']  # fmt: skip
+    places = [text.index(mark) for mark in marks]
+    assert places == sorted(places)
+    bar = text[places[-1] :]
+    assert re.findall(r"/do/([\w-]+)/", bar) == ["approve", "request-changes", "reject", "assign", "answer"]
+
+
+def test_the_consent_page_stands_inline_before_and_after(
+    as_reviewer: Browser, resubmitted: AppReview, reviewer: Account
+) -> None:
+    text = text_of(as_reviewer, page(resubmitted))
+    found = re.search(r'<template shadowrootmode="open">(.*?)</template>', text, re.S)
+    assert found is not None
+    shown = found[1]
+    assert "Orbit Notes asks for access" in shown
+    assert "Comet Notes asks for access" in shown
+    assert reviewer.email in shown
+    assert not re.search(r"<(form|button|input|script|style)\b| style=", shown)
+    reviewer_actions.reject(resubmitted, reviewer, revision=2, reasons=["logo_unclear"])
+    assert "shadowrootmode" not in text_of(as_reviewer, page(resubmitted)), "of what is decided there is no after"
+
+
+HOSTILE = '<script>alert(1)</script>"onmouseover="x \u202egnp.exe\u202c {{ settings.SECRET_KEY }} \u200bend of it'
+
+
+def test_hostile_texts_are_texts_and_hide_nothing(
+    as_reviewer: Browser, app: Client, developer: Account, reviewer: Account
+) -> None:
+    approved(app, developer, reviewer)
+    fill(app, developer, terms_url="")
+    late = developer_actions.submit(app, developer, HOSTILE)
+    # As from before such names were refused.
+    late.snapshot |= {"name": "Or\u202ebit", "scopes": {SCOPE: HOSTILE}, "places": {SCOPE: HOSTILE}}
+    late.save()
+    keep(late, 1, late.snapshot, answers={"logo_unclear": HOSTILE})
+    notes.write_note(late, reviewer, HOSTILE)
+    late = reviewer_actions.start(late, reviewer)
+    for url in (page(late), page(late) + "?against=revision", f"{QUEUE}{late.pk}/do/approve/"):
+        text = as_reviewer.get(url).content.decode()
+        for raw in ("<script>alert", '"onmouseover'):
+            assert raw not in text, url
+    text = as_reviewer.get(page(late)).content.decode()
+    assert "[U+202E]gnp.exe[U+202C]" in text
+    assert "[U+200B]" in text
+    assert "Or[U+202E]bit" in text
+    assert "{{ settings.SECRET_KEY }}" in text
+
+
+def test_the_history_of_the_owners_is_there(
+    as_reviewer: Browser, review: AppReview, owner: Account, reviewer: Account, project: Project
+) -> None:
+    other = make_project(owner, name="Side business")
+    make_client(other, name="Lottery <b>")
+    make_client(project, name="Sibling")
+    make_client(make_project(make_account(), name="Strangers"), name="Not theirs")
+    reviewer_actions.suspend_project(other, reviewer, reasons=["harmful"], text="It took <money>.")
+    text = as_reviewer.get(page(review)).content.decode()
+    history = text[text.index('id="history"') : text.index('id="notes"')]
+    assert "Lottery &lt;b&gt;" in history
+    assert "Side business" in history
+    assert "project suspended" in history
+    assert "It took &lt;money&gt;." in history
+    assert "Sibling" in history
+    assert "Not theirs" not in text
+
+
+def statements(browser: Browser, review: AppReview) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        assert browser.get(page(review)).status_code == 200
+    return len(captured)
+
+
+def test_the_page_costs_the_same_however_long_the_history_is(
+    as_reviewer: Browser, resubmitted: AppReview, owner: Account, reviewer: Account, project: Project
+) -> None:
+    notes.write_note(resubmitted, reviewer, "One note.")
+    make_client(project, name="One sibling")
+    make_client(make_project(owner, name="Another"), name="Another app")
+    statements(as_reviewer, resubmitted)
+    before = statements(as_reviewer, resubmitted)
+    for number in range(30):
+        more = make_project(owner, name=f"More {number}")
+        make_client(more, name=f"App {number}")
+        for kind in ("suspended", "suspension_lifted", "comment"):
+            ReviewEntry.objects.create(
+                project=project, client=resubmitted.client, review=resubmitted, at=clock.now(), author=make_account(),
+                side="reviewer", kind=kind, text=f"Entry {number}",
+            )  # fmt: skip
+        earlier = AppReview(client=resubmitted.client, number=100 + number, status="rejected", created_at=clock.now())
+        earlier.decided_by = make_account()
+        earlier.save()
+        notes.write_note(resubmitted, reviewer, f"Note {number}")
+    assert statements(as_reviewer, resubmitted) == before
+    assert before <= 45
+    text = text_of(as_reviewer, page(resubmitted))
+    assert "There are more. These are the newest 20." in text
+
+
+# --- Internal notes ---
+
+
+def test_reviewers_write_notes_for_each_other(
+    as_reviewer: Browser, reviewer: Account, review: AppReview, browser_of: Callable[[Account], Browser]
+) -> None:
+    text = press(as_reviewer, review, "note", note="Their <b>support</b> answers.\r\nSlowly.")
+    assert "Your note is kept" in text
+    colleague = browser_of(make_staff("rob@example.com", "reviewer"))
+    shown = colleague.get(page(review)).content.decode()
+    assert "Their &lt;b&gt;support&lt;/b&gt; answers.<br>Slowly." in shown
+    assert reviewer.email in shown
+    event = AuditEvent.objects.get(action="desk.note_written")
+    assert (event.actor, event.project, event.details) == (reviewer, "", {"review": review.number})
+
+
+@pytest.mark.parametrize("status", [Status.APPROVED, Status.REJECTED, Status.CHANGES_REQUESTED])
+def test_notes_are_written_on_what_is_decided_too(
+    as_reviewer: Browser, reviewer: Account, review: AppReview, status: str
+) -> None:
+    decide(review, reviewer, status)
+    press(as_reviewer, review, "note", note="Look at it again in spring.")
+    assert "Look at it again in spring." in text_of(as_reviewer, page(review))
+
+
+@pytest.mark.parametrize("note", ["", "  \r\n ", "x" * 4001, "a\x00b"])
+def test_a_note_that_is_none_is_refused_and_what_was_typed_is_still_there(
+    as_reviewer: Browser, review: AppReview, note: str
+) -> None:
+    response = as_reviewer.post(at_note(review), {"note": note})
+    assert response.status_code == 200
+    assert "error" in response.content.decode()
+    if note.startswith("x"):
+        assert note in response.content.decode()
+    assert not DeskNote.objects.exists()
+
+
+def test_developers_never_read_notes(
+    as_owner: Browser, as_developer: Browser, as_viewer: Browser, review: AppReview, reviewer: Account, project: Project
+) -> None:
+    Outbox.objects.all().delete()
+    notes.write_note(review, reviewer, "Zanzibar")
+    base = f"/console/p/{project.public_id}"
+    for browser in (as_owner, as_developer, as_viewer):
+        for url in (f"{base}/clients/{review.client.client_id}/review", f"{base}/activity", base):
+            text = browser.get(url).content.decode()
+            assert "Zanzibar" not in text
+            assert "note_written" not in text
+        assert browser.get(page(review)).status_code == 302
+        assert browser.post(at_note(review), {"note": "x"}).status_code == 302
+    assert not Outbox.objects.exists(), "a note is mailed to nobody"
+    assert DeskNote.objects.count() == 1
+
+
+@pytest.mark.parametrize("how", ["viewer", "left", "sent"])
+def test_a_reviewer_with_a_conflict_of_interest_neither_reads_nor_writes_notes(
+    as_reviewer: Browser, reviewer: Account, review: AppReview, project: Project, how: str
+) -> None:
+    notes.write_note(review, make_staff("rob@example.com", "reviewer"), "Zanzibar")
+    assert "Zanzibar" in text_of(as_reviewer, page(review))
+    if how == "sent":
+        AppReview.objects.update(submitted_by=reviewer)
+    else:
+        project.members.create(account=reviewer, role="viewer")
+    if how == "left":
+        members.leave_project(project, reviewer)
+    text = text_of(as_reviewer, page(review))
+    assert "Zanzibar" not in text
+    assert 'name="note"' not in text
+    assert "You are not one of them" in text
+    as_reviewer.post(at_note(review), {"note": "Mine"})
+    with pytest.raises(workflow.ReviewNotAllowed):
+        notes.write_note(review, reviewer, "Mine")
+    assert DeskNote.objects.count() == 1
+    assert "Zanzibar" not in as_reviewer.get(at_note(review), follow=True).content.decode()
+
+
+def test_operators_and_outsiders_write_no_notes(
+    as_operator: Browser, as_outsider: Browser, review: AppReview, operator: Account, outsider: Account
+) -> None:
+    assert as_operator.post(at_note(review), {"note": "x"}).status_code == 403
+    assert as_outsider.post(at_note(review), {"note": "x"}).status_code == 302
+    for person in (operator, outsider):
+        with pytest.raises(workflow.ReviewNotAllowed):
+            notes.write_note(review, person, "x")
+    assert not DeskNote.objects.exists()
+
+
+def test_a_draft_has_no_notes(app: Client, developer: Account, reviewer: Account) -> None:
+    draft = fill(app, developer)
+    with pytest.raises(workflow.ReviewNotAllowed):
+        notes.write_note(draft, reviewer, "x")
+
+
+def test_notes_need_the_form_s_token(reviewer: Account, review: AppReview) -> None:
+    strict = Browser(enforce_csrf_checks=True)
+    strict.force_login(reviewer)
+    assert strict.post(at_note(review), {"note": "x"}).status_code == 403
+    assert not DeskNote.objects.exists()
+
+
+def test_notes_are_their_authors_to_take_along(review: AppReview, reviewer: Account, developer: Account) -> None:
+    notes.write_note(review, reviewer, "Zanzibar")
+    (mine,) = exported(reviewer)["written_at_the_desk"]
+    assert (mine["about"], mine["text"]) == ("Review 1 of Orbit Notes", "Zanzibar")
+    assert exported(developer)["written_at_the_desk"] == []
+    assert "Zanzibar" not in str(exported(developer))
+
+
+# --- The checklist ---
+
+
+def test_an_approval_keeps_what_was_ticked(as_reviewer: Browser, reviewer: Account, review: AppReview) -> None:
+    reviewer_actions.start(review, reviewer)
+    press(as_reviewer, review, "approve", **{f"scope_{SCOPE}": "approve"})
+    assert review.status == Status.APPROVED
+    codes = ["signed_in", "home_page", "privacy_policy", "identity", "scopes", "warnings"]
+    assert review.checked["codes"] == codes
+    assert (review.checked["by"], review.checked["revision"]) == (reviewer.pk, 1)
+    assert ReviewEntry.objects.get(kind="approved").details["checked"] == codes
+    text = text_of(as_reviewer, page(review))
+    assert f"Ticked for the approval by {reviewer.email} (revision 1)" in text
+    assert "Each scope that I approve is needed" in text
+    Account.objects.filter(pk=reviewer.pk).update(is_superuser=True, is_staff=True)
+    AppReview.objects.update(checked=review.checked | {"by": 10**9, "codes": ["of_old"]})
+    text = text_of(as_reviewer, page(review))
+    assert "Ticked for the approval (revision 1)" in text
+    assert "of_old" in text
+
+
+@pytest.mark.parametrize("code", ["signed_in", "home_page", "privacy_policy", "identity", "scopes"])
+def test_each_item_has_to_be_ticked(as_reviewer: Browser, reviewer: Account, review: AppReview, code: str) -> None:
+    review = reviewer_actions.start(review, reviewer)
+    form = {"revision": 1, "confirm": "1", f"scope_{SCOPE}": "approve", "text": "Well done", **ticked(review)}
+    del form[f"check_{code}"]
+    text = as_reviewer.post(f"{QUEUE}{review.pk}/do/approve/", form).content.decode()
+    assert "This field is required" in text
+    assert "Well done" in text
+    all_but = [other.removeprefix("check_") for other in ticked(review) if other != f"check_{code}"]
+    for checked in (all_but, [], [*all_but, "nonsense"], [*all_but, code, "nonsense"]):
+        with pytest.raises(workflow.IncompleteSubmission):
+            reviewer_actions.approve(review, reviewer, revision=1, scopes={SCOPE: True}, checked=checked)
+    review.refresh_from_db()
+    assert (review.status, review.checked) == (Status.IN_REVIEW, None)
+    assert not fresh(review.client).is_verified
+
+
+@pytest.fixture
+def warned(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
+    """The facts of the evidence, as far as the checklist looks at it: none, until a test adds one."""
+    facts: list[SimpleNamespace] = [SimpleNamespace(result=Result.PASS)]
+    evidence = SimpleNamespace(facts=facts)
+    monkeypatch.setattr("devportal.review.checklist.collect_evidence", lambda review: evidence)
+    return facts
+
+
+def test_items_apply_where_they_make_sense(
+    app: Client, developer: Account, reviewer: Account, review: AppReview, warned: list[SimpleNamespace]
+) -> None:
+    first = set(ticked(review))
+    assert not first & {"check_asked_before", "check_warnings"}
+    decide(review, reviewer, Status.CHANGES_REQUESTED)
+    again = resent(app, developer)
+    assert set(ticked(again)) - first == {"check_asked_before"}
+    decide(again, reviewer, Status.REJECTED)
+    developer_actions.save_submission(app, developer, {}, scopes={})
+    after = developer_actions.submit(app, developer)
+    assert set(ticked(after)) == first - {"check_scopes"} | {"check_asked_before"}
+    warned.append(SimpleNamespace(result=Result.WARN))
+    assert "check_warnings" in ticked(after)
+    developer_actions.withdraw(after, developer)
+    developer_actions.save_submission(app, developer, {}, scopes={})
+    assert "check_asked_before" not in ticked(developer_actions.submit(app, developer)), (
+        "the last one was their own step back"
+    )
+
+
+def test_a_warning_that_came_meanwhile_is_looked_at_first(
+    as_reviewer: Browser, reviewer: Account, review: AppReview, warned: list[SimpleNamespace]
+) -> None:
+    form = {"revision": 1, "confirm": "1", f"scope_{SCOPE}": "approve", "text": "Well done", **ticked(review)}
+    reviewer_actions.start(review, reviewer)
+    warned.append(SimpleNamespace(result=Result.FAIL))
+    text = as_reviewer.post(f"{QUEUE}{review.pk}/do/approve/", form).content.decode()
+    assert "I looked at what the evidence warns of" in text
+    assert "This field is required" in text
+    assert "Well done" in text
+    review.refresh_from_db()
+    assert review.status == Status.IN_REVIEW
+
+
+def test_what_was_typed_stays_when_a_new_version_came_in(
+    as_reviewer: Browser, app: Client, developer: Account, reviewer: Account, review: AppReview
+) -> None:
+    decide(review, reviewer, Status.CHANGES_REQUESTED)
+    reviewer_actions.start(resent(app, developer), reviewer)
+    form = {"revision": 1, "confirm": "1", "reasons": ["other"], "text": "A long explanation"}
+    text = as_reviewer.post(f"{QUEUE}{review.pk}/do/reject/", form).content.decode()
+    assert "The developer sent a new version after you opened this page" in text
+    assert "A long explanation" in text
+
+
+def test_who_sees_the_page_without_rights_sees_no_step(as_reviewer: Browser, reviewer: Account, project: Project,
+                                                       review: AppReview) -> None:  # fmt: skip
+    project.members.create(account=reviewer, role="viewer")
+    text = text_of(as_reviewer, page(review))
+    assert steps_on(text) == set()
+    assert '<form method="post"' not in text
+
+
+def test_a_reviewer_with_a_conflict_reads_nothing_of_reports(
+    as_reviewer: Browser, reviewer: Account, review: AppReview
+) -> None:
+    assert "Reports and open cases" in text_of(as_reviewer, page(review))
+    ProjectMember.objects.create(project=review.client.project, account=reviewer, role=ProjectMember.Role.VIEWER)
+    assert "Reports and open cases" not in text_of(as_reviewer, page(review))

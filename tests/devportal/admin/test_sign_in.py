@@ -1,0 +1,87 @@
+"""The admin has no sign-in of its own: whatever is sent to its address, nobody is signed in by it."""
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.test import Client as Browser
+
+from accounts.models import Account
+from tests.devportal.admin.conftest import World
+from tests.factories import PASSWORD, make_account
+
+METHODS = ("get", "post", "put", "head")
+PLACES = ("/admin/login/", "/admin/login/?next=/admin/accounts/account/", "/admin/?next=/admin/", "/admin/logout/")
+
+
+@pytest.fixture
+def operator(db: None) -> Account:
+    return make_account("operator@example.com", is_staff=True, is_superuser=True)
+
+
+def credentials(account: Account) -> dict[str, str]:
+    return {"username": account.email, "login": account.email, "password": PASSWORD, "next": "/admin/"}
+
+
+def who(browser: Browser) -> str | None:
+    """Return the key of the person that a browser's session belongs to."""
+    return browser.session.get("_auth_user_id") if browser.cookies else None
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("method", METHODS)
+def test_a_stranger_is_sent_to_the_sign_in_page(method: str, place: str, operator: Account) -> None:
+    browser = Browser()
+    response = getattr(browser, method)(place, credentials(operator))
+    assert response.status_code == 302
+    assert response["Location"].startswith(("/account/login/?next=/admin/", "/admin/"))
+    assert who(browser) is None
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("method", METHODS)
+def test_a_signed_in_person_stays_who_they_are(
+    method: str, place: str, signed_in: Browser, person: Account, operator: Account
+) -> None:
+    response = getattr(signed_in, method)(place, credentials(operator))
+    assert response.status_code in (302, 403)
+    assert b"password" not in response.content
+    assert who(signed_in) == str(person.pk)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_who_may_enter_is_sent_to_the_index(method: str, as_reviewer: Browser, operator: Account, world: World) -> None:
+    before = who(as_reviewer)
+    response = getattr(as_reviewer, method)("/admin/login/", credentials(operator))
+    assert (response.status_code, response["Location"]) == (302, "/admin/")
+    assert who(as_reviewer) == before
+
+
+def test_who_may_not_enter_is_told_so_and_sent_in_no_circle(signed_in: Browser) -> None:
+    answer = signed_in.get("/admin/", follow=True)
+    assert [status for _, status in answer.redirect_chain] == [302]
+    assert answer.status_code == 403
+
+
+def test_a_deactivated_operator_is_a_stranger(operator: Account) -> None:
+    browser = Browser()
+    browser.force_login(operator, backend="allauth.account.auth_backends.AuthenticationBackend")
+    assert browser.get("/admin/login/")["Location"] == "/admin/"
+    operator.is_active = False
+    operator.save()
+    assert browser.get("/admin/login/")["Location"].startswith("/account/login/")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kept"),
+    [
+        ("/admin/accounts/account/", "/admin/accounts/account/"),
+        ("", "/admin/"),
+        ("https://evil.example.com/", "/admin/"),
+        ("//evil.example.com/", "/admin/"),
+        ("/\\evil.example.com", "/admin/"),
+        ("javascript:alert(1)", "/admin/"),
+    ],
+)
+def test_the_way_back_stays_on_this_service(wanted: str, kept: str, client: Browser, db: None) -> None:
+    location = client.get("/admin/login/", {"next": wanted})["Location"]
+    assert parse_qs(urlsplit(location).query)["next"] == [kept]

@@ -1,0 +1,277 @@
+"""The trail of a project in sentences: who did what, and what was before and after; names and addresses for whom."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+from accounts.deletion import deleting
+from accounts.models import Account
+from core.audit import Event, report
+from core.messages import placeholders
+from devportal.console.activity import CATEGORIES, SENTENCES
+from devportal.operations.models import AuditEvent
+from oidc.models import Client, Project, ProjectMember
+from oidc.projects import invitations, lifecycle, members
+from tests.factories import make_account, make_client, make_key, make_project, make_web_client
+from tests.relying_party import RelyingParty, sign_in
+
+Role = ProjectMember.Role
+ROOT = Path(__file__).parents[4]
+
+
+def text_of(browser: Browser, project: Project, query: str = "") -> str:
+    response = browser.get(f"/console/p/{project.public_id}/activity{query}")
+    assert response.status_code == 200
+    text = re.sub(r"<[^>]+>", " ", response.content.decode().split("<main")[1].split("</main")[0])
+    return " ".join(text.split())
+
+
+def told(browser: Browser, project: Project, query: str = "") -> str:
+    """Return the list alone, without the form above it."""
+    return text_of(browser, project, query).split("Show", 1)[1]
+
+
+# --- What is told ---
+
+
+def test_a_deed_says_who_what_before_and_after(as_viewer: Browser, project: Project, owner: Account) -> None:
+    lifecycle.rename_project(project, "Lunar Notes", owner)
+    text = told(as_viewer, project)
+    assert "olga@example.com renamed the project" in text
+    assert "Name Before: Orbit Notes After: Lunar Notes" in text
+
+
+def test_clients_and_keys_are_told_by_their_names(as_viewer: Browser, project: Project, owner: Account) -> None:
+    make_web_client(project, name="Starling")
+    key, _ = make_key(project, owner)
+    report(Event("client.turned_off", owner.pk, project.public_id, Client.objects.get().client_id))
+    text = told(as_viewer, project)
+    assert "olga@example.com turned the client Starling off" in text
+    assert "olga@example.com created the API key A script" in text
+    assert key.digest not in text
+
+
+def test_a_deleted_client_keeps_its_name_in_the_trail(as_viewer: Browser, project: Project, owner: Account) -> None:
+    event = Event("client.deleted", owner.pk, project.public_id, "op_client_gone", before={"name": "Starling"})
+    report(event)
+    assert "deleted the client Starling" in told(as_viewer, project)
+
+
+def test_another_projects_client_lends_no_name(as_viewer: Browser, project: Project, owner: Account) -> None:
+    other = make_client(make_project(name="Elsewhere"), name="Secret Plans")
+    report(Event("client.changed", owner.pk, project.public_id, other.client_id))
+    assert "Secret Plans" not in told(as_viewer, project)
+
+
+def test_an_unknown_action_is_told_by_its_name(as_viewer: Browser, project: Project, owner: Account) -> None:
+    report(Event("teapot.boiled", owner.pk, project.public_id, "kettle"))
+    assert "olga@example.com teapot.boiled kettle" in told(as_viewer, project)
+
+
+def test_every_action_that_the_code_reports_of_a_project_has_a_sentence() -> None:
+    callers = r"\bEvent|\breport_(?:project|client)_event|_report|_take_out|_set_role"
+    call = re.compile(rf"(?:{callers})\((?:[^()\"]*?)f?\"([a-z_]+\.[a-z_]+)\"")
+    sources = [path for layer in ("oidc", "api", "devportal") for path in (ROOT / layer).rglob("*.py")]
+    found = {action for path in sources for action in call.findall(path.read_text())}
+    assert len(found) > 25
+    never_of_a_project = {"consent.given", "consent.removed", "desk.note_written", "family.ended", "project.removed"}
+    never_of_a_project |= {
+        action
+        for action in found
+        if action.startswith(("signing_key.", "encryption_key.", "authorizations.", "admin."))
+    }
+    assert found - never_of_a_project - set(SENTENCES) == set()
+
+
+def test_markup_in_what_is_told_is_text(as_owner: Browser, project: Project, owner: Account) -> None:
+    lifecycle.rename_project(project, "<b onclick=x>", owner)
+    report(Event("client.changed", owner.pk, project.public_id, "x", before={"<i>": ["<u>"]}, after={"<i>": {"a": 1}}))
+    content = as_owner.get(f"/console/p/{project.public_id}/activity").content.decode()
+    for piece in ("<b onclick", "<i>", "<u>"):
+        assert piece not in content
+    assert "&lt;u&gt;" in content
+
+
+@pytest.mark.parametrize("value", [None, "", [], {}, 0, False, 1.5, ["a", None], {"a": {"b": []}}, "x" * 5000])
+def test_any_value_can_be_told(as_owner: Browser, project: Project, owner: Account, value: Any) -> None:
+    before, after = {"field": value}, {"field": value, "other": value}
+    report(Event("client.changed", owner.pk, project.public_id, "x", before=before, after=after))
+    assert "changed the client" in told(as_owner, project)
+
+
+# --- What is not ---
+
+
+def test_nothing_of_the_apps_people_is_told(as_owner: Browser, project: Project, person: Account) -> None:
+    app = RelyingParty(make_client(project), sign_in(Browser(), person))
+    tokens = app.tokens()
+    app.post("/connect/revoke", {"token": tokens["refresh_token"], "client_id": app.client.client_id})
+    text = text_of(as_owner, project)
+    assert person.email not in text
+    assert "consent" not in text
+    assert "No activity yet" in text
+
+
+def test_only_this_projects_deeds_are_told(as_owner: Browser, project: Project, outsider: Account) -> None:
+    lifecycle.rename_project(Project.objects.get(name="Elsewhere"), "Somewhere", outsider)
+    assert "Somewhere" not in told(as_owner, project)
+    assert "otto@example.com" not in told(as_owner, project)
+
+
+def test_the_address_a_deed_came_from_is_shown_to_owners_alone(
+    as_owner: Browser, as_developer: Browser, as_viewer: Browser, project: Project
+) -> None:
+    as_owner.post(f"/console/p/{project.public_id}/settings", {"name": "Lunar Notes"}, REMOTE_ADDR="192.0.2.7")
+    assert "192.0.2.7" in told(as_owner, project)
+    for browser in (as_developer, as_viewer):
+        assert "192.0.2.7" not in told(browser, project)
+
+
+def test_reviewers_and_operators_have_no_name_here(as_owner: Browser, project: Project) -> None:
+    staff = make_account("robin@example.com", is_staff=True)
+    client = make_client(project, name="Starling")
+    where = (staff.pk, project.public_id, client.client_id)
+    report(Event("review.approved", *where, {"side": "reviewer"}))
+    report(Event("project.suspended", staff.pk, project.public_id))
+    report(Event("client.turned_off", *where))
+    AuditEvent.objects.update(ip="192.0.2.9")
+    text = told(as_owner, project)
+    assert "robin@example.com" not in text
+    assert "192.0.2.9" not in text
+    assert "A reviewer of Openport approved Starling" in text
+    assert "Openport suspended the project" in text
+    assert "Openport turned the client Starling off" in text
+
+
+def test_who_has_left_keeps_their_name_in_what_they_did(
+    as_owner: Browser, project: Project, developer: Account, owner: Account
+) -> None:
+    report(Event("client.turned_off", developer.pk, project.public_id, make_client(project).client_id))
+    members.leave_project(project, developer)
+    assert "dan@example.com turned the client Orbit Notes off" in told(as_owner, project)
+    assert "dan@example.com left the project" in told(as_owner, project)
+
+
+def test_whose_account_is_deleted_has_none(
+    as_owner: Browser, project: Project, developer: Account, owner: Account
+) -> None:
+    members.change_role(ProjectMember.objects.get(account=developer), "owner", owner)
+    report(Event("client.turned_off", developer.pk, project.public_id, make_client(project).client_id))
+    AuditEvent.objects.update(request_id="req-1")
+    deleting.delete_account(developer)
+    text = told(as_owner, project)
+    assert "dan@example.com" not in text
+    assert "Somebody whose account is deleted turned the client Orbit Notes off" in text
+    assert "olga@example.com changed the role of somebody whose account is deleted" in text
+
+
+# --- Finding ---
+
+
+def some_deeds(project: Project, owner: Account, developer: Account) -> None:
+    lifecycle.rename_project(project, "Lunar Notes", owner)
+    invitations.invite(project, "ines@example.com", "viewer", owner)
+    report(Event("client.turned_off", developer.pk, project.public_id, make_client(project).client_id))
+    make_key(project, developer)
+    report(Event("client_secret.ended", owner.pk, project.public_id, Client.objects.get().client_id))
+    report(Event("review.submitted", developer.pk, project.public_id, Client.objects.get().client_id))
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("project", ["renamed"]),
+        ("members", ["invited"]),
+        ("clients", ["turned the client", "revoked a secret"]),
+        ("keys", ["created the API key"]),
+        ("review", ["for review"]),
+        ("", ["renamed", "invited", "turned the client", "created the API key", "revoked a secret", "for review"]),
+        ("none", ["renamed", "invited", "turned the client", "created the API key", "revoked a secret", "for review"]),
+        ("'\"<", ["renamed", "invited", "turned the client", "created the API key", "revoked a secret", "for review"]),
+    ],
+)
+def test_a_kind_narrows_the_list(
+    as_viewer: Browser, project: Project, owner: Account, developer: Account, kind: str, expected: list[str]
+) -> None:
+    some_deeds(project, owner, developer)
+    everything = ["renamed", "invited", "turned the client", "created the API key", "revoked a secret", "for review"]
+    text = told(as_viewer, project, f"?kind={kind}")
+    assert [deed for deed in everything if deed in text] == [deed for deed in everything if deed in expected]
+
+
+def test_every_sentence_is_of_one_kind_and_says_who() -> None:
+    prefixes = [prefix for _, _, some in CATEGORIES for prefix in some]
+    for action in SENTENCES:
+        assert len([prefix for prefix in prefixes if action.startswith(prefix)]) == 1, action
+        assert {"who"} <= placeholders(SENTENCES[action]) <= {"who", "target"}, action
+
+
+def test_a_person_narrows_the_list(as_viewer: Browser, project: Project, owner: Account, developer: Account) -> None:
+    some_deeds(project, owner, developer)
+    report(Event("project.suspended", make_account(is_staff=True).pk, project.public_id))
+    number = ProjectMember.objects.get(account=developer).pk
+    text = told(as_viewer, project, f"?by={number}")
+    assert "turned the client" in text
+    assert "renamed" not in text
+    assert "suspended" not in text
+    others = told(as_viewer, project, "?by=others")
+    assert "suspended the project" in others
+    assert "renamed" not in others
+    assert "turned the client" not in others
+
+
+@pytest.mark.parametrize("who", ["0", "-1", "x", str(2**70), "%00", "1%27"])
+def test_a_person_who_is_none_narrows_nothing(as_viewer: Browser, project: Project, owner: Account, who: str) -> None:
+    lifecycle.rename_project(project, "Lunar Notes", owner)
+    response = as_viewer.get(f"/console/p/{project.public_id}/activity?by={who}")
+    assert response.status_code in (200, 400)
+    if response.status_code == 200:
+        assert b"renamed the project" in response.content
+
+
+def test_a_member_of_another_project_is_no_person_to_look_for(
+    as_viewer: Browser, project: Project, owner: Account, outsider: Account
+) -> None:
+    lifecycle.rename_project(project, "Lunar Notes", owner)
+    stranger = ProjectMember.objects.get(account=outsider).pk
+    assert "renamed the project" in told(as_viewer, project, f"?by={stranger}")
+
+
+def test_what_is_not_found_is_said(as_viewer: Browser, project: Project, owner: Account) -> None:
+    lifecycle.rename_project(project, "Lunar Notes", owner)
+    assert "No activity matches the filters" in text_of(as_viewer, project, "?kind=keys")
+
+
+# --- Many ---
+
+
+def test_pages_follow_each_other_and_keep_the_filter(as_viewer: Browser, project: Project, owner: Account) -> None:
+    for number in range(120):
+        report(Event("project.renamed", owner.pk, project.public_id, after={"name": f"N{number}."}))
+        report(Event("api_key.revoked", owner.pk, project.public_id, "k"))
+    seen: list[str] = []
+    query = "?kind=project"
+    for _ in range(3):
+        response = as_viewer.get(f"/console/p/{project.public_id}/activity{query}")
+        text = response.content.decode()
+        assert "revoked the API key" not in text
+        seen += re.findall(r"N\d+\.", text)
+        query = response.context["page"].older
+    assert query == ""
+    assert [int(name[1:-1]) for name in seen] == list(range(119, -1, -1))
+
+
+def test_a_page_takes_ten_statements(
+    as_owner: Browser, project: Project, owner: Account, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(60):
+        client = make_client(project, name=f"C{number}")
+        make_key(project, owner)
+        report(Event("client.changed", owner.pk, project.public_id, client.client_id))
+    url = f"/console/p/{project.public_id}/activity"
+    as_owner.get(url)
+    with django_assert_max_num_queries(10):
+        as_owner.get(url)

@@ -1,0 +1,292 @@
+"""API keys: the list, making one, revoking one."""
+
+import io
+import logging
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.sessions.models import Session
+from django.test import Client as Browser
+
+from accounts.models import Account
+from api.models import ApiKey
+from core import clock
+from core.credentials import matches
+from devportal.console.models import IdempotencyToken
+from devportal.operations.models import AuditEvent
+from oidc.models import Project, ProjectMember
+from tests.devportal.console.forms import MOST_STATEMENTS, at, is_nowhere, send, trail
+from tests.factories import make_key, make_project
+
+KEY = re.compile(r"op_key_[A-Za-z0-9]{12}_[A-Za-z0-9]{49}")
+
+
+def new(browser: Browser, project: Project, **changes: Any) -> Any:
+    fields = {"name": "Nightly report", "permissions": ["account.read"], "expires_on": ""}
+    return send(browser, at("key_new", project), fields | changes)
+
+
+def raw_in(response: Any) -> str:
+    """Return the key that a page shows."""
+    found = set(KEY.findall(response.content.decode()))
+    assert len(found) == 1
+    raw: str = found.pop()
+    return raw
+
+
+def me(raw: str) -> Any:
+    return Browser().get("/v1/me", headers={"Authorization": f"Bearer {raw}"})
+
+
+# --- The list ---
+
+
+def test_the_list_has_this_projects_keys_and_never_what_they_are(
+    as_viewer: Browser, project: Project, developer: Account, outsider: Account
+) -> None:
+    row, raw = make_key(project, developer)
+    make_key(make_project(outsider), outsider)
+    page = as_viewer.get(at("keys", project)).content.decode()
+    assert page.count("A script") == 1
+    assert f"op_key_{row.public_id}…{row.last_four}" in page
+    assert developer.email in page
+    assert outsider.email not in page
+    assert is_nowhere(raw[20:], page)
+    assert is_nowhere(row.digest, page)
+    assert ">Create an API key</a>" not in page
+    assert "Revoke" not in page.partition("<main")[2]
+
+
+def test_where_there_is_no_key_the_first_is_created_on_the_list(
+    as_developer: Browser, as_viewer: Browser, project: Project
+) -> None:
+    url = at("keys", project)
+    form = f'action="{at("key_new", project)}"'
+    assert form not in as_viewer.get(url).content.decode()
+    assert form in as_developer.get(url).content.decode()
+    made = send(
+        as_developer, at("key_new", project), {"name": "A script", "permissions": ["account.read"]}, form_on=url
+    )
+    assert made.context["panel"].raw
+    assert form not in as_developer.get(url).content.decode()
+
+
+def test_states_are_told(as_owner: Browser, project: Project, owner: Account) -> None:
+    make_key(project, owner)
+    make_key(project, owner, expires_at=clock.now() - timedelta(seconds=1))
+    revoked, _ = make_key(project, owner)
+    ApiKey.objects.filter(pk=revoked.pk).update(revoked_at=clock.now())
+    page = as_owner.get(at("keys", project)).content.decode()
+    for state in ("Live", "Expired", "Revoked"):
+        assert page.count(f">{state}</span>") == 1
+
+
+@pytest.mark.parametrize("count", [1, 60])
+def test_the_list_is_paged_and_costs_the_same(
+    as_viewer: Browser, project: Project, owner: Account, count: int, django_assert_max_num_queries: Any
+) -> None:
+    for _ in range(count):
+        make_key(project, owner)
+    with django_assert_max_num_queries(MOST_STATEMENTS):
+        page = as_viewer.get(at("keys", project))
+    assert len(page.context["rows"]) == min(count, 50)
+
+
+# --- Making one ---
+
+
+def test_a_key_is_shown_once_and_works(as_developer: Browser, developer: Account, project: Project) -> None:
+    response = new(as_developer, project)
+    raw, row = raw_in(response), ApiKey.objects.get()
+    assert matches(raw, row.digest)
+    assert (row.owner, row.project, row.name, row.permissions) == (developer, project, "Nightly report", "account.read")
+    assert row.expires_at is None
+    assert me(raw).json()["email"] == developer.email
+    assert "no-store" in response["Cache-Control"]
+    page = response.content.decode()
+    assert "curl -sS -H &quot;Authorization: Bearer $API_KEY&quot; http://localhost:8000/v1/me" in page
+    assert "Never put an API key into a page" in page
+
+
+def test_the_key_is_in_that_one_answer_and_nowhere_else(as_developer: Browser, project: Project) -> None:
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    root = logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    try:
+        response = new(as_developer, project)
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
+    secret = raw_in(response)[20:]
+    pages = [as_developer.get(at(name, project)).content.decode() for name in ("keys", "key_new")]
+    pages.append(as_developer.get(at("key_revoke", project, key_id=ApiKey.objects.get().public_id)).content.decode())
+    sessions = [session.get_decoded() for session in Session.objects.all()]
+    rows = [list(model.objects.values()) for model in (AuditEvent, IdempotencyToken, ApiKey)]
+    assert is_nowhere(secret, pages, sessions, rows, dict(response.headers), stream.getvalue())
+
+
+def test_the_form_sent_twice_makes_one_key(as_developer: Browser, project: Project) -> None:
+    url = at("key_new", project)
+    fields = {"once": as_developer.get(url).context["once"], "name": "Report", "permissions": "account.read"}
+    raw_in(as_developer.post(url, fields))
+    again = as_developer.post(url, fields)
+    assert again["Location"] == at("keys", project)
+    assert "No second key was created" in as_developer.get(again["Location"]).content.decode()
+    assert ApiKey.objects.count() == 1
+
+
+def test_a_form_without_its_token_makes_none(as_developer: Browser, project: Project) -> None:
+    page = as_developer.post(at("key_new", project), {"name": "Report"}).content.decode()
+    assert "send the form again" in page
+    assert not ApiKey.objects.exists()
+
+
+def test_a_key_may_be_allowed_nothing(as_developer: Browser, project: Project) -> None:
+    raw = raw_in(new(as_developer, project, permissions=[]))
+    assert me(raw).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "said"),
+    [
+        ({"name": ""}, "name", "Enter a name."),
+        ({"name": "x" * 101}, "name", "at most 100 characters"),
+        ({"name": "a\x00b"}, "name", "Null characters"),
+        ({"name": "x" * 100_000}, "name", "at most 100 characters"),
+        ({"permissions": ["account.write"]}, "permissions", "This is not a permission of a key."),
+        ({"permissions": ["account.read", "openid"]}, "permissions", "This is not a permission of a key."),
+        ({"permissions": ["account.read\x00"]}, "permissions", "This is not a permission of a key."),
+        ({"expires_on": "2020-01-01"}, "expires_on", "This day is in the past"),
+        ({"expires_on": "9999-12-31"}, "expires_on", "within the next ten years"),
+        ({"expires_on": "0000-00-00"}, "expires_on", "Write the day as"),
+        ({"expires_on": "tomorrow"}, "expires_on", "Write the day as"),
+        ({"expires_on": "2031-02-30"}, "expires_on", "Write the day as"),
+        ({"expires_on": "2031-12-24\x00"}, "expires_on", "Write the day as"),
+    ],
+)
+def test_what_is_wrong_is_said_beside_its_field(
+    as_developer: Browser, project: Project, changes: dict[str, Any], field: str, said: str
+) -> None:
+    response = new(as_developer, project, **changes)
+    assert response.status_code == 200
+    assert response.context["form"].errors.keys() == {field}
+    assert said in response.content.decode()
+    assert not ApiKey.objects.exists()
+
+
+def test_a_key_works_through_its_last_day(
+    as_developer: Browser, project: Project, later: Callable[[float], None]
+) -> None:
+    today = clock.now().astimezone(UTC).date()
+    raw = raw_in(new(as_developer, project, expires_on=(today + timedelta(days=1)).isoformat()))
+    ends = ApiKey.objects.get().expires_at
+    assert ends == datetime(today.year, today.month, today.day, tzinfo=UTC) + timedelta(days=2)
+    later((ends - clock.now()).total_seconds() - 1)
+    assert me(raw).status_code == 200
+    later(1)
+    assert me(raw).status_code == 401
+
+
+@pytest.mark.parametrize("fields", [{"name": "x" * 1_000_000}, {"permissions": ["account.read"] * 10_000}])
+def test_a_huge_form_is_refused(as_developer: Browser, project: Project, fields: dict[str, Any]) -> None:
+    assert new(as_developer, project, **fields).status_code == 400
+    assert not ApiKey.objects.exists()
+
+
+def test_what_no_form_may_set_is_ignored(
+    as_developer: Browser, developer: Account, owner: Account, project: Project
+) -> None:
+    stolen = {
+        "owner": owner.pk,
+        "owner_id": owner.pk,
+        "project": make_project(owner).pk,
+        "public_id": "chosen",
+        "digest": "0" * 64,
+        "subject": 1,
+        "expires_at": "2099-01-01",
+        "revoked_at": "",
+    }
+    send(as_developer, at("key_new", project), {"name": "Report", "permissions": "account.read"} | stolen)
+    row = ApiKey.objects.get()
+    assert (row.owner, row.project, row.expires_at) == (developer, project, None)
+    assert row.public_id != "chosen"
+    assert row.subject.account == developer
+
+
+def test_a_project_with_all_its_keys_says_so(
+    as_developer: Browser, project: Project, owner: Account, settings: Any
+) -> None:
+    settings.KEYS_PER_PROJECT = 1
+    make_key(project, owner)
+    assert "which is the maximum" in new(as_developer, project).content.decode()
+    assert ApiKey.objects.count() == 1
+
+
+def test_a_viewer_makes_none(as_viewer: Browser, project: Project) -> None:
+    assert as_viewer.get(at("key_new", project)).status_code == 403
+    fields = {"once": "x" * 22, "name": "Report", "permissions": "account.read"}
+    assert as_viewer.post(at("key_new", project), fields).status_code == 403
+    assert not ApiKey.objects.exists()
+
+
+# --- Revoking one ---
+
+
+def revoke(browser: Browser, key: ApiKey) -> Any:
+    return browser.post(at("key_revoke", key.project, key_id=key.public_id))
+
+
+def test_a_developer_revokes_their_own(as_developer: Browser, developer: Account, project: Project) -> None:
+    key, raw = make_key(project, developer)
+    page = as_developer.get(at("key_revoke", project, key_id=key.public_id)).content.decode()
+    assert "within 30 seconds" in page
+    assert me(raw).status_code == 200
+    assert revoke(as_developer, key)["Location"] == at("keys", project)
+    assert me(raw).status_code == 401
+    (event,) = trail("api_key.revoked")
+    assert (event.actor, event.target, event.before["name"]) == (developer, key.public_id, "A script")
+
+
+def test_an_owner_revokes_anybodys(as_owner: Browser, owner: Account, developer: Account, project: Project) -> None:
+    key, raw = make_key(project, developer)
+    revoke(as_owner, key)
+    assert me(raw).status_code == 401
+    assert trail("api_key.revoked")[0].actor == owner
+
+
+def test_a_developer_does_not_revoke_anothers(as_developer: Browser, owner: Account, project: Project) -> None:
+    key, raw = make_key(project, owner)
+    assert revoke(as_developer, key).status_code == 403
+    assert me(raw).status_code == 200
+    page = as_developer.get(at("keys", project)).content.decode()
+    assert at("key_revoke", project, key_id=key.public_id) not in page
+
+
+def test_who_may_only_look_by_now_still_revokes_their_own(
+    as_developer: Browser, developer: Account, project: Project
+) -> None:
+    key, raw = make_key(project, developer)
+    ProjectMember.objects.filter(account=developer).update(role="viewer")
+    assert revoke(as_developer, key).status_code == 302
+    assert me(raw).status_code == 401
+
+
+def test_revoking_again_is_no_fault_and_is_told_once(as_owner: Browser, owner: Account, project: Project) -> None:
+    key, _ = make_key(project, owner)
+    for _ in range(2):
+        assert revoke(as_owner, key).status_code == 302
+    assert (
+        "This key is already revoked." in as_owner.get(at("key_revoke", project, key_id=key.public_id)).content.decode()
+    )
+    assert len(trail("api_key.revoked")) == 1
+
+
+@pytest.mark.parametrize("key_id", ["nothing", "x" * 1000, "é", "..", "%27"])
+def test_a_key_that_is_not_there_is_404(as_owner: Browser, project: Project, key_id: str) -> None:
+    assert as_owner.get(at("key_revoke", project, key_id=key_id)).status_code == 404

@@ -1,0 +1,331 @@
+# ruff: noqa: RUF001  (names in disguise)
+"""The list of clients, and making one."""
+
+import io
+import logging
+import re
+from typing import Any
+
+import pytest
+from django.contrib.sessions.models import Session
+from django.test import Client as Browser
+from django.urls import reverse
+from django.utils.html import escape
+
+from accounts.models import Account
+from core.credentials import matches
+from devportal.console.models import IdempotencyToken
+from devportal.operations.models import AuditEvent
+from oidc.models import Client, ClientSecret, Project
+from tests.devportal.console.forms import MOST_STATEMENTS, URI, at, is_nowhere, send, trail
+from tests.factories import make_client, make_project
+from tests.oidc.test_names import DISGUISES
+
+SECRET = re.compile(r"op_secret_[A-Za-z0-9]{43}")
+
+
+def new(browser: Browser, project: Project, **changes: Any) -> Any:
+    """Send the form for a new client."""
+    fields = {"name": "Orbit Notes", "type": "spa", "redirect_uris": [URI, "", ""], "post_logout_redirect_uris": [""]}
+    return send(browser, at("client_new", project), fields | changes)
+
+
+# --- The list ---
+
+
+def test_the_list_has_this_projects_clients_and_no_others(as_viewer: Browser, project: Project) -> None:
+    make_client(project, name="Ours")
+    make_client(make_project(), name="Theirs")
+    page = as_viewer.get(at("clients", project)).content.decode()
+    assert "Ours" in page
+    assert "Theirs" not in page
+    assert at("client_new", project) not in page
+
+
+def test_an_empty_list_says_what_to_do(as_developer: Browser, as_viewer: Browser, project: Project) -> None:
+    assert "Create the first client" in as_developer.get(at("clients", project)).content.decode()
+    page = as_viewer.get(at("clients", project)).content.decode()
+    assert "Create the first client" not in page
+    assert "Ask a developer" in page
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("orbit", {"Orbit Notes", "orbit diary"}),
+        ("Notes", set()),
+        ("", {"Orbit Notes", "orbit diary", "Zebra"}),
+        ("%", set()),
+        ("op_client_zebra", {"Zebra"}),
+        ("x" * 5000, set()),
+        ("é\u202e'\"<", set()),
+    ],
+)
+def test_search_goes_by_the_start_of_name_or_id(
+    as_viewer: Browser, project: Project, wanted: str, found: set[str]
+) -> None:
+    make_client(project, name="Orbit Notes")
+    make_client(project, name="orbit diary")
+    make_client(project, name="Zebra", client_id="op_client_zebra1")
+    response = as_viewer.get(at("clients", project), {"q": wanted})
+    assert {client.name for client in response.context["page"].rows} == found
+    assert '"<' not in response.content.decode()
+
+
+def test_a_nul_in_the_search_is_no_fault(as_viewer: Browser, project: Project) -> None:
+    assert as_viewer.get(at("clients", project), {"q": "a\x00"}).status_code == 400
+
+
+@pytest.mark.parametrize("count", [1, 60])
+def test_the_list_is_paged_and_costs_the_same(
+    as_viewer: Browser, project: Project, count: int, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(count):
+        make_client(project, name=f"App {number}")
+    with django_assert_max_num_queries(MOST_STATEMENTS):
+        page = as_viewer.get(at("clients", project), {"q": "App"})
+    assert len(page.context["page"].rows) == min(count, 50)
+    if count > 50:
+        older = as_viewer.get(at("clients", project) + page.context["page"].older)
+        assert len(older.context["page"].rows) == count - 50
+
+
+# --- Making one ---
+
+
+@pytest.mark.parametrize("kind", ["spa", "native"])
+def test_a_client_without_a_secret_ends_on_its_quick_start(
+    as_developer: Browser, developer: Account, project: Project, kind: str
+) -> None:
+    response = new(as_developer, project, type=kind)
+    client = Client.objects.get(project=project)
+    assert response["Location"] == at("quick_start", project, client)
+    assert client.type == kind
+    assert client.registered_redirect_uris == (URI,)
+    assert not ClientSecret.objects.exists()
+    (event,) = trail("client.created")
+    assert (event.actor, event.project, event.target) == (developer, project.public_id, client.client_id)
+
+
+def test_a_web_client_ends_on_its_secret_shown_once(
+    as_developer: Browser, developer: Account, project: Project
+) -> None:
+    response = new(as_developer, project, type="web")
+    client, row = Client.objects.get(project=project), ClientSecret.objects.get()
+    found = set(SECRET.findall(response.content.decode()))
+    assert response.status_code == 200
+    assert len(found) == 1
+    assert matches(found.pop(), row.digest)
+    assert row.created_by == developer
+    assert "no-store" in response["Cache-Control"]
+    assert client.client_id in response.content.decode()
+
+
+def test_the_secret_is_in_that_one_answer_and_nowhere_else(as_developer: Browser, project: Project) -> None:
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    root = logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    try:
+        response = new(as_developer, project, type="web")
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
+    secret = SECRET.search(response.content.decode())
+    assert secret is not None
+    client = Client.objects.get(project=project)
+    pages = [
+        as_developer.get(at(name, project, client)).content.decode()
+        for name in ("client_secrets", "client_settings", "quick_start", "client_type", "client_delete")
+    ]
+    pages.append(as_developer.get(at("clients", project)).content.decode())
+    sessions = [session.get_decoded() for session in Session.objects.all()]
+    rows = [list(model.objects.values()) for model in (AuditEvent, IdempotencyToken, Client, ClientSecret)]
+    headers = dict(response.headers), response.cookies
+    assert is_nowhere(secret[0], pages, sessions, rows, headers, stream.getvalue())
+    # Nor any piece of it that would do.
+    assert is_nowhere(secret[0][10:], pages, sessions, rows, headers, stream.getvalue())
+
+
+def test_the_form_sent_twice_makes_one_client(as_developer: Browser, project: Project) -> None:
+    url = at("client_new", project)
+    token = as_developer.get(url).context["once"]
+    fields = {"once": token, "name": "Orbit Notes", "type": "web", "redirect_uris": [URI]}
+    assert SECRET.search(as_developer.post(url, fields).content.decode())
+    again = as_developer.post(url, fields)
+    client = Client.objects.get(project=project)
+    assert ClientSecret.objects.count() == 1
+    assert again["Location"] == at("client_secrets", project, client)
+    page = as_developer.get(again["Location"]).content.decode()
+    assert "no second one was created" in page
+    assert not SECRET.search(page)
+
+
+def test_a_form_without_its_token_makes_nothing_and_keeps_what_was_typed(
+    as_developer: Browser, project: Project
+) -> None:
+    for token in ("", "x", "x" * 22 + "\x00"):
+        fields = {"once": token, "name": "Orbit Notes", "type": "web", "redirect_uris": [URI]}
+        page = as_developer.post(at("client_new", project), fields).content.decode()
+        assert "send the form once more" in page
+        assert 'value="Orbit Notes"' in page
+        assert URI in page
+    assert not Client.objects.exists()
+
+
+def test_more_rows_are_given_without_checking_or_making_anything(as_developer: Browser, project: Project) -> None:
+    fields = {"name": "", "type": "web", "redirect_uris": [URI, "http://a.example/"], "more": "redirect_uris"}
+    response = new(as_developer, project, **fields)
+    form = response.context["form"]
+    assert len(form["redirect_uris"].rows) == 2 + 1 + 1
+    assert len(form["post_logout_redirect_uris"].rows) == 1
+    assert not form.is_bound
+    page = response.content.decode()
+    assert "http is allowed only" in page
+    assert 'id="id_type_web" value="web" aria-describedby="id_type_web_text" checked' in page
+    assert not Client.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["", " ", "x" * 101, "a\x00b", "x" * 100_000, *DISGUISES[:26]])
+def test_a_bad_name_is_refused_beside_its_field(as_developer: Browser, project: Project, name: str) -> None:
+    response = new(as_developer, project, name=name)
+    assert response.status_code == 200
+    assert response.context["form"].errors.keys() == {"name"}
+    assert (
+        f'<p class="addresses__error">{escape(response.context["form"].errors["name"][0])}' in response.content.decode()
+    )
+    assert not Client.objects.exists()
+    assert not AuditEvent.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "'; DROP TABLE oidc_client; --", "{{ 7 }}", "🛰 Orbit"])
+def test_a_strange_name_is_a_name_and_is_escaped(as_developer: Browser, project: Project, name: str) -> None:
+    assert new(as_developer, project, name=name).status_code == 302
+    assert Client.objects.get(project=project).name == name
+    page = as_developer.get(at("clients", project)).content.decode()
+    assert "<script>alert" not in page
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "said"),
+    [
+        ("redirect_uris", [""], "Add at least one address"),
+        ("redirect_uris", ["http://app.example.com/"], "http is allowed only for localhost and 127.0.0.1."),
+        ("redirect_uris", ["https://app.example.com/#x"], "Remove the part after #."),
+        ("redirect_uris", ["https://*.example.com/"], "Wildcards are not supported: add each address."),
+        ("redirect_uris", ["myapp://x"], "Custom schemes are not accepted; use an https link that your app claims."),
+        ("redirect_uris", [f"{URI}\x00"], "An address holds no spaces"),
+        ("redirect_uris", ["javascript:alert(1)"], "This is not a web address"),
+        ("redirect_uris", ["https://app.example.com/" + "a" * 2000], "at most 2000 characters"),
+        ("redirect_uris", [f"{URI}{number}" for number in range(51)], "at most 50 of these addresses; here are 51"),
+        ("redirect_uris", ["http://localhost:8000/callback"], "an address of the service itself"),
+        ("post_logout_redirect_uris", ["https://user@app.example.com/"], "Remove the user name"),
+        ("type", "first_party", "Choose one of these three."),
+        ("type", "", "Say where it runs."),
+        ("type", "web\x00", "Choose one of these three."),
+    ],
+)
+def test_what_is_wrong_is_said_beside_its_field(
+    as_developer: Browser, project: Project, field: str, values: Any, said: str
+) -> None:
+    response = new(as_developer, project, **{field: values})
+    assert response.status_code == 200
+    assert response.context["form"].errors.keys() == {field}
+    assert said in response.content.decode()
+    assert not Client.objects.exists()
+
+
+def test_what_is_entered_twice_is_kept_once(as_developer: Browser, project: Project) -> None:
+    new(as_developer, project, redirect_uris=[URI, f" {URI} ", f"{URI}/"])
+    assert Client.objects.get(project=project).registered_redirect_uris == (URI, f"{URI}/")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"name": "x" * 1_000_000},
+        {"redirect_uris": ["https://app.example.com/" + "a" * 1_000_000]},
+        {"redirect_uris": [URI] * 10_000},
+        {"once": "x" * 1_000_000},
+    ],
+)
+def test_a_huge_form_is_refused_and_nothing_is_stored(
+    as_developer: Browser, project: Project, fields: dict[str, Any]
+) -> None:
+    assert new(as_developer, project, **fields).status_code == 400
+    assert not Client.objects.exists()
+
+
+def test_what_no_form_may_set_is_ignored(as_developer: Browser, outsider: Account, project: Project) -> None:
+    other = make_project(outsider)
+    stolen = {
+        "project": other.pk,
+        "project_id": other.public_id,
+        "client_id": "op_client_mine",
+        "verified_at": "2020-01-01",
+        "first_party": "on",
+        "approved_scopes": "account.read",
+        "algorithm": "HS256",
+        "client_secret": "known",
+        "enabled": "",
+        "skip_authorization": "on",
+        "user": outsider.pk,
+    }
+    send(as_developer, at("client_new", project), {"name": "Ours", "type": "spa", "redirect_uris": URI} | stolen)
+    client = Client.objects.get()
+    assert client.project == project
+    assert client.client_id != "op_client_mine"
+    assert (client.verified_at, client.first_party, client.approved_scopes) == (None, False, "")
+    assert (client.algorithm, client.client_secret, client.enabled, client.user) == ("RS256", "", True, None)
+    assert not client.skip_authorization
+
+
+def test_a_full_project_says_so(as_developer: Browser, project: Project, settings: Any) -> None:
+    settings.CLIENTS_PER_PROJECT = 1
+    make_client(project)
+    page = new(as_developer, project).content.decode()
+    assert "This project has 1 clients, which is the maximum." in page
+    assert Client.objects.count() == 1
+
+
+# --- While somebody types ---
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("Orbit Notes", ""), ("Ореnport", "A name can"), ("", "A name has 1 to 100"), ("x" * 200_000, "A name has 1")],
+)
+def test_a_name_is_checked_by_the_same_rule(as_viewer: Browser, name: str, error: str) -> None:
+    response = as_viewer.post(reverse("console:check_name"), {"name": name})
+    assert response.json()["error"].startswith(error)
+    assert bool(response.json()["error"]) == bool(error)
+    assert "no-store" in response["Cache-Control"]
+
+
+def test_addresses_are_checked_by_the_same_rules(as_viewer: Browser) -> None:
+    texts = [URI, f"{URI}/", "", "http://app.example.com/", "http://localhost/", URI]
+    response = as_viewer.post(reverse("console:check_addresses"), {"address": texts})
+    slash = ["Differs from another entry only by a trailing slash; both are kept."]
+    assert response.json()["entries"] == [
+        {"error": "", "notes": slash},
+        {"error": "", "notes": slash},
+        {"error": "", "notes": []},
+        {"error": "http is allowed only for localhost and 127.0.0.1.", "notes": []},
+        {"error": "", "notes": ["Sign-in needs the exact port: add each one that your app may use."]},
+        {"error": "", "notes": ["Entered twice; kept once."]},
+    ]
+    assert "no-store" in response["Cache-Control"]
+
+
+def test_a_check_needs_the_forms_token(viewer: Account) -> None:
+    browser = Browser(enforce_csrf_checks=True)
+    browser.force_login(viewer)
+    for name in ("check_name", "check_addresses"):
+        assert browser.post(reverse(f"console:{name}"), {"name": "x"}).status_code == 403
+
+
+@pytest.mark.parametrize("fields", [{"address": [URI] * 10_000}, {"address": "a" * 1_000_000}])
+def test_a_huge_check_is_refused(as_viewer: Browser, fields: dict[str, Any]) -> None:
+    assert as_viewer.post(reverse("console:check_addresses"), fields).status_code == 400

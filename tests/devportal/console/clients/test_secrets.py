@@ -1,0 +1,191 @@
+"""A web client's secrets: adding, ending, and being shown once."""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.sessions.models import Session
+from django.test import Client as Browser
+
+from accounts.models import Account
+from core import clock
+from core.credentials import matches
+from devportal.console.models import IdempotencyToken
+from devportal.operations.models import AuditEvent
+from oidc.clients.secrets import create_secret
+from oidc.models import Client, ClientSecret, Project
+from tests.devportal.console.forms import at, is_nowhere, send, trail
+from tests.factories import make_client, make_web_client
+
+SECRET = re.compile(r"op_secret_[A-Za-z0-9]{43}")
+
+
+@pytest.fixture
+def web(project: Project) -> Client:
+    return make_web_client(project)[0]
+
+
+def add(browser: Browser, client: Client) -> Any:
+    return send(
+        browser,
+        at("client_secret_new", client.project, client),
+        {},
+        form_on=at("client_secrets", client.project, client),
+    )
+
+
+def end(browser: Browser, secret: ClientSecret, **fields: str) -> Any:
+    client = secret.client
+    return browser.post(at("client_secret_end", client.project, client, secret_id=secret.pk), fields)
+
+
+# --- The page ---
+
+
+def test_a_row_says_who_when_and_how_it_ends_and_never_what_it_is(
+    as_viewer: Browser, project: Project, developer: Account
+) -> None:
+    client = make_client(project, type="web")
+    row, raw = create_secret(client, developer)
+    page = as_viewer.get(at("client_secrets", project, client)).content.decode()
+    assert f"…{row.last_four}" in page
+    assert developer.email in page
+    assert "Never" in page
+    assert is_nowhere(raw, page)
+    assert is_nowhere(row.digest, page)
+    assert "<button" not in page.partition("<main")[2]
+    assert "secrets/new" not in page
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"), [("spa", "A browser app has no secret"), ("native", "An installed app has no")]
+)
+def test_the_other_types_are_told_why_there_is_none(
+    as_developer: Browser, project: Project, kind: str, why: str
+) -> None:
+    client = make_client(project, type=kind)
+    page = as_developer.get(at("client_secrets", project, client)).content.decode()
+    assert why in page
+    assert "Create a secret" not in page
+    assert not SECRET.search(add(as_developer, client).content.decode())
+    assert not ClientSecret.objects.exists()
+
+
+# --- Adding ---
+
+
+def test_a_second_secret_is_shown_once(as_developer: Browser, developer: Account, web: Client) -> None:
+    response = add(as_developer, web)
+    found = SECRET.search(response.content.decode())
+    assert found is not None
+    row = ClientSecret.objects.latest("pk")
+    assert matches(found[0], row.digest)
+    assert row.created_by == developer
+    assert "no-store" in response["Cache-Control"]
+    page = as_developer.get(at("client_secrets", web.project, web)).content.decode()
+    sessions = [session.get_decoded() for session in Session.objects.all()]
+    rows = [list(model.objects.values()) for model in (AuditEvent, IdempotencyToken, ClientSecret)]
+    assert is_nowhere(found[0][10:], page, sessions, rows, dict(response.headers))
+    event = trail("client_secret.created")[-1]
+    assert (event.actor, event.target, event.after) == (developer, web.client_id, {"last_four": row.last_four})
+
+
+def test_a_third_is_refused(as_developer: Browser, web: Client) -> None:
+    add(as_developer, web)
+    page = as_developer.get(at("client_secrets", web.project, web)).content.decode()
+    assert "Create a second secret" not in page
+    response = add(as_developer, web)
+    assert not SECRET.search(response.content.decode())
+    assert "Two secrets are live" in as_developer.get(response["Location"]).content.decode()
+    assert ClientSecret.objects.count() == 2
+
+
+def test_a_form_sent_again_makes_no_other(as_developer: Browser, web: Client) -> None:
+    token = as_developer.get(at("client_secrets", web.project, web)).context["once"]
+    url = at("client_secret_new", web.project, web)
+    assert SECRET.search(as_developer.post(url, {"once": token}).content.decode())
+    again = as_developer.post(url, {"once": token})
+    assert again["Location"] == at("client_secrets", web.project, web)
+    last_four = ClientSecret.objects.latest("pk").last_four
+    assert f"the secret that ends in {last_four}" in as_developer.get(again["Location"]).content.decode()
+    assert ClientSecret.objects.count() == 2
+
+
+def test_a_form_without_its_token_makes_none(as_developer: Browser, web: Client) -> None:
+    response = as_developer.post(at("client_secret_new", web.project, web))
+    assert "No secret was created" in as_developer.get(response["Location"]).content.decode()
+    assert ClientSecret.objects.count() == 1
+
+
+# --- Ending ---
+
+
+def test_one_of_two_that_is_out_of_use_ends_without_more(
+    as_developer: Browser, developer: Account, web: Client
+) -> None:
+    old = ClientSecret.objects.get()
+    create_secret(web)
+    page = as_developer.get(at("client_secret_end", web.project, web, secret_id=old.pk)).content.decode()
+    assert "understood" not in page
+    end(as_developer, old)
+    assert list(ClientSecret.objects.filter(ended_at=None)) == [ClientSecret.objects.latest("pk")]
+    (event,) = trail("client_secret.ended")
+    assert (event.actor, event.before) == (developer, {"last_four": old.last_four})
+
+
+@pytest.mark.parametrize(("hours", "must_tick"), [(0.1, True), (23.9, True), (24.1, False)])
+def test_one_in_use_wants_a_tick(as_developer: Browser, web: Client, hours: float, must_tick: bool) -> None:
+    old = ClientSecret.objects.get()
+    create_secret(web)
+    ClientSecret.objects.filter(pk=old.pk).update(last_used_at=clock.now() - timedelta(hours=hours))
+    response = end(as_developer, old)
+    if must_tick:
+        assert "It is in use." in response.content.decode()
+        assert "Tick this to revoke it." in response.content.decode()
+        assert ClientSecret.objects.filter(ended_at=None).count() == 2
+        response = end(as_developer, old, understood="on")
+    assert response.status_code == 302
+    assert ClientSecret.objects.filter(ended_at=None).count() == 1
+
+
+def test_the_only_one_wants_a_tick(as_developer: Browser, web: Client) -> None:
+    only = ClientSecret.objects.get()
+    assert "This is the only secret." in end(as_developer, only).content.decode()
+    assert end(as_developer, only, understood="on").status_code == 302
+    page = as_developer.get(at("client_secrets", web.project, web)).content.decode()
+    assert "This app has no live secret" in page
+    assert f"…{only.last_four}" in page
+
+
+def test_an_ended_one_is_not_there_to_end(as_developer: Browser, web: Client) -> None:
+    old = ClientSecret.objects.get()
+    end(as_developer, old, understood="on")
+    assert end(as_developer, old, understood="on").status_code == 404
+    assert len(trail("client_secret.ended")) == 1
+
+
+@pytest.mark.parametrize("number", [0, 10**18, 10**40])
+def test_a_secret_that_is_not_there_is_404(as_developer: Browser, web: Client, number: int) -> None:
+    assert as_developer.get(at("client_secret_end", web.project, web, secret_id=number)).status_code == 404
+
+
+def test_another_clients_secret_is_not_reached_through_ones_own(as_developer: Browser, web: Client) -> None:
+    other, _ = make_web_client(web.project, name="Other")
+    theirs = other.secrets.get()
+    url = at("client_secret_end", web.project, web, secret_id=theirs.pk)
+    assert as_developer.post(url, {"understood": "on"}).status_code == 404
+    assert other.secrets.filter(ended_at=None).exists()
+
+
+def test_a_viewer_adds_and_ends_none(as_viewer: Browser, web: Client) -> None:
+    assert as_viewer.post(at("client_secret_new", web.project, web), {"once": "x" * 22}).status_code == 403
+    assert end(as_viewer, ClientSecret.objects.get(), understood="on").status_code == 403
+    assert ClientSecret.objects.filter(ended_at=None).count() == 1
+
+
+def test_use_is_told_once_it_was(as_viewer: Browser, web: Client, later: Callable[[float], None]) -> None:
+    ClientSecret.objects.update(last_used_at=clock.now() - timedelta(days=3))
+    page = as_viewer.get(at("client_secrets", web.project, web)).content.decode()
+    assert "Never" not in page.partition("<main")[2]

@@ -1,0 +1,165 @@
+"""The page of one call: all that is known of it, its fix, the docs of its error, and the call as a curl command."""
+
+import subprocess
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client as Browser
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from api import usage_counts
+from api.models import RequestLog
+from core import clock
+from devportal.console.logs.request_log import CODES
+from devportal.docs.errors import API_HELP
+from oidc.models import Client, Project
+from tests.api.calls import ME, call
+from tests.devportal.console.logs.test_request_log import log
+from tests.factories import make_client, make_key, make_project
+
+
+def address(row: RequestLog | str, project: Project) -> str:
+    return reverse("console:request_detail", args=[project.public_id, row.pk if isinstance(row, RequestLog) else row])
+
+
+def page(browser: Browser, row: RequestLog) -> str:
+    response = browser.get(address(row, row.project))
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+def test_a_real_call_with_all_that_is_known_of_it(as_viewer: Browser, project: Project) -> None:
+    key, raw = make_key(project)
+    response = call(ME, raw)
+    usage_counts.flush_usage()
+    text = page(as_viewer, RequestLog.objects.get())
+    sub = response.json()["id"]
+    for shows in ("GET /v1/me", ">200<", "A script", key.masked, f"{sub[:4]}…{sub[-4:]}", "UTC</time>", " ms</dd>"):
+        assert shows in text, shows
+    assert f'data-copy="{response["X-Request-ID"]}"' in text
+    assert "Bearer $API_KEY" in text
+    assert "What to do" not in text
+    assert sub not in text
+    assert raw not in text
+
+
+def test_a_time_is_in_utc_and_in_the_time_of_the_reader(as_viewer: Browser, project: Project) -> None:
+    text = page(as_viewer, log(project))
+    assert 'data-local="seconds">21 Nov 2026, 04:30:20 UTC<' in text
+
+
+def test_a_call_of_a_client_leads_to_it(as_viewer: Browser, project: Project) -> None:
+    client = make_client(project, name="Web Notes")
+    text = page(as_viewer, log(project, client=client.client_id))
+    assert reverse("console:client_settings", args=[project.public_id, client.client_id]) in text
+    assert f"?who={client.client_id}" in text
+    assert "Bearer $ACCESS_TOKEN" in text
+    gone = page(as_viewer, log(project, client="op_client_gone"))
+    assert "A client that was deleted" in gone
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_an_error_has_its_fix_and_its_docs(code: str, as_owner: Browser, project: Project) -> None:
+    text = page(as_owner, log(project, status=400, code=code))
+    assert "What to do" in text
+    assert f"/docs/errors#api-{code}" in text
+    assert API_HELP[code].cause.replace("'", "&#x27;") in text
+
+
+def fix(browser: Browser, row: RequestLog) -> Any:
+    return browser.get(address(row, row.project)).context["fix"]
+
+
+def test_a_scope_that_is_missing(as_owner: Browser, project: Project) -> None:
+    key, client = make_key(project)[0], make_client(project)
+    values = {"status": 403, "code": "insufficient_scope"}
+    assert fix(as_owner, log(project, credential=key.public_id, **values)).url.endswith("/keys/new")
+    plan = log(project, client=client.client_id, path="/v1/me/plan", **values)
+    assert fix(as_owner, plan).url.endswith("/review")
+    assert fix(as_owner, log(project, client=client.client_id, **values)).url.startswith("/docs/")
+    Client.objects.filter(pk=client.pk).update(approved_scopes="account.read")
+    assert fix(as_owner, plan).url.startswith("/docs/")
+
+
+def test_a_key_or_token_that_is_refused(as_owner: Browser, project: Project) -> None:
+    key, client = make_key(project)[0], make_client(project)
+    refused = log(project, credential=key.public_id, status=401, code="invalid_api_key")
+    assert fix(as_owner, refused).url.endswith("/keys")
+    key.revoked_at = clock.now()
+    key.save()
+    assert fix(as_owner, refused).url.endswith("/keys/new")
+    expired = log(project, client=client.client_id, status=401, code="invalid_token")
+    assert fix(as_owner, expired).url.endswith("/tokens#refresh")
+    Client.objects.filter(pk=client.pk).update(enabled=False)
+    assert fix(as_owner, expired).url.endswith("#switch")
+
+
+def test_who_may_not_fix_it_is_told_who_may(as_viewer: Browser, as_developer: Browser, project: Project) -> None:
+    row = log(project, status=403, code="insufficient_scope", credential="x")
+    link = f'href="{reverse("console:key_new", args=[project.public_id])}"'
+    assert link in page(as_developer, row)
+    text = page(as_viewer, row)
+    assert link not in text
+    assert "A developer or owner of the project can" in text
+
+
+@pytest.mark.parametrize(
+    ("path", "is_whole"), [("/v1/me", True), ("/v1/…/plan", False), ("nonsense", False), ("/v1/a'b$(x)", True)]
+)
+def test_a_call_as_curl(path: str, is_whole: bool, as_viewer: Browser, project: Project) -> None:
+    command = as_viewer.get(address(log(project, path=path), project)).context["curl"]
+    assert bool(command) == is_whole
+    if is_whole:
+        said = subprocess.run(  # the shell is what is tested
+            command.replace("curl", "printf '%s\\n'", 1), shell=True, capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+        assert said[-1].endswith(path)
+        assert "Authorization: Bearer " in said
+
+
+# --- What is not there ---
+
+
+def test_an_entry_that_is_gone_says_so(as_viewer: Browser, project: Project, settings: Any) -> None:
+    settings.REQUEST_LOG_DAYS = 17
+    row = log(project)
+    row.delete()
+    for entry in ("123456", "0", "9" * 18):
+        response = as_viewer.get(address(entry, project))
+        assert response.status_code == 404
+        assert "after 17 days" in response.content.decode()
+        assert reverse("console:requests", args=[project.public_id]) in response.content.decode()
+
+
+@pytest.mark.parametrize("entry", ["x", "-1", "1e3", "9" * 40, "٣", "1.5", "%00", "' OR 1=1", "\u202e"])
+def test_what_is_no_id_is_not_found(entry: str, as_viewer: Browser, project: Project) -> None:
+    assert as_viewer.get(f"/console/p/{project.public_id}/requests/{entry}").status_code in (400, 404)
+
+
+def test_an_entry_of_another_project_is_not_told(as_viewer: Browser, project: Project) -> None:
+    row = log(make_project(), path="/v1/secret")
+    response = as_viewer.get(address(row, project))
+    assert response.status_code == 404
+    assert "/v1/secret" not in response.content.decode()
+
+
+def test_outsiders_get_nothing(as_outsider: Browser, project: Project) -> None:
+    response = as_outsider.get(address(log(project), project))
+    assert response.status_code == 404
+    assert "kept for" not in response.content.decode()
+
+
+def test_hostile_values_are_text(as_viewer: Browser, project: Project) -> None:
+    hostile = '"><script>alert(1)</script>'
+    text = page(as_viewer, log(project, client=hostile, request_id=hostile, path=hostile, method="<b>", subject="<b>"))
+    assert "<script>alert" not in text
+    assert "<b>" not in text
+
+
+def test_at_most_twelve_statements(as_owner: Browser, project: Project) -> None:
+    row = log(project, client=make_client(project).client_id, status=403, code="insufficient_scope")
+    with CaptureQueriesContext(connection) as queries:
+        page(as_owner, row)
+    assert len(queries) <= 12, "\n".join(query["sql"] for query in queries)

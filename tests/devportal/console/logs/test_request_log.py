@@ -1,0 +1,265 @@
+"""The request log page: each request, narrowed and paged, to the members of its project."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.db import connection
+from django.test import Client as Browser
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from api import usage_counts
+from api.models import ApiKey, RequestLog
+from devportal.console.logs.filters import parse_time
+from oidc.models import Client, Project
+from tests.api.calls import ME, call
+from tests.factories import make_client, make_key, make_project
+
+AT = datetime(2026, 11, 21, 4, 30, 20, tzinfo=UTC)
+
+
+@pytest.fixture
+def key(project: Project) -> ApiKey:
+    return make_key(project)[0]
+
+
+def log(project: Project, **values: Any) -> RequestLog:
+    """Write an entry."""
+    entry: dict[str, Any] = {"at": AT, "method": "GET", "path": "/v1/me", "status": 200, "milliseconds": 3}
+    return RequestLog.objects.create(project=project, **entry | {"request_id": "r"} | values)
+
+
+def address(project: Project, **filters: str) -> str:
+    return f"{reverse('console:requests', args=[project.public_id])}?{urlencode(filters)}"
+
+
+def page(browser: Browser, project: Project, **filters: str) -> str:
+    response = browser.get(address(project, **filters))
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+def shown(browser: Browser, project: Project, **filters: str) -> list[str]:
+    """Return the request ids on the page, from its top."""
+    return [line.row.request_id for line in browser.get(address(project, **filters)).context["lines"]]
+
+
+# --- What it shows ---
+
+
+def test_an_empty_log_says_what_to_do(as_viewer: Browser, project: Project) -> None:
+    text = page(as_viewer, project)
+    assert "No requests yet" in text
+    assert reverse("console:keys", args=[project.public_id]) in text
+
+
+def test_a_call_shows_up_with_all_that_is_known_of_it(as_viewer: Browser, project: Project) -> None:
+    raw = make_key(project)[1]
+    response = call(ME, raw)
+    usage_counts.flush_usage()
+    text = page(as_viewer, project)
+    sub = response.json()["id"]
+    for shows in ("GET /v1/me", ">200<", "A script", f"{sub[:4]}…{sub[-4:]}"):
+        assert shows in text, shows
+    assert sub not in text
+    assert raw not in text
+
+
+def test_a_time_is_told_in_utc_to_the_second(as_viewer: Browser, project: Project) -> None:
+    log(project)
+    text = page(as_viewer, project)
+    assert "Sat, 21 Nov 2026 (UTC)" in text
+    assert ">04:30:20<" in text
+    assert 'datetime="2026-11-21T04:30:20Z"' in text
+
+
+def test_each_day_has_one_head(as_viewer: Browser, project: Project) -> None:
+    for days in (1, 1, 0, 0):
+        log(project, at=AT - timedelta(days=days))
+    text = page(as_viewer, project)
+    assert [text.count(day) for day in ("20 Nov 2026 (UTC)", "21 Nov 2026 (UTC)")] == [1, 1]
+
+
+def test_who_called_has_a_name(as_viewer: Browser, project: Project, key: ApiKey) -> None:
+    client = make_client(project, name="Web Notes")
+    log(project, client=client.client_id)
+    log(project, client="op_client_gone")
+    log(project, credential=key.public_id)
+    log(project, credential="gone")
+    names = [line.name for line in as_viewer.get(address(project)).context["lines"]]
+    assert names == ["A key that was deleted", "A script", "A client that was deleted", "Web Notes"]
+
+
+def test_a_name_of_another_project_is_not_told(as_viewer: Browser, project: Project) -> None:
+    other = make_client(make_project(), name="Secret name")
+    log(project, client=other.client_id)
+    assert "Secret name" not in page(as_viewer, project)
+
+
+def test_newest_first(as_viewer: Browser, project: Project) -> None:
+    for number in range(3):
+        log(project, request_id=f"r{number}")
+    assert shown(as_viewer, project) == ["r2", "r1", "r0"]
+
+
+def test_what_is_promised_is_said(as_viewer: Browser, project: Project, settings: Any) -> None:
+    settings.REQUEST_LOG_DAYS = 17
+    text = page(as_viewer, project)
+    for promise in ("within about 10 seconds", "kept for 17 days", "Credentials are never stored"):
+        assert promise in text
+
+
+# --- Filters ---
+
+
+@pytest.fixture
+def varied(project: Project, key: ApiKey) -> Project:
+    """A log with entries of all kinds."""
+    kinds = [(200, ""), (304, ""), (401, "invalid_token"), (429, "rate_limited"), (500, "internal_error")]
+    for number, (status, code) in enumerate(kinds):
+        log(project, status=status, code=code, request_id=str(status), at=AT + timedelta(minutes=number), client="c1")
+    log(project, path="/v1/me/plan", request_id="plan", credential=key.public_id, at=AT + timedelta(hours=1))
+    log(make_project(), request_id="200", client="c1")
+    return project
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({}, ["plan", "500", "429", "401", "304", "200"]),
+        ({"status": "2xx"}, ["plan", "304", "200"]),
+        ({"status": "4xx"}, ["401"]),
+        ({"status": "429"}, ["429"]),
+        ({"status": "5xx"}, ["500"]),
+        ({"code": "rate_limited"}, ["429"]),
+        ({"code": "rate_limited", "status": "2xx"}, []),
+        ({"path": "/v1/me/plan"}, ["plan"]),
+        ({"path": "/v1/me"}, ["500", "429", "401", "304", "200"]),
+        ({"who": "c1"}, ["500", "429", "401", "304", "200"]),
+        ({"who": "c1", "code": "invalid_token", "path": "/v1/me"}, ["401"]),
+        ({"who": "nobody"}, []),
+        ({"request_id": "304"}, ["304"]),
+        ({"request_id": "  304 "}, ["304"]),
+        ({"from": "2026-11-21T04:33:20"}, ["plan", "500", "429"]),
+        ({"to": "2026-11-21T04:31:20Z"}, ["200"]),
+        ({"from": "2026-11-21T04:31:20", "to": "2026-11-21T05:33:20+01:00"}, ["401", "304"]),
+        ({"from": "2026-11-22"}, []),
+    ],
+)
+def test_filters(filters: dict[str, str], found: list[str], as_viewer: Browser, varied: Project) -> None:
+    assert shown(as_viewer, varied, **filters) == found
+
+
+def test_a_key_is_found_by_what_pages_show_of_it(as_viewer: Browser, varied: Project, key: ApiKey) -> None:
+    for text in (key.public_id, f"op_key_{key.public_id}", f"op_key_{key.public_id}…{key.last_four}"):
+        assert shown(as_viewer, varied, who=text) == ["plan"]
+
+
+def test_what_was_asked_stands_in_the_form_again(as_viewer: Browser, varied: Project) -> None:
+    text = page(as_viewer, varied, status="4xx", who="c9", **{"from": "2026-11-21T04:31"})
+    assert '<option value="4xx" selected>' in text
+    assert 'value="c9"' in text
+    assert 'value="2026-11-21T04:31"' in text
+    assert "No request matches the filters" in text
+    assert "Show all" in text
+
+
+def test_a_request_id_that_is_not_written_yet_can_be_looked_for_again(as_viewer: Browser, varied: Project) -> None:
+    text = page(as_viewer, varied, request_id="soon")
+    assert "Please reload the page then" in text
+    assert '<a class="button button--quiet" href="?request_id=soon">Reload</a>' in text
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("from", "yesterday", "Write a time as"),
+        ("from", "9999-12-31T23:59-14:00", "Write a time as"),
+        ("to", "0001-01-01T00:00+14:00", "Write a time as"),
+        ("to", "2026-13-01", "Write a time as"),
+        ("request_id", "x" * 300, "longer than anything"),
+    ],
+)
+def test_what_is_no_filter_narrows_nothing_and_says_so(
+    name: str, value: str, sentence: str, as_viewer: Browser, varied: Project
+) -> None:
+    assert len(shown(as_viewer, varied, **{name: value})) == 6
+    text = page(as_viewer, varied, **{name: value})
+    assert sentence in text
+    assert f'aria-describedby="{name}_error"' in text
+
+
+@pytest.mark.parametrize(
+    "value", ["\x00", "x" * 5000, '"><script>alert(1)</script>', "' OR 1=1 --", "\u202e", "%", "_"]
+)
+@pytest.mark.parametrize("name", ["status", "code", "path", "who", "request_id", "from", "to", "before", "after"])
+def test_hostile_filters(name: str, value: str, as_viewer: Browser, varied: Project) -> None:
+    response = as_viewer.get(address(varied, **{name: value}))
+    # What is no text at all is refused for the whole site.
+    assert response.status_code == (400 if "\x00" in value else 200)
+    assert b"<script>alert" not in response.content
+
+
+def test_hostile_values_are_text(as_viewer: Browser, project: Project) -> None:
+    hostile = '"><script>alert(1)</script>'
+    make_client(project, name=hostile, client_id="c1")
+    log(project, client="c1")
+    log(project, client=hostile, request_id=hostile, path=hostile, code="<script>x", subject="<script>y")
+    text = page(as_viewer, project)
+    assert "<script>alert" not in text
+    assert "<script>x" not in text
+    assert "&lt;script&gt;alert(1)" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-01-31", datetime(2026, 1, 31, tzinfo=UTC)),
+        ("2026-01-31T14:05", datetime(2026, 1, 31, 14, 5, tzinfo=UTC)),
+        ("2026-01-31 14:05:06Z", datetime(2026, 1, 31, 14, 5, 6, tzinfo=UTC)),
+        ("2026-01-31T14:05+02:00", datetime(2026, 1, 31, 12, 5, tzinfo=UTC)),
+    ],
+)
+def test_times_are_in_utc_unless_they_say_otherwise(text: str, moment: datetime) -> None:
+    assert parse_time(text) == moment
+
+
+# --- Pages ---
+
+
+def test_pages_keep_the_filters(as_viewer: Browser, project: Project) -> None:
+    for number in range(120):
+        log(project, request_id=str(number), status=200 if number % 2 else 500)
+    expected = [str(number) for number in range(119, -1, -2)]
+    seen: list[str] = []
+    query = "?status=2xx"
+    for _ in range(2):
+        context = as_viewer.get(reverse("console:requests", args=[project.public_id]) + query).context
+        seen += [line.row.request_id for line in context["lines"]]
+        query = context["page"].older
+    assert seen == expected
+    assert query == ""
+    assert "status=2xx" in context["page"].newer
+
+
+# --- Who, and at what cost ---
+
+
+def test_outsiders_get_nothing(as_outsider: Browser, varied: Project) -> None:
+    assert as_outsider.get(address(varied)).status_code == 404
+
+
+def test_at_most_ten_statements(as_owner: Browser, project: Project) -> None:
+    for number in range(60):
+        log(project, client=make_client(project, name=f"Client {number}").client_id)
+        log(project, credential=make_key(project)[0].public_id)
+    with CaptureQueriesContext(connection) as queries:
+        assert len(shown(as_owner, project)) == 50
+    assert len(queries) <= 10, "\n".join(query["sql"] for query in queries)
+
+
+def test_a_filter_by_client_is_one_by_client_of_this_project(as_viewer: Browser, project: Project, app: Client) -> None:
+    log(make_project(), client=app.client_id, request_id="elsewhere")
+    assert shown(as_viewer, project, who=app.client_id) == []

@@ -1,0 +1,207 @@
+"""The sign-in log page: why a request was refused, and a way from a redirect mismatch to a registered address."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.db import connection
+from django.test import Client as Browser
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils.html import escape
+
+from api import usage_counts
+from devportal.console.logs.sign_in_fixes import sign_in_url
+from devportal.console.logs.sign_in_log import MEANINGS
+from devportal.console.models import SignInEvent
+from oidc.models import Client, Project
+from oidc.sign_in_steps import Outcome
+from tests.factories import REDIRECT_URI, make_client
+from tests.oidc.test_sign_in_log import REFUSED
+
+AT = datetime(2026, 11, 21, 4, 30, 20, tzinfo=UTC)
+
+
+def log(client: Client, **values: Any) -> SignInEvent:
+    """Write an entry: a refusal, unless it says otherwise."""
+    entry: dict[str, Any] = {"at": AT, "endpoint": "authorize", "outcome": Outcome.REFUSED, "error": "invalid_request"}
+    return SignInEvent.objects.create(client=client, **entry | {"reason": "Why.", "request_id": "r"} | values)
+
+
+def address(client: Client, **filters: str) -> str:
+    path = reverse("console:sign_ins", args=[client.project.public_id, client.client_id])
+    return f"{path}?{urlencode(filters)}"
+
+
+def page(browser: Browser, client: Client, **filters: str) -> str:
+    response = browser.get(address(client, **filters))
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+def shown(browser: Browser, client: Client, **filters: str) -> list[str]:
+    """Return the request ids on the page, from its top."""
+    return [line.row.request_id for line in browser.get(address(client, **filters)).context["lines"]]
+
+
+# --- What it shows ---
+
+
+def test_an_empty_log_says_what_to_do(as_viewer: Browser, app: Client) -> None:
+    text = page(as_viewer, app)
+    assert "No sign-ins yet" in text
+    assert reverse("console:quick_start", args=[app.project.public_id, app.client_id]) in text
+
+
+def test_a_refusal_is_found_by_what_the_error_page_tells(as_viewer: Browser, app: Client) -> None:
+    sent = f"{REDIRECT_URI}/"
+    query = urlencode({"client_id": app.client_id, "redirect_uri": sent, "response_type": "code"})
+    refused = Browser().get(f"/connect/authorize?{query}")
+    assert refused.status_code == 400
+    request_id = refused["X-Request-ID"]
+    assert request_id in refused.content.decode()
+    usage_counts.flush_usage()
+    assert shown(as_viewer, app, request_id=request_id) == [request_id]
+    text = page(as_viewer, app, request_id=request_id)
+    for shows in ("Refused", "Authorization", "invalid_request", "only the slash at the end"):
+        assert shows in text, shows
+    assert sign_in_url(app, request_id) == address(app, request_id=request_id)
+
+
+def test_a_success_and_a_cancellation(as_viewer: Browser, app: Client) -> None:
+    log(app, outcome=Outcome.SIGNED_IN, error="", reason="", redirect_uri=REDIRECT_URI)
+    log(app, outcome=Outcome.CANCELLED, error="access_denied", reason="The person pressed Cancel.")
+    text = page(as_viewer, app)
+    for shows in ("Signed in", REDIRECT_URI, "Cancelled", "The person pressed Cancel."):
+        assert shows in text, shows
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_each_outcome_has_a_badge_a_filter_and_a_meaning(outcome: Outcome, as_viewer: Browser, app: Client) -> None:
+    log(app, outcome=outcome, request_id="it")
+    log(app, outcome=Outcome.REFUSED if outcome != Outcome.REFUSED else Outcome.REVOKED, request_id="other")
+    assert shown(as_viewer, app, outcome=outcome) == ["it"]
+    text = page(as_viewer, app, outcome=outcome)
+    assert f"{outcome.label}</span></a>" in text
+    assert f'<option value="{outcome}" selected>' in text
+    assert MEANINGS[outcome]
+
+
+def test_a_time_is_told_in_utc_to_the_second(as_viewer: Browser, app: Client) -> None:
+    log(app)
+    text = page(as_viewer, app)
+    assert "Sat, 21 Nov 2026 (UTC)" in text
+    assert ">04:30:20<" in text
+
+
+def test_another_clients_log_is_its_own(as_viewer: Browser, app: Client, project: Project) -> None:
+    log(make_client(project, name="Other"), request_id="other")
+    log(app, request_id="mine")
+    assert shown(as_viewer, app) == ["mine"]
+    assert shown(as_viewer, app, request_id="other") == []
+
+
+def test_what_is_promised_is_said(as_viewer: Browser, app: Client, settings: Any) -> None:
+    settings.SIGN_IN_LOG_DAYS, settings.SIGN_IN_LOG_PER_MINUTE = 17, 33
+    text = page(as_viewer, app)
+    for promise in ("within about 10 seconds", "kept for 17 days", "At most 33 entries a minute", "are removed"):
+        assert promise in text
+
+
+# --- Filters ---
+
+
+@pytest.fixture
+def varied(app: Client) -> Client:
+    """A log with entries of all kinds."""
+    log(app, outcome=Outcome.SIGNED_IN, error="", request_id="ok", at=AT)
+    log(app, outcome=Outcome.CANCELLED, error="access_denied", request_id="no", at=AT + timedelta(minutes=1))
+    log(app, request_id="mismatch", at=AT + timedelta(minutes=2))
+    log(
+        app,
+        endpoint="token",
+        error="invalid_client",
+        reason="secret_wrong",
+        request_id="secret",
+        at=AT + timedelta(minutes=3),
+    )
+    log(app, endpoint="revoke", error="invalid_client", request_id="revoke", at=AT + timedelta(minutes=4))
+    log(app, error="app_full", request_id="full", at=AT + timedelta(minutes=5))
+    return app
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({}, ["full", "revoke", "secret", "mismatch", "no", "ok"]),
+        ({"outcome": "signed_in"}, ["ok"]),
+        ({"outcome": "cancelled"}, ["no"]),
+        ({"outcome": "refused", "endpoint": "authorize"}, ["full", "mismatch"]),
+        ({"endpoint": "token"}, ["secret"]),
+        ({"endpoint": "revoke"}, ["revoke"]),
+        ({"error": "invalid_client"}, ["revoke", "secret"]),
+        ({"error": "app_full"}, ["full"]),
+        ({"reason": "secret_wrong"}, ["secret"]),
+        ({"request_id": "ok"}, ["ok"]),
+        ({"from": "2026-11-21T04:34:20"}, ["full", "revoke"]),
+        ({"to": "2026-11-21T04:31:20"}, ["ok"]),
+        ({"outcome": "signed_in", "error": "app_full"}, []),
+    ],
+)
+def test_filters(filters: dict[str, str], found: list[str], as_viewer: Browser, varied: Client) -> None:
+    assert shown(as_viewer, varied, **filters) == found
+
+
+def test_every_error_that_is_recorded_can_be_chosen(as_viewer: Browser, app: Client) -> None:
+    selects = as_viewer.get(address(app)).context["toolbar"].selects
+    choices = {value for _, _, choices in selects for value, _, _ in choices}
+    wanted = {error for _, error, _ in REFUSED}
+    assert wanted | {"unavailable", "app_full", "access_denied", "invalid_client", "invalid_grant"} <= choices
+
+
+@pytest.mark.parametrize("value", ["\x00", "x" * 5000, '"><script>alert(1)</script>', "' OR 1=1 --", "\u202e"])
+@pytest.mark.parametrize(
+    "name", ["outcome", "endpoint", "error", "reason", "request_id", "from", "to", "before", "after"]
+)
+def test_hostile_filters(name: str, value: str, as_viewer: Browser, varied: Client) -> None:
+    response = as_viewer.get(address(varied, **{name: value}))
+    # What is no text at all is refused for the whole site.
+    assert response.status_code == (400 if "\x00" in value else 200)
+    assert b"<script>alert" not in response.content
+
+
+@pytest.mark.parametrize(
+    "sent", ['"><script>alert(1)</script>', "https://x.example/'\"<b>", "\u202ehttps://x.example/", "x" * 2000]
+)
+def test_hostile_addresses_are_text(sent: str, as_owner: Browser, app: Client) -> None:
+    log(app, redirect_uri=sent, reason="", error="<script>alert", request_id="<script>alert")
+    log(app, redirect_uri=sent, reason="", error="")
+    text = page(as_owner, app)
+    assert "<script>alert" not in text
+    assert "<b>" not in text
+    # What turns the direction of writing stays within its frame.
+    assert f"<bdi>{escape(sent)[:4]}" in text
+
+
+def test_pages_keep_the_filters(as_viewer: Browser, app: Client) -> None:
+    for number in range(110):
+        log(app, request_id=str(number), outcome=Outcome.REFUSED if number % 2 else Outcome.SIGNED_IN)
+    context = as_viewer.get(address(app, outcome="refused")).context
+    assert [line.row.request_id for line in context["lines"]] == [str(n) for n in range(109, 9, -2)]
+    assert "outcome=refused" in context["page"].older
+
+
+# --- Who, and at what cost ---
+
+
+def test_outsiders_get_nothing(as_outsider: Browser, varied: Client) -> None:
+    assert as_outsider.get(address(varied)).status_code == 404
+
+
+def test_at_most_ten_statements(as_owner: Browser, app: Client) -> None:
+    for number in range(60):
+        log(app, redirect_uri=f"https://app.example.com/{number}")
+    with CaptureQueriesContext(connection) as queries:
+        assert len(shown(as_owner, app)) == 50
+    assert len(queries) <= 10, "\n".join(query["sql"] for query in queries)

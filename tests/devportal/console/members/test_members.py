@@ -1,0 +1,240 @@
+"""The members page: inviting, renewing, withdrawing, roles, removal; for owners, within bounds."""
+
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+from accounts.models import Account, Outbox
+from devportal.operations.models import AuditEvent
+from oidc.models import Project, ProjectInvitation, ProjectMember
+from oidc.projects import invitations
+from tests.factories import make_account, make_key, make_project
+
+Role = ProjectMember.Role
+
+
+def text_of(response: Any) -> str:
+    assert response.status_code == 200
+    return " ".join(response.content.decode().split())
+
+
+def at(project: Project, path: str = "members") -> str:
+    return f"/console/p/{project.public_id}/{path}"
+
+
+def seat(project: Project, account: Account) -> ProjectMember:
+    return ProjectMember.objects.get(project=project, account=account)
+
+
+def invite(browser: Browser, project: Project, email: str = "ines@example.com", role: str = "viewer") -> Any:
+    return browser.post(at(project), {"email": email, "role": role})
+
+
+# --- Who sees what ---
+
+
+def test_everybody_sees_the_members_and_owners_the_invitations(
+    as_owner: Browser, as_viewer: Browser, project: Project, owner: Account
+) -> None:
+    invitations.invite(project, "ines@example.com", "viewer", owner)
+    for browser in (as_owner, as_viewer):
+        text = text_of(browser.get(at(project)))
+        assert all(f"{name}@example.com" in text for name in ("olga", "dan", "vera"))
+    assert "ines@example.com" in text_of(as_owner.get(at(project)))
+    for_viewers = text_of(as_viewer.get(at(project)))
+    assert "ines@example.com" not in for_viewers
+    assert "Invite" not in for_viewers
+    assert f"{at(project, 'members/')}" not in for_viewers
+
+
+def test_an_account_that_is_closed_is_marked(as_owner: Browser, project: Project, viewer: Account) -> None:
+    Account.objects.filter(pk=viewer.pk).update(is_active=False)
+    assert "Account closed" in text_of(as_owner.get(at(project)))
+
+
+def test_the_page_takes_ten_statements_however_many_there_are(
+    as_owner: Browser, project: Project, owner: Account, settings: Any, django_assert_max_num_queries: Any
+) -> None:
+    settings.INVITATIONS_PER_HOUR = 100
+    for number in range(15):
+        invitations.invite(project, f"p{number}@example.com", "viewer", owner)
+        ProjectMember.objects.create(project=project, account=make_account(), role=Role.VIEWER)
+    as_owner.get(at(project))
+    with django_assert_max_num_queries(10):
+        as_owner.get(at(project))
+
+
+# --- Inviting ---
+
+
+def test_an_owner_invites(as_owner: Browser, project: Project) -> None:
+    response = invite(as_owner, project, " Ines@Example.com ", "developer")
+    assert response["Location"] == at(project)
+    row = ProjectInvitation.objects.get()
+    assert (row.email, row.role) == ("ines@example.com", "developer")
+    assert Outbox.objects.get().to == "ines@example.com"
+    assert "ines@example.com is invited" in text_of(as_owner.get(at(project)))
+
+
+def test_known_and_unknown_addresses_look_the_same(as_owner: Browser, project: Project, outsider: Account) -> None:
+    pages = []
+    for address in (outsider.email, "nobody@example.com"):
+        invite(as_owner, project, address)
+        pages.append(text_of(as_owner.get(at(project))).replace(address, "…").split("is invited")[0].split("<main")[1])
+        ProjectInvitation.objects.all().delete()
+    assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize(
+    "email",
+    [
+        "",
+        "x",
+        "a@b",
+        "a b@example.com",
+        "a@example.com, b@example.com",
+        "a@example.com\nBcc: x@example.com",
+        "x" * 250 + "@example.com",
+        "\uff41@example.com",  # a wide letter
+        "<script>@example.com",
+        "a@-x-.com",
+    ],
+)
+def test_what_can_not_be_mailed_is_refused_beside_the_field(as_owner: Browser, project: Project, email: str) -> None:
+    text = text_of(invite(as_owner, project, email))
+    assert 'class="field__errors"' in text
+    assert not ProjectInvitation.objects.exists()
+    assert not Outbox.objects.exists()
+
+
+@pytest.mark.parametrize("role", ["", "emperor", "Owner", "owner\x00", "viewer,owner"])
+def test_a_role_that_is_none_is_refused(as_owner: Browser, project: Project, role: str) -> None:
+    response = invite(as_owner, project, role=role)
+    assert response.status_code in (200, 400)
+    assert not ProjectInvitation.objects.exists()
+
+
+def test_a_member_is_not_invited(as_owner: Browser, project: Project) -> None:
+    assert "dan@example.com is a member already" in text_of(invite(as_owner, project, "Dan@example.com"))
+
+
+def test_too_many_are_refused_with_a_sentence(as_owner: Browser, project: Project, settings: Any) -> None:
+    settings.INVITATIONS_PER_HOUR = 1
+    invite(as_owner, project)
+    assert "many invitations in one hour" in text_of(invite(as_owner, project, "more@example.com"))
+    settings.INVITATIONS_PER_HOUR, settings.MEMBERS_PER_PROJECT = 20, 4
+    assert "up to 4 members" in text_of(invite(as_owner, project, "more@example.com"))
+
+
+def test_fields_that_are_not_in_the_form_set_nothing(as_owner: Browser, project: Project, owner: Account) -> None:
+    other = make_project(name="Elsewhere")
+    extras = {"project": str(other.pk), "invited_by": "1", "expires_at": "2999-01-01", "ended_at": "2020-01-01"}
+    as_owner.post(at(project), {"email": "ines@example.com", "role": "viewer"} | extras)
+    row = ProjectInvitation.objects.get()
+    assert (row.project, row.invited_by, row.is_open) == (project, owner, True)
+    assert row.expires_at.year < 2999
+
+
+# --- Renewing and withdrawing ---
+
+
+def test_an_invitation_is_renewed_and_withdrawn(
+    as_owner: Browser, project: Project, owner: Account, later: Any
+) -> None:
+    row = invitations.invite(project, "ines@example.com", "developer", owner)
+    later(8 * 24 * 3600)
+    assert "Expired" in text_of(as_owner.get(at(project)))
+    as_owner.post(at(project, f"invitations/{row.pk}/renew"), {"role": "owner"})
+    row.refresh_from_db()
+    assert (row.is_open, row.role) == (True, "developer")
+    assert Outbox.objects.count() == 2
+    as_owner.post(at(project, f"invitations/{row.pk}/withdraw"))
+    row.refresh_from_db()
+    assert not row.is_open
+    assert "is withdrawn" in text_of(as_owner.get(at(project)))
+
+
+def test_what_was_answered_meanwhile_is_said(as_owner: Browser, project: Project, owner: Account) -> None:
+    ines = make_account("ines@example.com")
+    row = invitations.invite(project, ines.email, "viewer", owner)
+    invitations.accept(row.pk, ines)
+    for act in ("renew", "withdraw"):
+        as_owner.post(at(project, f"invitations/{row.pk}/{act}"))
+        assert "This changed in the meantime" in text_of(as_owner.get(at(project)))
+    assert seat(project, ines).role == Role.VIEWER
+
+
+@pytest.mark.parametrize("number", [0, 10**6, 2**63, 10**30])
+@pytest.mark.parametrize("path", ["members/{}", "members/{}/remove", "invitations/{}/renew", "invitations/{}/withdraw"])
+def test_what_is_not_there_is_a_404(as_owner: Browser, project: Project, path: str, number: int) -> None:
+    assert as_owner.post(at(project, path.format(number))).status_code == 404
+
+
+# --- Roles and removal ---
+
+
+def test_an_owner_changes_a_role(as_owner: Browser, project: Project, developer: Account, owner: Account) -> None:
+    url = at(project, f"members/{seat(project, developer).pk}")
+    assert 'value="developer" checked' in text_of(as_owner.get(url))
+    assert as_owner.post(url, {"role": "viewer", "account": owner.pk, "project": 1})["Location"] == at(project)
+    assert seat(project, developer).role == Role.VIEWER
+    assert "dan@example.com is now a viewer" in text_of(as_owner.get(at(project)))
+
+
+@pytest.mark.parametrize("role", ["", "emperor", "OWNER"])
+def test_no_other_role_is_set(as_owner: Browser, project: Project, developer: Account, role: str) -> None:
+    text = text_of(as_owner.post(at(project, f"members/{seat(project, developer).pk}"), {"role": role}))
+    assert 'class="field__errors"' in text
+    assert seat(project, developer).role == Role.DEVELOPER
+
+
+def test_the_last_owner_is_told_what_to_do_first(as_owner: Browser, project: Project, owner: Account) -> None:
+    own = seat(project, owner)
+    for path, data in ((f"members/{own.pk}", {"role": "viewer"}), (f"members/{own.pk}/remove", {})):
+        response = as_owner.post(at(project, path), data, follow=True)
+        assert "Make somebody else an owner first" in text_of(response)
+    assert seat(project, owner).role == Role.OWNER
+
+
+def test_who_is_removed_sees_nothing_and_their_keys_end(
+    as_owner: Browser, as_developer: Browser, project: Project, developer: Account
+) -> None:
+    key, _ = make_key(project, developer)
+    as_owner.post(at(project, f"members/{seat(project, developer).pk}/remove"))
+    key.refresh_from_db()
+    assert key.revoked_at is not None
+    assert as_developer.get(at(project)).status_code == 404
+    assert "their API keys here have ended" in text_of(as_owner.get(at(project)))
+
+
+def test_an_owner_may_remove_themselves_while_another_one_stays(
+    as_owner: Browser, project: Project, owner: Account, developer: Account
+) -> None:
+    ProjectMember.objects.filter(project=project, account=developer).update(role=Role.OWNER)
+    assert as_owner.post(at(project, f"members/{seat(project, owner).pk}/remove"))["Location"] == "/console/"
+    assert as_owner.get("/console/").status_code == 200
+
+
+def test_developers_and_viewers_change_nobody(
+    as_developer: Browser, as_viewer: Browser, as_outsider: Browser, project: Project, owner: Account
+) -> None:
+    row = invitations.invite(project, "ines@example.com", "viewer", owner)
+    before = AuditEvent.objects.count()
+    for browser, status in ((as_developer, 403), (as_viewer, 403), (as_outsider, 404)):
+        for account in ProjectMember.objects.filter(project=project):
+            assert browser.post(at(project, f"members/{account.pk}"), {"role": "viewer"}).status_code == status
+            assert browser.post(at(project, f"members/{account.pk}/remove")).status_code == status
+        assert invite(browser, project, "more@example.com").status_code == status
+        for act in ("renew", "withdraw"):
+            assert browser.post(at(project, f"invitations/{row.pk}/{act}")).status_code == status
+    assert AuditEvent.objects.count() == before
+
+
+def test_a_member_of_another_project_is_not_reached(as_owner: Browser, project: Project, outsider: Account) -> None:
+    stranger = ProjectMember.objects.get(account=outsider)
+    assert as_owner.get(at(project, f"members/{stranger.pk}")).status_code == 404
+    assert as_owner.post(at(project, f"members/{stranger.pk}"), {"role": "viewer"}).status_code == 404
+    assert as_owner.post(at(project, f"members/{stranger.pk}/remove")).status_code == 404
+    stranger.refresh_from_db()
+    assert stranger.role == Role.OWNER

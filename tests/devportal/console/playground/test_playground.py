@@ -1,0 +1,341 @@
+"""The playground: a real sign-in, shown step by step, that leaves nothing behind."""
+
+import html
+import json
+import logging
+from collections.abc import Callable
+
+import pytest
+from django.conf import settings
+from django.contrib.sessions.models import Session
+from django.test import Client as Browser
+from django.urls import reverse
+
+from accounts.models import Account
+from devportal.operations.models import AuditEvent
+from oidc.clients.redirect_uris import playground_redirect_uri
+from oidc.models import Client, Connection, Project, TokenFamily
+from tests.devportal.console.playground.playing import CALLBACK, Playground, tokens_in, tokens_on
+from tests.factories import make_client, make_web_client
+from tests.relying_party import RelyingParty, sign_in
+
+APP = "https://app.example.com/callback"
+
+
+@pytest.fixture
+def at_keyboard(developer: Account, project: Project) -> Browser:
+    return sign_in(Browser(), developer)
+
+
+@pytest.fixture
+def spa(project: Project, at_keyboard: Browser) -> Playground:
+    """The playground of a browser app, which is open."""
+    return Playground(make_client(project), at_keyboard).open()
+
+
+@pytest.fixture
+def web(project: Project, at_keyboard: Browser) -> tuple[Playground, str]:
+    client, secret = make_web_client(project)
+    return Playground(client, at_keyboard).open(), secret
+
+
+def text(page: object) -> str:
+    return html.unescape(page.content.decode())  # type: ignore[attr-defined]
+
+
+def me(token: str) -> int:
+    return Browser().get("/v1/me", headers={"Authorization": f"Bearer {token}"}).status_code
+
+
+# --- The whole way ---
+
+
+def test_a_web_client_from_the_request_to_its_profile(web: tuple[Playground, str], developer: Account) -> None:
+    playground, secret = web
+    asked = playground.go("email", "profile", "offline_access")
+    assert 'type="password" name="client_secret"' in text(asked)
+    page = playground.exchange(secret)
+    shown, result = text(page), page.context["result"]
+    assert page.status_code == 200
+    assert result.granted == ["openid", "email", "profile", "offline_access"]
+    assert all(check.holds for token in result.tokens for check in token.checks)
+    assert len(result.tokens[0].checks) == 6
+    assert all(claim.meaning for token in result.tokens for claim in token.claims)
+    assert [call.url for call in result.calls] == ["http://localhost:8000/v1/me"]
+    assert json.loads(result.calls[0].body)["email"] == developer.email
+    for token in (tokens_on(page)["id_token"], tokens_on(page)["access_token"], tokens_on(page)["refresh_token"]):
+        assert token in shown
+    assert secret not in shown
+    assert "no-store" in page["Cache-Control"]
+    # With `no-referrer`, browsers send the page's forms with "Origin: null", which are refused.
+    assert page["Referrer-Policy"] == "same-origin"
+
+
+def test_a_public_client_is_asked_for_no_secret(spa: Playground) -> None:
+    assert "client_secret" not in text(spa.go("email")).replace("client_secret_basic", "")
+    page = spa.exchange()
+    assert page.context["result"].exchange.status == 200
+    assert f"client_id={spa.client.client_id}" in page.context["result"].exchange.request_text
+
+
+def test_the_plan_is_read_where_it_may_be(spa: Playground) -> None:
+    Client.objects.filter(pk=spa.client.pk).update(approved_scopes="account.read")
+    spa.go("email", "account.read")
+    calls = spa.exchange().context["result"].calls
+    assert [(call.url.rpartition("/v1")[2], call.status) for call in calls] == [("/me", 200), ("/me/plan", 200)]
+    assert "plan_id" in calls[1].body
+
+
+def test_with_openid_alone_the_api_is_not_called(spa: Playground) -> None:
+    spa.go()
+    page = spa.exchange()
+    assert page.context["result"].calls == []
+    assert "The developer API needs" in text(page)
+
+
+def test_the_request_is_shown_with_what_each_parameter_is_for(spa: Playground) -> None:
+    url = spa.begin("email", prompt="consent")
+    page = spa.page()
+    assert html.escape(url) in page.content.decode()
+    assert {name for name, _, meaning in page.context["parameters"] if meaning} >= {"state", "nonce", "prompt"}
+    assert spa.run["verifier"] not in page.content.decode()
+
+
+def test_what_was_cancelled_is_explained(spa: Playground) -> None:
+    page = text(spa.go("email", decision="cancel"))
+    assert "access_denied" in page
+    assert "offer to try again" in page
+    assert "Exchange the code" not in page
+
+
+@pytest.mark.parametrize("prompt", ["none"])
+def test_prompt_none_answers_with_its_error(spa: Playground, prompt: str) -> None:
+    location = spa.sign_in(spa.begin("email", prompt=prompt))
+    spa.arrive(location)
+    assert "consent_required" in text(spa.page())
+
+
+def test_scopes_and_prompts_that_it_does_not_offer_are_left_out(spa: Playground) -> None:
+    spa.begin("email", "account.read", "root", "openid\x00", prompt="everything")
+    assert (spa.run["scope"], spa.run["prompt"]) == ("openid email", "")
+
+
+# --- What does not work out ---
+
+
+def test_a_wrong_secret_is_explained_and_may_be_fixed(web: tuple[Playground, str]) -> None:
+    playground, secret = web
+    playground.go("email")
+    page = playground.exchange("wrong")
+    assert page.context["result"].exchange.error == "invalid_client"
+    assert "Compare client id and secret" in text(page)
+    assert "wrong" not in text(page).split("<ol")[1].replace("is wrong", "")
+    assert playground.exchange(secret).context["result"].exchange.status == 200
+
+
+def test_without_a_secret_the_field_says_so(web: tuple[Playground, str]) -> None:
+    playground, _ = web
+    playground.go("email")
+    page = playground.exchange("  ")
+    assert page.status_code == 400
+    assert "Enter a secret of this client" in text(page)
+    assert 'aria-invalid="true"' in text(page)
+
+
+def test_a_code_that_has_ended_is_explained(spa: Playground, later: Callable[[float], None]) -> None:
+    spa.go("email")
+    later(120)
+    page = spa.exchange()
+    assert page.context["result"].exchange.error == "invalid_grant"
+    assert "Start a new sign-in" in text(page)
+
+
+def test_a_run_that_waited_too_long_is_gone(spa: Playground, later: Callable[[float], None]) -> None:
+    location = spa.sign_in(spa.begin("email"))
+    later(3601)
+    assert spa.arrive(location).status_code == 400
+    assert spa.page().context["run"] is None
+
+
+def test_sending_the_exchange_twice_harms_nothing(spa: Playground) -> None:
+    once = spa.go("email").context["once"]
+    token = tokens_on(spa.exchange(once=once))["access_token"]
+    again = spa.exchange(once=once)
+    assert again.status_code == 302
+    assert me(token) == 200
+
+
+def test_an_exchange_with_a_spent_form_sends_no_code(spa: Playground) -> None:
+    once = spa.go("email").context["once"]
+    # As a second request finds it that came while the first was under way.
+    before = dict(spa.run)
+    token = tokens_on(spa.exchange(once=once))["access_token"]
+    session = spa.browser.session
+    session["playground"] = before
+    session.save()
+    assert spa.exchange(once=once).status_code == 302
+    assert me(token) == 200
+
+
+def test_an_app_that_is_off_is_said_to_be(spa: Playground) -> None:
+    Client.objects.filter(pk=spa.client.pk).update(enabled=False)
+    assert "This client is off" in text(spa.page())
+
+
+# --- What stays ---
+
+
+def test_tokens_are_shown_once(spa: Playground) -> None:
+    spa.go("email", "offline_access")
+    tokens = tokens_on(spa.exchange())
+    page = text(spa.page())
+    assert "The tokens were shown once" in page
+    for name in ("access_token", "id_token", "refresh_token"):
+        assert tokens[name] not in page
+    assert tokens_in(page) == []
+
+
+def test_no_session_holds_a_code_a_token_or_a_secret(web: tuple[Playground, str]) -> None:
+    playground, secret = web
+    location = playground.sign_in(playground.begin("email", "offline_access"))
+    code = location.partition("code=")[2].partition("&")[0]
+    playground.arrive(location)
+
+    def kept() -> str:
+        return json.dumps([row.get_decoded() for row in Session.objects.all()])
+
+    assert playground.run["stage"] == "answered"
+    assert code not in kept()
+    tokens = tokens_on(playground.exchange(secret))
+    for private in (code, secret, tokens["access_token"], tokens["id_token"], tokens["refresh_token"]):
+        assert private not in kept()
+
+
+def test_nothing_private_is_logged(web: tuple[Playground, str], caplog: pytest.LogCaptureFixture) -> None:
+    playground, secret = web
+    with caplog.at_level(logging.DEBUG):
+        playground.go("email")
+        playground.exchange("op_secret_wrongwrongwrong")
+        tokens = tokens_on(playground.exchange(secret))
+    for private in (secret, "wrongwrongwrong", tokens["access_token"], tokens["id_token"], playground.run["verifier"]):
+        assert private not in caplog.text
+
+
+def test_ending_the_test_ends_its_tokens_and_keeps_the_consent(spa: Playground, developer: Account) -> None:
+    spa.go("email", "offline_access")
+    tokens = tokens_on(spa.exchange())
+    assert me(tokens["access_token"]) == 200
+    assert spa.post("end").status_code == 302
+    assert me(tokens["access_token"]) == 401
+    party = RelyingParty(spa.client, spa.browser)
+    assert party.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
+    assert Connection.objects.get(client=spa.client, account=developer).removed_at is None
+    assert spa.page().context["run"] is None
+
+
+def test_beginning_again_ends_the_test_before(spa: Playground) -> None:
+    spa.go("email")
+    token = tokens_on(spa.exchange())["access_token"]
+    spa.post("end")
+    spa.go("email")
+    second = tokens_on(spa.exchange())["access_token"]
+    spa.begin("email")
+    assert (me(token), me(second)) == (401, 401)
+    assert TokenFamily.objects.filter(revoked_at=None).count() == 0
+
+
+def test_ending_it_ends_no_other_sign_in(spa: Playground) -> None:
+    spa.go("email")
+    spa.exchange()
+    mine = RelyingParty(spa.client, spa.browser).tokens(scope="openid email")["access_token"]
+    spa.post("end")
+    assert me(mine) == 200
+
+
+def test_a_run_kept_by_another_version_is_no_fault(spa: Playground) -> None:
+    versions: tuple[object, ...] = ({"old": 1}, "x", None, [], 7)
+    for kept in versions:
+        session = spa.browser.session
+        session["playground"] = kept
+        session.save()
+        assert spa.page().status_code == 200
+        assert spa.post("end").status_code == 302
+
+
+# --- Its address ---
+
+
+def test_the_address_is_the_one_that_may_be_registered() -> None:
+    assert reverse("console:playground_callback") == settings.PLAYGROUND_PATH == CALLBACK
+    assert playground_redirect_uri() == f"http://localhost:8000{CALLBACK}"
+
+
+def test_the_address_is_added_at_the_end_and_taken_away(project: Project, at_keyboard: Browser) -> None:
+    client = make_client(project, redirect_uris=f"{APP} http://localhost:3000/cb")
+    playground = Playground(client, at_keyboard)
+    before = client.redirect_uris
+    assert "Register the playground" in text(playground.page())
+    for _ in range(2):
+        playground.open()
+        client = Client.objects.get(pk=client.pk)
+        assert client.redirect_uris == f"{before} {playground_redirect_uri()}"
+    for _ in range(2):
+        playground.post("address", wanted="no")
+        assert Client.objects.get(pk=client.pk).redirect_uris == before
+    trail = AuditEvent.objects.filter(action="client.changed", target=client.client_id)
+    assert trail.count() == 2
+    added = trail.order_by("pk")[0]
+    assert added.after == {"redirect_uris": [*before.split(), playground_redirect_uri()]}
+    assert added.actor_email == "dan@example.com"
+
+
+def test_what_the_list_of_addresses_does_not_take_is_said(project: Project, at_keyboard: Browser) -> None:
+    full = make_client(project, redirect_uris=" ".join(f"{APP}/{number}" for number in range(50)))
+    playground = Playground(full, at_keyboard).open()
+    assert "at most 50 of these addresses" in text(playground.page())
+    only = make_client(project, redirect_uris=playground_redirect_uri())
+    playground = Playground(only, at_keyboard)
+    playground.post("address", wanted="no")
+    assert "Add at least one address" in text(playground.page())
+    assert Client.objects.get(pk=only.pk).redirect_uris == playground_redirect_uri()
+
+
+def test_without_the_address_no_test_begins(project: Project, at_keyboard: Browser) -> None:
+    playground = Playground(make_client(project), at_keyboard)
+    playground.post("begin", scope=["email"])
+    page = playground.page()
+    assert page.context["run"] is None
+    assert "address to this client first" in text(page)
+
+
+def test_the_service_itself_never_stands_for_an_app(project: Project) -> None:
+    only = make_client(project, redirect_uris=playground_redirect_uri())
+    first = make_client(project, redirect_uris=f"{playground_redirect_uri()} {APP}")
+    assert (only.domain, first.domain) == ("", "app.example.com")
+
+
+# --- Who ---
+
+
+def test_owners_and_developers_use_it_and_viewers_do_not(
+    project: Project, as_owner: Browser, as_viewer: Browser, as_outsider: Browser
+) -> None:
+    client = make_client(project)
+    assert Playground(client, as_owner).page().status_code == 200
+    assert Playground(client, as_viewer).page().status_code == 403
+    assert Playground(client, as_outsider).page().status_code == 404
+
+
+def test_who_counts_as_one_of_the_people_is_told_so(project: Project, at_keyboard: Browser, as_owner: Browser) -> None:
+    client = make_client(project)
+    told = "toward the project’s limit of people"
+    assert told in text(Playground(client, at_keyboard).page())
+    assert told not in text(Playground(client, as_owner).page())
+
+
+def test_each_page_is_quick(spa: Playground, django_assert_max_num_queries: Callable[[int], object]) -> None:
+    with django_assert_max_num_queries(10):  # type: ignore[attr-defined]
+        spa.page()
+    spa.go("email")
+    with django_assert_max_num_queries(10):  # type: ignore[attr-defined]
+        spa.page()

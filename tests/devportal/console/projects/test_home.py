@@ -1,0 +1,350 @@
+"""The console's home: projects at a glance, what needs attention, invitations, what can be restored."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+from accounts.models import Account
+from api import usage_counts
+from api.models import UsageTotal
+from core import clock
+from devportal.console.projects.overview import CallStatistics, project_memberships, project_overviews
+from devportal.review.models import AppReview
+from oidc.authorization import consent
+from oidc.models import Client, ClientSecret, Project, ProjectInvitation, ProjectMember
+from oidc.projects import invitations, lifecycle
+from tests.devportal.console.forms import send
+from tests.factories import make_account, make_client, make_key, make_project, make_web_client
+
+DAY = 24 * 3600
+Later = Callable[[float], None]
+Role = ProjectMember.Role
+
+
+def text_of(browser: Browser, url: str = "/console/") -> str:
+    response = browser.get(url)
+    assert response.status_code == 200
+    return " ".join(response.content.decode().split())
+
+
+def warnings_of(owner: Account) -> list[str]:
+    return [warning.text for one in project_overviews(list(project_memberships(owner))) for warning in one.warnings]
+
+
+def count_calls(project: Project, count: int, *, status: int = 200, hours_ago: int = 0) -> None:
+    hour = clock.now().replace(minute=0, second=0, microsecond=0) - timedelta(hours=hours_ago)
+    code = "" if status < 400 else "not_found"
+    UsageTotal.objects.create(project=project, hour=hour, endpoint="/v1/me", status=status, code=code, count=count)
+
+
+# --- What is there ---
+
+
+def test_without_a_project_the_first_one_is_proposed_with_the_reason_for_one(browser_of: Any, db: None) -> None:
+    text = text_of(browser_of(make_account("new@example.com")))
+    assert "A web site and its mobile app belong in one project, because the apps of a project know" in text
+    assert "Create the first project" in text
+    assert 'action="/console/projects/new"' in text
+
+
+def test_the_first_project_is_made_on_the_home_page(browser_of: Any, db: None) -> None:
+    browser = browser_of(make_account("new@example.com"))
+    answer = send(browser, "/console/projects/new", {"name": "Tide Tables"}, form_on="/console/")
+    assert answer["Location"] == f"/console/p/{Project.objects.get().public_id}/"
+    assert 'action="/console/projects/new"' not in text_of(browser)
+
+
+def test_a_name_that_can_not_be_is_refused_with_its_reason(browser_of: Any, db: None) -> None:
+    browser = browser_of(make_account("new@example.com"))
+    refused = send(browser, "/console/projects/new", {"name": ""}, form_on="/console/")
+    assert "A name has 1 to" in refused.content.decode()
+    assert not Project.objects.exists()
+
+
+def test_a_card_shows_what_is_counted(as_viewer: Browser, project: Project, owner: Account) -> None:
+    client = make_client(project)
+    make_client(project, name="Second")
+    for _ in range(3):
+        consent.record_consent(make_account(), client, ["openid"])
+    count_calls(project, 90)
+    count_calls(project, 10, status=404, hours_ago=23)
+    count_calls(project, 5000, hours_ago=24)
+    text = text_of(as_viewer)
+    assert "<dt>Clients</dt><dd>2</dd>" in text
+    assert "<dt>People</dt><dd>3</dd>" in text
+    assert "<dt>Calls, 24 h</dt><dd>100</dd>" in text
+    assert "<dt>Errors, 24 h</dt><dd>10 %</dd>" in text
+    assert "You: viewer" in text
+
+
+def test_calls_over_http_are_on_the_card(as_owner: Browser, project: Project, owner: Account) -> None:
+    _, key = make_key(project, owner)
+    Browser().get("/v1/me", headers={"Authorization": f"Bearer {key}"})
+    Browser().get("/v1/me/plan", headers={"Authorization": f"Bearer {key}"})
+    usage_counts.flush_usage()
+    assert "<dt>Calls, 24 h</dt><dd>2</dd>" in text_of(as_owner)
+
+
+def test_a_person_of_two_apps_is_one(as_owner: Browser, project: Project) -> None:
+    person = make_account()
+    for name in ("One", "Two"):
+        consent.record_consent(person, make_client(project, name=name), ["openid"])
+    assert "<dt>People</dt><dd>1</dd>" in text_of(as_owner)
+
+
+def test_who_removed_the_app_is_not_among_its_people(as_owner: Browser, project: Project) -> None:
+    consent.remove_consent(consent.record_consent(make_account(), make_client(project), ["openid"]))
+    assert "<dt>People</dt><dd>0</dd>" in text_of(as_owner)
+
+
+def test_only_ones_own_projects_are_there(as_outsider: Browser, project: Project) -> None:
+    text = text_of(as_outsider)
+    assert "Elsewhere" in text
+    assert "Orbit Notes" not in text
+    assert project.public_id not in text
+
+
+def test_nobody_sees_the_figures_of_others(owner: Account, project: Project, outsider: Account) -> None:
+    other = Project.objects.get(name="Elsewhere")
+    count_calls(other, 7)
+    consent.record_consent(make_account(), make_client(other), ["openid"])
+    make_key(other, outsider)
+    (mine,) = project_overviews(list(project_memberships(owner)))
+    assert (mine.facts.clients, mine.facts.people, mine.facts.keys, mine.calls) == (0, 0, 0, CallStatistics())
+
+
+@pytest.mark.parametrize(
+    ("verified", "review", "expected"),
+    [
+        (0, None, "Not reviewed"),
+        (0, AppReview.Status.DRAFT, "Not reviewed"),
+        (0, AppReview.Status.SUBMITTED, "In review"),
+        (0, AppReview.Status.IN_REVIEW, "In review"),
+        (1, None, "1 of 2 verified"),
+        (2, None, "Verified"),
+    ],
+)
+def test_the_card_says_how_far_review_is(
+    as_owner: Browser, project: Project, verified: int, review: str | None, expected: str
+) -> None:
+    moments = [clock.now() if number < verified else None for number in range(2)]
+    clients = [make_client(project, name=f"C{n}", verified_at=moment) for n, moment in enumerate(moments)]
+    if review:
+        AppReview.objects.create(client=clients[0], number=1, status=review, created_at=clock.now())
+    assert f">{expected}</span>" in text_of(as_owner)
+
+
+def test_a_name_is_shown_and_never_run(as_owner: Browser, project: Project) -> None:
+    Project.objects.filter(pk=project.pk).update(name="<script>alert(1)</script> & {{ 7 }}")
+    text = text_of(as_owner)
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; {{ 7 }}" in text
+
+
+# --- What needs attention ---
+
+
+def test_a_quiet_project_needs_nothing(project: Project, owner: Account) -> None:
+    make_web_client(project)
+    make_client(project)
+    make_key(project, owner)
+    count_calls(project, 1000)
+    assert warnings_of(owner) == []
+
+
+def test_a_key_that_ends_soon(project: Project, owner: Account, later: Later) -> None:
+    end = clock.now() + timedelta(days=20)
+    make_key(project, owner, expires_at=end)
+    assert warnings_of(owner) == []
+    later(7 * DAY)
+    assert warnings_of(owner) == [f"An API key ends soon, the first on {end:%-d %B}."]
+    make_key(project, owner, expires_at=end + timedelta(days=1))
+    assert warnings_of(owner) == [f"2 API keys end soon, the first on {end:%-d %B}."]
+    later(14 * DAY)  # they have ended, and are no news
+    assert warnings_of(owner) == []
+
+
+def test_a_revoked_key_ends_nothing(project: Project, owner: Account) -> None:
+    key, _ = make_key(project, owner, expires_at=clock.now() + timedelta(days=1))
+    key.revoked_at = clock.now()
+    key.save()
+    assert warnings_of(owner) == []
+
+
+def test_a_project_near_its_limit_of_people_and_one_that_is_full(
+    project: Project, owner: Account, settings: Any
+) -> None:
+    settings.UNVERIFIED_APP_PEOPLE = 5
+    client = make_client(project, name="Starling")
+    for _ in range(3):
+        consent.record_consent(make_account(), client, ["openid"])
+    consent.record_consent(owner, client, ["openid"])  # owners do not count
+    assert warnings_of(owner) == []
+    consent.record_consent(make_account(), client, ["openid"])
+    assert warnings_of(owner) == ["The project’s apps have 4 of the 5 people that they may have before review."]
+    consent.remove_consent(
+        consent.record_consent(make_account(), client, ["openid"])
+    )  # who goes again has taken a place
+    assert "The project is full" in warnings_of(owner)[0]
+    Client.objects.update(verified_at=clock.now())
+    assert warnings_of(owner) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "recent", "rises"),
+    [
+        ((1000, 0), (100, 10), True),
+        ((1000, 10), (100, 10), True),
+        ((0, 0), (100, 10), True),
+        ((1000, 100), (100, 10), False),  # no more than before
+        ((1000, 60), (100, 10), False),  # not clearly more
+        ((1000, 0), (100, 4), False),  # few
+        ((1000, 0), (10, 10), False),  # too few calls to tell
+        ((1000, 500), (0, 0), False),
+    ],
+)
+def test_errors_are_rising_when_clearly_more_calls_fail_than_before(
+    project: Project, owner: Account, before: tuple[int, int], recent: tuple[int, int], rises: bool
+) -> None:
+    for hours_ago, (calls, errors) in ((10, before), (0, recent)):
+        count_calls(project, calls - errors, hours_ago=hours_ago)
+        count_calls(project, errors, status=429, hours_ago=hours_ago)
+    found = [text for text in warnings_of(owner) if "Errors are rising" in text]
+    assert bool(found) == rises
+    if rises:
+        assert found == ["Errors are rising: 10 % of the latest calls failed."]
+
+
+def test_a_web_client_without_a_secret(project: Project, owner: Account) -> None:
+    make_web_client(project)
+    assert warnings_of(owner) == []
+    ClientSecret.objects.update(ended_at=clock.now())
+    assert warnings_of(owner) == ["A web client has no secret: nobody can sign in there."]
+    Client.objects.update(enabled=False)
+    assert warnings_of(owner) == []
+
+
+def test_changes_that_a_reviewer_asks_for(project: Project, owner: Account) -> None:
+    status = AppReview.Status.CHANGES_REQUESTED
+    AppReview.objects.create(client=make_client(project), number=1, status=status, created_at=clock.now())
+    assert warnings_of(owner) == ["A reviewer asks for changes."]
+
+
+# --- Suspended and deleted ---
+
+
+def test_a_suspended_project_is_marked(as_viewer: Browser, project: Project) -> None:
+    assert "Suspended" not in text_of(as_viewer)
+    Project.objects.filter(pk=project.pk).update(suspended_at=clock.now())
+    assert ">Suspended</span>" in text_of(as_viewer)
+
+
+def test_a_deleted_project_is_there_for_its_owners_alone(
+    as_owner: Browser, as_developer: Browser, as_viewer: Browser, project: Project, owner: Account
+) -> None:
+    lifecycle.delete_project(project, owner)
+    assert f"/console/p/{project.public_id}/restore" in text_of(as_owner)
+    assert "Permanently deleted" in text_of(as_owner)
+    for browser in (as_developer, as_viewer):
+        assert "Orbit Notes" not in text_of(browser)
+
+
+def test_once_its_time_is_over_a_deleted_project_is_not_proposed_any_more(
+    as_owner: Browser, project: Project, owner: Account, later: Later
+) -> None:
+    lifecycle.delete_project(project, owner)
+    later(30 * DAY)
+    assert "/restore" not in text_of(as_owner)
+
+
+# --- Invitations ---
+
+
+@pytest.fixture
+def invited(outsider: Account, project: Project, owner: Account) -> ProjectInvitation:
+    return invitations.invite(project, outsider.email, "developer", owner)
+
+
+def test_an_invitation_says_who_invites_to_what_and_as_what(as_outsider: Browser, invited: ProjectInvitation) -> None:
+    text = text_of(as_outsider)
+    assert "Invitation to Orbit Notes" in text
+    assert "olga@example.com has invited you to work on it as a developer" in text
+
+
+def test_accepting_makes_a_member(as_outsider: Browser, invited: ProjectInvitation, project: Project) -> None:
+    response = as_outsider.post(f"/console/invitations/{invited.pk}", {"decision": "accept", "role": "owner"})
+    assert response["Location"] == f"/console/p/{project.public_id}/"
+    assert ProjectMember.objects.get(project=project, account__email="otto@example.com").role == Role.DEVELOPER
+    assert "You now work on Orbit Notes" in text_of(as_outsider, response["Location"])
+
+
+def test_declining_makes_nobody_a_member(as_outsider: Browser, invited: ProjectInvitation, project: Project) -> None:
+    as_outsider.post(f"/console/invitations/{invited.pk}", {"decision": "decline"})
+    assert project.members.count() == 3
+    text = text_of(as_outsider)
+    assert "The invitation is declined" in text
+    assert "You are invited" not in text
+
+
+@pytest.mark.parametrize("decision", ["", "ACCEPT", "accept\x00", "maybe"])
+def test_another_answer_is_none(as_outsider: Browser, invited: ProjectInvitation, decision: str) -> None:
+    response = as_outsider.post(f"/console/invitations/{invited.pk}", {"decision": decision})
+    assert response.status_code in (302, 400)
+    assert ProjectInvitation.objects.get().is_open
+
+
+@pytest.mark.parametrize("number", [0, 10**6, 2**63, 10**30])
+def test_an_invitation_that_is_not_there_is_no_fault(as_outsider: Browser, number: int) -> None:
+    response = as_outsider.post(f"/console/invitations/{number}", {"decision": "accept"})
+    assert response.status_code == 302
+    assert "no longer open" in text_of(as_outsider)
+
+
+def test_nobody_answers_anothers_invitation(as_viewer: Browser, invited: ProjectInvitation, project: Project) -> None:
+    for decision in ("accept", "decline"):
+        as_viewer.post(f"/console/invitations/{invited.pk}", {"decision": decision})
+    assert invited.is_open
+    assert project.members.count() == 3
+
+
+def test_who_owns_enough_is_told_so(
+    as_outsider: Browser, outsider: Account, project: Project, owner: Account, settings: Any
+) -> None:
+    settings.PROJECTS_PER_PERSON = 1
+    row = invitations.invite(project, outsider.email, "owner", owner)
+    as_outsider.post(f"/console/invitations/{row.pk}", {"decision": "accept"})
+    assert "You own 1 projects" in text_of(as_outsider)
+
+
+def test_opening_the_mails_link_does_nothing(as_outsider: Browser, invited: ProjectInvitation) -> None:
+    assert as_outsider.get(f"/console/invitations/{invited.pk}").status_code == 405
+    text_of(as_outsider)
+    assert invited.is_open
+
+
+# --- Many ---
+
+
+def test_fifty_projects_take_ten_statements(
+    browser_of: Any, project: Project, owner: Account, django_assert_max_num_queries: Any
+) -> None:
+    account, person = make_account("many@example.com"), make_account()
+    for number in range(50):
+        mine = make_project(account, name=f"Project {number}")
+        consent.record_consent(person, make_client(mine), ["openid"])
+        count_calls(mine, 50 - number)
+        if number % 10 == 9:
+            make_key(mine, account, expires_at=clock.now() + timedelta(days=3))
+            lifecycle.delete_project(make_project(account, name=f"Deleted {number}"), account)
+    invitations.invite(project, account.email, "viewer", owner)
+    browser = browser_of(account)
+    browser.get("/console/")
+    with django_assert_max_num_queries(10):
+        response = browser.get("/console/")
+    text = response.content.decode()
+    assert text.count('class="card project-card"') + text.count("/restore") == 50
+    older = browser.get("/console/" + response.context["page"].older).content.decode()
+    assert older.count('class="card project-card"') + older.count("/restore") == 5

@@ -1,0 +1,312 @@
+"""Making a project, its overview, and its settings: name, handing over, leaving, deleting, restoring."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+from accounts.models import Account
+from api.models import UsageTotal
+from core import clock
+from devportal.console import idempotency
+from devportal.operations.models import AuditEvent
+from oidc.authorization import consent
+from oidc.models import Client, Project, ProjectMember
+from oidc.projects import lifecycle
+from tests.factories import make_account, make_client, make_key, make_project
+
+Role = ProjectMember.Role
+Later = Callable[[float], None]
+DAY = 24 * 3600
+
+# Every one of them is refused with a sentence beside the field, and stored nowhere.
+HOSTILE_NAMES = [
+    "",
+    "   ",
+    "x" * 101,
+    "x" * 100_000,
+    "Openport",
+    "0penp0rt Notes",
+    "⭕penp⭕rt",
+    "✓ Orbit",
+    "Account Security",
+    "Оpenport",  # noqa: RUF001  (Cyrillic O)
+    "Open\u200bport",
+    "\u202etropnepo",
+    "\u200b",
+    "a\nb",
+]
+
+
+def text_of(response: Any) -> str:
+    assert response.status_code == 200
+    return " ".join(response.content.decode().split())
+
+
+def make(browser: Browser, name: str, **more: str) -> Any:
+    return browser.post("/console/projects/new", {"name": name, "once": idempotency.new_token()} | more)
+
+
+# --- Making ---
+
+
+def test_a_project_is_made_and_leads_to_its_overview(as_outsider: Browser, outsider: Account) -> None:
+    response = make(as_outsider, "  Lunar Notes ")
+    project = Project.objects.get(name="Lunar Notes")
+    assert response["Location"] == f"/console/p/{project.public_id}/"
+    assert ProjectMember.objects.get(project=project, account=outsider).role == Role.OWNER
+    assert "Lunar Notes is created" in text_of(as_outsider.get(response["Location"]))
+
+
+def test_a_form_that_is_sent_twice_makes_one_project(as_outsider: Browser) -> None:
+    token = idempotency.new_token()
+    first, second = (make(as_outsider, "Lunar Notes", once=token) for _ in range(2))
+    assert first["Location"] == second["Location"]
+    assert Project.objects.filter(name="Lunar Notes").count() == 1
+
+
+def test_a_form_that_somebody_else_sent_leads_nowhere_else(as_outsider: Browser, as_viewer: Browser) -> None:
+    token = idempotency.new_token()
+    make(as_outsider, "Lunar Notes", once=token)
+    assert make(as_viewer, "Solar Notes", once=token)["Location"] == "/console/"
+    assert not Project.objects.filter(name="Solar Notes").exists()
+
+
+def test_a_form_without_its_mark_makes_nothing_and_keeps_what_was_typed(as_outsider: Browser) -> None:
+    text = text_of(make(as_outsider, "Lunar Notes", once="x"))
+    assert "Nothing was created" in text
+    assert 'value="Lunar Notes"' in text
+    assert not Project.objects.filter(name="Lunar Notes").exists()
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+def test_a_hostile_name_is_refused_beside_the_field(as_outsider: Browser, name: str) -> None:
+    before = Project.objects.count()
+    response = make(as_outsider, name)
+    assert 'class="addresses__error"' in text_of(response)
+    assert Project.objects.count() == before
+
+
+def test_fields_that_are_not_in_the_form_set_nothing(as_outsider: Browser) -> None:
+    extras = {"public_id": "prj_mine", "suspended_at": "2020-01-01", "deleted_at": "2020-01-01", "id": "1", "role": "x"}
+    make(as_outsider, "Lunar Notes", **extras)
+    made = Project.objects.get(name="Lunar Notes")
+    assert made.public_id != "prj_mine"
+    assert (made.suspended_at, made.deleted_at) == (None, None)
+
+
+def test_who_owns_enough_projects_is_told_so(as_outsider: Browser, settings: Any) -> None:
+    settings.PROJECTS_PER_PERSON = 1
+    assert "You own 1 projects" in text_of(make(as_outsider, "Lunar Notes"))
+
+
+# --- The overview ---
+
+
+def test_the_checklist_ticks_itself(as_owner: Browser, project: Project, owner: Account) -> None:
+    def done() -> int:
+        text = text_of(as_owner.get(f"/console/p/{project.public_id}/"))
+        return text.count("checklist__step--done")
+
+    assert done() == 0
+    client = make_client(project)
+    assert done() == 1
+    consent.record_consent(make_account(), client, ["openid"])
+    assert done() == 2
+    UsageTotal.objects.create(project=project, hour=clock.now(), endpoint="/v1/me", status=200, count=1)
+    assert done() == 3
+    Client.objects.update(verified_at=clock.now())
+    assert done() == 4
+
+
+def test_a_viewer_is_led_to_nothing_that_they_may_not_do(as_viewer: Browser, project: Project) -> None:
+    text = text_of(as_viewer.get(f"/console/p/{project.public_id}/"))
+    assert "clients/new" not in text
+    assert "You are a viewer" in text
+
+
+def test_the_overview_takes_eleven_statements_however_much_there_is(
+    as_owner: Browser, project: Project, owner: Account, django_assert_max_num_queries: Any
+) -> None:
+    people = [make_account() for _ in range(3)]
+    for number in range(20):
+        client = make_client(project, name=f"C{number}")
+        for person in people:
+            consent.record_consent(person, client, ["openid"])
+        make_key(project, owner)
+        lifecycle.rename_project(project, f"Name {number}", owner)
+    url = f"/console/p/{project.public_id}/"
+    as_owner.get(url)
+    with django_assert_max_num_queries(11):
+        assert as_owner.get(url).status_code == 200
+
+
+@pytest.mark.parametrize("project_id", ["prj_", "x" * 5000, "prj_0000000000000000000000", "-", "%00", "ÿ"])
+def test_a_project_that_is_not_there_is_a_404(as_owner: Browser, project_id: str) -> None:
+    assert as_owner.get(f"/console/p/{project_id}/").status_code in (400, 404)
+
+
+# --- Renaming ---
+
+
+def settings_of(project: Project) -> str:
+    return f"/console/p/{project.public_id}/settings"
+
+
+def test_an_owner_renames(as_owner: Browser, project: Project, owner: Account) -> None:
+    assert as_owner.post(settings_of(project), {"name": "Lunar Notes"}).status_code == 302
+    assert Project.objects.get(pk=project.pk).name == "Lunar Notes"
+    event = AuditEvent.objects.get(action="project.renamed")
+    assert (event.actor, event.before, event.after) == (owner, {"name": "Orbit Notes"}, {"name": "Lunar Notes"})
+    assert "The name is saved" in text_of(as_owner.get(settings_of(project)))
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+def test_a_hostile_name_renames_nothing(as_owner: Browser, project: Project, name: str) -> None:
+    response = as_owner.post(settings_of(project), {"name": name})
+    assert response.status_code in (200, 400)
+    assert Project.objects.get(pk=project.pk).name == "Orbit Notes"
+
+
+def test_a_name_that_is_older_than_a_rule_can_be_saved_again(as_owner: Browser, project: Project) -> None:
+    Project.objects.filter(pk=project.pk).update(name="Support")
+    assert 'data-saved-name="Support"' in text_of(as_owner.get(settings_of(project)))
+    assert as_owner.post(settings_of(project), {"name": "Support"}).status_code == 302
+    assert "reads as if it came from Openport" in text_of(as_owner.post(settings_of(project), {"name": "Help"}))
+    assert Project.objects.get(pk=project.pk).name == "Support"
+
+
+def test_nobody_else_renames(as_developer: Browser, as_viewer: Browser, as_outsider: Browser, project: Project) -> None:
+    for browser, status in ((as_developer, 403), (as_viewer, 403), (as_outsider, 404)):
+        assert browser.post(settings_of(project), {"name": "Lunar Notes"}).status_code == status
+    assert Project.objects.get(pk=project.pk).name == "Orbit Notes"
+
+
+def test_a_form_of_settings_sets_the_name_alone(as_owner: Browser, project: Project) -> None:
+    Project.objects.filter(pk=project.pk).update(suspended_at=clock.now())
+    extras = {"suspended_at": "", "deleted_at": "2020-01-01", "public_id": "prj_mine", "members": "1"}
+    as_owner.post(settings_of(project), {"name": "Lunar Notes"} | extras)
+    row = Project.objects.get(pk=project.pk)
+    assert row.is_suspended
+    assert (row.deleted_at, row.public_id) == (None, project.public_id)
+
+
+# --- Handing over ---
+
+
+def role_in(project: Project, account: Account) -> str:
+    return ProjectMember.objects.get(project=project, account=account).role
+
+
+def test_an_owner_hands_over_and_stays_as_a_developer(
+    as_owner: Browser, project: Project, owner: Account, viewer: Account
+) -> None:
+    url = f"/console/p/{project.public_id}/transfer"
+    to = ProjectMember.objects.get(project=project, account=viewer)
+    assert "vera@example.com" in text_of(as_owner.get(url))
+    assert as_owner.post(url, {"to": to.pk}).status_code == 302
+    assert (role_in(project, owner), role_in(project, viewer)) == (Role.DEVELOPER, Role.OWNER)
+    assert as_owner.get(url).status_code == 403
+
+
+@pytest.mark.parametrize("to", ["", "0", "x", str(2**70), "'; drop table"])
+def test_a_project_is_not_handed_over_to_nobody(as_owner: Browser, project: Project, owner: Account, to: str) -> None:
+    text = text_of(as_owner.post(f"/console/p/{project.public_id}/transfer", {"to": to}))
+    assert "Choose" in text
+    assert role_in(project, owner) == Role.OWNER
+
+
+def test_a_project_is_handed_over_to_no_outsider(
+    as_owner: Browser, project: Project, owner: Account, outsider: Account
+) -> None:
+    stranger = ProjectMember.objects.get(account=outsider)
+    own = ProjectMember.objects.get(project=project, account=owner)
+    for member in (stranger, own):
+        assert as_owner.post(f"/console/p/{project.public_id}/transfer", {"to": member.pk}).status_code == 200
+    assert role_in(project, owner) == Role.OWNER
+    assert stranger.project != project
+
+
+def test_who_works_alone_is_told_to_invite_somebody(browser_of: Any, db: None) -> None:
+    alone = make_account()
+    text = text_of(browser_of(alone).get(f"/console/p/{make_project(alone).public_id}/transfer"))
+    assert "You are the only member" in text
+
+
+# --- Leaving ---
+
+
+def test_a_developer_leaves(as_developer: Browser, project: Project, developer: Account) -> None:
+    url = f"/console/p/{project.public_id}/leave"
+    assert "Your API keys in it are revoked" in text_of(as_developer.get(url))
+    assert as_developer.post(url)["Location"] == "/console/"
+    assert not ProjectMember.objects.filter(project=project, account=developer).exists()
+    assert "You have left Orbit Notes" in text_of(as_developer.get("/console/"))
+    assert as_developer.get(url).status_code == 404
+
+
+def test_the_only_owner_is_told_what_to_do_first(as_owner: Browser, project: Project, owner: Account) -> None:
+    url = f"/console/p/{project.public_id}/leave"
+    assert "You are its only owner" in text_of(as_owner.get(url))
+    response = as_owner.post(url, follow=True)
+    assert "A project needs an owner" in text_of(response)
+    assert role_in(project, owner) == Role.OWNER
+
+
+# --- Deleting and restoring ---
+
+
+def test_deleting_names_its_consequence_and_the_way_back(as_owner: Browser, project: Project) -> None:
+    text = text_of(as_owner.get(f"/console/p/{project.public_id}/delete"))
+    assert "All access and refresh tokens, client secrets and API keys" in text
+    assert "For 30 days, its owners can restore it" in text
+
+
+@pytest.mark.parametrize("typed", ["", "orbit notes", "Orbit", "Orbit Notes!", "yes", "\x00"])
+def test_without_the_name_nothing_is_deleted(as_owner: Browser, project: Project, typed: str) -> None:
+    response = as_owner.post(f"/console/p/{project.public_id}/delete", {"typed": typed})
+    assert response.status_code in (200, 400)
+    assert not Project.objects.get(pk=project.pk).is_deleted
+
+
+def test_a_deleted_project_has_no_page_but_home_and_comes_back(
+    as_owner: Browser, as_viewer: Browser, project: Project
+) -> None:
+    url = f"/console/p/{project.public_id}/"
+    client = make_client(project)
+    response = as_owner.post(url + "delete", {"typed": "Orbit Notes"})
+    assert response["Location"] == "/console/"
+    assert "Orbit Notes is deleted" in text_of(as_owner.get("/console/"))
+    pages = ("", "settings", "members", "activity", "people", "delete", "transfer", "leave", "clients", "keys")
+    for page in (*pages, f"clients/{client.client_id}/"):
+        assert as_owner.get(url + page).status_code == 404, page
+    assert as_viewer.post(url + "restore").status_code == 404
+    assert as_owner.post(url + "restore")["Location"] == url
+    assert "Orbit Notes is restored" in text_of(as_owner.get(url))
+    assert as_viewer.get(url).status_code == 200
+
+
+def test_restoring_what_is_there_changes_nothing(as_owner: Browser, project: Project) -> None:
+    assert as_owner.post(f"/console/p/{project.public_id}/restore").status_code == 302
+    assert not AuditEvent.objects.filter(action="project.restored").exists()
+
+
+def test_once_its_time_is_over_nothing_comes_back(
+    as_owner: Browser, project: Project, owner: Account, later: Later
+) -> None:
+    lifecycle.delete_project(project, owner)
+    later(31 * DAY)
+    assert as_owner.post(f"/console/p/{project.public_id}/restore")["Location"] == "/console/"
+    assert Project.objects.get(pk=project.pk).is_deleted
+
+
+def test_an_outsider_restores_nothing(as_outsider: Browser, project: Project, owner: Account) -> None:
+    lifecycle.delete_project(project, owner)
+    assert as_outsider.post(f"/console/p/{project.public_id}/restore").status_code == 404
+    assert Project.objects.get(pk=project.pk).is_deleted
+
+
+def test_a_suspended_project_says_so_on_its_pages(as_viewer: Browser, project: Project) -> None:
+    Project.objects.filter(pk=project.pk).update(suspended_at=clock.now())
+    assert "This project is suspended" in text_of(as_viewer.get(f"/console/p/{project.public_id}/"))

@@ -1,0 +1,127 @@
+"""A client's quick start: who sees it, and what it says of this client."""
+
+import html
+
+import pytest
+from django.test import Client as Browser
+from django.urls import reverse
+
+from devportal.console.quick_start import SUGGESTED_REDIRECT_URI
+from oidc.clients.secrets import create_secret
+from oidc.models import Client, Project
+from tests.factories import make_client, make_web_client
+
+LOOPBACK = "http://localhost:4711/cb"
+
+
+def path_of(client: Client, language: str = "") -> str:
+    path = reverse("console:quick_start", args=[client.project.public_id, client.client_id])
+    return f"{path}?language={language}" if language else path
+
+
+def text(browser: Browser, client: Client, language: str = "") -> str:
+    page = browser.get(path_of(client, language))
+    assert page.status_code == 200
+    return html.unescape(page.content.decode())
+
+
+@pytest.fixture
+def web(project: Project) -> tuple[Client, str]:
+    return make_web_client(project, redirect_uris=f"https://app.example.com/cb {LOOPBACK}")
+
+
+def test_every_member_sees_it_and_nobody_else(
+    web: tuple[Client, str],
+    as_owner: Browser,
+    as_developer: Browser,
+    as_viewer: Browser,
+    as_outsider: Browser,
+    client: Browser,
+) -> None:
+    path = path_of(web[0])
+    assert [browser.get(path).status_code for browser in (as_owner, as_developer, as_viewer)] == [200, 200, 200]
+    assert as_outsider.get(path).status_code == 404
+    assert client.get(path).status_code == 302
+    assert as_owner.post(path).status_code == 405
+
+
+def test_a_client_of_another_project_is_not_found(project: Project, as_owner: Browser) -> None:
+    other = make_client()
+    assert as_owner.get(reverse("console:quick_start", args=[project.public_id, other.client_id])).status_code == 404
+
+
+@pytest.mark.parametrize("language", ["curl", "python", "javascript"])
+def test_its_values_are_filled_in_and_its_secret_is_not(
+    web: tuple[Client, str], as_owner: Browser, language: str
+) -> None:
+    client, secret = web
+    page = text(as_owner, client, language)
+    assert client.client_id in page
+    assert LOOPBACK in page
+    assert "CLIENT_SECRET" in page
+    assert secret not in page
+
+
+def test_the_tabs_are_links(web: tuple[Client, str], as_owner: Browser) -> None:
+    page = text(as_owner, web[0], "curl")
+    assert '<a href="?language=curl" aria-current="page">' in page
+    for language in ("python", "javascript"):
+        assert f'<a href="?language={language}">' in page
+
+
+@pytest.mark.parametrize("language", ["", "cobol", "%00", "../x", "%ff"])
+def test_an_odd_language_shows_the_usual_one(web: tuple[Client, str], as_owner: Browser, language: str) -> None:
+    answer = as_owner.get(path_of(web[0], language))
+    assert answer.status_code in (200, 400)
+    if answer.status_code == 200:
+        assert "sign_in.py" in answer.content.decode()
+
+
+def test_without_a_loopback_address_it_says_which_to_add(
+    project: Project, as_owner: Browser, as_viewer: Browser
+) -> None:
+    client = make_client(project, redirect_uris="https://app.example.com/cb")
+    page, seen_by_viewer = text(as_owner, client), text(as_viewer, client)
+    for said in (page, seen_by_viewer):
+        assert "on your own machine" in said
+        assert SUGGESTED_REDIRECT_URI in said
+    assert "Add it under Settings" in page
+    assert "Add it under Settings" not in seen_by_viewer
+
+
+def test_with_one_it_does_not(web: tuple[Client, str], as_owner: Browser) -> None:
+    assert "on your own machine" not in text(as_owner, web[0])
+
+
+def test_a_web_client_without_a_secret_is_told_so(project: Project, as_owner: Browser) -> None:
+    client = make_client(project, type="web", redirect_uris=LOOPBACK)
+    assert "has no secret" in text(as_owner, client)
+    create_secret(client)
+    assert "has no secret" not in text(as_owner, client)
+    assert "has no secret" not in text(as_owner, make_client(project, redirect_uris=LOOPBACK))
+
+
+def test_a_client_that_is_off_is_told_so(project: Project, as_owner: Browser) -> None:
+    client = make_client(project, redirect_uris=LOOPBACK, enabled=False)
+    assert "This client is off" in text(as_owner, client)
+    assert "This client is off" not in text(as_owner, make_client(project, redirect_uris=LOOPBACK))
+
+
+def test_what_sign_in_needs_is_told(project: Project, as_owner: Browser) -> None:
+    client = make_client(project, redirect_uris=LOOPBACK, least_acr="phr")
+    assert "Required sign-in" in text(as_owner, client)
+    assert "Required sign-in" not in text(as_owner, make_client(project, redirect_uris=LOOPBACK))
+
+
+def test_a_hostile_name_or_address_stays_text(project: Project, as_owner: Browser) -> None:
+    uri = "http://localhost:3000/'\"<script>alert(1)</script>"
+    client = make_client(project, name='<script>alert("x")</script>', redirect_uris=uri, type="native")
+    for language in ("curl", "python", "javascript"):
+        page = as_owner.get(path_of(client, language)).content.decode()
+        assert "<script>alert" not in page
+        assert page.count("<script") == page.count("</script>") == page.count("<script src=")
+
+
+def test_it_is_quick(web: tuple[Client, str], as_owner: Browser, django_assert_max_num_queries: object) -> None:
+    with django_assert_max_num_queries(10):  # type: ignore[operator]
+        as_owner.get(path_of(web[0]))

@@ -1,0 +1,331 @@
+"""The usage page and its CSV: what was counted, for those who may see it, in any stretch of time."""
+
+import csv
+import io
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from django.db import connection
+from django.test import Client as Browser
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from api import usage_counts
+from api.models import ApiKey
+from api.usage_counts import UsageCount
+from core import clock
+from devportal.console.usage.query import TIME_RANGES
+from devportal.console.usage.report import format_percent, format_quantile
+from devportal.console.usage.views import escape_cell
+from oidc.models import Client, Project
+from tests.factories import make_client, make_key, make_project
+
+NOW = datetime(2026, 11, 21, 4, 30, 20, tzinfo=UTC)
+Mover = Callable[[float], None]
+
+
+@pytest.fixture(autouse=True)
+def at_half_past_four(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "now", lambda: NOW)
+
+
+@pytest.fixture
+def client_of(project: Project) -> Client:
+    return make_client(project, name="Web Notes")
+
+
+@pytest.fixture
+def key(project: Project) -> ApiKey:
+    return make_key(project)[0]
+
+
+def add(project: Project, ago: timedelta = timedelta(0), calls: int = 1, **values: Any) -> None:
+    """Count calls that were made `ago`."""
+    kind: dict[str, Any] = {"credential": "", "client": "", "endpoint": "me", "status": 200, "code": "", "latency": 0}
+    minute = int((NOW - ago).timestamp()) // 60
+    usage_counts.add_counts([UsageCount(project_id=project.pk, minute=minute, calls=calls, **kind | values)])
+
+
+def address(project: Project, query: str = "", name: str = "usage") -> str:
+    return reverse(f"console:{name}", args=[project.public_id]) + query
+
+
+def page(browser: Browser, project: Project, query: str = "") -> str:
+    response = browser.get(address(project, query))
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+def report(browser: Browser, project: Project, query: str = "") -> Any:
+    return browser.get(address(project, query)).context["report"]
+
+
+def table(browser: Browser, project: Project, query: str = "") -> list[list[str]]:
+    """Return the lines of the CSV, its head apart."""
+    response = browser.get(address(project, query, "usage_csv"))
+    text = b"".join(response).decode()
+    return list(csv.reader(io.StringIO(text)))[1:]
+
+
+# --- What it shows ---
+
+
+def test_an_empty_page_says_what_to_do(as_viewer: Browser, project: Project) -> None:
+    text = page(as_viewer, project)
+    assert "There were no requests in the last 24 hours" in text
+    assert reverse("console:keys", args=[project.public_id]) in text
+    assert "chart__drawing" not in text
+
+
+def test_bars_are_stacked_by_class_of_status(as_viewer: Browser, project: Project) -> None:
+    for status, code, calls in ((200, "", 5), (304, "", 1), (401, "invalid_token", 2), (429, "rate_limited", 3)):
+        add(project, status=status, code=code, calls=calls)
+    add(project, status=502, code="upstream_unavailable", calls=4)
+    found = report(as_viewer, project)
+    assert [(band.name, sum(band.values)) for band in found.chart.bands] == [
+        ("2xx and 3xx", 6),
+        ("4xx", 2),
+        ("429", 3),
+        ("5xx", 4),
+    ]
+    assert (found.total.calls, found.total.errors) == (15, 9)
+    assert [(line.name, line.calls) for line in found.codes] == [
+        ("upstream_unavailable", 4),
+        ("rate_limited", 3),
+        ("invalid_token", 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "bars", "first", "step"),
+    [
+        ("?range=1h", 60, datetime(2026, 11, 21, 3, 31, tzinfo=UTC), timedelta(minutes=1)),
+        ("", 24, datetime(2026, 11, 20, 5, tzinfo=UTC), timedelta(hours=1)),
+        ("?range=24h", 24, datetime(2026, 11, 20, 5, tzinfo=UTC), timedelta(hours=1)),
+        # Days are whole: today is not over, and what is to come has no bars.
+        ("?range=7d", 6 * 8 + 2, datetime(2026, 11, 15, tzinfo=UTC), timedelta(hours=3)),
+        ("?range=30d", 30, datetime(2026, 10, 23, tzinfo=UTC), timedelta(days=1)),
+    ],
+)
+def test_stretches_of_time(
+    query: str, bars: int, first: datetime, step: timedelta, as_viewer: Browser, project: Project
+) -> None:
+    add(project)
+    chart = report(as_viewer, project, query).chart
+    assert (len(chart.starts), chart.starts[0], chart.step) == (bars, first, step)
+    assert chart.starts[-1] <= NOW < chart.starts[-1] + step
+    assert chart.bands[0].values[-1] == 1
+    assert sum(chart.bands[0].values) == 1
+
+
+@pytest.mark.parametrize("span", TIME_RANGES)
+def test_each_call_is_in_its_bar_and_those_before_are_in_none(span: Any, as_viewer: Browser, project: Project) -> None:
+    since, _ = span.bounds(NOW)
+    minute = timedelta(minutes=1)
+    add(project, NOW - since + minute, calls=100)
+    add(project, NOW - since, calls=1)
+    add(project, NOW - since - span.step + minute, calls=2)
+    add(project, NOW - since - span.step, calls=4)
+    add(make_project(), calls=1000)
+    values = report(as_viewer, project, f"?range={span.name}").chart.bands[0].values
+    # A bar of a minute has one minute only.
+    assert list(values[:3]) == [3, 4, 0]
+    assert sum(values) == 7
+
+
+def test_tables_by_endpoint_client_and_key(
+    as_viewer: Browser, project: Project, client_of: Client, key: ApiKey
+) -> None:
+    add(project, client=client_of.client_id, calls=4)
+    add(project, client=client_of.client_id, endpoint="me/plan", status=403, code="insufficient_scope")
+    add(project, client="op_client_gone", calls=2)
+    add(project, credential=key.public_id, calls=7)
+    found = report(as_viewer, project)
+    assert [(line.name, line.calls, line.share) for line in found.endpoints] == [
+        ("/v1/me", 13, "0 %"),
+        ("/v1/me/plan", 1, "100 %"),
+    ]
+    assert [(line.name, line.calls, line.errors, line.note) for line in found.clients] == [
+        ("Web Notes", 5, 1, client_of.client_id),
+        ("A client that was deleted", 2, 0, "op_client_gone"),
+    ]
+    ((line),) = found.keys
+    assert (line.name, line.calls) == ("A script", 7)
+    assert line.note.endswith(f"{key.public_id}…{key.last_four}")
+    text = page(as_viewer, project)
+    assert reverse("console:client_settings", args=[project.public_id, client_of.client_id]) in text
+
+
+@pytest.mark.parametrize("span", TIME_RANGES)
+def test_filters_narrow_everything(
+    span: Any, as_viewer: Browser, project: Project, client_of: Client, key: ApiKey
+) -> None:
+    add(project, client=client_of.client_id, calls=4)
+    add(project, client=client_of.client_id, endpoint="me/plan", calls=3)
+    add(project, client="other", calls=2)
+    add(project, credential=key.public_id, calls=7)
+    for query, calls in (
+        ("&endpoint=me", 13),
+        ("&endpoint=me/plan", 3),
+        (f"&client={client_of.client_id}", 7),
+        (f"&client={client_of.client_id}&endpoint=me", 4),
+        (f"&key={key.public_id}", 7),
+        ("&client=nobody", 0),
+        (f"&client={client_of.client_id}&key={key.public_id}", 0),
+    ):
+        found = report(as_viewer, project, f"?range={span.name}{query}")
+        assert (found.total.calls, sum(found.chart.bands[0].values)) == (calls, calls), query
+        assert sum(int(line[8]) for line in table(as_viewer, project, f"?range={span.name}{query}")) == calls
+
+
+def test_a_filter_can_be_taken_away(as_viewer: Browser, project: Project, client_of: Client) -> None:
+    add(project, client=client_of.client_id)
+    text = page(as_viewer, project, f"?range=7d&client={client_of.client_id}&endpoint=me")
+    assert 'aria-label="Remove client Web Notes"' in text
+    assert f'href="?range=7d&amp;client={client_of.client_id}"' in text
+    assert "No request matches the filters" in page(as_viewer, project, "?client=x")
+
+
+@pytest.mark.parametrize("value", ["\x00", "x" * 5000, "<script>x", "' OR 1=1 --", "\ud83d\ude00", "%00", "🙂"])
+@pytest.mark.parametrize("name", ["range", "endpoint", "client", "key"])
+def test_hostile_filters(name: str, value: str, as_viewer: Browser, project: Project) -> None:
+    add(project)
+    query = f"?{name}={quote(value, errors='surrogatepass')}"
+    for view in ("usage", "usage_csv"):
+        response = as_viewer.get(address(project, query, view))
+        # What is no text at all is refused for the whole site.
+        assert response.status_code == (400 if value in ("\x00", "\ud83d\ude00") else 200)
+    assert "<script>" not in as_viewer.get(address(project, query)).content.decode()
+
+
+# --- The limit ---
+
+
+def test_the_limit_is_a_line_where_bars_are_minutes(as_viewer: Browser, project: Project, settings: Any) -> None:
+    add(project, calls=settings.API_CALLS_PER_MINUTE // 2)
+    chart = report(as_viewer, project, "?range=1h").chart
+    assert (chart.limit.name, chart.limit.value) == ("600 a minute", 600)
+    assert "the dashed line" in page(as_viewer, project, "?range=1h")
+    for query in ("", "?range=7d", "?range=30d"):
+        assert report(as_viewer, project, query).chart.limit is None
+        assert "single minutes" in page(as_viewer, project, query)
+
+
+def test_bars_are_not_pressed_flat_by_a_limit_that_is_far_away(as_viewer: Browser, project: Project) -> None:
+    add(project, calls=3)
+    assert report(as_viewer, project, "?range=1h").chart.limit is None
+    assert "far above the highest bar here (3)" in page(as_viewer, project, "?range=1h")
+
+
+# --- How long it took ---
+
+
+@pytest.mark.parametrize(
+    ("latencies", "hundredth", "text"),
+    [
+        ([1, 0, 0, 0, 0, 0, 0, 0], 50, "≤ 5 ms"),
+        ([1, 1, 0, 0, 0, 0, 0, 0], 50, "≤ 5 ms"),
+        ([1, 2, 0, 0, 0, 0, 0, 0], 50, "≤ 10 ms"),
+        ([95, 0, 0, 0, 0, 0, 5, 0], 95, "≤ 5 ms"),
+        ([94, 0, 0, 0, 0, 0, 6, 0], 95, "≤ 1,000 ms"),
+        ([0, 0, 0, 0, 0, 0, 0, 3], 50, "> 1,000 ms"),
+        ([0] * 8, 95, "\N{EN DASH}"),
+    ],
+)
+def test_quantiles_are_edges_of_classes(latencies: list[int], hundredth: int, text: str) -> None:
+    assert format_quantile(latencies, hundredth) == text
+
+
+def test_the_page_says_that_they_are(as_viewer: Browser, project: Project) -> None:
+    add(project, latency=2, calls=10)
+    found = report(as_viewer, project)
+    assert found.total.p50 == found.total.p95 == "≤ 25 ms"
+    assert "upper limits of buckets" in page(as_viewer, project)
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [(0, 0, "0 %"), (1, 2, "50 %"), (1, 3, "33.3 %"), (1, 10**6, "< 0.1 %"), (10**6 - 1, 10**6, "> 99.9 %")],
+)
+def test_shares(part: int, whole: int, text: str) -> None:
+    assert format_percent(part, whole) == text
+
+
+# --- CSV ---
+
+
+def test_the_csv_has_what_the_page_counts(as_viewer: Browser, project: Project, client_of: Client, key: ApiKey) -> None:
+    add(project, timedelta(hours=2), client=client_of.client_id, calls=4)
+    add(project, credential=key.public_id, status=429, code="rate_limited", latency=7)
+    response = as_viewer.get(address(project, "", "usage_csv"))
+    assert response["Content-Type"] == "text/csv; charset=utf-8"
+    assert response["Content-Disposition"] == (
+        f'attachment; filename="usage-{project.public_id}-24h-until-20261121T0500Z.csv"'
+    )
+    head, *lines = csv.reader(io.StringIO(b"".join(response).decode()))
+    assert head[:9] == ["hour_utc", "endpoint", "status", "error", "client_id", "client", "key_id", "key", "requests"]
+    assert [line[:9] for line in lines] == [
+        ["2026-11-21T02:00:00Z", "me", "200", "", client_of.client_id, "Web Notes", "", "", "4"],
+        ["2026-11-21T04:00:00Z", "me", "429", "rate_limited", "", "", key.public_id, "A script", "1"],
+    ]
+    assert [line[-1] for line in lines] == ["0", "1"]
+
+
+@pytest.mark.parametrize(("query", "unit"), [("?range=1h", "minute"), ("?range=7d", "hour"), ("?range=30d", "day")])
+def test_the_unit_of_the_csv(query: str, unit: str, as_viewer: Browser, project: Project) -> None:
+    response = as_viewer.get(address(project, query, "usage_csv"))
+    assert b"".join(response).startswith(f"{unit}_utc,".encode())
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1", '=cmd|"/c calc"!A0'])  # noqa: RUF001  (full-width)
+def test_no_cell_is_a_formula(name: str, as_viewer: Browser, project: Project, key: ApiKey) -> None:
+    ApiKey.objects.update(name=name)
+    make_client(project, name=name, client_id="c1")
+    add(project, client="c1")
+    add(project, credential=key.public_id)
+    add(project, client=name)
+    for line in table(as_viewer, project):
+        assert not any(re.match(r"[=+\-@\t\r＝]", text) for text in line), line  # noqa: RUF001  (full-width)
+    assert escape_cell(name) == f"'{name}"
+    assert escape_cell("Web Notes") == "Web Notes"
+
+
+def test_the_csv_is_streamed(
+    as_viewer: Browser, project: Project, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
+) -> None:
+    minute = int(NOW.timestamp()) // 60
+    usage_counts.add_counts([UsageCount(project.pk, "", f"c{n}", "me", 200, "", minute, 0, 1) for n in range(3000)])
+    with django_assert_max_num_queries(10):
+        response = as_viewer.get(address(project, "", "usage_csv"))
+        assert response.streaming
+        assert sum(1 for _ in response) == 3001
+
+
+# --- Who, and at what cost ---
+
+
+@pytest.mark.parametrize("name", ["usage", "usage_csv"])
+def test_outsiders_get_nothing(name: str, as_outsider: Browser, project: Project) -> None:
+    add(project)
+    assert as_outsider.get(address(project, "", name)).status_code == 404
+
+
+@pytest.mark.parametrize("span", TIME_RANGES)
+def test_at_most_ten_statements(span: Any, as_owner: Browser, project: Project) -> None:
+    for number in range(40):
+        client = make_client(project, name=f"Client {number}")
+        key, _ = make_key(project)
+        add(project, client=client.client_id, calls=number + 1)
+        add(project, credential=key.public_id, calls=number + 1, endpoint="me/plan")
+    with CaptureQueriesContext(connection) as queries:
+        text = page(as_owner, project, f"?range={span.name}")
+    assert len(queries) <= 10, "\n".join(query["sql"] for query in queries)
+    assert text.count("The 25 busiest") == 2
+
+
+def test_the_page_is_not_kept_by_a_browser(as_viewer: Browser, project: Project) -> None:
+    assert "no-store" in as_viewer.get(address(project))["Cache-Control"]

@@ -1,0 +1,147 @@
+"""/docs/search: what people type finds the section that answers it, and bad input harms nothing."""
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from bs4 import BeautifulSoup
+from django.test import Client as Browser
+
+from devportal.docs.search.ranking import LONGEST_QUERY, Index, Section, clean, marked
+from devportal.docs.search.sections import MOST, docs_index
+
+# What somebody types, and the address of the section that comes first.
+FIRST = {
+    "invalid_grant": "/docs/errors#token-invalid_grant",
+    "insufficient_scope": "/docs/errors#api-insufficient_scope",
+    "access_denied": "/docs/errors#authorization-access_denied",
+    "INVALID_CLIENT": "/docs/errors#token-invalid_client",
+    "login_required": "/docs/errors#authorization-login_required",
+    "redirect uri mismatch": "/docs/errors#authorization-invalid_request",
+    "redirect_uri_mismatch": "/docs/errors#authorization-invalid_request",
+    "pkce": "/docs/sign-in/authorization#parameters",
+    "code_challenge": "/docs/sign-in/authorization#parameters",
+    "logout": "/docs/sign-in/sign-out",
+    "log out": "/docs/sign-in/sign-out",
+    "sign-out": "/docs/sign-in/sign-out",
+    "refresh": "/docs/sign-in/tokens#refresh",
+    "refresh token": "/docs/sign-in/tokens#refresh",
+    "id token": "/docs/sign-in/tokens#id-token",
+    "jwks": "/docs/sign-in/discovery#keys",
+    "cors": "/docs/sign-in/discovery#cors",
+    "rate limit": "/docs/limits#api",
+    "passkey": "/docs/sign-in/authorization#more",
+    "prompt": "/docs/sign-in/authorization#prompt",
+    "scopes": "/docs/sign-in/authorization#scopes",
+    "flask": "/docs/guides/flask",
+    "api key": "/docs/quick-start/api-key",
+    "revoke": "/docs/sign-in/revocation",
+    "userinfo": "/docs/sign-in/userinfo",
+    "entitlements": "/docs/plans#entitlements",
+}
+
+
+@pytest.mark.parametrize(("query", "address"), FIRST.items())
+def test_the_right_section_comes_first(query: str, address: str) -> None:
+    found = docs_index().search(query, 5)
+    assert found
+    assert found[0].address == address, [one.address for one in found]
+
+
+@pytest.mark.parametrize(("query", "address"), [("insuf", "api-insufficient_scope"), ("invalid_gr", "invalid_grant")])
+def test_the_last_word_may_be_in_the_midst_of_being_typed(query: str, address: str) -> None:
+    assert any(one.address.endswith(address) for one in docs_index().search(query, 3))
+
+
+@pytest.mark.parametrize("query", ["refesh", "entitlments", "revocaton", "discovry"])
+def test_a_slip_of_the_finger_is_forgiven(query: str) -> None:
+    assert docs_index().search(query, 3)
+
+
+def test_sections_with_all_words_come_alone() -> None:
+    index = Index([Section("A", "One", "/1", "red house"), Section("A", "Two", "/2", "red tree")])
+    assert [one.address for one in index.search("red house", 5)] == ["/1"]
+    assert {one.address for one in index.search("red garden", 5)} == {"/1", "/2"}
+    assert index.search("the", 5) == index.search("", 5) == []
+
+
+def test_a_heading_counts_more_than_text() -> None:
+    index = Index([Section("A", "One", "/1", "lamp lamp lamp"), Section("A", "Lamp", "/2", "it gives light")])
+    assert [one.address for one in index.search("lamp", 5)] == ["/2", "/1"]
+
+
+def test_words_are_marked_and_text_is_escaped(client: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = Index([Section("<b>A", "One", "/docs/errors", "a <script> with a lamp in it")])
+    monkeypatch.setattr("devportal.docs.search.sections.docs_index", lambda: index)
+    page = client.get("/docs/search?q=lamp").content.decode()
+    assert "<mark>lamp</mark>" in page
+    assert "&lt;script&gt;" in page
+    assert "&lt;b&gt;A" in page
+    assert marked("one two lamp", "lamp") == [
+        ("one", False), (" ", False), ("two", False), (" ", False), ("lamp", True), (" ", False),
+    ]  # fmt: skip
+
+
+def test_hits_are_links_to_their_anchors(client: Browser, django_assert_num_queries: Any, db: None) -> None:
+    with django_assert_num_queries(0):
+        answer = client.get("/docs/search?q=invalid_grant")
+    hits = BeautifulSoup(answer.content, "html.parser").select(".hits a")
+    assert hits[0]["href"] == "/docs/errors#token-invalid_grant"
+    assert BeautifulSoup(answer.content, "html.parser").select_one("input[name=q]")["value"] == "invalid_grant"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(1, "1 section for"), (MOST, f"{MOST} sections for"), (MOST + 1, f"The {MOST} best sections for")],
+)
+def test_it_says_how_many_there_are(number: int, said: str, client: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = Index([Section("Lamps", str(n), f"/docs/{n}", "a lamp") for n in range(number)])
+    monkeypatch.setattr("devportal.docs.search.sections.docs_index", lambda: index)
+    page = client.get("/docs/search?q=lamp").content.decode()
+    assert said in page
+    assert page.count("hits__title") == min(number, MOST)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "", "%00", "%ff%fe", "a" * 5000, "%0a%0d", "%E2%80%AE", "' OR 1=1 --", "<script>alert(1)</script>", "____",
+        "%F0%9F%98%80", "* .+?( [", "the", "_ -", " ".join("abcdefghijklmnop"), "x&q=y", "&#x0;",
+    ],
+)  # fmt: skip
+def test_odd_queries_are_answered(query: str, client: Browser) -> None:
+    sent = query if "%" in query or "&" in query else quote(query)
+    answer = client.get(f"/docs/search?q={sent}")
+    assert answer.status_code in (200, 400)
+    assert b"<script>alert" not in answer.content
+
+
+def test_what_cannot_be_seen_is_no_part_of_a_query() -> None:
+    assert clean("\x00 in\tvalid\u202e_grant\n ") == "in valid _grant"
+    assert len(clean("x" * 5000)) == LONGEST_QUERY
+
+
+@pytest.mark.parametrize(
+    ("query", "is_found"),
+    [("refrsh", True), ("redierct", True), ("secrat", True), ("closing", False), ("rfrsh", False)],
+)
+def test_a_typo_is_one_letter_or_two_that_changed_places(query: str, is_found: bool) -> None:
+    index = Index([Section("A", "One", "/1", "refresh redirect secret crossing")])
+    assert bool(index.search(query, 5)) == is_found
+
+
+def test_nothing_found_is_said(client: Browser) -> None:
+    page = client.get("/docs/search?q=zqxv%20kjwq").content.decode()
+    assert "Nothing in the docs has “zqxv kjwq”" in page
+    assert client.get("/docs/search").status_code == 200
+    assert client.post("/docs/search").status_code == 405
+
+
+def test_every_section_has_an_anchor_that_is_there(client: Browser) -> None:
+    pages: dict[str, set[str]] = {}
+    for section in docs_index().sections:
+        path, _, anchor = section.address.partition("#")
+        if path not in pages:
+            soup = BeautifulSoup(client.get(path).content, "html.parser")
+            pages[path] = {str(element["id"]) for element in soup.select("[id]")}
+        assert not anchor or anchor in pages[path], section.address

@@ -1,0 +1,202 @@
+"""/docs/api/: every endpoint of the OpenAPI document, called as the API answers, and never a secret on the page."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+from accounts.models import Account
+from api import usage_counts
+from api.models import ApiKey, RequestLog
+from api.schema_views import openapi_document
+from core import clock
+from devportal.docs.rendering import kept
+from devportal.docs.try_it.calls import code_blocks, operations
+from oidc.models import Project
+from tests.factories import make_account, make_key, make_project
+from tests.services.service import running
+
+PATH = "/docs/api/"
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def own(as_developer: Browser, project: Project, developer: Account) -> ApiKey:
+    return make_key(project, developer)[0]
+
+
+def send(browser: Browser, endpoint: str = "read_me", **fields: str) -> Any:
+    return browser.post(f"{PATH}?endpoint={endpoint}", fields)
+
+
+def test_it_lists_every_endpoint_with_its_answers(client: Browser) -> None:
+    page = client.get(PATH).content.decode()
+    for path, methods in openapi_document()["paths"].items():
+        assert path in page
+        for status in methods["get"]["responses"]:
+            assert f"<code>{status}</code>" in page
+    assert operations()["read_me"].scopes == ("profile", "email")
+    assert operations()["read_my_plan"].parameters[0][0] == "If-None-Match"
+    assert "insufficient_scope" in page
+
+
+def test_nothing_is_inline_and_nothing_from_elsewhere(client: Browser) -> None:
+    page = client.get(PATH)
+    html = page.content.decode()
+    assert not re.search(r"<style|\sstyle=|\son\w+=|javascript:", html, re.IGNORECASE)
+    assert all(re.search(r"\ssrc=", tag) for tag in re.findall(r"<script[^>]*>", html))
+    assert "'unsafe" not in page["Content-Security-Policy"]
+    assert "no-store" in page["Cache-Control"]
+
+
+def test_a_key_of_ones_own_is_used_without_its_secret(as_developer: Browser, own: ApiKey, developer: Account) -> None:
+    page = send(as_developer, source="own", key=own.public_id)
+    html = page.content.decode()
+    assert page.context["outcome"].exchange.answer["email"] == developer.email
+    assert "200 OK" in html
+    assert "ratelimit-limit" in html
+    usage_counts.flush_usage()
+    entry = RequestLog.objects.get()
+    assert (entry.credential, entry.status, entry.path) == (own.public_id, 200, "/v1/me")
+    assert page.context["outcome"].log_url.endswith(f"request_id={entry.request_id}")
+
+
+def test_nothing_of_a_call_stays_in_the_process(as_developer: Browser, own: ApiKey, developer: Account) -> None:
+    as_developer.get(f"{PATH}?endpoint=read_my_plan")  # with the examples of the document, which are always the same
+    before = kept.cache_info().currsize
+    html = send(as_developer, "read_my_plan", source="own", key=own.public_id, header_0='"mine"').content.decode()
+    assert "answer-body" in html
+    assert kept.cache_info().currsize == before
+
+
+def test_the_key_of_somebody_else_is_no_choice(as_owner: Browser, own: ApiKey) -> None:
+    page = send(as_owner, source="own", key=own.public_id)
+    assert page.context["outcome"] is None
+    assert own.name not in as_owner.get(PATH).content.decode()
+
+
+@pytest.mark.parametrize("source", ["own", "pasted", "other", ""])
+def test_a_stranger_calls_with_no_key(client: Browser, own: ApiKey, source: str) -> None:
+    page = send(client, source=source, key=own.public_id)
+    assert page.status_code == 200
+    assert page.context["outcome"] is None
+
+
+def test_a_key_that_ended_is_not_offered(as_developer: Browser, own: ApiKey) -> None:
+    ApiKey.objects.update(expires_at=clock.now())
+    assert send(as_developer, source="own", key=own.public_id).context["outcome"] is None
+
+
+def test_the_name_in_the_header_opens_nothing_from_outside(client: Browser, own: ApiKey) -> None:
+    for credential in ("in-process", own.public_id, f"op_key_{own.public_id}"):
+        assert client.get("/v1/me", headers={"Authorization": f"Bearer {credential}"}).status_code == 401
+
+
+def test_a_call_as_a_key_ends_with_the_call(as_developer: Browser, own: ApiKey) -> None:
+    assert send(as_developer, source="own", key=own.public_id).context["outcome"].exchange.status == 200
+    assert as_developer.get("/v1/me", headers={"Authorization": "Bearer in-process"}).status_code == 401
+
+
+def test_what_a_key_may_not_do_it_may_not_do_here(as_developer: Browser, project: Project, developer: Account) -> None:
+    key, _ = make_key(project, developer, permissions=[])
+    outcome = send(as_developer, source="own", key=key.public_id).context["outcome"]
+    assert (outcome.exchange.status, outcome.exchange.error) == (403, "insufficient_scope")
+    assert "www-authenticate" in outcome.exchange.headers
+
+
+def test_a_pasted_key_works_for_everybody_and_is_never_shown(client: Browser) -> None:
+    owner = make_account("olga@example.com")
+    _, raw = make_key(make_project(owner), owner)
+    page = send(client, source="pasted", credential=raw)
+    assert page.context["outcome"].exchange.answer["email"] == owner.email
+    assert page.context["outcome"].log_url == "", "the log is not theirs to read"
+    assert raw not in page.content.decode()
+    assert "$API_KEY" in page.content.decode()
+    wrong = send(client, source="pasted", credential=f"{raw} x")
+    assert raw not in wrong.content.decode()
+
+
+@pytest.mark.parametrize("credential", ["", " ", "a b", "ä", "\x00", "x" * 5000, "a\r\nX-Other: b"])
+def test_a_credential_that_is_none_is_told_and_not_sent(client: Browser, credential: str) -> None:
+    page = send(client, source="pasted", credential=credential)
+    assert page.status_code == 200
+    assert page.context["outcome"] is None
+    assert page.context["form"].errors
+
+
+def test_a_wrong_credential_gets_the_error_of_the_api(client: Browser) -> None:
+    outcome = send(client, source="pasted", credential="wrong").context["outcome"]
+    assert (outcome.exchange.status, outcome.exchange.error) == (401, "invalid_token")
+
+
+def test_an_etag_is_answered_with_304(as_developer: Browser, own: ApiKey) -> None:
+    first = send(as_developer, "read_my_plan", source="own", key=own.public_id).context["outcome"].exchange
+    assert first.status == 200
+    again = send(as_developer, "read_my_plan", source="own", key=own.public_id, header_0=first.headers["etag"])
+    assert again.context["outcome"].exchange.status == 304
+    assert "If-None-Match" in again.content.decode()
+
+
+@pytest.mark.parametrize("value", ["ä", "a\nb", "x" * 300])
+def test_an_odd_header_is_refused(as_developer: Browser, own: ApiKey, value: str) -> None:
+    page = send(as_developer, "read_my_plan", source="own", key=own.public_id, header_0=value)
+    assert page.context["outcome"] is None
+    assert "header_0" in page.context["form"].errors
+
+
+def test_it_is_protected_against_forged_posts() -> None:
+    assert Browser(enforce_csrf_checks=True).post(PATH, {"source": "pasted", "credential": "x"}).status_code == 403
+
+
+@pytest.mark.parametrize("query", ["endpoint=%00", "endpoint=%22%3E%3Cscript%3E", "endpoint=%ff", "endpoint="])
+def test_an_odd_query_harms_nothing(query: str, client: Browser) -> None:
+    response = client.get(f"{PATH}?{query}")
+    assert response.status_code in (200, 400)
+    assert '"><script>' not in response.content.decode()
+
+
+# --- The code beside it ---
+
+_RUN = {
+    "curl": ("bash", "call.sh"),
+    "python": ("python3", "call.py"),
+    "javascript": ("node", "call.mjs"),
+    "go": ("go", "call.go"),
+    "java": ("java", "Call.java"),
+}
+
+
+def test_a_header_stays_inside_its_quotes() -> None:
+    said = """"'`$(id)${x}\\%\""""
+    for block in code_blocks(operations()["read_my_plan"], {"If-None-Match": said}):
+        assert "If-None-Match" in block["code"]
+        assert "&quot;" not in block["code"]
+
+
+@pytest.mark.slow
+def test_each_language_calls_the_live_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    owner = {"email": "ada@example.com", "password": "correct horse 9 battery", "given_name": "Ada"}
+    keys = [{"name": "Script", "owner": owner["email"], "permissions": ["account.read"]}]
+    with running() as live:
+        declared = live.provision(people=[owner], projects=[{"name": "P", "owner": owner["email"], "api_keys": keys}])
+        monkeypatch.setenv("API_KEY", declared["projects"][0]["api_keys"][0]["key"])
+        settings.BASE_URL = live.address
+        ran = []
+        for name, operation in operations().items():
+            for block in code_blocks(operation, {key: '"x$y`z"' for key, _ in operation.parameters}):
+                program, file = _RUN[block["name"]]
+                if shutil.which(program) is None:
+                    continue
+                (tmp_path / file).write_text(block["code"])
+                command = [program, "run", file] if program == "go" else [program, file]
+                done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+                assert done.returncode == 0, done.stderr
+                body = done.stdout[done.stdout.index("{") :]
+                assert json.loads(body)["email" if name == "read_me" else "plan_id"]
+                ran.append(block["name"])
+    assert {"curl", "python"} <= set(ran)

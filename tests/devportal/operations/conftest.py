@@ -1,0 +1,5 @@
+"""People and rows of the admin's tests, here too."""
+
+from tests.devportal.admin.conftest import as_operator, as_reviewer, operator, reviewer, superuser, world
+
+__all__ = ["as_operator", "as_reviewer", "operator", "reviewer", "superuser", "world"]

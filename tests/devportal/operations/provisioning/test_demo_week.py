@@ -1,0 +1,223 @@
+"""The demo's week: made once, the same from each place that tells of it, and good for nothing but to look at."""
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db.models import Count, Sum
+from django.test import Client as Browser
+from django.urls import reverse
+
+from accounts.models import Account
+from api.models import ApiKey, RequestLog, UsageBucket, UsageDay, UsageHour, UsageTotal
+from core import clock
+from devportal.console.models import SignInDay, SignInEvent, SignInHour
+from devportal.operations.models import AuditEvent
+from devportal.operations.provisioning import demo, demo_week, provision
+from devportal.operations.provisioning.demo_week.calls import Week
+from devportal.operations.provisioning.demo_week.people import NAMES, address
+from oidc.models import Client, ClientSecret, Connection, Project, TokenFamily
+from oidc.reason_texts import REASONS
+from oidc.reasons import Reason
+from oidc.sign_in_steps import Step
+
+FILE = Path(__file__).resolve().parents[3] / "deploy" / "demo.toml"
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def result(settings: Any) -> dict[str, Any]:
+    settings.EMBEDDED = True
+    return provision(FILE)
+
+
+@pytest.fixture
+def made(result: dict[str, Any]) -> dict[str, Any]:
+    assert demo_week.make_week(result)
+    return result
+
+
+def steps(model: Any) -> Counter[tuple[int, str, str]]:
+    rows = model.objects.values_list("client", "step", "error").annotate(times=Sum("count"))
+    return Counter({(client, step, error): times for client, step, error, times in rows})
+
+
+# --- Once, and only for the demo ---
+
+
+def test_it_is_made_once(made: dict[str, Any]) -> None:
+    before = [model._default_manager.count() for model in (SignInEvent, RequestLog, Account, SignInHour, ClientSecret)]
+    assert not demo_week.make_week(made)
+    # Nor by a start after everything was deleted on purpose: the trail remembers.
+    Connection.objects.all().delete()
+    assert not demo_week.make_week(made)
+    after = [model._default_manager.count() for model in (SignInEvent, RequestLog, Account, SignInHour, ClientSecret)]
+    assert before == after
+    assert AuditEvent.objects.filter(action=demo_week.MADE).count() == 1
+
+
+def test_it_is_made_neither_in_production_nor_where_an_app_is_used(result: dict[str, Any], settings: Any) -> None:
+    settings.EMBEDDED = False
+    assert not demo_week.make_week(result)
+    settings.EMBEDDED = True
+    now = clock.now()
+    Connection.objects.create(client=Client.objects.all()[0], first_authorized_at=now, last_authorized_at=now)
+    assert not demo_week.make_week(result)
+    assert not SignInEvent.objects.exists()
+
+
+def test_it_is_not_made_where_a_key_was_used(result: dict[str, Any]) -> None:
+    project = Project.objects.get(public_id=result["projects"][0]["id"])
+    RequestLog.objects.create(project=project, at=clock.now(), method="GET", path="/v1/me", status=200, milliseconds=3)
+    assert not demo_week.make_week(result)
+    assert not AuditEvent.objects.filter(action=demo_week.MADE).exists()
+
+
+def test_provisioning_the_same_file_makes_none(settings: Any) -> None:
+    settings.EMBEDDED = True
+    call_command("provision", str(FILE), stdout=StringIO())
+    assert not SignInEvent.objects.exists()
+
+
+def test_the_demo_makes_it(settings: Any, tmp_path: Path) -> None:
+    settings.EMBEDDED, settings.DATA_DIR = True, tmp_path
+    told = demo.prepare_demo(FILE)
+    assert SignInEvent.objects.exists()
+    assert "developer@example.com" in told
+    assert not any(address(name) in told for name in NAMES)
+
+
+# --- It agrees with itself ---
+
+
+def test_usage_is_the_same_by_minute_hour_day_and_in_the_log(made: dict[str, Any]) -> None:
+    sums = [
+        model._default_manager.aggregate(n=Sum("count"))["n"]
+        for model in (UsageBucket, UsageHour, UsageDay, UsageTotal)
+    ]
+    assert len({*sums, RequestLog.objects.count()}) == 1
+    logged = Counter(RequestLog.objects.values_list("status", "code", "client", "credential"))
+    rows = UsageBucket.objects.values_list("status", "code", "client", "credential").annotate(n=Sum("count"))
+    assert logged == Counter({tuple(kind): n for *kind, n in rows})
+    assert {401, 403, 429, 500} <= {status for status, *_ in logged}
+    assert set(RequestLog.objects.exclude(client="").values_list("client", flat=True)) <= set(
+        Client.objects.values_list("client_id", flat=True)
+    )
+
+
+def test_steps_are_the_same_in_the_log_and_the_counts(made: dict[str, Any]) -> None:
+    counted = steps(SignInHour)
+    assert counted == steps(SignInDay)
+    logged = Counter(SignInEvent.objects.values_list("client", "outcome", "error"))
+    by_outcome = {"issued": "issued", "signed_in": "exchanged", "refreshed": "refreshed", "revoked": "revoked"}
+    refused = ("refused", "turned_away", "not_exchanged", "not_refreshed")
+    told = Counter[tuple[int, str, str]]()
+    for (client, step, error), times in counted.items():
+        outcome = "refused" if step in refused else step
+        outcome = next((name for name, of in by_outcome.items() if of == step), outcome)
+        if outcome in SignInEvent.Outcome.values:
+            told[client, outcome, error] += times
+    assert told == logged
+    for client in Client.objects.all():
+        found = {step.value: counted[client.pk, step.value, ""] for step in Step}
+        assert found["started"] + found["silent"] >= found["shown"] + found["skipped"] > 0
+        assert found["shown"] >= found["allowed"]
+        assert found["issued"] == found["allowed"] + found["skipped"] >= found["exchanged"] > 0
+
+
+@pytest.mark.parametrize("hour", [0, 2, 13, 20])
+def test_people_are_the_same_in_the_counts_and_the_connections(
+    hour: int, result: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun_at = clock.now().replace(hour=hour, minute=25)
+    monkeypatch.setattr(clock, "now", lambda: begun_at)
+    assert demo_week.make_week(result)
+    since = Week(clock.now()).since
+    begun = Connection.objects.filter(first_authorized_at__gte=since)
+    new = Counter(dict(begun.values_list("client").annotate(n=Count("pk")).order_by()))
+    counted = {client: n for (client, step, _), n in steps(SignInDay).items() if step == "new_person"}
+    assert new == counted
+    days = Counter[tuple[int, datetime]]()
+    first_days = {(row.pk, row.first_authorized_at.date()) for row in Connection.objects.all()}
+    seen = {(row.connection_id, row.created_at.date()) for row in TokenFamily.objects.all()}
+    clients = dict(Connection.objects.values_list("pk", "client"))
+    for connection, day in seen - first_days:
+        days[clients[connection], datetime(day.year, day.month, day.day, tzinfo=UTC)] += 1
+    returning = SignInDay.objects.filter(step="returning").values_list("client", "day", "count")
+    assert days == Counter({(client, day): n for client, day, n in returning})
+    for row in Connection.objects.prefetch_related("families"):
+        assert row.first_authorized_at <= row.last_authorized_at <= clock.now()
+        assert (
+            max((family.created_at for family in row.families.all()), default=row.last_authorized_at)
+            == row.last_authorized_at
+        )
+
+
+def test_each_step_belongs_to_a_family_of_its_client_or_to_none(made: dict[str, Any]) -> None:
+    of = dict(TokenFamily.objects.values_list("pk", "connection__client"))
+    for event in SignInEvent.objects.all():
+        if event.family is None:
+            assert event.outcome in ("refused", "cancelled")
+        else:
+            assert of[event.family] == event.client_id
+
+
+def test_reasons_are_those_of_the_service(made: dict[str, Any]) -> None:
+    at_token = SignInEvent.objects.filter(outcome="refused").exclude(endpoint="authorize")
+    reasons = set(at_token.values_list("reason", flat=True))
+    assert len(reasons) >= 6
+    assert reasons <= set(REASONS)
+    errors = set(SignInEvent.objects.filter(outcome="refused", endpoint="authorize").values_list("error", flat=True))
+    assert errors == {"invalid_request", "invalid_scope", "unsupported_response_type", "unavailable", "login_required"}
+
+
+def test_the_evening_stands_out(made: dict[str, Any]) -> None:
+    begin, end = Week(clock.now() - timedelta(minutes=2)).incident
+    wrong = SignInEvent.objects.filter(reason=Reason.SECRET_WRONG)
+    assert wrong.count() >= 30
+    assert not wrong.exclude(at__gte=begin, at__lt=end).exists()
+    (ended,) = ClientSecret.objects.exclude(ended_at=None)
+    assert ended.ended_at == begin
+    assert ended.last_used_at is not None
+    assert ended.last_used_at < begin
+
+
+def test_what_is_older_than_kept_is_not_made(result: dict[str, Any], settings: Any) -> None:
+    settings.SIGN_IN_LOG_DAYS, settings.REQUEST_LOG_DAYS = 2, 3
+    demo_week.make_week(result)
+    now = clock.now()
+    assert SignInEvent.objects.earliest("at").at >= now - timedelta(days=2, minutes=3)
+    assert RequestLog.objects.earliest("at").at >= now - timedelta(days=3, minutes=3)
+    assert SignInDay.objects.earliest("day").day < now - timedelta(days=6)
+    assert SignInEvent.objects.latest("at").at <= now
+
+
+# --- Nothing in it can be used ---
+
+
+def test_its_people_can_not_sign_in_and_are_few(made: dict[str, Any]) -> None:
+    people = Account.objects.filter(email__in=[address(name) for name in NAMES])
+    assert people.count() == len(NAMES) <= 25
+    assert not any(account.has_usable_password() for account in people)
+    assert all(account.email.endswith("@example.com") for account in people)
+    assert set(Connection.objects.values_list("account", flat=True)) <= set(people.values_list("pk", flat=True))
+
+
+def test_the_same_clock_makes_the_same_week(made: dict[str, Any], stopped_clock: None) -> None:
+    week = Week(datetime(2026, 11, 21, 4, 30, tzinfo=UTC))
+    assert list(week.moments("x", 100)) == list(week.moments("x", 100))
+    assert 80 <= len(list(week.moments("x", 100))) <= 120
+    by_day = Counter(moment.weekday() for moment in week.moments("x", 5000))
+    assert by_day[6] < by_day[1] / 2
+
+
+def test_the_pages_have_something_to_show(made: dict[str, Any], client: Browser) -> None:
+    client.force_login(Account.objects.get(email="developer@example.com"))
+    project = Project.objects.get(public_id=made["projects"][0]["id"])
+    for name in ("project_analytics", "usage", "requests", "people"):
+        assert client.get(reverse(f"console:{name}", args=[project.public_id])).status_code == 200
+    assert ApiKey.objects.get(name=demo_week.KEY_NAME).last_used_at is not None

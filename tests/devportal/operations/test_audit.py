@@ -1,0 +1,227 @@
+"""The trail: every form of the console that changes something adds to it, without a secret, and no row ever changes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client as Browser
+from django.urls import reverse
+
+from accounts.models import Account
+from api.models import ApiKey
+from core import clock
+from devportal.console import idempotency
+from devportal.operations.models import AuditEvent
+from devportal.review import reviewer_actions
+from oidc.models import Client, ClientSecret, Project, ProjectInvitation, ProjectMember
+from oidc.projects import invitations, lifecycle, members, roles
+from tests.devportal.console.test_who_may_what import ROUTES, things_of
+from tests.devportal.review.reviewing import decide, make_reviewer, sent
+from tests.factories import REDIRECT_URI, make_account
+from tests.security.consoles import SENT
+
+Role = ProjectMember.Role
+
+
+@dataclass(frozen=True)
+class Deed:
+    """A form as an owner sends it so that it does its work, and the action that the trail then tells."""
+
+    action: str
+    form: Mapping[str, Any] = field(default_factory=dict)
+    prepare: Callable[[dict[str, Any], Project, Account], None] = lambda things, project, owner: None
+    # What else ends by it: the invitations of who may not invite any more.
+    follows: tuple[str, ...] = ()
+
+
+def _invited(things: dict[str, Any], project: Project, owner: Account) -> None:
+    """The owner of this project is invited to another."""
+    other = lifecycle.create_project(make_account(), "Elsewhere")
+    inviter = ProjectMember.objects.get(project=other).account
+    things["invitation_id"] = invitations.invite(other, owner.email, "viewer", inviter).pk
+
+
+def _other_member(things: dict[str, Any], project: Project, owner: Account) -> None:
+    things["member_id"] = ProjectMember.objects.get(project=project, role=Role.DEVELOPER).pk
+
+
+def _second_owner(things: dict[str, Any], project: Project, owner: Account) -> None:
+    ProjectMember.objects.filter(project=project, role=Role.VIEWER).update(role=Role.OWNER)
+
+
+def _verified(things: dict[str, Any], project: Project, owner: Account) -> None:
+    Client.objects.filter(project=project).update(verified_at=clock.now())
+
+
+def _deleted(things: dict[str, Any], project: Project, owner: Account) -> None:
+    lifecycle.delete_project(project, owner)
+
+
+def _suspended(things: dict[str, Any], project: Project, owner: Account) -> None:
+    reviewer_actions.suspend_project(project, make_reviewer(), reasons=["harmful"])
+
+
+def _rejected(things: dict[str, Any], project: Project, owner: Account) -> None:
+    decide(sent(Client.objects.get(client_id=things["client_id"]), owner), make_reviewer(), "rejected")
+
+
+def _with_once(form: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: idempotency.new_token() if name == idempotency.FIELD else value for name, value in form.items()}
+
+
+CLIENT = {"name": "Starling", "type": "spa", "redirect_uris": REDIRECT_URI, idempotency.FIELD: ""}
+
+DEEDS: dict[str, Deed] = {
+    "project_new": Deed("project.created", {"name": "Lunar Notes", idempotency.FIELD: ""}),
+    "invitation": Deed("invitation.accepted", {"decision": "accept"}, _invited),
+    "project_settings": Deed("project.renamed", {"name": "Lunar Notes"}),
+    "project_transfer": Deed("project.transferred", {"to": "member"}, _other_member, ("invitation.ended",)),
+    "project_leave": Deed("member.left", {}, _second_owner, ("invitation.ended",)),
+    "project_delete": Deed("project.deleted", {"typed": "Orbit Notes"}),
+    "project_restore": Deed("project.restored", {}, _deleted),
+    "members": Deed("invitation.sent", {"email": "new@example.com", "role": "viewer"}),
+    "member": Deed("member.role_changed", {"role": "viewer"}, _other_member),
+    "member_remove": Deed("member.removed", {}, _other_member),
+    "invitation_renew": Deed("invitation.sent"),
+    "invitation_withdraw": Deed("invitation.withdrawn"),
+    #
+    # Clients
+    "client_new": Deed("client.created", CLIENT),
+    "client_settings": Deed("client.changed", {"name": "Starling", "redirect_uris": REDIRECT_URI}),
+    "client_switch": Deed("client.turned_off", {"enabled": "off"}),
+    "client_type": Deed("client.type_changed", {"type": "spa", "understood": "on"}),
+    "client_delete": Deed("client.deleted", {"typed": "Orbit Notes"}),
+    "client_secret_new": Deed("client_secret.created", {idempotency.FIELD: ""}),
+    "client_secret_rotate": Deed("client_secret.rotated", {"when": "24h", idempotency.FIELD: ""}),
+    "client_secret_expiry": Deed("client_secret.expiry_changed", {"when": "7d"}),
+    "client_secret_end": Deed("client_secret.ended", {"understood": "on"}),
+    #
+    # Domains
+    "domains": Deed("domain.added", {"name": "starling.example"}),
+    "domain_remove": Deed("domain.removed"),
+    #
+    # Keys
+    "key_new": Deed("api_key.created", {"name": "Nightly", "permissions": "account.read", idempotency.FIELD: ""}),
+    "key_rotate": Deed("api_key.rotated", {"when": "24h", idempotency.FIELD: ""}),
+    "key_expiry": Deed("api_key.expiry_changed", {"when": "7d"}),
+    "key_revoke": Deed("api_key.revoked"),
+    #
+    # Branding and review: its other steps are told too (test_reviews_machine.py)
+    "review": Deed("review.edited", {"step": "save", "name": "Starling", "home_page_url": "https://app.example.com/"}),
+    "review_appeal": Deed("review.appealed", {"text": "The second page shows it."}, _rejected),
+    "project_appeal": Deed("review_case.opened", {"text": "It was somebody else."}, _suspended, ("review.appealed",)),
+    #
+    # The public page of a reviewed app
+    "app_page": Deed("client.page_published", {"step": "publish", "slug": "orbit-notes"}, _verified),
+    #
+    # Playground
+    "playground_address": Deed("client.changed", {"wanted": "yes"}),
+}
+
+# What is sent by POST and changes nothing that anybody else sees.
+CHANGES_NOTHING = {
+    "check_name",
+    "check_addresses",
+    "client_tester",
+    # A worker writes what it sees, and the trail tells it then.
+    "domain_check",
+    # They act on one's own session alone.
+    "playground_begin",
+    "playground_exchange",
+    "playground_end",
+}
+
+
+def test_every_form_is_known_here() -> None:
+    forms = set(SENT)
+    assert forms - CHANGES_NOTHING - set(DEEDS) == set(), "add the forms that changed, with what the trail tells"
+    assert set(DEEDS) - forms == set()
+
+
+@pytest.mark.parametrize("name", DEEDS)
+def test_a_form_that_changes_something_adds_to_the_trail(
+    name: str, as_owner: Browser, project: Project, owner: Account
+) -> None:
+    deed, things = DEEDS[name], things_of(project, owner)
+    deed.prepare(things, project, owner)
+    form = _with_once(deed.form)
+    if form.get("to") == "member":
+        form["to"] = things["member_id"]
+    url = reverse(f"console:{name}", kwargs={argument: things[argument] for argument in ROUTES[name]})
+    before = set(AuditEvent.objects.values_list("pk", flat=True))
+    response = as_owner.post(url, form, REMOTE_ADDR="192.0.2.7")
+    assert response.status_code in (200, 302), response.content
+    added = AuditEvent.objects.exclude(pk__in=before).order_by("pk")
+    assert [event.action for event in added] == [deed.action, *deed.follows]
+    event = added[0]
+    assert (event.actor, event.actor_email, event.ip) == (owner, owner.email, "192.0.2.7")
+    assert event.request_id == response["X-Request-ID"]
+    assert event.project
+    assert _no_secret(event)
+
+
+def _no_secret(event: AuditEvent) -> bool:
+    text = f"{event.target} {event.before} {event.after} {event.details}"
+    stored = [*ClientSecret.objects.values_list("digest", flat=True), *ApiKey.objects.values_list("digest", flat=True)]
+    return not any(digest in text for digest in stored) and settings.API_KEY_PREFIX not in text
+
+
+def test_a_form_that_is_refused_adds_nothing(as_developer: Browser, project: Project, owner: Account) -> None:
+    things = things_of(project, owner)
+    before = AuditEvent.objects.count()
+    for name in ("project_settings", "project_transfer", "project_delete", "members", "member", "member_remove"):
+        url = reverse(f"console:{name}", kwargs={argument: things[argument] for argument in ROUTES[name]})
+        assert as_developer.post(url, _with_once(DEEDS[name].form)).status_code == 403
+    assert AuditEvent.objects.count() == before
+
+
+def test_what_can_not_be_written_into_the_trail_does_not_happen(
+    as_owner: Browser, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(**values: Any) -> None:
+        raise RuntimeError("the trail is full")
+
+    monkeypatch.setattr(AuditEvent.objects, "create", fail)
+    as_owner.raise_request_exception = False
+    assert as_owner.post(f"/console/p/{project.public_id}/settings", {"name": "Lunar Notes"}).status_code == 500
+    assert as_owner.post("/console/projects/new", {"name": "New", "once": idempotency.new_token()}).status_code == 500
+    assert not Project.objects.exclude(name="Orbit Notes").exists()
+
+
+def test_a_target_that_is_too_long_is_cut(project: Project, owner: Account) -> None:
+    roles.report_project_event("client.changed", project, owner, "x" * 1000)
+    assert len(AuditEvent.objects.get().target) == 255
+
+
+def test_an_address_of_somebody_else_stays_when_an_account_goes(project: Project, owner: Account) -> None:
+    dan = ProjectMember.objects.get(project=project, role=Role.DEVELOPER)
+    members.change_role(dan, "viewer", owner)
+    make_account("other@example.com").delete()
+    assert AuditEvent.objects.get().target == "dan@example.com"
+    dan.account.delete()
+    assert AuditEvent.objects.get().target == ""
+
+
+def test_an_account_that_is_deleted_by_an_operator_leaves_no_name_either(project: Project, owner: Account) -> None:
+    lifecycle.rename_project(project, "Lunar Notes", owner)
+    Account.objects.filter(pk=owner.pk).delete()
+    event = AuditEvent.objects.get()
+    assert (event.actor, event.actor_email, event.after) == (None, "", {"name": "Lunar Notes"})
+
+
+def test_an_invitation_to_who_registered_later_names_nobody_after_the_account_is_gone(
+    project: Project, owner: Account
+) -> None:
+    invitations.invite(project, "ines@example.com", "viewer", owner)
+    assert AuditEvent.objects.get().target == "ines@example.com"
+    make_account("ines@example.com").delete()
+    assert AuditEvent.objects.get().target == ""
+    assert not ProjectInvitation.objects.exists()
+
+
+def test_a_removed_client_keeps_its_lines(project: Project, owner: Account) -> None:
+    things = things_of(project, owner)
+    Client.objects.all().delete()
+    assert AuditEvent.objects.filter(project=things["project_id"]).exists()

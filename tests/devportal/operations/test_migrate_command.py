@@ -1,0 +1,130 @@
+"""`manage.py migrate` on PostgreSQL: one at a time, and giving way to those who use a table."""
+
+import io
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import psycopg
+import pytest
+from django.core.management import CommandError, call_command
+from django.core.management.commands.migrate import Command as DjangoCommand
+from django.db import connection
+
+from devportal.operations.management.commands import migrate
+from tests.services.service import ROOT, Service, unmigrated
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+TIMEOUTS = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
+
+
+def shown(name: str) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SHOW {name}")
+        return str(cursor.fetchone()[0])
+
+
+@pytest.fixture
+def other() -> Iterator[Any]:
+    """Another session, in a transaction."""
+    with closing(connection.copy()) as made:
+        made.set_autocommit(False)
+        yield made
+
+
+def run(**options: Any) -> tuple[str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    call_command("migrate", stdout=out, stderr=err, **options)
+    return out.getvalue(), err.getvalue()
+
+
+def do_instead(monkeypatch: pytest.MonkeyPatch, sql: str) -> list[float]:
+    """Have Django's part of the command execute `sql`; return when it was tried."""
+    tried: list[float] = []
+
+    def handle(self: Any, *args: Any, **options: Any) -> None:
+        tried.append(time.monotonic())
+        with connection.cursor() as cursor:
+            cursor.execute(sql)
+
+    monkeypatch.setattr(DjangoCommand, "handle", handle)
+    return tried
+
+
+def test_its_statements_have_time_and_wait_briefly_for_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = '7s'")
+    seen = {}
+    monkeypatch.setattr(DjangoCommand, "handle", lambda *_, **__: seen.update({n: shown(n) for n in TIMEOUTS}))
+    run()
+    assert seen == dict.fromkeys(TIMEOUTS, "0") | {"lock_timeout": "2s"}
+    assert [shown(name) for name in TIMEOUTS] == ["0", "0", "0"]  # what the session began with
+
+
+def test_a_locked_table_is_given_way_to_and_named(monkeypatch: pytest.MonkeyPatch, other: Any) -> None:
+    tried = do_instead(monkeypatch, "ALTER TABLE oidc_project ALTER COLUMN suspended_at DROP NOT NULL")
+    with other.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM oidc_project")
+    begun = time.monotonic()
+    with pytest.raises(CommandError, match=r"Given up after 2 s: oidc_project is held by process \d+.*idle in trans"):
+        run(lock_timeout=0.6, give_up_after=2)
+    assert len(tried) > 1
+    assert time.monotonic() - begun < 15
+
+
+def test_it_goes_on_when_the_table_is_free(monkeypatch: pytest.MonkeyPatch, other: Any) -> None:
+    tried = do_instead(monkeypatch, "ALTER TABLE oidc_project ALTER COLUMN suspended_at DROP NOT NULL")
+    with other.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM oidc_project")
+    monkeypatch.setattr("time.sleep", lambda _: other.rollback())
+    _, said = run(lock_timeout=0.6, give_up_after=60)
+    assert len(tried) == 2
+    assert "oidc_project is held by process" in said
+
+
+def test_another_error_is_no_reason_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = do_instead(monkeypatch, "SELECT nothing")
+    with pytest.raises(Exception, match="nothing"):
+        run()
+    assert len(tried) == 1
+
+
+def test_it_does_not_wait_for_another_for_ever(other: Any) -> None:
+    assert migrate._take(other) == ""
+    with pytest.raises(CommandError, match=r"Another migrate has been running for 0 s: process \d+"):
+        run(wait=0)
+    other.rollback()
+    assert "No migrations to apply" in run()[0]
+
+
+def test_who_holds_the_lock_keeps_no_index_waiting(other: Any) -> None:
+    assert migrate._take(other) == ""
+    with connection.cursor() as cursor:
+        # Of this database alone: another process of the tests has one beside it.
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity "
+            "WHERE state = 'idle in transaction' AND backend_xmin IS NOT NULL AND datname = current_database()"
+        )
+        assert cursor.fetchone()[0] == 0
+
+
+def begin(service: Service) -> "subprocess.Popen[str]":
+    command = [sys.executable, "manage.py", "migrate"]
+    pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen(command, cwd=ROOT, env=service._environment(), **pipes)
+
+
+@pytest.mark.slow
+def test_two_at_once_on_an_empty_database_both_end_well() -> None:
+    with unmigrated() as service:
+        both = [begin(service), begin(service)]
+        said = sorted((process.communicate(timeout=180)[0] for process in both), key=len)
+        assert [process.returncode for process in both] == [0, 0], said
+        assert "No migrations to apply" in said[0]
+        assert said[1].count("Applying ") > 50
+        with psycopg.connect(service.settings["DATABASE_URL"]) as database:
+            twice = database.execute(b"SELECT app, name FROM django_migrations GROUP BY 1, 2 HAVING count(*) > 1")
+            assert not twice.fetchall()

@@ -1,0 +1,234 @@
+"""The public page of an app: what it says, when it is there, and where it is linked."""
+
+import html
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client as Browser
+from django.test.utils import CaptureQueriesContext, override_settings
+
+from accounts.models import Account
+from core import clock
+from devportal.review import developer_actions, reviewer_actions
+from oidc.authorization import consent
+from oidc.clients import app_pages
+from oidc.clients.registration import update_client
+from oidc.models import Client, ProjectDomain
+from tests.devportal.review.reviewing import JUSTIFICATION, SCOPE, approved, fill, fresh, ticks
+from tests.factories import make_account, make_domain
+from tests.relying_party import RelyingParty, sign_in
+
+PAGE = "/apps/orbit-notes/"
+
+
+@pytest.fixture
+def published(app: Client, developer: Account, reviewer: Account) -> Client:
+    client = approved(app, developer, reviewer)
+    app_pages.publish_page(client, developer, "orbit-notes")
+    return fresh(client)
+
+
+def text_of(url: str = PAGE, browser: Browser | None = None) -> str:
+    response = (browser or Browser()).get(url)
+    assert response.status_code == 200
+    return html.unescape(response.content.decode())
+
+
+def test_anybody_reads_what_was_approved_and_why(published: Client) -> None:
+    text = text_of()
+    for shown in (
+        "Orbit Notes", "Reviewed by", "example.com", JUSTIFICATION,
+        "See your email address, your name and photo, and your plan", "https://example.com/privacy",
+        "https://example.com/terms", "help@example.com", f"/apps/report/{published.client_id}",
+    ):  # fmt: skip
+        assert shown in text, shown
+    for address in Account.objects.values_list("email", flat=True):
+        assert address not in text
+
+
+def test_what_nobody_reviewed_is_not_on_it(published: Client) -> None:
+    published.project.name = "Famous Bank"
+    published.project.save()
+    assert "Famous Bank" not in text_of()
+
+
+def test_it_sets_no_cookie_and_is_kept_by_no_cache_for_whom_it_is_not(published: Client) -> None:
+    response = Browser().get(PAGE)
+    assert not response.cookies
+    assert "csrfmiddlewaretoken" not in response.content.decode()
+    assert Browser().post(PAGE).status_code == 405
+    assert Browser().get("/apps/").status_code == 404
+
+
+def _off(client: Client) -> None:
+    Client.objects.filter(pk=client.pk).update(enabled=False)
+
+
+def _suspended(client: Client) -> None:
+    client.project.suspended_at = clock.now()
+    client.project.save()
+
+
+def _deleted(client: Client) -> None:
+    client.project.deleted_at = clock.now()
+    client.project.save()
+
+
+def _withdrawn(client: Client) -> None:
+    reviewer = Account.objects.get(email="rita@example.com")
+    reviewer_actions.withdraw_approval(client, reviewer, reasons=["harmful"])
+
+
+def _down(client: Client) -> None:
+    app_pages.take_down_page(client, Account.objects.get(email="dan@example.com"))
+
+
+@pytest.mark.parametrize("act", [_off, _suspended, _deleted, _withdrawn, _down])
+def test_it_is_not_there_when_the_app_is_not_and_does_not_say_why(
+    published: Client, act: Callable[[Client], None]
+) -> None:
+    act(published)
+    found, unknown = Browser().get(PAGE), Browser().get("/apps/nobody/")
+    assert found.status_code == unknown.status_code == 404
+
+    def without_ids(response: Any) -> str:
+        return str(response.content.decode()).replace(response["X-Request-ID"], "")
+
+    assert without_ids(found) == without_ids(unknown)
+
+
+def test_it_is_back_when_the_app_is_approved_again(published: Client, developer: Account, reviewer: Account) -> None:
+    _withdrawn(published)
+    developer_actions.save_submission(published, developer, {"terms_url": "https://example.com/new-terms"})
+    row = reviewer_actions.start(developer_actions.submit(published, developer), reviewer)
+    reviewer_actions.approve(
+        row, reviewer, revision=1, scopes=dict.fromkeys(row.snapshot["scopes"], False), checked=ticks(row)
+    )
+    text = text_of()
+    assert "asks for nothing that needs a review" in text
+    assert JUSTIFICATION not in text
+
+
+def test_a_draft_is_not_on_it(published: Client, developer: Account) -> None:
+    fill(published, developer, name="Comet Notes", support_address="new@example.com")
+    developer_actions.save_submission(
+        published, developer, {}, scopes={SCOPE: "Something else that nobody approved so far."}
+    )
+    for _ in range(2):
+        text = text_of()
+        assert "Comet Notes" not in text
+        assert "new@example.com" not in text
+        assert "Something else" not in text
+        assert JUSTIFICATION in text
+        if fresh(published).reviews.filter(status="submitted").exists():
+            break
+        developer_actions.submit(published, developer)
+
+
+def test_what_developers_wrote_is_text(app: Client, developer: Account, reviewer: Account) -> None:
+    fill(app, developer, name="<b>Tom</b> & Jerry")
+    developer_actions.save_submission(
+        app, developer, {}, scopes={SCOPE: '<script>alert(1)</script>"onmouseover="x {{ 7|add:7 }}'}
+    )
+    row = reviewer_actions.start(developer_actions.submit(app, developer), reviewer)
+    reviewer_actions.approve(row, reviewer, revision=1, scopes={SCOPE: True}, checked=ticks(row))
+    app_pages.publish_page(app, developer, "orbit-notes")
+    text = Browser().get(PAGE).content.decode()
+    for raw in ("<b>Tom", "<script>alert", '"onmouseover'):
+        assert raw not in text
+    assert "{{ 7|add:7 }}" in html.unescape(text)
+
+
+def test_only_proven_domains_are_named(published: Client) -> None:
+    ProjectDomain.objects.create(project=published.project, name="elsewhere.example", added_at=clock.now())
+    assert "elsewhere.example" not in text_of()
+    ProjectDomain.objects.update(lost_at=clock.now())
+    assert ">None<" in text_of()
+
+
+@pytest.mark.parametrize("proven", ["before", "after"])
+def test_domains_outside_of_the_review_are_not_named(
+    app: Client, developer: Account, reviewer: Account, proven: str
+) -> None:
+    if proven == "before":
+        make_domain(app.project, "bank.test")
+    client = approved(app, developer, reviewer)
+    if proven == "after":
+        make_domain(client.project, "bank.test")
+    app_pages.publish_page(client, developer, "orbit-notes")
+    uris = [*client.registered_redirect_uris, "https://bank.test/callback"]
+    update_client(client, developer, uris, [])
+    text = text_of()
+    assert "example.com" in text
+    assert "bank.test" not in text
+
+
+def test_a_former_address_leads_on(published: Client, developer: Account) -> None:
+    app_pages.publish_page(published, developer, "orbit-for-teams")
+    response = Browser().get(PAGE)
+    assert (response.status_code, response["Location"]) == (302, "/apps/orbit-for-teams/")
+    _down(published)
+    assert Browser().get(PAGE).status_code == 404
+
+
+@pytest.mark.parametrize("slug", ["ORBIT-NOTES", "orbit_notes", "0rbit-notes", "orbit-notes-", "a" * 500, "orb%C3%ADt"])
+def test_spellings_find_nothing(published: Client, slug: str) -> None:
+    assert Browser().get(f"/apps/{slug}/").status_code == 404
+
+
+def test_the_statements_are_few_whatever_the_app_has(published: Client) -> None:
+    for number in range(30):
+        ProjectDomain.objects.create(project=published.project, name=f"d{number}.example", added_at=clock.now())
+    with CaptureQueriesContext(connection) as captured:
+        text_of()
+    assert len(captured.captured_queries) <= 3
+
+
+# --- Links ---
+
+
+def connected(client: Client) -> Browser:
+    person = make_account("pia@example.com")
+    consent.record_consent(person, client, ["openid"])
+    browser = Browser()
+    browser.force_login(person)
+    return browser
+
+
+def test_connected_apps_links_to_it_while_it_is_there(published: Client) -> None:
+    browser = connected(published)
+    assert f'href="{PAGE}"' in text_of("/account/apps/", browser)
+    _off(published)
+    assert f'href="{PAGE}"' not in text_of("/account/apps/", browser)
+
+
+def test_the_consent_page_links_to_it_in_a_new_tab(published: Client) -> None:
+    person, browser = make_account("pia@example.com"), Browser()
+    app = RelyingParty(published, sign_in(browser, person))
+    text = html.unescape(app.authorize(scope="openid").content.decode())
+    assert f'<a href="{PAGE}" target="_blank" rel="noopener">' in text
+    _down(published)
+    assert PAGE not in html.unescape(app.authorize(scope="openid").content.decode())
+
+
+def test_the_links_cost_no_statement(published: Client) -> None:
+    browser = connected(published)
+
+    def count() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            text_of("/account/apps/", browser)
+        return len(captured.captured_queries)
+
+    browser.get("/account/apps/")
+    with_page = count()
+    _down(published)
+    assert count() == with_page
+
+
+@override_settings(AUTH_URL="https://id.example.com", BASE_URL="https://api.example.com")
+def test_it_is_on_the_host_of_people(published: Client, settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["*"]
+    assert Browser().get(PAGE, headers={"Host": "id.example.com"}).status_code == 200
+    assert Browser().get(PAGE, headers={"Host": "api.example.com"}).status_code == 404

@@ -1,0 +1,282 @@
+"""What is gathered for the judges: the right rows, and as many statements among many as among few."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from accounts.models import Account
+from api.usage_counts import UsageCount, add_counts
+from core import clock
+from devportal.console.models import SignInEvent
+from devportal.review import reviewer_actions
+from devportal.review.evidence import collecting, usage
+from devportal.review.evidence.gathered import Gathered
+from devportal.review.evidence.gathering import gather
+from devportal.review.models import AppReport, AppReview, ReviewCase, ReviewEntry
+from oidc.authorization import consent
+from oidc.models import Client, Connection, Project, ProjectDomain, ProjectMember
+from oidc.names import skeleton
+from oidc.projects import members
+from tests.devportal.review.reviewing import SCOPE, Status, decide, review_in, sent
+from tests.factories import make_account, make_client, make_domain, make_project
+
+pytestmark = pytest.mark.django_db
+# Whatever there is: of domains, names, logos, people, history, cases, usage.
+MOST_STATEMENTS = 24
+
+
+def found_of(review: AppReview) -> Gathered:
+    return gather(AppReview.objects.select_related("client__project").get(pk=review.pk))
+
+
+def result(review: AppReview, code: str) -> str:
+    [fact] = [fact for fact in collecting.collect_evidence(review).facts if fact.code == code]
+    return str(fact.result)
+
+
+def sign_ins(client: Client, outcome: str, count: int, error: str = "") -> None:
+    SignInEvent.objects.bulk_create(
+        SignInEvent(client=client, at=clock.now(), endpoint="token", outcome=outcome, error=error, request_id="r" * 20)
+        for _ in range(count)
+    )
+
+
+def test_the_same_domain_of_another_project_is_seen_if_it_is_proven_there(app: Client, developer: Account) -> None:
+    review = sent(app, developer)
+    make_domain(make_project(name="Lost"), lost_at=clock.now())
+    make_domain(make_project(name="Claims"), proven_at=None)
+    make_domain(make_project(), "example.net")
+    assert found_of(review).elsewhere == []
+    make_domain(make_project(name="Proves it too"))
+    assert [row.project.name for row in found_of(review).elsewhere] == ["Proves it too"]
+    assert result(review, "domains") == "warn"
+
+
+def test_who_sent_it_and_who_owns_the_project(app: Client, developer: Account, owner: Account) -> None:
+    review = sent(app, developer)
+    people = [(person.email, person.part) for person in found_of(review).people]
+    assert people == [(developer.email, "submitter"), (owner.email, "owner")]
+    AppReview.objects.filter(pk=review.pk).update(submitted_by=None)
+    assert result(review_again(review), "account_age") == "fail"
+
+
+def review_again(review: AppReview) -> AppReview:
+    return AppReview.objects.get(pk=review.pk)
+
+
+def test_what_happened_before_in_the_project(app: Client, developer: Account, reviewer: Account) -> None:
+    other = make_client(app.project, name="Orbit for phones")
+    review_in(Status.REJECTED, other, developer, reviewer)
+    review = review_in(Status.REJECTED, app, developer, reviewer)
+    found = found_of(review).setbacks
+    assert [(row.kind, row.app) for row in found] == [("rejected", "Orbit Notes"), ("rejected", "Orbit Notes")]
+    assert result(review, "setbacks") == "warn"
+    reviewer_actions.suspend_project(app.project, reviewer, reasons=["unsafe"])
+    assert result(review_again(review), "setbacks") == "fail"
+
+
+def test_what_the_owners_have_elsewhere(app: Client, developer: Account, owner: Account, reviewer: Account) -> None:
+    review = sent(app, developer)
+    second = make_project(owner, name="Second")
+    make_client(second, name="Nova")
+    make_client(make_project(developer, name="The submitter's"), name="Comet")
+    make_client(make_project(name="A stranger's"), name="Pulsar")
+    ProjectMember.objects.create(project=make_project(name="Only a viewer"), account=owner, role="viewer")
+    found = found_of(review).others
+    assert {other.name for other in found.apps} == {"Nova", "Comet"}
+    assert (list(found.suspended), list(found.setbacks)) == ([], [])
+    reviewer_actions.suspend_project(second, reviewer, reasons=["unsafe"])
+    found = found_of(review).others
+    assert list(found.suspended) == ["Second"]
+    assert [(row.kind, row.project) for row in found.setbacks] == [("suspended", "Second")]
+    assert result(review, "other_apps") == "fail"
+
+
+def _left(project: Project, account: Account, heir: ProjectMember) -> None:
+    members.transfer_ownership(project, heir, account)
+    members.leave_project(project, account)
+
+
+def _stayed_as_a_developer(project: Project, account: Account, heir: ProjectMember) -> None:
+    members.transfer_ownership(project, heir, account)
+
+
+@pytest.mark.parametrize("hand_over", [_left, _stayed_as_a_developer])
+@pytest.mark.parametrize("part", ["owner", "former owner", "submitter"])
+def test_leaving_a_project_before_it_is_suspended_hides_nothing(
+    hand_over: Callable[[Project, Account, ProjectMember], None],
+    part: str,
+    app: Client,
+    owner: Account,
+    developer: Account,
+    reviewer: Account,
+) -> None:
+    bad = developer if part == "submitter" else owner
+    review = sent(app, developer)
+    if part == "former owner":
+        heir = ProjectMember.objects.create(project=app.project, account=make_account(), role="developer")
+        hand_over(app.project, owner, heir)
+    if part == "submitter":
+        AppReview.objects.update(submitted_by=owner)
+    second = make_project(bad, name="Second")
+    make_client(second, name="Nova")
+    hand_over(second, bad, ProjectMember.objects.create(project=second, account=make_account(), role="developer"))
+    reviewer_actions.suspend_project(second, reviewer, reasons=["unsafe"])
+    found = found_of(review_again(review))
+    assert bad.email in {person.email for person in found.people}
+    assert list(found.others.suspended) == ["Second"]
+    assert result(review_again(review), "other_apps") == "fail"
+
+
+def test_a_later_submission_by_somebody_else_hides_nothing(app: Client, developer: Account, reviewer: Account) -> None:
+    review, other = sent(app, developer), make_account()
+    second = make_project(other, name="Second")
+    rejected = AppReview.objects.create(
+        client=make_client(second, name="Nova"), number=1, snapshot={}, submitted_by=other, created_at=clock.now()
+    )
+    rejected.revisions.create(number=1, snapshot={}, sent_at=clock.now(), sent_by=developer)
+    reviewer_actions.suspend_project(second, reviewer, reasons=["unsafe"])
+    assert list(found_of(review_again(review)).others.suspended) == ["Second"]
+
+
+def test_many_projects_hide_no_suspended_one(app: Client, owner: Account, developer: Account) -> None:
+    review = sent(app, developer)
+    Project.objects.filter(pk=make_project(owner, name="Second").pk).update(suspended_at=clock.now())
+    rows = Project.objects.bulk_create(Project(name=f"P{number}", public_id=f"prj_{number}") for number in range(120))
+    ProjectMember.objects.bulk_create(ProjectMember(project=row, account=owner, role="owner") for row in rows)
+    assert list(found_of(review).others.suspended) == ["Second"]
+
+
+def test_reports_and_open_cases(app: Client, developer: Account) -> None:
+    review = sent(app, developer)
+    elsewhere = ReviewCase.objects.create(
+        project=app.project, client=make_client(app.project), kind="report", opened_at=clock.now()
+    )
+    AppReport.objects.create(case=elsewhere, reason="other", at=clock.now())
+    assert result(review, "reports") == "pass"
+    case = ReviewCase.objects.create(project=app.project, client=app, kind="report", opened_at=clock.now())
+    AppReport.objects.create(case=case, reason="pretends", at=clock.now())
+    AppReport.objects.create(case=case, reason="other", at=clock.now() - timedelta(days=366))
+    found = found_of(review)
+    assert found.reports == {"pretends": 1}
+    assert [row.kind for row in found.cases] == ["report"]
+    assert result(review, "reports") == "warn"
+
+
+def test_scopes_that_people_granted_and_what_is_called_with_them(
+    app: Client, developer: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    review = sent(app, developer)
+    for scopes in (["openid"], ["openid", SCOPE], ["openid", "email", SCOPE]):
+        consent.record_consent(make_account(), app, scopes)
+    taken_back = consent.record_consent(make_account(), app, ["openid", SCOPE])
+    Connection.objects.filter(pk=taken_back.pk).update(scopes="", removed_at=clock.now())
+    for endpoint, status, days in (("me/plan", 200, 80), ("me/plan", 403, 1), ("me/plan", 200, 91), ("me", 200, 1)):
+        minute = int((clock.now() - timedelta(days=days)).timestamp()) // 60
+        add_counts([UsageCount(app.project_id, "", app.client_id, endpoint, status, "", minute, 0, 7)])
+    found = found_of(review).usage
+    assert (found.people, found.granted) == (4, {SCOPE: 2})
+    assert found.calls_by_endpoint == {"me": 7, "me/plan": 7}
+    monkeypatch.setattr(usage, "MAX_PEOPLE", 2)
+    found = found_of(review).usage
+    assert (found.people, found.people_is_more) == (2, True)
+
+
+def test_sign_ins_and_refusals_are_counted_among_the_newest(
+    app: Client, developer: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    review = sent(app, developer)
+    sign_ins(make_client(), "refused", 5, "invalid_scope")
+    sign_ins(app, "signed_in", 3)
+    sign_ins(app, "cancelled", 2)
+    sign_ins(app, "refused", 4, "invalid_grant")
+    found = found_of(review).usage
+    assert (found.sign_ins, found.cancelled, found.refusals) == (3, 2, {"invalid_grant": 4})
+    assert not found.sign_ins_is_more
+    monkeypatch.setattr(usage, "MAX_SIGN_INS", 5)
+    found = found_of(review).usage
+    assert (found.sign_ins, found.cancelled, found.refused, found.sign_ins_is_more) == (0, 1, 4, True)
+
+
+# --- Bounds ---
+
+
+def crowd(app: Client, owner: Account) -> None:
+    """Add much of everything that is gathered."""
+    now = clock.now()
+    hosts = [f"h{number}.example.com" for number in range(60)]
+    ProjectDomain.objects.bulk_create(
+        ProjectDomain(project=project, name=host, method="dns", proven_at=now, checked_at=now, added_at=now)
+        for project in (app.project, make_project(name="Twin"))
+        for host in hosts
+    )
+    others = Project.objects.bulk_create(Project(name=f"P{number}", public_id=f"prj_{number}") for number in range(150))
+    ProjectMember.objects.bulk_create(ProjectMember(project=each, account=owner, role="owner") for each in others)
+    Client.objects.bulk_create(
+        Client(
+            project=project, type="spa", client_id=f"op_{project.pk}_{number}", name="Orbit Notes", redirect_uris="",
+            name_reading=skeleton("Orbit Notes"), verified_at=now, logo_hash="0123456789abcdef",
+        )
+        for project in [app.project, *others]
+        for number in range(3)
+    )  # fmt: skip
+    ReviewEntry.objects.bulk_create(
+        ReviewEntry(project=project, at=now, side="reviewer", kind="rejected")
+        for project in [*others, *[app.project] * 20]
+        for _ in range(3)
+    )
+    case = ReviewCase.objects.create(project=app.project, client=app, kind="report", opened_at=now)
+    AppReport.objects.bulk_create(AppReport(case=case, reason="other", at=now) for _ in range(700))
+    ReviewCase.objects.bulk_create(
+        ReviewCase(project=app.project, client=app, kind="appeal", opened_at=now, closed_at=now) for _ in range(100)
+    )
+    Connection.objects.bulk_create(
+        Connection(client=app, scopes=SCOPE, first_authorized_at=now, last_authorized_at=now) for _ in range(300)
+    )
+    sign_ins(app, "refused", 1500, "invalid_grant")
+
+
+def test_much_of_everything_costs_no_more_statements(
+    app: Client, developer: Account, owner: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("devportal.review.evidence.gathering.hash_asked", lambda *args: "0123456789abcdef")
+    review = sent(app, developer)
+
+    def statements() -> int:
+        row = AppReview.objects.select_related("client__project").get(pk=review.pk)
+        with CaptureQueriesContext(connection) as queries:
+            evidence = collecting.collect_evidence(row)
+        assert all(len(fact.finding.details) < 60 for fact in evidence.facts)
+        return len(queries)
+
+    few = statements()
+    crowd(app, owner)
+    # Names and logos that were found alike, and the past of the owners' other projects: there were none before.
+    assert statements() <= few + 3 <= MOST_STATEMENTS
+    found = found_of(review)
+    assert (len(found.names), len(found.logos), len(found.elsewhere)) == (20, 5, 20)
+    assert (len(found.others.apps), found.others.is_more, len(found.others.setbacks)) == (200, True, 50)
+    assert (len(found.setbacks), len(found.cases), sum(found.reports.values())) == (50, 50, 500)
+    assert found.usage.sign_ins_is_more
+
+
+def test_of_many_sign_ins_no_row_is_read_beyond_the_bound(app: Client, developer: Account) -> None:
+    review = sent(app, developer)
+    with CaptureQueriesContext(connection) as queries:
+        collecting.collect_evidence(review_again(review))
+    asked: list[dict[str, Any]] = [query for query in queries if "SELECT" in query["sql"]]
+    unbounded = [query["sql"] for query in asked if "signinevent" in query["sql"] and "LIMIT" not in query["sql"]]
+    unbounded += [query["sql"] for query in asked if "oidc_connection" in query["sql"] and "LIMIT" not in query["sql"]]
+    assert unbounded == []
+
+
+def test_a_review_that_was_decided_can_still_be_looked_at(
+    app: Client, developer: Account, reviewer: Account, later: Callable[[float], None]
+) -> None:
+    review = decide(sent(app, developer), reviewer, Status.APPROVED)
+    later(timedelta(days=100).total_seconds())
+    assert result(review, "scopes") == "warn"  # approved, and never used

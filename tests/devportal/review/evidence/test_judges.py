@@ -1,0 +1,247 @@
+"""Each fact of the evidence, with every result that it may have. The judges touch no database."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from core.messages import placeholders
+from devportal.review.evidence.collecting import Evidence, judge_facts
+from devportal.review.evidence.facts import Result
+from devportal.review.evidence.gathered import CaseSeen, OtherApps, Part, Person, SimilarLogo, Usage
+from devportal.review.evidence.rules import JUDGES
+from devportal.review.evidence.rules.identity import is_free_mail
+from devportal.review.evidence.rules.pages import names_the_app
+from devportal.review.evidence.texts import TEXTS, Code
+from oidc.clients.redirect_uris import playground_redirect_uri
+from oidc.models import Project
+from tests.devportal.review.evidence.world import (
+    ASKED,
+    LONG_AGO,
+    NOW,
+    check,
+    checks,
+    client,
+    days_ago,
+    domain,
+    fact,
+    gathered,
+    problem,
+    setback,
+    similar,
+)
+from tests.devportal.review.reviewing import SCOPE
+
+FOREIGN = {"redirect_urls": ["https://elsewhere.net/cb"]}
+LOCAL = {"redirect_urls": ["http://localhost:3000/cb"], "sign_out_urls": []}
+MIXED = {"redirect_urls": ["https://example.com/cb", "http://127.0.0.1:8000/cb"]}
+HOME = ASKED["home_page_url"]
+HOLDS = client(approved_scopes=SCOPE, verified_at=NOW)
+WWW = "https://www.example.com"
+NO_PAGES = {"home_page_url": "", "privacy_policy_url": "", "terms_url": ""}
+TIMEOUT = {"proof": "dns", "code": "dns_timeout", "parameters": {}}
+FORMER_OWNER = Person("c@example.com", LONG_AGO, Part.FORMER_OWNER, days_ago(3))
+EARLIER = Person("d@example.com", LONG_AGO, Part.EARLIER_SUBMITTER)
+
+
+def refusals(count: int) -> dict[str, int]:
+    return {"invalid_grant": count}
+
+
+def case(kind: str, *, is_open: bool = True, had_effect: bool = False) -> CaseSeen:
+    return CaseSeen(kind, days_ago(5), is_open, had_effect)
+
+
+NEIGHBOUR = domain("elsewhere.net", proven_at=None)
+TABLE: list[tuple[str, str, dict[str, Any], str]] = [
+    ("domains", "pass", {}, "on a proven domain"),
+    ("domains", "pass", {"domains": [domain(method="operator", checked_at=None)]}, ""),
+    ("domains", "pass", {"elsewhere": [domain("unused.example.net")]}, ""),
+    ("domains", "warn", {"elsewhere": [domain()]}, "Another project has proven example.com"),
+    ("domains", "warn", {"domains": [domain(missing_since=days_ago(3))]}, "no longer found"),
+    ("domains", "warn", {"domains": [domain(checked_at=days_ago(30))]}, "not checked for more"),
+    ("domains", "warn", {"domains": [domain(problems=[TIMEOUT])]}, "DNS record: The name servers"),
+    ("domains", "fail", {"domains": []}, "not proven example.com"),
+    ("domains", "fail", {"asked": FOREIGN, "domains": [domain(), NEIGHBOUR]}, "elsewhere.net"),
+    ("domains", "fail", {"domains": [domain(lost_at=days_ago(1))]}, "was lost"),
+    ("domains", "pass", {"asked": LOCAL | NO_PAGES}, "No URL has a host"),
+    ("redirect_hosts", "pass", {}, "where the app belongs"),
+    ("redirect_hosts", "pass", {"client": client(type="native"), "asked": LOCAL}, ""),
+    ("redirect_hosts", "pass", {"asked": {"sign_out_urls": [playground_redirect_uri()]}}, "playground"),
+    ("redirect_hosts", "warn", {"asked": MIXED}, "for development only"),
+    ("redirect_hosts", "warn", {"asked": FOREIGN, "domains": [domain(), domain("elsewhere.net")]}, "not on the home"),
+    ("redirect_hosts", "fail", {"asked": FOREIGN}, "Not on a proven domain"),
+    ("redirect_hosts", "fail", {"asked": {"redirect_urls": []}}, "nobody can sign in"),
+    ("localhost_only", "pass", {"asked": MIXED}, ""),
+    ("localhost_only", "pass", {"client": client(type="native"), "asked": LOCAL}, ""),
+    ("localhost_only", "fail", {"asked": LOCAL}, "nobody but the developer"),
+    ("home_page", "pass", {}, "names the app"),
+    ("home_page", "pass", {"page_checks": checks(check("home_page_url", "ORBIT: take n0tes"))}, ""),
+    ("home_page", "warn", {"page_checks": None}, "not checked yet"),
+    ("home_page", "warn", {"page_checks": []}, "not checked yet"),
+    ("home_page", "warn", {"asked": {"home_page_url": "https://example.com/new"}}, "not checked yet"),
+    ("home_page", "warn", {"page_checks": checks(check("home_page_url", ""))}, "no title"),
+    ("home_page", "warn", {"page_checks": checks(check("home_page_url", "Domain for sale"))}, "no word of"),
+    ("home_page", "warn", {"page_checks": checks(problem("home_page_url", "too_large"))}, "larger than 64 KB"),
+    ("home_page", "warn", {"page_checks": checks(problem("home_page_url", "unavailable"))}, "could not check"),
+    ("home_page", "fail", {"page_checks": checks(problem("home_page_url", "certificate"))}, "it has expired."),
+    ("home_page", "fail", {"page_checks": checks(problem("home_page_url", "timeout"))}, ""),
+    ("home_page", "fail", {"page_checks": checks(problem("home_page_url", "private_address"))}, ""),
+    ("home_page", "fail", {"page_checks": checks(check("home_page_url", status=404))}, "status 404"),
+    ("home_page", "fail", {"asked": {"home_page_url": ""}}, "No URL is given"),
+    ("privacy_policy", "pass", {}, ""),
+    ("privacy_policy", "warn", {"page_checks": checks(check("privacy_policy_url", final=HOME))}, "same page"),
+    ("privacy_policy", "warn", {"page_checks": checks(check("privacy_policy_url", final=WWW))}, "same"),
+    ("privacy_policy", "fail", {"page_checks": checks(problem("privacy_policy_url", "no_address"))}, ""),
+    ("terms", "pass", {"asked": {"terms_url": ""}}, "none are required"),
+    ("terms", "warn", {"page_checks": checks(check("terms_url", "Something else"))}, ""),
+    ("terms", "fail", {"page_checks": checks(check("terms_url", status=500))}, ""),
+    ("support_address", "pass", {}, "has proven"),
+    ("support_address", "pass", {"asked": {"support_address": "a@gmail.com"}, "domains": [domain("gmail.com")]}, ""),
+    ("support_address", "warn", {"asked": {"support_address": "orbit@GMail.com"}}, "anybody can have"),
+    ("support_address", "warn", {"asked": {"support_address": "help@orbit.net"}}, "has not proven"),
+    ("support_address", "fail", {"asked": {"support_address": ""}}, "is given"),
+    ("names", "pass", {}, ""),
+    ("names", "warn", {"names": [similar(1.0, verified=False)]}, "similar name"),
+    ("names", "warn", {"names": [similar(0.95, verified=True)]}, "1 app"),
+    ("names", "fail", {"names": [similar(1.0, verified=True)]}, "reads the same"),
+    ("logos", "pass", {}, ""),
+    ("logos", "pass", {"asked": {"logo": ""}, "logo_hash": ""}, "no logo"),
+    ("logos", "warn", {"logo_hash": ""}, "could not be read"),
+    ("logos", "warn", {"logo_hash": "-"}, "nothing to compare"),
+    ("logos", "warn", {"logos": [SimilarLogo(client(pk=3), 5)]}, "looks like"),
+    ("logos", "fail", {"logos": [SimilarLogo(client(pk=3), 2)]}, "the same logo"),
+    ("account_age", "pass", {}, ""),
+    ("account_age", "warn", {"people": [Person("b@example.com", days_ago(29), Part.OWNER)]}, "b@example.com"),
+    ("account_age", "fail", {"people": [Person("", None, Part.SUBMITTER)]}, "is deleted"),
+    ("account_age", "pass", {"people": [FORMER_OWNER, EARLIER]}, "owner until"),
+    ("project_age", "pass", {}, ""),
+    ("project_age", "warn", {"client": client(project=Project(created_at=days_ago(29)))}, "less than 30 days"),
+    ("setbacks", "pass", {}, ""),
+    ("setbacks", "warn", {"setbacks": [setback("rejected", 3)]}, "There is 1 entry"),
+    ("setbacks", "warn", {"setbacks": [setback("suspended", 366)]}, ""),
+    ("setbacks", "fail", {"setbacks": [setback("suspended", 300)]}, "less than a year"),
+    ("setbacks", "fail", {"setbacks": [setback("approval_withdrawn", 1)]}, ""),
+    ("setbacks", "fail", {"client": client(project=Project(suspended_at=NOW, created_at=LONG_AGO))}, "is suspended"),
+    ("other_apps", "pass", {}, "no other app"),
+    ("other_apps", "pass", {"others": OtherApps(apps=[client(verified_at=NOW)])}, "1 other app. Reviewed: 1"),
+    ("other_apps", "pass", {"others": OtherApps(apps=[client()], is_more=True)}, "1 or more other apps"),
+    ("other_apps", "warn", {"others": OtherApps(setbacks=[replace(setback("rejected", 3), app="")])}, "whole project"),
+    ("setbacks", "warn", {"setbacks": [replace(setback("rejected", 3), app="")]}, "the whole project"),
+    ("other_apps", "warn", {"others": OtherApps(setbacks=[setback("rejected", 3)])}, "rejection"),
+    ("other_apps", "fail", {"others": OtherApps(setbacks=[setback("suspended", 3)])}, "last year"),
+    ("other_apps", "fail", {"others": OtherApps(suspended=["Orbit Two"])}, "suspended"),
+    ("reports", "pass", {}, "Nobody reported"),
+    ("reports", "pass", {"cases": [case("re_review")]}, ""),
+    ("reports", "warn", {"cases": [case("report")]}, "1 case is open"),
+    ("reports", "warn", {"cases": [case("domain_lost")]}, ""),
+    ("reports", "warn", {"cases": [case("report", is_open=False, had_effect=True)], "reports": {"other": 9}}, "closed"),
+    ("reports", "fail", {"cases": [case("report")], "reports": {"pretends": 2, "other": 1}}, "3 people"),
+    ("people", "pass", {}, "3 people"),
+    ("people", "pass", {"usage": Usage(people=10_000, people_is_more=True)}, "10,000 or more"),
+    ("people", "warn", {"usage": Usage()}, "Nobody has authorized"),
+    ("sign_ins", "pass", {}, "9 signed in"),
+    ("sign_ins", "pass", {"usage": Usage(sign_ins=1, refusals=refusals(9))}, ""),
+    ("sign_ins", "warn", {"usage": Usage(sign_ins=5, refusals=refusals(20))}, "Most sign-ins are refused"),
+    ("sign_ins", "pass", {"usage": Usage(sign_ins=1000, sign_ins_is_more=True)}, "Of the newest 1,000"),
+    ("sign_ins", "warn", {"usage": Usage()}, "no entry"),
+    ("api_calls", "pass", {}, "1.0 %"),
+    ("api_calls", "pass", {"usage": Usage(calls=3, errors=3)}, ""),
+    ("api_calls", "pass", {"usage": Usage()}, "No calls in 30 days"),
+    ("api_calls", "warn", {"usage": Usage(calls=100, errors=5)}, "5.0 %"),
+    ("api_calls", "fail", {"usage": Usage(calls=100, errors=50)}, "Most calls fail"),
+    ("scopes", "pass", {"asked": {"scopes": {}}}, "nothing that needs approval"),
+    ("scopes", "pass", {}, "People sign in"),
+    ("scopes", "pass", {"client": client(approved_scopes=SCOPE, verified_at=LONG_AGO)}, "are used"),
+    ("scopes", "pass", {"client": client(approved_scopes=SCOPE, verified_at=NOW), "usage": Usage(people=1)}, ""),
+    ("scopes", "warn", {"client": client(approved_scopes=SCOPE, verified_at=LONG_AGO), "usage": Usage(people=1)}, "90"),
+    ("scopes", "pass", {"client": HOLDS, "asked": {"scopes": {}}}, "no longer asked for"),
+    ("scopes", "warn", {"usage": Usage()}, "nobody has ever signed in"),
+]  # fmt: skip
+
+
+def test_of_an_app_that_nothing_speaks_against_every_fact_passes() -> None:
+    assert [found for found in judge_facts(gathered()) if found.result != Result.PASS] == []
+
+
+@pytest.mark.parametrize(("code", "result", "changes", "said"), TABLE)
+def test_each_fact_is_judged_by_what_was_gathered(code: str, result: str, changes: dict[str, Any], said: str) -> None:
+    found = fact(code, gathered(**changes))
+    assert found.result == result, found
+    told = f"{found.finding.text} {' '.join(detail.text for detail in found.finding.details)}"
+    assert said in told, told
+
+
+def test_each_code_has_a_text_and_gets_its_parameters() -> None:
+    assert set(TEXTS) == set(Code)
+    tried = set()
+    for code, _, changes, _ in TABLE:
+        finding = fact(code, gathered(**changes)).finding
+        said = [(finding.code, finding.parameters), *((line.code, line.parameters) for line in finding.details)]
+        for name, parameters in said:
+            assert set(parameters) == placeholders(TEXTS[name]), name
+            tried.add(name)
+    assert set(Code) - tried == set()
+
+
+def test_the_table_tries_every_judge_and_all_that_it_may_say() -> None:
+    assert {row[0] for row in TABLE} == {judge.code for judge in JUDGES}
+    for judge in JUDGES:
+        assert len({row[1] for row in TABLE if row[0] == judge.code}) > 1, judge.code
+
+
+def test_the_summary_counts_and_fails_come_first() -> None:
+    found = gathered(domains=[], usage=Usage())
+    evidence = Evidence(found, tuple(judge_facts(found)))
+    results = [each.result for each in evidence.by_gravity]
+    assert results == sorted(results, key=list(Result).index)
+    counts = [f"{results.count(result)} {result}" for result in Result]
+    assert evidence.summary == ", ".join(counts)
+    assert "0 fail" not in Evidence(found, tuple(judge_facts(gathered()))).summary
+
+
+def test_each_host_says_by_what_it_is_proven_since_when_and_when_it_was_looked_up() -> None:
+    lines = [detail.text for detail in fact("domains", gathered()).finding.details]
+    assert lines == [
+        f"example.com: DNS record of example.com, since {LONG_AGO.day} {LONG_AGO:%B %Y}, checked on "
+        f"{days_ago(2).day} {days_ago(2):%B %Y, %H:%M} UTC"
+    ]
+
+
+def test_each_redirect_url_is_marked() -> None:
+    lines = [
+        detail.text for detail in fact("redirect_hosts", gathered(asked=MIXED | {"sign_out_urls": []})).finding.details
+    ]
+    assert lines == ["https://example.com/cb: on a proven domain", "http://127.0.0.1:8000/cb: loopback"]
+
+
+def test_a_scope_says_who_granted_it_and_which_endpoint_it_is_for() -> None:
+    [line] = fact("scopes", gathered()).finding.details
+    assert line.text == "account.read: not held. Granted by: 2. Calls in 90 days: 12 (to /v1/me/plan)"
+
+
+@pytest.mark.parametrize(
+    ("title", "names"),
+    [
+        ("Orbit Notes", True), ("Welcome to ORBIT", True), ("0rbit: sign in", True), ("Privacy of notes", True),
+        ("Welcome", False), ("nginx", False), ("404", False), ("Parked", False),
+    ],
+)  # fmt: skip
+def test_a_title_names_the_app_by_any_word_that_is_its_own(title: str, names: bool) -> None:
+    assert names_the_app(title, "Orbit Notes") is names
+
+
+def test_a_word_that_many_names_have_is_not_the_apps_own() -> None:
+    assert not names_the_app("The app for your home", "The Orbit App")
+
+
+@pytest.mark.parametrize("domain", ["gmail.com", "GMAIL.COM", "yahoo.co.jp", "hotmail.fr", "gmx.at", "qq.com"])
+def test_mailboxes_that_anybody_can_have_are_known(domain: str) -> None:
+    assert is_free_mail(domain)
+
+
+@pytest.mark.parametrize(
+    "domain", ["example.com", "gmail.com.example.com", "live.example.org", "yahoo", "my-gmail.com"]
+)
+def test_other_domains_are_not_taken_for_them(domain: str) -> None:
+    assert not is_free_mail(domain)

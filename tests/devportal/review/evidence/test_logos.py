@@ -1,0 +1,267 @@
+"""Logos that look alike: the hash, when it is computed, and what it is compared with."""
+
+import io
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image, ImageDraw, ImageOps
+
+from accounts.models import Account
+from core import clock
+from core.storage import stored_files
+from core.storage.images import difference_hash, hash_distance
+from devportal.review import developer_actions
+from devportal.review.evidence import collecting, similarity, tasks
+from devportal.review.evidence.similarity import MAX_FILLED, NOTHING_TO_SEE
+from devportal.review.models import AppReview
+from oidc.clients.branding import clean_logo
+from oidc.models import Client
+from tests.devportal.review.reviewing import approved, decide, fresh, sent
+from tests.factories import make_client
+
+CLEAR = (0, 0, 0, 0)
+Picture = Image.Image
+
+
+def canvas() -> tuple[Picture, ImageDraw.ImageDraw]:
+    picture = Image.new("RGBA", (256, 256), CLEAR)
+    return picture, ImageDraw.Draw(picture)
+
+
+def letter(text: str) -> Picture:
+    picture, draw = canvas()
+    draw.text((40, 10), text, font_size=220, fill="navy")
+    return picture
+
+
+def planet() -> Picture:
+    picture, draw = canvas()
+    draw.ellipse([60, 60, 196, 196], fill="navy")
+    draw.line([(20, 200), (236, 50)], fill="navy", width=24)
+    return picture
+
+
+def bars() -> Picture:
+    picture, draw = canvas()
+    for number in range(4):
+        draw.rectangle([30 + 50 * number, 200 - 40 * number, 65 + 50 * number, 236], fill="navy")
+    return picture
+
+
+def tile() -> Picture:
+    picture = Image.new("RGBA", (256, 256), "darkred")
+    ImageDraw.Draw(picture).polygon([(128, 50), (210, 200), (46, 200)], fill="white")
+    return picture
+
+
+def frame() -> Picture:
+    picture, draw = canvas()
+    draw.rectangle([30, 30, 226, 226], fill="navy")
+    draw.rectangle([80, 80, 176, 176], fill="white")
+    return picture
+
+
+def ring() -> Picture:
+    picture, draw = canvas()
+    draw.ellipse([30, 30, 226, 226], outline="navy", width=30)
+    return picture
+
+
+LOGOS: dict[str, Callable[[], Picture]] = {
+    "planet": planet,
+    "bars": bars,
+    "tile": tile,
+    "frame": frame,
+    "ring": ring,
+    **{text: partial(letter, text) for text in "AKRX"},
+}
+
+
+def on_white(picture: Picture) -> Picture:
+    whole = Image.new("RGBA", picture.size, "white")
+    whole.alpha_composite(picture)
+    return whole
+
+
+def encoded(picture: Picture, form: str, quality: int) -> Picture:
+    out = io.BytesIO()
+    picture.convert("RGB" if form == "JPEG" else "RGBA").save(out, form, quality=quality)
+    return Image.open(io.BytesIO(out.getvalue())).convert("RGBA")
+
+
+def in_margin(picture: Picture, colour: Any) -> Picture:
+    whole = Image.new("RGBA", (400, 330), colour)
+    whole.alpha_composite(picture, (120, 10))
+    return whole
+
+
+def recoloured(picture: Picture) -> Picture:
+    red, green, blue, alpha = picture.split()
+    return Image.merge("RGBA", (blue, red, green, alpha))
+
+
+SAME: dict[str, Callable[[Picture], Picture]] = {
+    "smaller": lambda picture: picture.resize((96, 96)),
+    "larger": lambda picture: picture.resize((600, 600)),
+    "recoloured": recoloured,
+    "negative": lambda picture: ImageOps.invert(on_white(picture).convert("RGB")).convert("RGBA"),
+    "JPEG": lambda picture: encoded(on_white(picture), "JPEG", 75),
+    "WebP": lambda picture: encoded(picture, "WEBP", 50),
+    "on white": on_white,
+    "clear margin": lambda picture: in_margin(picture, CLEAR),
+    "white margin": lambda picture: in_margin(on_white(picture), "white"),
+}
+
+
+@pytest.mark.parametrize("change", SAME)
+@pytest.mark.parametrize("name", LOGOS)
+def test_the_same_logo_in_another_form_has_nearly_the_same_hash(name: str, change: str) -> None:
+    before, after = difference_hash(LOGOS[name]()), difference_hash(SAME[change](LOGOS[name]()))
+    assert before is not None
+    assert after is not None
+    assert hash_distance(before, after) <= similarity.ALIKE_BITS - 1
+
+
+def test_different_logos_have_different_hashes() -> None:
+    hashes = {name: difference_hash(make()) or "" for name, make in LOGOS.items()}
+    pairs = [(one, other) for one in LOGOS for other in LOGOS if one < other]
+    distances = {(one, other): hash_distance(hashes[one], hashes[other]) for one, other in pairs}
+    assert min(distances.values()) > 2 * similarity.ALIKE_BITS, distances
+
+
+@pytest.mark.parametrize("colour", ["white", "navy", CLEAR, (250, 250, 250, 3)])
+def test_a_picture_of_one_colour_tells_nothing(colour: Any) -> None:
+    assert difference_hash(Image.new("RGBA", (128, 128), colour)) is None
+    assert difference_hash(Image.new("RGBA", (1, 1), colour)) is None
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA"])
+def test_every_mode_of_picture_has_a_hash(mode: str) -> None:
+    assert len(difference_hash(on_white(planet()).convert(mode)) or "") == 16
+
+
+# --- Kept with the app ---
+
+
+@pytest.fixture(autouse=True)
+def media(settings: Any, tmp_path: Path) -> None:
+    settings.MEDIA_ROOT = tmp_path
+
+
+def uploaded(picture: Picture) -> Any:
+    out = io.BytesIO()
+    picture.save(out, "PNG")
+    return clean_logo(io.BytesIO(out.getvalue()))
+
+
+@pytest.fixture
+def committing(django_capture_on_commit_callbacks: Any) -> Callable[[], Any]:
+    return lambda: django_capture_on_commit_callbacks(execute=True)
+
+
+@pytest.mark.django_db
+def test_an_app_keeps_the_hash_of_its_logo(
+    app: Client, developer: Account, reviewer: Account, committing: Callable[[], Any]
+) -> None:
+    def save(picture: Picture | None) -> None:
+        with committing():
+            logo = uploaded(picture) if picture else None
+            developer_actions.save_submission(fresh(app), developer, {}, logo=logo, remove_logo=picture is None)
+
+    save(planet())
+    first = fresh(app).logo_hash
+    assert len(first) == 16
+    save(bars())
+    assert hash_distance(first, fresh(app).logo_hash) > similarity.ALIKE_BITS
+    approved(app, developer, reviewer)
+    kept = fresh(app).logo_hash
+    assert len(kept) == 16
+    save(planet())
+    assert fresh(app).logo_hash == kept  # a draft of a reviewed app changes nothing yet
+    with committing():
+        decide(developer_actions.submit(fresh(app), developer), reviewer, "approved")
+    assert fresh(app).logo_hash == first
+    save(None)
+    with committing():
+        decide(developer_actions.submit(fresh(app), developer), reviewer, "approved")
+    assert fresh(app).logo_hash == ""
+
+
+@pytest.mark.django_db
+def test_logos_from_before_are_hashed_by_the_periodic_task(app: Client, developer: Account) -> None:
+    developer_actions.save_submission(app, developer, {}, logo=uploaded(planet()))
+    name = fresh(app).logo.name
+    Client.objects.filter(pk=app.pk).update(logo_hash="", verified_at=clock.now())
+    make_client(logo=name)  # not verified: nobody is compared with it
+    gone = make_client(logo="logos/gone.webp", verified_at=clock.now())
+    make_client(verified_at=clock.now())
+    assert tasks.fill_logo_hashes() == 2
+    assert len(fresh(app).logo_hash) == 16
+    assert fresh(gone).logo_hash == NOTHING_TO_SEE
+    assert tasks.fill_logo_hashes() == 0
+
+
+@pytest.mark.django_db
+def test_a_run_of_the_task_reads_a_bounded_number(monkeypatch: pytest.MonkeyPatch, app: Client) -> None:
+    moment = clock.now()
+    Client.objects.bulk_create(
+        Client(
+            project=app.project, type="spa", client_id=f"op_{number}", name="Orbit", redirect_uris="",
+            verified_at=moment, logo="logos/gone.webp",
+        )
+        for number in range(MAX_FILLED + 5)
+    )  # fmt: skip
+    assert [tasks.fill_logo_hashes() for _ in range(3)] == [MAX_FILLED, 5, 0]
+
+
+@pytest.mark.django_db
+def test_a_store_that_is_down_keeps_nobody_from_anything(
+    app: Client, developer: Account, committing: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def down(name: str) -> bytes:
+        raise stored_files.StoreUnavailable("gone")
+
+    monkeypatch.setattr("devportal.review.evidence.similarity.read_file", down)
+    with committing():
+        developer_actions.save_submission(app, developer, {}, logo=uploaded(planet()))
+        review = sent(fresh(app), developer)
+    assert fresh(app).logo_hash == ""
+    [fact] = [fact for fact in collecting.collect_evidence(review).facts if fact.code == "logos"]
+    assert fact.result == "warn"
+
+
+# --- Compared ---
+
+
+@pytest.mark.django_db
+def test_a_logo_is_compared_with_those_of_reviewed_apps_of_other_projects(app: Client, developer: Account) -> None:
+    own = difference_hash(planet()) or ""
+    near = f"{int(own, 16) ^ 0b11111:016x}"
+    far = f"{int(own, 16) ^ 0b1111111:016x}"
+    now = clock.now()
+    twin = make_client(name="Twin", logo_hash=own, verified_at=now)
+    cousin = make_client(name="Cousin", logo_hash=near, verified_at=now)
+    make_client(name="Stranger", logo_hash=far, verified_at=now)
+    make_client(name="Not reviewed", logo_hash=own)
+    make_client(name="Empty", logo_hash="", verified_at=now)
+    make_client(name="Blank", logo_hash=NOTHING_TO_SEE, verified_at=now)
+    make_client(app.project, name="Sister", logo_hash=own, verified_at=now)
+    developer_actions.save_submission(app, developer, {}, logo=uploaded(planet()))
+    sent(fresh(app), developer)
+    evidence = collecting.collect_evidence(AppReview.objects.get(client=app))
+    assert [(other.client, other.distance) for other in evidence.gathered.logos] == [(twin, 0), (cousin, 5)]
+    [fact] = [fact for fact in evidence.facts if fact.code == "logos"]
+    assert fact.result == "fail"
+
+
+@pytest.mark.django_db
+def test_only_so_many_are_compared(app: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(similarity, "MOST_VERIFIED", 2)
+    own = "0123456789abcdef"
+    make_client(logo_hash=own, verified_at=clock.now())
+    for _ in range(2):
+        make_client(logo_hash="fedcba9876543210", verified_at=clock.now())
+    assert similarity.similar_logos(app, own) == []

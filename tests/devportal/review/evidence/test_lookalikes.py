@@ -1,0 +1,96 @@
+"""Apps whose names read alike, and how an app is used."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+
+from accounts.models import Account
+from api.usage_counts import UsageCount, add_counts
+from core import clock
+from devportal.review.evidence import collecting
+from devportal.review.evidence.gathered import SimilarApp
+from devportal.review.evidence.usage import DAYS, gather_usage
+from devportal.review.models import AppReview
+from oidc.authorization import consent
+from oidc.models import Client
+from oidc.names import skeleton
+from tests.devportal.review.reviewing import fill, fresh
+from tests.factories import make_account, make_client
+
+pytestmark = pytest.mark.django_db
+
+
+def calls(client: Client, status: int, count: int, days_ago: int = 1) -> None:
+    minute = int((clock.now() - timedelta(days=days_ago)).timestamp()) // 60
+    add_counts([UsageCount(client.project_id, "", client.client_id, "me", status, "", minute, 0, count)])
+
+
+def similar(client: Client) -> Sequence[SimilarApp]:
+    return collecting.collect_evidence(AppReview.objects.get(client=client)).gathered.names
+
+
+def test_people_and_errors_of_the_last_month(app: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert gather_usage(app).error_rate is None
+    calls(app, 200, 90)
+    calls(app, 403, 6)
+    calls(app, 500, 4)
+    calls(app, 500, 1000, days_ago=DAYS + 1)
+    calls(make_client(app.project, name="Orbit for phones"), 500, 1000)
+    for _ in range(3):
+        consent.record_consent(make_account(), app, ["openid"])
+    found = gather_usage(app)
+    assert (found.people, found.people_is_more, found.calls, found.errors) == (3, False, 100, 10)
+    assert found.error_rate == pytest.approx(0.1)
+    monkeypatch.setattr("devportal.review.evidence.usage.MAX_PEOPLE", 2)
+    found = gather_usage(app)
+    assert (found.people, found.people_is_more) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("other", "is_found"),
+    [
+        ("Orbit Notes", True),
+        ("ORBlT-N0TES", True),
+        ("Оrbit Nоtes", True),  # noqa: RUF001  (Cyrillic)
+        ("Orbit Notes Pro", True),
+        ("The Orbit Notes", False),  # unverified, and begins otherwise: bounded work finds no such one
+        ("Orbit Votes", True),
+        ("Orange", False),
+        ("Completely else", False),
+    ],
+)
+def test_names_that_read_alike_are_found(app: Client, developer: Account, other: str, is_found: bool) -> None:
+    fill(app, developer)
+    like = make_client(name=other)
+    found = [each.client for each in similar(app)]
+    assert found == ([like] if is_found else [])
+
+
+def test_verified_ones_are_found_whatever_they_begin_with(app: Client, developer: Account) -> None:
+    fill(app, developer)
+    like = make_client(name="The Orbit Notes", verified_at=clock.now())
+    assert [each.client for each in similar(app)] == [like]
+
+
+def test_a_projects_own_apps_are_not_alike(app: Client, developer: Account) -> None:
+    fill(app, developer)
+    make_client(app.project, name="Orbit Notes")
+    assert similar(app) == []
+
+
+@pytest.mark.parametrize("name", ["!!!", "\u200d", "日本", "ﷺ" * 100, "👾"])
+def test_names_of_no_letters_are_no_fault(app: Client, developer: Account, name: str) -> None:
+    fill(app, developer)
+    AppReview.objects.update(snapshot=AppReview.objects.get().snapshot | {"name": name})
+    assert len(skeleton(name)) <= 200
+    assert similar(app) == []
+
+
+def test_a_name_that_is_saved_keeps_its_reading(app: Client) -> None:
+    app.name = "Nova"
+    app.save(update_fields=["name"])
+    assert fresh(app).name_reading == "nova"
+    app.enabled = False
+    app.save(update_fields=["enabled"])
+    assert fresh(app).name_reading == "nova"

@@ -1,0 +1,207 @@
+"""What a submission brings about: a revision that is kept, and its pages looked at, without keeping anybody waiting."""
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+from accounts.models import Account
+from core.outbound import Answer, Code, OutboundRefused
+from devportal.review import developer_actions, workflow
+from devportal.review.evidence import collecting, page_check_requests, page_checks, tasks
+from devportal.review.models import AppReview, ReviewRevision
+from devportal.review.revisions import note_revision
+from oidc.models import Client
+from tests.devportal.review.reviewing import BRANDING, Status, decide, fill, resent, sent
+
+pytestmark = pytest.mark.django_db
+
+Web = dict[str, Any]
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Web:
+    """What addresses answer: a title, or an exception."""
+    pages: Web = {BRANDING[field]: "Orbit Notes" for field in ("home_page_url", "privacy_policy_url", "terms_url")}
+
+    def fetch(url: str) -> Answer:
+        found = pages[url]
+        if isinstance(found, Exception):
+            raise found
+        return Answer(url, 200, "text/html", f"<title>{found}</title>".encode())
+
+    monkeypatch.setattr("core.outbound.fetch", fetch)
+    return pages
+
+
+def revision_of(review: AppReview) -> ReviewRevision:
+    return ReviewRevision.objects.get(review=review, number=review.revision)
+
+
+def test_each_submission_is_kept_as_it_was_sent(app: Client, developer: Account, reviewer: Account) -> None:
+    review = decide(sent(app, developer), reviewer, Status.CHANGES_REQUESTED)
+    developer_actions.save_submission(app, developer, {"name": "Orbit Two"})
+    review = resent(app, developer)
+    first, second = ReviewRevision.objects.filter(review=review).order_by("number")
+    assert (first.number, first.snapshot["name"], first.sent_by) == (1, "Orbit Notes", developer)
+    assert (second.number, second.snapshot["name"], second.sent_at) == (2, "Orbit Two", review.submitted_at)
+    assert (first.answers, set(second.answers)) == ({}, {"justification_vague", "note"})
+
+
+def test_a_submission_that_is_refused_keeps_no_revision(app: Client, developer: Account) -> None:
+    fill(app, developer, home_page_url="")
+    with pytest.raises(workflow.IncompleteSubmission):
+        developer_actions.submit(app, developer)
+    assert not ReviewRevision.objects.exists()
+
+
+def test_answers_are_kept_with_the_revision(app: Client, developer: Account) -> None:
+    review = fill(app, developer)
+    review.revision = 7
+    assert note_revision(review, developer, {"name_unclear": "It is ours."}).answers == {"name_unclear": "It is ours."}
+
+
+def test_the_pages_are_looked_at_once_the_submission_is_committed(
+    app: Client, developer: Account, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("devportal.review.revisions.request_check", asked.append)
+    with django_capture_on_commit_callbacks(execute=True):
+        review = sent(app, developer)
+        assert asked == []
+    assert asked == [revision_of(review).pk]
+
+
+def test_what_pages_answer_is_kept_with_the_revision(app: Client, developer: Account, web: Web) -> None:
+    web[BRANDING["privacy_policy_url"]] = OutboundRefused(Code.CERTIFICATE, error="it has expired")
+    web[BRANDING["terms_url"]] = "Terms\u202e of \x00 Orbit"
+    row = revision_of(sent(app, developer))
+    assert tasks.check_pages(row.pk)
+    row.refresh_from_db()
+    home, policy, terms = row.page_checks
+    assert (home["status"], home["title"], home["final"]) == (200, "Orbit Notes", BRANDING["home_page_url"])
+    assert (policy["code"], policy["parameters"]) == ("certificate", {"error": "it has expired"})
+    assert terms["title"] == "Terms of Orbit"
+    assert tasks.check_pages(0) is False
+
+
+def test_a_fault_of_ours_is_not_held_against_the_page(app: Client, developer: Account, web: Web) -> None:
+    web[BRANDING["home_page_url"]] = RuntimeError("never seen before")
+    review = sent(app, developer)
+    assert page_checks.check_revision(revision_of(review).pk)
+    facts = {fact.code: fact for fact in collecting.collect_evidence(review).facts}
+    assert facts["home_page"].result == "warn"
+    assert facts["terms"].result == "pass"
+
+
+def test_an_address_that_is_not_given_is_not_asked(app: Client, developer: Account, web: Web) -> None:
+    fill(app, developer, terms_url="")
+    row = revision_of(developer_actions.submit(app, developer))
+    page_checks.check_revision(row.pk)
+    row.refresh_from_db()
+    assert [check["field"] for check in row.page_checks] == ["home_page_url", "privacy_policy_url"]
+
+
+# --- Who looks ---
+
+
+def test_a_worker_looks_where_there_is_one(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.CELERY_TASK_ALWAYS_EAGER = False
+    queued: list[Any] = []
+    monkeypatch.setattr(page_check_requests, "queue_task", lambda *args: queued.append(args))
+    page_check_requests.request_check(5)
+    assert queued == [(tasks.check_pages, 5)]
+
+
+def test_without_a_worker_a_thread_looks_and_the_submission_does_not_wait(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.CELERY_TASK_ALWAYS_EAGER = True
+    begun, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(pk: int) -> None:
+        begun.set()
+        go_on.wait(10)
+        ended.set()
+        raise RuntimeError("and it fails")
+
+    monkeypatch.setattr(page_check_requests, "check_revision", slow)
+    page_check_requests.request_check(5)
+    assert begun.wait(10)
+    assert not ended.is_set()
+    page_check_requests.request_check(6)  # left to the timer: one at a time
+    go_on.set()
+    assert ended.wait(10)
+    assert page_check_requests._one_at_a_time.acquire(timeout=10)
+    page_check_requests._one_at_a_time.release()
+
+
+def test_the_timer_looks_at_what_was_lost(
+    app: Client, developer: Account, web: Web, later: Callable[[float], None]
+) -> None:
+    review = sent(app, developer)
+    assert tasks.check_waiting_pages() == 0  # its own task may still come
+    later(180)
+    assert tasks.check_waiting_pages() == 1
+    assert tasks.check_waiting_pages() == 0
+    ReviewRevision.objects.filter(review=review).update(page_checks=None)
+    developer_actions.withdraw(review, developer)
+    assert tasks.check_waiting_pages() == 0
+
+
+def test_what_could_not_be_looked_at_for_a_day_is_left_to_the_reviewers(
+    app: Client, developer: Account, web: Web, later: Callable[[float], None]
+) -> None:
+    sent(app, developer)
+    later(timedelta(days=2).total_seconds())
+    assert tasks.check_waiting_pages() == 0
+
+
+# --- Looking again ---
+
+
+def press(browser: Browser, review: AppReview) -> str:
+    answer = browser.post(f"/admin/review/appreview/{review.pk}/look-again/", follow=True)
+    assert answer.status_code == 200
+    return " ".join(str(message) for message in answer.context["messages"])
+
+
+@pytest.fixture
+def as_reviewer(reviewer: Account, browser_of: Callable[[Account], Browser]) -> Browser:
+    return browser_of(reviewer)
+
+
+@pytest.mark.usefixtures("stopped_clock")
+def test_a_reviewer_may_have_the_pages_looked_at_again_now_and_then(
+    as_reviewer: Browser, app: Client, developer: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(page_check_requests, "request_check", asked.append)
+    review = sent(app, developer)
+    for _ in range(page_check_requests.LOOKS_PER_MINUTE):
+        assert "being checked" in press(as_reviewer, review)
+    assert "Try again in" in press(as_reviewer, review)
+    assert asked == [revision_of(review).pk] * page_check_requests.LOOKS_PER_MINUTE
+
+
+def test_who_decides_nothing_looks_at_nothing_and_a_link_does_not_either(
+    as_reviewer: Browser, reviewer: Account, app: Client, developer: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(page_check_requests, "request_check", asked.append)
+    review = sent(app, developer)
+    assert as_reviewer.get(f"/admin/review/appreview/{review.pk}/look-again/").status_code == 405
+    app.project.members.create(account=reviewer, role="viewer")
+    assert "Others decide" in press(as_reviewer, review)
+    assert asked == []
+
+
+def test_a_review_from_before_revisions_were_kept_says_so(
+    as_reviewer: Browser, app: Client, developer: Account
+) -> None:
+    review = sent(app, developer)
+    ReviewRevision.objects.all().delete()
+    assert "no longer stored" in press(as_reviewer, review)

@@ -1,0 +1,112 @@
+"""Reviews for tests: people of the desk, an app that is ready to be sent, and a review in any state."""
+
+from typing import Any
+
+from accounts.models import Account, Outbox
+from accounts.roles import set_roles
+from devportal.review import developer_actions, for_reviewers, reviewer_actions, snapshots, timeline
+from devportal.review.checklist import checklist_for
+from devportal.review.models import AppReview
+from devportal.review.requirements import addresses_to_prove
+from oidc.domains.names import unproven_hosts
+from oidc.models import Client
+from tests.factories import make_account, make_domain
+
+Status = AppReview.Status
+SCOPE = "account.read"
+JUSTIFICATION = "The overview shows which plan you have and what it includes."
+PLACE = "The page called Plan, behind the gear."
+DEMO = "https://video.example.net/orbit-notes"
+BRANDING = {
+    "name": "Orbit Notes",
+    "home_page_url": "https://example.com/",
+    "privacy_policy_url": "https://example.com/privacy",
+    "terms_url": "https://example.com/terms",
+    "support_address": "help@example.com",
+}
+REASON = ["justification_vague"]
+
+
+def make_reviewer(email: str | None = None, **fields: Any) -> Account:
+    """Return a reviewer, as `provision` makes them."""
+    account = make_account(email, **fields)
+    set_roles(account, ["reviewer"])
+    return account
+
+
+def make_operator() -> Account:
+    """Return an operator, as `provision` makes them."""
+    account = make_account()
+    set_roles(account, ["operator"])
+    return account
+
+
+def fill(client: Client, actor: Account, **values: str) -> AppReview:
+    """Write down everything that a submission needs, and prove the domain that it is on."""
+    if unproven_hosts(client.project, addresses_to_prove(BRANDING | {"redirect_urls": client.redirect_uris.split()})):
+        client.project.domains.filter(name="example.com").delete()
+        make_domain(client.project)
+    told = for_reviewers.ForReviewers(places={SCOPE: PLACE}, demo_url=DEMO)
+    return developer_actions.save_submission(
+        client, actor, BRANDING | values, scopes={SCOPE: JUSTIFICATION}, for_reviewers=told
+    )
+
+
+def sent(client: Client, actor: Account) -> AppReview:
+    """Return a review that was just submitted."""
+    fill(client, actor)
+    return developer_actions.submit(client, actor)
+
+
+def ticks(review: AppReview) -> list[str]:
+    """Return what has to be ticked on the desk's checklist to approve a review."""
+    return [item.code for item in checklist_for(review)]
+
+
+def resent(client: Client, actor: Account, text: str = "") -> AppReview:
+    """Send a review again after changes were requested, with an answer to every point."""
+    answers = {point.code: "It is better now." for point in timeline.points_of(snapshots.open_review(client))}
+    return developer_actions.resubmit(client, actor, text, answers)
+
+
+def decide(review: AppReview, reviewer: Account, status: str) -> AppReview:
+    """Take a submitted review to a decision."""
+    if review.status == Status.SUBMITTED:
+        review = reviewer_actions.start(review, reviewer)
+    if status == Status.APPROVED:
+        checked = ticks(review)
+        return reviewer_actions.approve(
+            review, reviewer, revision=review.revision, scopes={SCOPE: True}, checked=checked
+        )
+    step = reviewer_actions.reject if status == Status.REJECTED else reviewer_actions.request_changes
+    return step(review, reviewer, revision=review.revision, reasons=REASON, text="Which page is it?")
+
+
+def review_in(status: str, client: Client, developer: Account, reviewer: Account) -> AppReview:
+    """Return a review of `client` in the state `status`."""
+    if status == Status.DRAFT:
+        return fill(client, developer)
+    review = sent(client, developer)
+    if status == Status.SUBMITTED:
+        return review
+    if status == Status.WITHDRAWN:
+        return developer_actions.withdraw(review, developer)
+    if status == Status.IN_REVIEW:
+        return reviewer_actions.start(review, reviewer)
+    return decide(review, reviewer, status)
+
+
+def approved(client: Client, developer: Account, reviewer: Account) -> Client:
+    """Return the app after its first approval, read anew."""
+    decide(sent(client, developer), reviewer, Status.APPROVED)
+    return fresh(client)
+
+
+def fresh(client: Client) -> Client:
+    """Return the client as the database has it."""
+    return Client.objects.select_related("project").get(pk=client.pk)
+
+
+def mails() -> list[tuple[str, str, str]]:
+    """Return the mails that are queued or sent, oldest first: to whom, subject, body."""
+    return [(row.to, row.subject, row.body) for row in Outbox.objects.order_by("pk")]

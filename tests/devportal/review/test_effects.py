@@ -1,0 +1,423 @@
+"""What review brings about: for people, for tokens, for the API; and what goes on while a change is looked at."""
+
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client as Browser
+
+from accounts.models import Account
+from core import clock
+from devportal.operations.models import AuditEvent
+from devportal.review import developer_actions, requirements, reviewer_actions, snapshots, timeline
+from devportal.review.models import AppReview
+from devportal.review.workflow import IllegalReviewStep
+from oidc.models import Client
+from tests.devportal.review.reviewing import (
+    BRANDING,
+    DEMO,
+    JUSTIFICATION,
+    PLACE,
+    REASON,
+    SCOPE,
+    Status,
+    approved,
+    decide,
+    fill,
+    fresh,
+    resent,
+    sent,
+    ticks,
+)
+from tests.exports import exported
+from tests.factories import make_account, make_domain
+from tests.relying_party import RelyingParty, answer_of, sign_in
+
+pytestmark = pytest.mark.django_db
+WITH_PLAN = f"openid email offline_access {SCOPE}"
+
+
+@pytest.fixture
+def party(app: Client) -> RelyingParty:
+    """The app, and the browser of somebody who may use it."""
+    return RelyingParty(app, sign_in(Browser(), make_account("ada@example.com")))
+
+
+def consent_page(party: RelyingParty, **changes: str) -> str:
+    response = party.authorize(prompt="consent", **changes)
+    assert response.status_code == 200, response
+    return str(response.content.decode())
+
+
+# --- Approval ---
+
+
+def test_approval_ends_label_and_cap_at_once(
+    party: RelyingParty, app: Client, developer: Account, reviewer: Account, settings: Any
+) -> None:
+    settings.UNVERIFIED_APP_PEOPLE = 1
+    party.tokens()
+    second = party.beside(sign_in(Browser(), make_account()))
+    assert second.authorize().status_code == 403
+    assert "has not been reviewed" in consent_page(party)
+    approved(app, developer, reviewer)
+    assert "has not been reviewed" not in consent_page(party)
+    assert "Reviewed by" in consent_page(party)
+    assert "example.com" in consent_page(party)
+    assert second.tokens()["access_token"]
+
+
+def test_an_approved_scope_opens_the_plan(
+    party: RelyingParty, app: Client, developer: Account, reviewer: Account
+) -> None:
+    assert answer_of(party.authorize(scope=WITH_PLAN))["error"] == "invalid_scope"
+    sent(app, developer)
+    assert answer_of(party.authorize(scope=WITH_PLAN))["error"] == "invalid_scope"
+    review = snapshots.open_review(app)
+    assert review is not None
+    decide(review, reviewer, Status.APPROVED)
+    token = party.tokens(scope=WITH_PLAN)["access_token"]
+    answer = party.call("/v1/me/plan", token)
+    assert (answer.status_code, answer.json()["plan_id"]) == (200, "free")
+
+
+def test_an_app_can_be_approved_without_its_scope(
+    party: RelyingParty, app: Client, developer: Account, reviewer: Account
+) -> None:
+    review = reviewer_actions.start(sent(app, developer), reviewer)
+    review = reviewer_actions.approve(
+        review, reviewer, revision=1, scopes={SCOPE: False}, checked=ticks(review), text="Not needed."
+    )
+    assert (review.status, review.decisions) == (Status.APPROVED, {SCOPE: False})
+    assert fresh(app).is_verified
+    assert answer_of(party.authorize(scope=WITH_PLAN))["error"] == "invalid_scope"
+
+
+def test_a_scope_that_is_not_asked_for_any_more_goes(app: Client, developer: Account, reviewer: Account) -> None:
+    approved(app, developer, reviewer)
+    developer_actions.save_submission(app, developer, {}, scopes={})
+    assert fresh(app).approved_scopes == SCOPE, "until the change is approved"
+    review = reviewer_actions.start(developer_actions.submit(app, developer), reviewer)
+    reviewer_actions.approve(review, reviewer, revision=1, scopes={}, checked=ticks(review))
+    assert fresh(app).approved_scopes == ""
+
+
+def test_provisioned_scopes_need_no_review(party: RelyingParty, app: Client) -> None:
+    Client.objects.filter(pk=app.pk).update(approved_scopes=SCOPE)
+    token = party.tokens(scope=WITH_PLAN)["access_token"]
+    assert party.call("/v1/me/plan", token).status_code == 200
+    assert not fresh(app).is_verified
+
+
+def test_the_moment_of_the_first_approval_stays(app: Client, developer: Account, reviewer: Account, later: Any) -> None:
+    first = approved(app, developer, reviewer).verified_at
+    later(3600)
+    developer_actions.save_submission(app, developer, {"name": "Orbit Two"})
+    decide(developer_actions.submit(app, developer), reviewer, Status.APPROVED)
+    assert (fresh(app).verified_at, fresh(app).name) == (first, "Orbit Two")
+
+
+def test_a_name_that_became_reserved_is_not_approved(
+    app: Client, developer: Account, reviewer: Account, settings: Any
+) -> None:
+    review = reviewer_actions.start(sent(app, developer), reviewer)
+    settings.SERVICE_NAME = "Orbit"
+    with pytest.raises(ValidationError):
+        reviewer_actions.approve(review, reviewer, revision=1, scopes={SCOPE: True}, checked=ticks(review))
+    assert not fresh(app).is_verified
+
+
+# --- Edits before and after ---
+
+
+def test_before_approval_edits_hold_at_once(app: Client, developer: Account) -> None:
+    fill(app, developer)
+    row = fresh(app)
+    assert {field: getattr(row, field) for field in BRANDING} == BRANDING
+    assert row.approved_scopes == ""
+    assert row.verified_at is None
+
+
+def test_after_approval_edits_wait_for_review(
+    party: RelyingParty, app: Client, developer: Account, reviewer: Account
+) -> None:
+    approved(app, developer, reviewer)
+    other = {field: value.replace("example.com", "example.org") for field, value in BRANDING.items()}
+    make_domain(app.project, "example.org")
+    developer_actions.save_submission(app, developer, other | {"name": "Nova Notes"}, scopes={})
+    for status in (Status.SUBMITTED, Status.IN_REVIEW, Status.CHANGES_REQUESTED, Status.REJECTED):
+        review = snapshots.open_review(app)
+        assert review is not None
+        if status == Status.SUBMITTED:
+            developer_actions.submit(app, developer)
+        elif status == Status.IN_REVIEW:
+            reviewer_actions.start(review, reviewer)
+        else:
+            decide(review, reviewer, status)
+        if status == Status.CHANGES_REQUESTED:
+            reviewer_actions.start(resent(app, developer), reviewer)
+        row = fresh(app)
+        assert {field: getattr(row, field) for field in BRANDING} == BRANDING, status
+        assert (row.is_verified, row.approved_scopes) == (True, SCOPE), status
+        page = consent_page(party, scope=WITH_PLAN)
+        assert "Orbit Notes" in page
+        assert "Nova Notes" not in page
+        assert "example.org" not in page
+    developer_actions.submit(app, developer)
+    review = snapshots.open_review(app)
+    assert review is not None
+    reviewer_actions.approve(
+        reviewer_actions.start(review, reviewer), reviewer, revision=1, scopes={}, checked=ticks(review)
+    )
+    assert "Nova Notes" in consent_page(party)
+    assert answer_of(party.authorize(scope=WITH_PLAN))["error"] == "invalid_scope"
+
+
+def test_no_rename_during_a_review(app: Client, developer: Account, reviewer: Account) -> None:
+    review = sent(app, developer)
+    for _ in range(2):
+        with pytest.raises(IllegalReviewStep, match="Withdraw it first"):
+            developer_actions.save_submission(app, developer, {"name": "Nova Notes"})
+        assert fresh(app).name == "Orbit Notes"
+        if review.status == Status.SUBMITTED:
+            review = reviewer_actions.start(review, reviewer)
+    # Something else renames it, as an operator's file might: what the reviewer saw is what people get.
+    Client.objects.filter(pk=app.pk).update(name="Nova Notes", home_page_url="https://nova.example/")
+    reviewer_actions.approve(review, reviewer, revision=1, scopes={SCOPE: True}, checked=ticks(review))
+    assert (fresh(app).name, fresh(app).home_page_url) == ("Orbit Notes", BRANDING["home_page_url"])
+
+
+def test_a_rename_on_the_settings_page_is_no_way_around(
+    as_developer: Browser, app: Client, developer: Account, reviewer: Account
+) -> None:
+    page = f"/console/p/{app.project.public_id}/clients/{app.client_id}/"
+
+    def rename(name: str) -> Any:
+        return as_developer.post(page, {"name": name, "redirect_uris": app.redirect_uris})
+
+    fill(app, developer)
+    assert rename("Nova Notes").status_code == 302
+    assert snapshots.working_snapshot(fresh(app))["name"] == "Nova Notes", "the draft follows"
+    developer_actions.save_submission(app, developer, {}, scopes={SCOPE: JUSTIFICATION})
+    assert fresh(app).name == "Nova Notes"
+    review = developer_actions.submit(app, developer)
+    assert "Withdraw it first" in rename("Third Notes").content.decode()
+    assert rename("Nova Notes").status_code == 302, "addresses go on changing"
+    assert fresh(app).name == review.snapshot["name"] == "Nova Notes"
+    decide(review, reviewer, Status.APPROVED)
+    rename("Third Notes")
+    assert fresh(app).name == "Nova Notes"
+
+
+def test_starting_over_brings_back_what_was_approved(app: Client, developer: Account, reviewer: Account) -> None:
+    approved(app, developer, reviewer)
+    developer_actions.save_submission(app, developer, {"name": "Nova Notes"}, scopes={})
+    draft = developer_actions.start_over(app, developer)
+    assert draft.snapshot["name"] == "Orbit Notes"
+    assert draft.snapshot["scopes"] == {SCOPE: JUSTIFICATION}
+    with pytest.raises(IllegalReviewStep, match="something to review"):
+        developer_actions.submit(app, developer)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"name": "  "},
+        {"name": "0penp0rt"},
+        {"name": "x" * 101},
+        {"home_page_url": "http://example.com/"},
+        {"home_page_url": "https://localhost/"},
+        {"privacy_policy_url": "javascript:alert(1)"},
+        {"terms_url": "https://user@example.com/"},
+        {"terms_url": "https://10.0.0.1/terms"},
+        {"support_address": "nobody"},
+        {"support_address": "a@example.com\nBcc: b@example.com"},
+    ],
+)
+def test_what_is_wrong_is_refused_by_field(app: Client, developer: Account, values: dict[str, str]) -> None:
+    with pytest.raises(ValidationError) as refused:
+        developer_actions.save_submission(app, developer, values)
+    assert set(refused.value.message_dict) == set(values)
+    assert not AppReview.objects.exists()
+    assert fresh(app).name == "Orbit"
+
+
+@pytest.mark.parametrize("field", ["verified_at", "approved_scopes", "first_party", "logo", "project", "enabled"])
+def test_fields_of_others_are_not_for_developers(app: Client, developer: Account, field: str) -> None:
+    with pytest.raises(KeyError):
+        developer_actions.save_submission(app, developer, {field: "1"})
+
+
+def test_only_reviewed_scopes_are_asked_for(app: Client, developer: Account) -> None:
+    for scope in ("email", "admin", ""):
+        with pytest.raises(ValidationError):
+            developer_actions.save_submission(app, developer, {}, scopes={scope: JUSTIFICATION})
+
+
+# --- Withdrawing an approval ---
+
+
+def test_withdrawing_a_scope_narrows_refreshes_and_calls(
+    party: RelyingParty, app: Client, developer: Account, reviewer: Account
+) -> None:
+    approved(app, developer, reviewer)
+    tokens = party.tokens(scope=WITH_PLAN)
+    assert party.call("/v1/me/plan", tokens["access_token"]).status_code == 200
+    reviewer_actions.withdraw_approval(app, reviewer, scopes=[SCOPE], reasons=["misuse_of_data"])
+    refused = party.call("/v1/me/plan", tokens["access_token"])
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "insufficient_scope")
+    again = party.refresh(tokens["refresh_token"]).json()
+    assert SCOPE not in again["scope"].split()
+    assert party.call("/v1/me/plan", again["access_token"]).status_code == 403
+    assert party.call("/v1/me", again["access_token"]).status_code == 200, "the rest goes on"
+    assert fresh(app).is_verified
+    assert "Reviewed by" in consent_page(party)
+
+
+def test_withdrawing_everything_makes_the_app_unverified(
+    party: RelyingParty, app: Client, developer: Account, reviewer: Account, settings: Any
+) -> None:
+    approved(app, developer, reviewer)
+    tokens = party.tokens(scope=WITH_PLAN)
+    settings.UNVERIFIED_APP_PEOPLE = 1
+    reviewer_actions.withdraw_approval(app, reviewer, reasons=["changed_since_review"])
+    row = fresh(app)
+    assert (row.verified_at, row.approved_scopes) == (None, "")
+    assert "has not been reviewed" in consent_page(party)
+    assert party.call("/v1/me/plan", tokens["access_token"]).status_code == 403
+    assert party.beside(sign_in(Browser(), make_account())).authorize().status_code == 403, "the cap holds again"
+    assert party.refresh(tokens["refresh_token"]).status_code == 200, "who was there goes on"
+    with pytest.raises(IllegalReviewStep):
+        reviewer_actions.withdraw_approval(app, reviewer, scopes=[SCOPE], reasons=["other"], text="Again.")
+    # And it can be reviewed once more, from what there is.
+    assert decide(sent(app, developer), reviewer, Status.APPROVED).number == 2
+
+
+# --- Suspension ---
+
+
+def test_suspension_reaches_pages_tokens_and_calls(
+    party: RelyingParty, app: Client, developer: Account, reviewer: Account
+) -> None:
+    approved(app, developer, reviewer)
+    tokens, code = party.tokens(), party.code()
+    reviewer_actions.suspend_project(app.project, reviewer, reasons=["harmful"], text="It takes people's data.")
+    page = party.authorize(prompt="none")
+    assert page.status_code == 403
+    assert "is unavailable" in page.content.decode()
+    assert party.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
+    assert party.exchange(code).json()["error"] == "invalid_grant"
+    refused = party.call("/v1/me", tokens["access_token"])
+    assert (refused.status_code, refused.json()["error"]["code"]) == (401, "project_suspended")
+    reviewer_actions.lift_suspension(app.project, reviewer)
+    assert party.call("/v1/me", tokens["access_token"]).status_code == 200
+    assert party.authorize(prompt="none").status_code == 302
+
+
+# --- What is kept of it ---
+
+
+def test_the_trail_says_who_did_what(app: Client, developer: Account, reviewer: Account) -> None:
+    review = decide(sent(app, developer), reviewer, Status.CHANGES_REQUESTED)
+    developer_actions.answer(review, developer, "Every one of them.")
+    decide(resent(app, developer), reviewer, Status.APPROVED)
+    reviewer_actions.suspend_project(app.project, reviewer, reasons=["unsafe"])
+    rows = AuditEvent.objects.order_by("pk")
+    assert [(row.action, row.actor_email) for row in rows] == [
+        ("review.edited", developer.email),
+        ("review.submitted", developer.email),
+        ("review.started", reviewer.email),
+        ("review.changes_requested", reviewer.email),
+        ("review.comment", developer.email),
+        ("review.resubmitted", developer.email),
+        ("review.started", reviewer.email),
+        ("review.approved", reviewer.email),
+        ("project.suspended", reviewer.email),
+    ]
+    assert {row.project for row in rows} == {app.project.public_id}
+    decision = rows.get(action="review.approved")
+    assert decision.target == app.client_id
+    assert decision.after == {"scopes": {SCOPE: JUSTIFICATION}, "places": {SCOPE: PLACE}, "demo_url": DEMO}
+    assert rows.get(action="review.changes_requested").details["reasons"] == REASON
+
+
+def test_the_timeline_tells_the_same(app: Client, developer: Account, reviewer: Account) -> None:
+    review = decide(sent(app, developer), reviewer, Status.CHANGES_REQUESTED)
+    developer_actions.answer(review, reviewer, "Take your time.")
+    reviewer_actions.suspend_project(app.project, reviewer, reasons=["unsafe"])
+    entries = timeline.timeline(app)
+    assert [(entry.kind, entry.side) for entry in entries] == [
+        ("submitted", "developer"),
+        ("started", "reviewer"),
+        ("changes_requested", "reviewer"),
+        ("comment", "reviewer"),
+        ("suspended", "reviewer"),
+    ]
+    assert entries[2].reasons == REASON
+    assert timeline.timeline(Client(pk=0, project_id=0)) == []
+
+
+def test_what_people_wrote_is_theirs_to_take_along(app: Client, developer: Account, reviewer: Account) -> None:
+    review = sent(app, developer)
+    developer_actions.answer(review, developer, "Press Plan.")
+    developer_actions.answer(review, reviewer, "Thank you.")
+    (mine,) = exported(developer)["written_in_reviews"]
+    assert (mine["app"], mine["kind"], mine["text"]) == ("Orbit Notes", "comment", "Press Plan.")
+
+
+def test_a_step_and_what_tells_of_it_stand_or_fall_together(
+    app: Client, developer: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("the outbox can't be written")
+
+    fill(app, developer)
+    monkeypatch.setattr("accounts.mail.outbox.queue_mail", broken)
+    with pytest.raises(RuntimeError):
+        developer_actions.submit(app, developer)
+    assert AppReview.objects.get().status == Status.DRAFT
+    assert not AuditEvent.objects.filter(action="review.submitted").exists()
+
+
+# --- What the desk reads ---
+
+
+def test_differences_of_a_first_review_and_of_a_change(app: Client, developer: Account, reviewer: Account) -> None:
+    review = sent(app, developer)
+    first = {each.field: (each.before, each.after) for each in snapshots.differences(review)}
+    assert first["name"] == (None, "Orbit Notes")
+    assert first["scopes"] == (None, {SCOPE: JUSTIFICATION})
+    review = decide(review, reviewer, Status.APPROVED)
+    developer_actions.save_submission(app, developer, {"name": "Nova Notes", "terms_url": ""})
+    Client.objects.filter(pk=app.pk).update(redirect_uris="https://nova.example/callback")
+    make_domain(app.project, "nova.example")
+    change = developer_actions.submit(app, developer)
+    assert {each.field: (each.before, each.after) for each in snapshots.differences(change)} == {
+        "name": ("Orbit Notes", "Nova Notes"),
+        "terms_url": (BRANDING["terms_url"], ""),
+        "redirect_urls": (["https://app.example.com/callback"], ["https://nova.example/callback"]),
+    }
+    assert change.label == "changed"
+    decide(change, reviewer, Status.APPROVED)
+    change.refresh_from_db()
+    assert len(snapshots.differences(change)) == 3, "what was decided on stays readable"
+    assert {each.field for each in snapshots.differences(review)} >= {"name"}
+
+
+def test_the_checklist_checks_itself(app: Client, developer: Account) -> None:
+    def open_items() -> set[str]:
+        return {item.code for item in requirements.submission_requirements(fresh(app)) if not item.done}
+
+    assert open_items() == {
+        "home_page", "privacy_policy", "support_address", "logo", "terms", "demo", "own_domain", "signed_in",
+    }  # fmt: skip
+    fill(app, developer)
+    assert open_items() == {"logo", "signed_in"}
+    Client.objects.filter(pk=app.pk).update(redirect_uris="http://localhost:3000/cb https://elsewhere.test/cb")
+    assert open_items() == {"logo", "signed_in", "own_domain", "domains", "no_loopback"}
+    Client.objects.filter(pk=app.pk).update(
+        verified_at=clock.now(), approved_scopes=SCOPE, approved_hosts="localhost elsewhere.test"
+    )
+    AppReview.objects.all().delete()
+    assert "something_new" in open_items()
+    assert all(item.url_name.startswith("console:") for item in requirements.submission_requirements(app))

@@ -1,0 +1,466 @@
+"""The page of branding and review: who sees and does what, what is typed, what is previewed."""
+
+import io
+import re
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test import Client as Browser
+from django.test.utils import CaptureQueriesContext
+from PIL import Image
+
+from accounts.models import Account
+from core import clock
+from devportal.operations.models import AuditEvent
+from devportal.review import developer_actions, reviewer_actions
+from devportal.review.consent_preview import consent_previews
+from devportal.review.models import AppReview
+from devportal.review.snapshots import client_values
+from oidc.models import Client, Project, ProjectMember
+from tests.devportal.review.reviewing import (
+    BRANDING,
+    DEMO,
+    JUSTIFICATION,
+    PLACE,
+    SCOPE,
+    Status,
+    approved,
+    decide,
+    fill,
+    fresh,
+    make_operator,
+    make_reviewer,
+    resent,
+    review_in,
+    sent,
+)
+from tests.factories import make_client, make_project
+from tests.relying_party import RelyingParty
+
+pytestmark = pytest.mark.django_db
+MOST_STATEMENTS = 13  # the header's list of projects is one
+ASKED = {
+    "ask_account_read": "on", "why_account_read": JUSTIFICATION, "place_account_read": PLACE, "demo_url": DEMO,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def media(settings: Any, tmp_path: Path) -> Path:
+    settings.MEDIA_ROOT = tmp_path
+    return tmp_path
+
+
+def path_of(client: Client, tail: str = "") -> str:
+    return f"/console/p/{client.project.public_id}/clients/{client.client_id}/review{tail}"
+
+
+def post(browser: Browser, client: Client, step: str, **form: Any) -> Any:
+    return browser.post(path_of(client), {"step": step, **form})
+
+
+def messages_of(browser: Browser, client: Client) -> str:
+    """Return what the page says after a step."""
+    return " ".join(str(message) for message in browser.get(path_of(client)).context["messages"])
+
+
+def png(size: tuple[int, int] = (128, 128)) -> SimpleUploadedFile:
+    out = io.BytesIO()
+    Image.new("RGB", size, "red").save(out, "PNG")
+    return SimpleUploadedFile("my logo.png", out.getvalue(), "image/png")
+
+
+# --- A whole review, by its forms alone ---
+
+
+def test_from_the_first_draft_to_approval(
+    as_developer: Browser, app: Client, developer: Account, reviewer: Account
+) -> None:
+    assert post(as_developer, app, "save", **BRANDING, **ASKED, logo=png()).status_code == 302
+    assert "Submit it when the checklist is done" in messages_of(as_developer, app)
+    assert (fresh(app).name, fresh(app).home_page_url) == (BRANDING["name"], BRANDING["home_page_url"])
+    assert post(as_developer, app, "send", **BRANDING, **ASKED, note="Press Plan.").status_code == 302
+    review = AppReview.objects.get()
+    assert (review.status, review.submitted_by) == (Status.SUBMITTED, developer)
+    assert review.entries.get().text == "Press Plan."
+    assert review.snapshot["logo"]
+    review = decide(review, reviewer, Status.CHANGES_REQUESTED)
+    page = as_developer.get(path_of(app)).content.decode()
+    assert "A reviewer has requested changes" in page
+    assert "A justification does not say enough" in page
+    assert "Which page is it?" in page
+    assert reviewer.email not in page
+    post(as_developer, app, "answer", text="The second one.")
+    why = JUSTIFICATION + " It is the page called Plan."
+    answers = {"answer_justification_vague": "It names the page now.", "answer_note": "The page called Plan."}
+    post(as_developer, app, "send", **BRANDING | ASKED | answers | {"why_account_read": why})
+    review.refresh_from_db()
+    assert (review.status, review.revision) == (Status.SUBMITTED, 2)
+    assert review.snapshot["scopes"] == {SCOPE: why}
+    decide(review, reviewer, Status.APPROVED)
+    page = as_developer.get(path_of(app)).content.decode()
+    assert "This app is approved" in page
+    assert "<code>account.read</code>: approved" in page
+    assert "The second one." in page
+
+
+def test_withdrawing_and_starting_over(as_owner: Browser, app: Client, developer: Account, reviewer: Account) -> None:
+    approved(app, developer, reviewer)
+    post(as_owner, app, "save", **(BRANDING | {"name": "Nova Notes"}), **ASKED)
+    assert "until the draft is approved" in messages_of(as_owner, app)
+    assert fresh(app).name == BRANDING["name"]
+    post(as_owner, app, "send", **(BRANDING | {"name": "Nova Notes"}), **ASKED)
+    assert "while it is in review" in as_owner.get(path_of(app)).content.decode()
+    post(as_owner, app, "save", **(BRANDING | {"name": "Third Notes"}), **ASKED)
+    assert "Withdraw it first" in messages_of(as_owner, app)
+    post(as_owner, app, "withdraw")
+    assert 'value="Nova Notes"' in as_owner.get(path_of(app)).content.decode()
+    post(as_owner, app, "start_over")
+    page = as_owner.get(path_of(app)).content.decode()
+    assert f'value="{BRANDING["name"]}"' in page
+    assert "Nova Notes" not in page
+
+
+def test_what_reviewers_said_last_stands_on_top_until_it_is_sent_again(
+    as_developer: Browser, app: Client, developer: Account, reviewer: Account
+) -> None:
+    def on_top() -> str:
+        page = as_developer.get(path_of(app)).content.decode()
+        return str(page[page.index('id="state"') : page.index('id="branding"') if 'id="branding"' in page else None])
+
+    review = sent(app, developer)
+    for status in (Status.CHANGES_REQUESTED, Status.REJECTED):
+        review = decide(review, reviewer, status)
+        assert "A justification does not say enough" in on_top()
+        if status == Status.CHANGES_REQUESTED:
+            developer_actions.answer(review, developer, "The second one.")
+        developer_actions.save_submission(app, developer, {"name": "Orbit Two"})
+        assert "Which page is it?" in on_top()
+        review = (resent if status == Status.CHANGES_REQUESTED else developer_actions.submit)(app, developer)
+        assert "alert--warning stack" not in on_top()
+    decide(review, reviewer, Status.APPROVED)
+    assert "alert--warning stack" not in on_top()
+    reviewer_actions.withdraw_approval(fresh(app), reviewer, reasons=["unsafe"], text="A secret is on the web.")
+    assert "A secret is on the web." in on_top()
+
+
+def test_sending_what_is_not_ready_saves_it_and_says_what_is_missing(as_developer: Browser, app: Client) -> None:
+    page = post(as_developer, app, "send", name="Orbit Two", terms_url="https://example.com/terms")
+    assert fresh(app).name == "Orbit Two"
+    said = page.content.decode()
+    assert "saved as a draft, but not sent" in said
+    assert 'href="#id_home_page_url"' in said
+    assert 'href="#id_privacy_policy_url"' in said
+    assert AppReview.objects.get().status == Status.DRAFT
+
+
+# --- Who ---
+
+
+@pytest.mark.parametrize("status", Status.values)
+def test_every_role_sees_every_state(
+    status: str, as_viewer: Browser, as_developer: Browser, as_outsider: Browser, app: Client,
+    developer: Account, reviewer: Account,
+) -> None:  # fmt: skip
+    review_in(status, app, developer, reviewer)
+    assert as_outsider.get(path_of(app)).status_code == 404
+    for browser in (as_viewer, as_developer):
+        page = browser.get(path_of(app))
+        assert page.status_code == 200
+        forms = re.findall(r'name="step" value="(\w+)"', page.content.decode())
+        assert bool(forms) == (browser is as_developer)
+        if status in AppReview.FROZEN and browser is as_developer:
+            assert set(forms) == {"answer", "withdraw"}
+
+
+@pytest.mark.parametrize("step", ["save", "preview", "send", "start_over", "withdraw", "answer", "nonsense"])
+def test_a_viewer_may_read_and_nothing_else(
+    step: str, as_viewer: Browser, as_outsider: Browser, app: Client, developer: Account
+) -> None:
+    sent(app, developer)
+    before = AuditEvent.objects.count()
+    assert post(as_viewer, app, step, **BRANDING, text="x").status_code == 403
+    assert post(as_outsider, app, step, **BRANDING, text="x").status_code == 404
+    assert post(Browser(), app, step, **BRANDING, text="x").status_code == 302
+    assert AuditEvent.objects.count() == before
+
+
+@pytest.mark.parametrize(
+    "step", ["approve", "reject", "request_changes", "start", "assign", "suspend", "", "__class__"]
+)
+def test_no_form_takes_a_reviewers_step(step: str, as_owner: Browser, app: Client, owner: Account) -> None:
+    sent(app, owner)
+    assert post(as_owner, app, step, status="approved", revision="1", scopes=SCOPE).status_code == 302
+    assert AppReview.objects.get().status == Status.SUBMITTED
+    assert not fresh(app).is_verified
+
+
+def test_a_form_sets_nothing_that_it_does_not_show(as_owner: Browser, app: Client, owner: Account) -> None:
+    other = make_project()
+    taken = {
+        "verified_at": "2026-01-01T00:00:00Z", "verified": "on", "approved_scopes": SCOPE, "first_party": "on",
+        "owner": "otto@example.com", "project": str(other.pk), "project_id": other.public_id, "status": "approved",
+        "enabled": "", "type": "web", "redirect_uris": "https://evil.example/", "client_id": "op_client_mine",
+        "assignee": str(owner.pk), "number": "7", "revision": "7", "is_change": "on", "algorithm": "HS256",
+        "snapshot": "{}", "decisions": '{"account.read": true}', "ask_admin": "on", "why_admin": JUSTIFICATION,
+        "skip_authorization": "on",
+    }  # fmt: skip
+    before = Client.objects.filter(pk=app.pk).values().get()
+    for step in ("save", "send"):
+        post(as_owner, app, step, **(taken | BRANDING | ASKED))
+    after = Client.objects.filter(pk=app.pk).values().get()
+    changed = {name for name in after if after[name] != before[name]} - {"updated"}
+    assert changed == {*BRANDING, "name_reading"}
+    review = AppReview.objects.get()
+    assert (review.status, review.number, review.revision, review.assignee) == (Status.SUBMITTED, 1, 1, None)
+    of_the_client = {"logo", "type", "redirect_urls", "sign_out_urls"}
+    assert set(review.snapshot) == {*BRANDING, *of_the_client, "scopes", "places", "demo_url"}
+    assert review.snapshot["scopes"] == {SCOPE: JUSTIFICATION}
+    assert review.decisions == {}
+
+
+# --- What is typed ---
+
+WRONG: list[tuple[str, Any, str]] = [
+    ("name", "", "An app has a name"),
+    ("name", " \t", "An app has a name"),
+    ("name", "x" * 101, "at most 100"),
+    ("name", "0penp\u0430rt 0penport", "anything that looks like it"),
+    ("name", "Orbit\x00", "Null characters"),
+    ("home_page_url", "http://example.com", "Use https"),
+    ("home_page_url", "https://", "not a web address"),
+    ("home_page_url", "https://exa mple.com/", "no spaces"),
+    ("privacy_policy_url", "javascript:alert(1)", "begins with https"),
+    ("privacy_policy_url", "https://192.168.0.1/", "domain name"),
+    ("terms_url", "https://example.com/" + "x" * 600, "at most 500"),
+    ("terms_url", "https://localhost:8000/terms", "domain name|service itself"),
+    ("support_address", "nobody", "not an email address"),
+    ("support_address", "a@b.example\x00", "Null characters"),
+    ("why_account_read", "x" * 4001, "at most 4000"),
+    ("note", "x" * 4001, "at most 4000"),
+    ("logo", SimpleUploadedFile("x.svg", b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml"), "use a JPEG"),
+    ("logo", SimpleUploadedFile("x.png", b"", "image/png"), "empty"),
+    ("logo", SimpleUploadedFile("x.png", b"\x89PNG\r\n\x1a\nxx", "image/png"), "use a JPEG"),
+]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"), WRONG, ids=[f"{row[0]}-{place}" for place, row in enumerate(WRONG)]
+)
+def test_what_is_wrong_is_said_beside_the_field_and_nothing_is_stored(
+    field: str, value: Any, said: str, as_developer: Browser, app: Client, media: Path
+) -> None:
+    if hasattr(value, "seek"):
+        value.seek(0)
+    page = post(as_developer, app, "send", **(BRANDING | ASKED | {field: value}))
+    assert page.status_code == 200
+    errors = " ".join(page.context["form"].errors[field])
+    assert re.search(said, errors), errors
+    assert errors[:20] in unescape(page.content.decode())
+    assert not AppReview.objects.exists()
+    assert fresh(app).name == "Orbit"
+    assert not [path for path in media.rglob("*") if path.is_file()]
+
+
+def test_what_was_typed_is_still_there_after_a_mistake(as_developer: Browser, app: Client) -> None:
+    form = BRANDING | ASKED | {"home_page_url": "http://example.com/", "note": "Press Plan."}
+    page = post(as_developer, app, "save", **form).content.decode()
+    for value in form.values():
+        assert value in page or value == "on"
+
+
+@pytest.mark.parametrize("text", ["", " ", "x" * 4001, "a\x00b"])
+def test_an_answer_that_can_not_be_stored_is_refused(
+    text: str, as_developer: Browser, app: Client, developer: Account
+) -> None:
+    review = sent(app, developer)
+    page = post(as_developer, app, "answer", text=text)
+    assert page.status_code == 200
+    assert page.context["answer"].errors["text"]
+    assert review.entries.count() == 1
+
+
+def test_what_people_write_is_text(as_developer: Browser, app: Client, developer: Account, reviewer: Account) -> None:
+    nasty = "<script>alert(1)</script>{{ 7|add:7 }}"
+    form = BRANDING | ASKED | {"name": f"Orbit {nasty}"[:90], "why_account_read": nasty, "place_account_read": nasty}
+    post(as_developer, app, "send", **form, note=nasty)
+    review = AppReview.objects.get()
+    developer_actions.answer(review, reviewer, nasty)
+    page = as_developer.get(path_of(app)).content.decode()
+    assert "<script>alert" not in page
+    assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") > 3
+    assert "{{ 7|add:7 }}" in page
+
+
+def test_odd_uploads_and_fields_make_no_fault(as_developer: Browser, app: Client) -> None:
+    browser = as_developer
+    assert post(browser, app, "save", **BRANDING, logo="not a file").status_code == 302
+    assert post(browser, app, "save", **(BRANDING | {"name": ["a", "b"]})).status_code == 302
+    assert post(browser, app, "save", **BRANDING, logo=png(), remove_logo="on").status_code == 302
+    assert post(browser, app, "save", **BRANDING, remove_logo="on").status_code == 302
+    assert fresh(app).logo.name == ""
+    for path in ("/preview/0", f"/preview/{'9' * 40}", "/logo/x.webp", f"/logo/{'a' * 500}.webp", "/preview/x"):
+        assert browser.get(path_of(app, path)).status_code == 404
+    form = "application/x-www-form-urlencoded"
+    assert browser.post(path_of(app), "step=save&name=%ff%fe", content_type=form).status_code in (200, 302)
+
+
+# --- The preview ---
+
+
+def question(page: str, part: str = "") -> str:
+    """Return the text of a page's question, from its name to what comes last, as it is read."""
+    if part:
+        page = page[page.index(f'id="{part}-title"') :]
+        page = page[page.index("</figcaption>") :]
+        page = page[: page.index("</figure>")]
+    else:
+        page = page[page.index('<div class="card">') : page.index("</main>")]
+    text = re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", page, flags=re.DOTALL)
+    return " ".join(unescape(text).split())
+
+
+def test_the_preview_is_the_real_page(
+    as_owner: Browser, owner: Account, app: Client, reviewer: Account, media: Path
+) -> None:
+    post(as_owner, app, "save", **BRANDING, **ASKED, logo=png())
+    party = RelyingParty(fresh(app), as_owner)
+    draft = as_owner.get(path_of(app)).content.decode()
+    before = party.authorize(scope="openid email profile").content.decode()
+    assert question(draft, "now") == question(before)
+    decide(developer_actions.submit(app, owner), reviewer, Status.APPROVED)
+    after = party.authorize(scope=f"openid email profile {SCOPE}").content.decode()
+    assert question(draft, "after") == question(after)
+    # The logo is the same picture, at an address that only members have.
+    shown = re.search(r'id="after-title".*?<img src="([^"]+)"', draft, re.DOTALL)
+    real = re.search(r'<div class="card">.*?<img src="([^"]+)"', after, re.DOTALL)
+    assert shown
+    assert real
+    pictures = [as_owner.get(found.group(1)).content for found in (shown, real)]
+    assert pictures[0] == pictures[1]
+
+
+def test_a_preview_does_nothing(as_owner: Browser, owner: Account, app: Client) -> None:
+    fill(app, owner)
+    response = as_owner.get(path_of(app))
+    page = response.content.decode()
+    part = page[page.index('id="preview"') : page.index('id="timeline"')]
+    for active in ("<form", "<button", "<a ", "<input", "<script", "<iframe", "href", "action", "csrf"):
+        assert active not in part.lower(), active
+    assert "frame-ancestors 'none'" in response["Content-Security-Policy"]
+    assert response["X-Frame-Options"] == "DENY"
+
+
+def test_what_is_typed_is_previewed_and_not_saved(as_developer: Browser, app: Client, developer: Account) -> None:
+    fill(app, developer)
+    before = AppReview.objects.values().get()
+    typed = BRANDING | ASKED | {"name": "Nova Notes", "home_page_url": "http://wrong"}
+    page = post(as_developer, app, "preview", **typed).content.decode()
+    assert "Nova Notes asks for access" in question(page, "now")
+    assert "Nova Notes asks for access" in question(page, "after")
+    assert "example.com" in question(page, "after"), "what can't be used is not shown"
+    assert AppReview.objects.values().get() == before
+    assert fresh(app).name == BRANDING["name"]
+
+
+def test_an_app_whose_home_page_was_given_up_is_previewed_as_people_see_it(
+    app: Client, developer: Account, reviewer: Account
+) -> None:
+    client = approved(app, developer, reviewer)
+    Client.objects.filter(pk=client.pk).update(logo="logos/orbit.webp", home_unproven_since=clock.now())
+    client = fresh(client)
+    now, after = consent_previews(client, client_values(client) | {"scopes": {}}, developer)
+    assert (now["client"]["verified"], bool(now["client"]["logo_url"])) == (False, False)
+    assert (after["client"]["verified"], bool(after["client"]["logo_url"])) == (True, True)
+
+
+def test_what_was_approved_is_previewed_beside_the_change(
+    as_developer: Browser, app: Client, developer: Account, reviewer: Account
+) -> None:
+    approved(app, developer, reviewer)
+    developer_actions.save_submission(app, developer, {"name": "Nova Notes"}, scopes={})
+    page = as_developer.get(path_of(app)).content.decode()
+    now, after = question(page, "now"), question(page, "after")
+    assert "Orbit Notes asks" in now
+    assert "your plan" in now
+    assert "Nova Notes asks" in after
+    assert "your plan" not in after
+
+
+# --- What reviewers may open ---
+
+
+def test_reviewers_see_what_was_sent_and_nobody_else(
+    app: Client, developer: Account, reviewer: Account, as_viewer: Browser, as_outsider: Browser,
+    browser_of: Callable[[Account], Browser],
+) -> None:  # fmt: skip
+    fill(app, developer)
+    as_reviewer = browser_of(reviewer)
+    assert as_viewer.get(path_of(app, "/preview/1")).status_code == 200
+    assert as_reviewer.get(path_of(app, "/preview/1")).status_code == 404, "a draft is its writers' own"
+    developer_actions.submit(app, developer)
+    page = as_reviewer.get(path_of(app, "/preview/1"))
+    assert page.status_code == 200
+    assert "Orbit Notes asks for access" in question(page.content.decode(), "after")
+    assert as_reviewer.get(path_of(app)).status_code == 404, "the developers' page stays theirs"
+    for browser in (as_outsider, browser_of(make_operator())):
+        assert browser.get(path_of(app, "/preview/1")).status_code == 404
+    assert Browser().get(path_of(app, "/preview/1")).status_code == 302
+    Project.objects.filter(pk=app.project_id).update(deleted_at=clock.now())
+    assert as_reviewer.get(path_of(app, "/preview/1")).status_code == 404
+
+
+def test_a_logo_in_waiting_is_for_the_project_and_reviewers(
+    app: Client, as_developer: Browser, as_viewer: Browser, as_outsider: Browser, reviewer: Account,
+    browser_of: Callable[[Account], Browser],
+) -> None:  # fmt: skip
+    post(as_developer, app, "save", **BRANDING, logo=png())
+    page = as_developer.get(path_of(app)).content.decode()
+    found = re.search(r'src="([^"]+/review/logo/[^"]+)"', page)
+    assert found
+    address = found.group(1)
+    for browser in (as_developer, as_viewer, browser_of(reviewer)):
+        response: Any = browser.get(address)
+        assert (response.status_code, response["Content-Type"]) == (200, "image/webp")
+        assert "private" in response["Cache-Control"]
+        assert "no-store" in response["Cache-Control"]
+        assert response["X-Content-Type-Options"] == "nosniff"
+        assert response.content[:4] == b"RIFF"
+    for browser in (as_outsider, browser_of(make_operator())):
+        assert browser.get(address).status_code == 404
+    assert Browser().get(address).status_code == 302
+    other = make_client(app.project, name="Orbit for phones")
+    assert as_developer.get(address.replace(app.client_id, other.client_id)).status_code == 404
+
+
+# --- What it costs ---
+
+
+@pytest.mark.parametrize("status", Status.values)
+def test_a_page_takes_few_statements(
+    status: str, as_developer: Browser, app: Client, developer: Account, reviewer: Account
+) -> None:
+    for number in range(8):
+        ProjectMember.objects.create(
+            project=app.project, account=make_reviewer(f"m{number}@example.com"), role="viewer"
+        )
+    for _ in range(3):
+        developer_actions.withdraw(sent(app, developer), developer)
+    approved(app, developer, reviewer)
+    developer_actions.save_submission(app, developer, {"name": "Nova Notes"})
+    if status == Status.WITHDRAWN:
+        developer_actions.withdraw(developer_actions.submit(app, developer), developer)
+    elif status in (Status.APPROVED, Status.REJECTED, Status.CHANGES_REQUESTED):
+        decide(developer_actions.submit(app, developer), reviewer, status)
+    elif status != Status.DRAFT:
+        review = developer_actions.submit(app, developer)
+        if status == Status.IN_REVIEW:
+            reviewer_actions.start(review, reviewer)
+    as_developer.get(path_of(app))
+    with CaptureQueriesContext(connection) as queries:
+        assert as_developer.get(path_of(app)).status_code == 200
+    assert len(queries) <= MOST_STATEMENTS, [query["sql"][:120] for query in queries]
