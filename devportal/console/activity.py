@@ -94,7 +94,7 @@ _LABELS = {
     "post_logout_redirect_uris": "Sign-out URLs",
     "redirect_uris": "Redirect URLs",
     "enabled": "Turned on",
-    "least_acr": "Sign-in needs",
+    "least_acr": "Required sign-in",
     "forgive_lost_responses": "Lost responses are forgiven",
     "hosts_in_review": "Counts as reviewed at",
     "hosts_outside_review": "Hosts outside of the review",

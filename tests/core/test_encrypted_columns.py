@@ -41,7 +41,6 @@ ENCRYPTS = {
     "accounts/mail/outbox.py",  # itself
     "devportal/review/for_reviewers.py",  # itself
     "devportal/console/playground/flow.py",  # a code in a session, worth nothing after a minute
-    "core/database/encryption.py",  # registers others
 }
 
 pytestmark = pytest.mark.django_db

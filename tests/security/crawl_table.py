@@ -475,7 +475,9 @@ GROUPS = (
         /admin/oidc/                        302 200 200 200 | 302 200 200 200
         /admin/accounts/                    302 404 200 200 | 302 404 200 200
         /admin/api/                         302 404 200 200 | 302 404 200 200
-        /admin/review/                     302 200 200 200 | 302 200 200 200
+        /admin/console/                     302 404 200 200 | 302 404 200 200
+        /admin/operations/                  302 200 200 200 | 302 200 200 200
+        /admin/review/                      302 200 200 200 | 302 200 200 200
         /admin/nothing/                     302 404 404 404 | 302 404 404 404
         """,
     ),
@@ -525,7 +527,7 @@ GROUPS = (
         /admin/*/do/none/                   302 404 404 404 | 302 404 404 404
         /admin/*/{row}/do/none/             302 404 404 404 | 302 404 404 404
         """,
-        models="console/cannedreply",
+        models="review/cannedreply",
     ),
     Group(
         "The desk's cases",
@@ -578,7 +580,7 @@ GROUPS = (
         /admin/*/do/none/                   302 404 404 404 | 302 404 404 404
         /admin/*/{row}/do/none/             302 404 404 404 | 302 404 404 404
         """,
-        models="accounts/invitation accounts/outbox api/apikey api/requestlog console/signinevent console/taskrun "
+        models="accounts/invitation accounts/outbox api/apikey api/requestlog console/signinevent operations/taskrun "
         "oidc/accesstoken oidc/connection oidc/refreshtoken oidc/signingkey",
     ),
     Group(
@@ -595,7 +597,7 @@ GROUPS = (
         /admin/*/do/none/                   302 404 404 404 | 302 404 404 404
         /admin/*/{row}/do/none/             302 404 404 404 | 302 404 404 404
         """,
-        models="console/auditevent oidc/client oidc/project oidc/projectdomain",
+        models="operations/auditevent oidc/client oidc/project oidc/projectdomain",
     ),
     Group(
         "Rows that operators add, change and delete",

@@ -147,9 +147,9 @@ def test_the_first_of_two_approvals_has_another_name(encryption_key: None, tmp_p
     given = {"revision": 1, "scopes": {}, "text": "Fine."}
     rows = [json.loads(line) for line in DUMP.read_text().splitlines()]
     fields: dict[str, dict[str, Any]] = {row["model"]: row["fields"] for row in rows}
-    fields["review.appreview"] |= {"first_key": given, "first_key_by": 1, "first_key_at": "2026-11-23T12:00:00Z"}
-    fields["review.reviewentry"]["kind"] = "first_key"
-    fields["operations.auditevent"]["action"] = "review.first_key"
+    fields["console.appreview"] |= {"first_key": given, "first_key_by": 1, "first_key_at": "2026-11-23T12:00:00Z"}
+    fields["console.reviewentry"]["kind"] = "first_key"
+    fields["console.auditevent"]["action"] = "review.first_key"
     dump = tmp_path / "dump.jsonl"
     dump.write_text("\n".join(map(json.dumps, rows)))
     call_command("load_prerelease", str(dump))

@@ -153,7 +153,7 @@ class ClientSettingsForm(_WithAddresses):
 
     name = name_field("People see it when they sign in.")
     least_acr = forms.ChoiceField(
-        label="Sign-in needs",
+        label="Required sign-in",
         required=False,
         choices=Client.LeastAcr.choices,
         error_messages={"invalid_choice": "Choose one of these three."},

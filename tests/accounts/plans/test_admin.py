@@ -162,6 +162,6 @@ def test_a_seat_is_given_and_taken_back(operator: Browser, person: Account) -> N
     seat = acme.members.get()
     assert seat.account == person
     assert operator.get(f"/admin/accounts/organizationmember/?organization__id__exact={acme.pk}").status_code == 200
-    assert "at once" in operator.get(f"/admin/accounts/organizationmember/{seat.pk}/delete/").content.decode()
+    assert "immediately" in operator.get(f"/admin/accounts/organizationmember/{seat.pk}/delete/").content.decode()
     operator.post(f"/admin/accounts/organizationmember/{seat.pk}/delete/", {"post": "yes"})
     assert not acme.members.exists()

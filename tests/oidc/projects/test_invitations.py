@@ -104,7 +104,7 @@ def test_a_project_mails_so_many_an_hour_and_no_more(
     for number in range(3):
         invitations.invite(project, f"p{number}@example.com", "viewer", owner)
     for actor in (owner, other):
-        with pytest.raises(QuotaExceeded, match="within one hour"):
+        with pytest.raises(QuotaExceeded, match="in one hour"):
             invitations.invite(project, "one-more@example.com", "viewer", actor)
     assert Outbox.objects.count() == 3
     later(HOUR + 1)
