@@ -1,1 +1,0 @@
-"""Public pages of reviewed apps, publishing them, and people's reports of apps (docs/review.md#public-pages)."""
