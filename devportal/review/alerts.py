@@ -162,6 +162,6 @@ def mail_context(named: Iterable[ReviewCase], more: int = 0) -> dict[str, Any]:
         for row in named
     ]
     is_one = len(cases) == 1 and not more
-    link = cases[0]["link"] if is_one else address_of(f"{reverse('admin:index')}console/reviewcase/")
+    link = cases[0]["link"] if is_one else address_of(reverse("admin:review_reviewcase_changelist"))
     number = len(cases) + more
     return {"cases": cases, "more": more, "number": number, "link": link, "target_days": settings.CASE_TARGET_DAYS}

@@ -82,12 +82,12 @@ def console_url(project: Project, client: Client | None) -> str:
 
 def review_admin_url(review: AppReview | None) -> str:
     """Return the URL of a review in the admin."""
-    return address_of(f"{reverse('admin:index')}console/appreview/{review.pk if review else 0}/change/")
+    return address_of(reverse("admin:review_appreview_change", args=[review.pk if review else 0]))
 
 
 def queue_url() -> str:
     """Return the URL of the review queue in the admin."""
-    return address_of(f"{reverse('admin:index')}console/appreview/")
+    return address_of(reverse("admin:review_appreview_changelist"))
 
 
 def preview_decision(
@@ -127,7 +127,7 @@ def _case_context(project: Project, client: Client | None, text: str = "") -> di
 
 def case_admin_url(case: ReviewCase) -> str:
     """Return the URL of a case in the admin."""
-    return address_of(f"{reverse('admin:index')}console/reviewcase/{case.pk}/change/")
+    return address_of(reverse("admin:review_reviewcase_change", args=[case.pk]))
 
 
 def tell_of_outcome(case: ReviewCase) -> None:

@@ -30,7 +30,7 @@ from tests.urls import every_url
 Step = Callable[[int, dict[str, Any]], Any]
 # What forms say at a bound of the table.
 MESSAGES = re.compile(
-    r"[Ss]everal mails|many invitations|Too many reports|up to 2 |is the maximum|may have|at most|[0-9] [kK]B"
+    r"[Ss]everal mails|many invitations|too many reports|up to 2 |is the maximum|may have|at most|[0-9] [kK]B"
     r"|[0-9] MB|larger than"
 )
 SPELLINGS = ["ada@example.com", "ADA@example.com", " ada@Example.COM", "Ada@EXAMPLE.com "]

@@ -278,7 +278,7 @@ def test_six_accounts_at_most(browser: Browser) -> None:
     assert "Use another account" not in page.content.decode()
     refused = browser.post(CHOOSE, ANOTHER)
     assert refused.status_code == 200
-    assert "One browser can have 6 accounts signed in." in refused.content.decode()
+    assert "You can be signed in to 6 accounts in one browser." in refused.content.decode()
     assert present(browser) == "p3@example.com"
     assert len(other_keys(browser)) == 5
 

@@ -58,7 +58,7 @@ def test_two_who_ask_get_one_date_and_one_mail(account: Account, attempt: int) -
     dates = at_once(2, lambda number: ask(account)())
     assert dates[0] == dates[1] == Account.objects.get().deletion_due_at
     assert SecurityEvent.objects.filter(kind="deletion_asked").count() == 1
-    assert Outbox.objects.filter(subject__contains="to be deleted").count() == 1
+    assert Outbox.objects.filter(subject__contains="will be deleted").count() == 1
 
 
 @often

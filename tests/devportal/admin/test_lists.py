@@ -122,9 +122,9 @@ def test_a_person_is_found_by_a_sub(as_operator: Browser, world: World) -> None:
         ("api/requestlog", lambda world: world.project.public_id),
         ("console/signinevent", lambda world: world.client.client_id),
         ("console/signinevent", lambda world: "s" * 20),
-        ("console/auditevent", lambda world: world.client.client_id),
-        ("console/auditevent", lambda world: world.project.public_id),
-        ("console/auditevent", lambda world: "ada@example.com"),
+        ("operations/auditevent", lambda world: world.client.client_id),
+        ("operations/auditevent", lambda world: world.project.public_id),
+        ("operations/auditevent", lambda world: "ada@example.com"),
         ("accounts/family", lambda world: "ada@example.com"),
         ("accounts/organization", lambda world: "Lant"),
         ("accounts/organizationmember", lambda world: "ada@example.com"),
@@ -204,5 +204,5 @@ def test_deleted_people_leave_lists_whole(as_operator: Browser, world: World) ->
     Connection.objects.update(account=None, subject=None)
     AuditEvent.objects.update(actor=None, actor_email="")
     Project.objects.update(deleted_at=clock.now())
-    for path in ("oidc/connection", "console/auditevent", "oidc/project", "oidc/client"):
+    for path in ("oidc/connection", "operations/auditevent", "oidc/project", "oidc/client"):
         assert as_operator.get(f"/admin/{path}/").status_code == 200

@@ -180,7 +180,7 @@ def test_a_mail_that_was_given_up_is_tried_again(as_operator: Browser) -> None:
     assert "not possible now" in press(as_operator, f"accounts/outbox/{mail.pk}/do/retry")
 
 
-@pytest.mark.parametrize("model", ["console/auditevent", "console/signinevent", "api/requestlog"])
+@pytest.mark.parametrize("model", ["operations/auditevent", "console/signinevent", "api/requestlog"])
 @pytest.mark.parametrize("who", ["as_operator", "as_superuser"])
 def test_trails_are_read_and_nothing_else(request: pytest.FixtureRequest, world: World, who: str, model: str) -> None:
     browser: Browser = request.getfixturevalue(who)

@@ -25,7 +25,7 @@ from oidc.reason_texts import REASONS
 from oidc.reasons import Reason
 from oidc.sign_in_steps import Step
 
-FILE = Path(__file__).resolve().parents[3] / "deploy" / "demo.toml"
+FILE = Path(__file__).resolve().parents[4] / "deploy" / "demo.toml"
 pytestmark = pytest.mark.django_db
 
 
