@@ -12,8 +12,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = (
-    ".ci", "accounts", "api", "benchmarks", "deploy", "devportal", "docs", "examples", "oidc", "static", "templates",
-    "tests",
+    ".ci", "accounts", "api", "benchmarks", "core", "deploy", "devportal", "docs", "examples", "oidc", "static",
+    "templates", "tests",
 )  # fmt: skip
 SUFFIXES = {"", ".css", ".html", ".in", ".js", ".json", ".md", ".mjs", ".py", ".svg", ".toml", ".ts", ".txt"}
 # Written by others: packages that tests install, and files of theirs that are kept here.

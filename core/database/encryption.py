@@ -1,4 +1,4 @@
-"""Encryption at rest: of texts, and of the columns that hold them (docs/operations.md#rotating-key_encryption_key)."""
+"""Encryption at rest: of texts, and of the columns that hold them (docs/secrets.md#rotating-key_encryption_key)."""
 
 import base64
 import functools
