@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-SHIPPED = ("accounts", "api", "devportal", "examples", "oidc")
+SHIPPED = ("accounts", "api", "core", "devportal", "examples", "oidc")
 # As a name anywhere, called or as a decorator.
 NAMES = {
     "mark_safe", "html_safe", "RawSQL", "eval", "exec",

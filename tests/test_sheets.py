@@ -18,7 +18,7 @@ CLASS = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
 NAMED_BY = (
     "templates/**/*.html",
     "static/js/*.js",
-    *(f"{app}/**/*.py" for app in ("accounts", "api", "devportal", "oidc")),
+    *(f"{app}/**/*.py" for app in ("accounts", "api", "core", "devportal", "oidc")),
 )
 # Classes of the markup of libraries that we style.
 OF_LIBRARIES = {"dark", "result-list", "truncate"}  # django-unfold
