@@ -12,9 +12,9 @@ happened = Signal()
 class Event:
     """An audit event. Never put a secret into it.
 
-    `actor` is an account's primary key, or None when the service itself or an app acted; `project` and `target` are
-    public ids. `before` and `after` hold the fields that changed, by name. Where `target` is somebody's address,
-    `person` is their account's primary key, if there is one: what names a person goes with their account.
+    `actor` is an account's primary key, or None when the service itself or an app acted. `project` and `target` are
+    public ids. `before` and `after` hold the fields that changed, by name. If `target` is a person's email address,
+    `person` is the primary key of their account, if they have one, so that the event is anonymized with the account.
     """
 
     action: str

@@ -1,20 +1,20 @@
-"""The current time. All code reads it here, so that tests can change it."""
+"""The current time. All code reads the time here, so that tests can change it."""
 
 from datetime import UTC, datetime, timedelta
 
 
 def now() -> datetime:
-    """Return the present moment, aware, in UTC."""
+    """Return the current time (UTC, timezone-aware)."""
     return datetime.now(UTC)
 
 
 def timestamp() -> int:
-    """Return the present moment in whole seconds since 1970 (RFC 7519 NumericDate)."""
+    """Return the current time in whole seconds since 1970 (RFC 7519 NumericDate)."""
     return int(now().timestamp())
 
 
 def from_now(seconds: int) -> datetime:
-    """Return the moment `seconds` from now (negative: in the past)."""
+    """Return the time `seconds` from now (negative: in the past)."""
     return now() + timedelta(seconds=seconds)
 
 

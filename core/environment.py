@@ -1,7 +1,7 @@
-"""Reading settings from the environment. What can't be read is collected for the checks, and its default is used.
+"""Reading settings from the environment.
 
-So a wrong value stops the start with a sentence that names its variable (docs/settings.md#checks-at-the-start), and not
-with a traceback.
+A value that can't be read is collected for the checks, and the default is used. A wrong value then stops the start with
+a sentence that names its variable (docs/settings.md#checks-at-the-start) instead of a traceback.
 """
 
 import builtins
@@ -12,14 +12,14 @@ import environ
 
 TRUE = frozenset({"true", "1", "yes", "on", "y", "ok"})
 FALSE = frozenset({"false", "0", "no", "off", "n", ""})
-Bounds = tuple[float, float]  # the least and the most
+Bounds = tuple[float, float]  # the lowest and the highest allowed value
 
 
 class Env(environ.FileAwareEnv):  # type: ignore[misc]
-    """Reads `NAME`, or the file that `NAME_FILE` names, without the newline that editors leave at its end.
+    """Reads `NAME`, or the file that `NAME_FILE` names, without the newline that editors add at its end.
 
-    `numbers` holds each number that was read, and `bounds` the least and the most that it may be, by variable;
-    `problems` says what could not be read.
+    `numbers` holds each number that was read, and `bounds` the lowest and highest allowed value, by variable;
+    `problems` says which values could not be read.
     """
 
     def __init__(self, **scheme: Any) -> None:
@@ -29,11 +29,11 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
         self.problems: list[str] = []
 
     def int(self, var: str, default: builtins.int, between: Bounds | None = None) -> builtins.int:
-        """Return a whole number. The checks want it between the two bounds, or else not negative."""
+        """Return a whole number. The checks require it to be within `between`, or not negative without it."""
         return int(self._number(var, int, default, between))
 
     def float(self, var: str, default: builtins.float, between: Bounds | None = None) -> builtins.float:
-        """Return a number, which the checks treat as those of `int`."""
+        """Return a number, which is checked like those of `int`."""
         return self._number(var, float, default, between)
 
     def get_value(self, var: str, cast: Any = None, default: Any = environ.Env.NOTSET, **kwargs: Any) -> Any:
@@ -45,7 +45,7 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
         return value.strip() if isinstance(value, str) else value
 
     def secrets(self, var: str) -> list[str]:
-        """Return a list of secrets: separated by commas, or one a line where there are several lines."""
+        """Return a list of secrets, separated by commas, or one per line if there are several lines."""
         text = self.str(var, "")
         parts = text.splitlines() if "\n" in text else text.split(",")
         return [part for part in map(str.strip, parts) if part]

@@ -1,4 +1,4 @@
-"""Facts about views and models that are said where these are defined, and read by middleware and the like."""
+"""Marks of views and models: declared where the view or model is defined, and read by middleware and similar code."""
 
 from typing import Any, TypeVar
 
@@ -8,10 +8,10 @@ T = TypeVar("T")
 class Mark:
     """A decorator that marks a view or a model, and changes nothing else.
 
-    A view is a function or a class. Write the mark above all other decorators, so that it is on what the URL names.
+    A view is a function or a class. Write the mark above all other decorators, so that it marks the URL's callable.
     """
 
-    # All marks. tests/core/test_marks.py checks that each thing that is marked is still mounted or installed.
+    # All marks. tests/core/test_marks.py checks that each marked object is still mounted or installed.
     every: list["Mark"] = []
 
     def __init__(self, name: str) -> None:
@@ -25,5 +25,5 @@ class Mark:
         return thing
 
     def is_on(self, thing: Any) -> bool:
-        """Tell whether a view or model is marked; a view that `as_view` made is marked if its class is."""
+        """Return whether a view or model is marked; a view from `as_view` is marked if its class is."""
         return hasattr(thing, self.name) or hasattr(getattr(thing, "view_class", None), self.name)

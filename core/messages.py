@@ -1,6 +1,6 @@
-"""Texts with named placeholders, chosen by a code and filled in where they are shown.
+"""Texts with named placeholders, selected by a code and filled in where they are shown.
 
-Code that finds a fact passes a code and values. Only the table of texts and the place that shows one know English.
+Code that finds a fact passes a code and values. Only the table of texts, and the code that shows a text, use English.
 """
 
 import string
@@ -11,13 +11,13 @@ from typing import Any, Protocol, runtime_checkable
 
 from django.db.models import Choices
 
-# One sentence, or the singular and the plural, of which the parameter `count` chooses.
+# One sentence, or a singular and a plural; the parameter `count` selects one of them.
 Text = str | tuple[str, str]
 
-MOST_NAMES = 5  # of a list in a sentence
+MOST_NAMES = 5  # names of a list that a sentence contains
 
 
-# How a list is joined, by the format of its placeholder.
+# How a list is joined, by the format in its placeholder.
 _JOINED = {"and": " and ", "sentences": " "}
 
 
@@ -58,20 +58,20 @@ _formatter = _Formatter()
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a text: a value that was filled in, or what stands between values."""
+    """A part of a text: a value that was filled in, or the text between values."""
 
     text: str
     is_value: bool
 
 
 def fill_in(text: Text, parameters: Mapping[str, Any]) -> str:
-    """Return a text with its placeholders filled in. Raises KeyError for one that `parameters` lacks."""
+    """Return a text with its placeholders filled in. Raises KeyError for one that is missing in `parameters`."""
     chosen = text if isinstance(text, str) else text[parameters["count"] != 1]
     return _formatter.vformat(chosen, (), parameters)
 
 
 def pieces(text: str, parameters: Mapping[str, Any]) -> list[Piece]:
-    """Return a text in pieces, for pages that mark its values."""
+    """Return a text in pieces, for pages that highlight its values."""
     found = []
     for literal, name, spec, _ in _formatter.parse(text):
         found += [Piece(literal, is_value=False)] if literal else []

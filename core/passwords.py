@@ -1,7 +1,7 @@
-"""Password hashing, bounded and apart from everything else (docs/architecture.md#processes).
+"""Password hashing, limited and separate from all other work (docs/architecture.md#processes).
 
-A slow hash takes a quarter of a second of a processor, so a few people who sign in at once would take all of it. Hashes
-are computed by a few threads of low priority, one after another; whoever waits for one holds no slot.
+A slow hash takes a quarter of a second of processor time, so a few people who sign in at once would use all of it. A
+few threads with low priority compute the hashes one after another; a request that waits for a hash holds no slot.
 """
 
 import functools
@@ -18,14 +18,14 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from core.http.error_pages import ServiceBusy
 from core.serving.slots import lend_slot
 
-MOST_PASSWORDS = 64  # being hashed and waiting, in each process
-# Of the threads that hash (Linux): beside one thread that takes all it can get, each has a quarter of a processor. With
-# more, those who sign in would wait too long on a machine that is busy with tokens.
+MOST_PASSWORDS = 64  # hashed or waiting, in each process
+# Of the hashing threads (Linux): next to one busy thread, each gets a quarter of a processor. With a higher value,
+# people who sign in would wait too long on a machine that is busy with tokens.
 NICENESS = 5
 
 
 class HashingPool:
-    """Threads that hash, and the queue for them."""
+    """Threads that compute hashes, and their queue."""
 
     def __init__(self, threads: int, *, most: int, seconds: float) -> None:
         self._jobs: SimpleQueue[tuple[Future[str], Callable[[], str]]] = SimpleQueue()
@@ -37,7 +37,7 @@ class HashingPool:
             Thread(target=self._work, daemon=True, name=f"passwords {number}").start()
 
     def run(self, hash_password: Callable[[], str]) -> str:
-        """Return what `hash_password` does. Raises ServiceBusy if too many wait, or after PASSWORD_WAIT_SECONDS."""
+        """Return the result of `hash_password`. Raises ServiceBusy if too many wait, or after PASSWORD_WAIT_SECONDS."""
         with self._lock:
             if self._count >= self._most:
                 raise ServiceBusy("too many passwords wait to be hashed")
@@ -59,7 +59,7 @@ class HashingPool:
             raise ServiceBusy("a password waited too long to be hashed") from None
 
     def _work(self) -> None:
-        if sys.platform == "linux":  # where a thread has a priority of its own
+        if sys.platform == "linux":  # where each thread has its own priority
             os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
         while True:
             job, hash_password = self._jobs.get()
@@ -72,17 +72,17 @@ class HashingPool:
 
 @functools.cache
 def hashing_pool() -> HashingPool:
-    """Return the pool of this process, started when the first password is hashed."""
+    """Return the pool of this process, which starts when the first password is hashed."""
     return HashingPool(settings.PASSWORD_THREADS, most=MOST_PASSWORDS, seconds=settings.PASSWORD_WAIT_SECONDS)
 
 
-# A process that is forked has none of its parent's threads: `serve --demo` hashes before it makes its workers.
+# A forked process has none of its parent's threads, and `serve --demo` hashes passwords before it forks its workers.
 os.register_at_fork(after_in_child=hashing_pool.cache_clear)
 
 
 class BoundedPBKDF2PasswordHasher(PBKDF2PasswordHasher):
-    """Django's hasher; checks and hashes alike take their turn in the pool. Raises ServiceBusy beyond its bounds."""
+    """Django's hasher, which uses the pool for checks and new hashes. Raises ServiceBusy above its limits."""
 
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
-        # Of Django's methods this is the one that takes time: verify() and harden_runtime() call it.
+        # Of Django's methods, only this one takes long: verify() and harden_runtime() call it.
         return hashing_pool().run(functools.partial(super().encode, password, salt, iterations))

@@ -1,8 +1,8 @@
-"""What REDIS_URL and BROKER_URL may say: one server, Redis Sentinel, or Redis Cluster (docs/settings.md).
+"""The forms of REDIS_URL and BROKER_URL: one server, Redis Sentinel, or Redis Cluster (docs/settings.md).
 
-A `redis://`, `rediss://` or `unix://` address is redis-py's own. The others name several nodes, which no address of the
-library can: `redis+sentinel://HOST:PORT,HOST:PORT/MASTER/DB` and `redis+cluster://HOST:PORT,HOST:PORT`, with `rediss+…`
-over TLS. In front of the hosts stands the user and password of the servers; those of the sentinels are parameters.
+`redis://`, `rediss://` and `unix://` URLs are those of redis-py. The others name several nodes, which the library's
+URLs can't do: `redis+sentinel://HOST:PORT,HOST:PORT/MASTER/DB` and `redis+cluster://HOST:PORT,HOST:PORT`, with
+`rediss+…` over TLS. User and password of the servers come before the hosts; those of the sentinels are parameters.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from redis.sentinel import Sentinel
 _parse_url: Callable[[str], dict[str, Any]] = parse_url
 _Sentinel: Any = Sentinel
 _ClusterNode: Any = ClusterNode
-# What a client raises when Redis can't be reached or refuses: a caller goes on without it.
+# The exceptions of a client if Redis can't be reached or rejects a command; callers continue without Redis.
 LOST = (redis.RedisError, RedisClusterException, OSError)
 
 PORTS = {"server": 6379, "sentinel": 26379, "cluster": 6379}
@@ -33,7 +33,7 @@ _CERT_REQS = ("none", "optional", "required")
 
 @dataclass(frozen=True)
 class RedisAddress:
-    """One server (`url`), or several nodes with what their connections are made with."""
+    """One server (`url`), or several nodes and the options of their connections."""
 
     kind: str  # server, sentinel, cluster
     url: str
@@ -44,16 +44,16 @@ class RedisAddress:
 
 
 def parse_address(url: str) -> RedisAddress:
-    """Parse REDIS_URL. Raises ValueError, with a message that holds no password."""
+    """Parse REDIS_URL. Raises ValueError, with a message that contains no password."""
     scheme, found, rest = url.partition("://")
     prefix, _, kind = scheme.partition("+")
     if kind in ("sentinel", "cluster") and prefix in ("redis", "rediss"):
         return _parse_nodes(url, kind, rest, secure=prefix == "rediss")
     if not found or scheme not in ("redis", "rediss", "unix"):
-        raise ValueError("it has to begin with redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://")
+        raise ValueError("it must begin with redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://")
     parts = urlsplit(url)
     if not parts.path.strip("/").isdecimal() and scheme != "unix" and parts.path.strip("/"):
-        raise ValueError("the path is the number of a database")
+        raise ValueError("the path must be the number of a database")
     if "," in parts.netloc:
         raise ValueError("several hosts need redis+sentinel:// or redis+cluster://")
     with _without_its_text():
@@ -72,16 +72,16 @@ def _parse_nodes(url: str, kind: str, rest: str, secure: bool) -> RedisAddress:
     sentinel = {part: given.pop(f"sentinel_{part}", "") for part in ("username", "password")}
     tls = _tls_options({key: given.pop(key) for key in _TLS_PARAMETERS if key in given}) if secure else {}
     if given:
-        raise ValueError(f"it has parameters that mean nothing here: {', '.join(sorted(given))}")
+        raise ValueError(f"it has unknown parameters: {', '.join(sorted(given))}")
     options = {key: value for key, value in options.items() if value} | tls
     sentinel_options = {key: value for key, value in sentinel.items() if value} | tls
     if kind == "cluster":
         if path.strip("/") not in ("", "0"):
-            raise ValueError("a cluster has one database, 0")
+            raise ValueError("a cluster has only database 0")
         return RedisAddress(kind, url, nodes, options=options)
     master, _, number = path.strip("/").partition("/")
     if not master or not (number or "0").isdecimal():
-        raise ValueError("the path is the name that the sentinels know the master by, and the number of a database")
+        raise ValueError("the path must be the sentinels' name of the master, and the number of a database")
     return RedisAddress(kind, url, nodes, unquote(master), options | {"db": int(number or 0)}, sentinel_options)
 
 
@@ -96,7 +96,7 @@ def _parse_node(text: str, port: int) -> tuple[str, int]:
 
 @contextlib.contextmanager
 def _without_its_text() -> Iterator[None]:
-    """Have no message quote a part of the address: it may be one of a password with a character to be encoded."""
+    """Keep parts of the URL out of messages: they may be parts of a password that is not percent-encoded."""
     try:
         yield
     except ValueError:
@@ -106,7 +106,7 @@ def _without_its_text() -> Iterator[None]:
 
 def _tls_options(given: dict[str, str]) -> dict[str, Any]:
     if given.get("ssl_cert_reqs", "required") not in _CERT_REQS:
-        raise ValueError(f"ssl_cert_reqs is one of {', '.join(_CERT_REQS)}")
+        raise ValueError(f"ssl_cert_reqs must be one of {', '.join(_CERT_REQS)}")
     options: dict[str, Any] = {"ssl": True, "ssl_cert_reqs": "required"} | given
     if "ssl_check_hostname" in given:
         options["ssl_check_hostname"] = given["ssl_check_hostname"].lower() != "false"
@@ -114,14 +114,14 @@ def _tls_options(given: dict[str, str]) -> dict[str, Any]:
 
 
 def is_cluster(url: str) -> bool:
-    """Tell whether an address is that of a Redis Cluster."""
+    """Return whether a URL is that of a Redis Cluster."""
     return url.partition("://")[0].endswith("+cluster")
 
 
 def connect(url: str, seconds: float, connect_seconds: float) -> Any:
-    """Return a client of REDIS_URL that waits `seconds` for an answer; it connects when it is first used.
+    """Return a client of REDIS_URL that waits `seconds` for a response; it connects at first use.
 
-    It tries nothing twice: whoever asks knows what to do without Redis. Raises ValueError for an address that is none.
+    It never retries, because its callers can continue without Redis. Raises ValueError for an invalid URL.
     """
     address = parse_address(url)
     times: dict[str, Any] = {"socket_timeout": seconds, "socket_connect_timeout": connect_seconds}
@@ -141,7 +141,7 @@ def _cluster_client(address: RedisAddress, once: Retry, times: dict[str, Any]) -
 
 
 class _LazyCluster:
-    """A client of a cluster that asks for its nodes when it is first used (the library's: when it is made)."""
+    """A client of a cluster that asks for its nodes at first use; the library's does so when it is created."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
@@ -158,7 +158,7 @@ class _LazyCluster:
 
 @dataclass(frozen=True)
 class BrokerAddress:
-    """A broker as Celery is told of it."""
+    """A broker, as Celery needs it."""
 
     url: str
     transport_options: dict[str, Any] = field(default_factory=dict)
@@ -166,19 +166,19 @@ class BrokerAddress:
 
 
 def broker_address(url: str) -> BrokerAddress:
-    """Return what Celery is given for BROKER_URL: kombu has addresses of its own for what REDIS_URL may say.
+    """Return Celery's form of BROKER_URL: kombu has URLs of its own for what REDIS_URL may contain.
 
     Raises ValueError for a cluster, which kombu's transport can't use, and as `parse_address` does.
     """
     scheme, _, rest = url.partition("://")
     if scheme.partition("+")[0] not in ("redis", "rediss", "unix") or scheme == "redis+socket":
-        return BrokerAddress(url)  # another transport's, or kombu's own
+        return BrokerAddress(url)  # for another transport, or in kombu's own form
     address = parse_address(url)
     if address.kind == "cluster":
         raise ValueError("Celery can't keep its queue in a Redis Cluster")
     if address.kind == "sentinel":
         return _sentinel_broker(address)
-    if scheme == "rediss" and "ssl_cert_reqs=" not in rest:  # kombu would check no certificate
+    if scheme == "rediss" and "ssl_cert_reqs=" not in rest:  # kombu would not check the certificate
         return BrokerAddress(f"{url}{'&' if '?' in rest else '?'}ssl_cert_reqs=required")
     if scheme == "unix":
         return BrokerAddress(_socket_url(url))
@@ -186,7 +186,7 @@ def broker_address(url: str) -> BrokerAddress:
 
 
 def celery_broker(url: str) -> BrokerAddress:
-    """Return `broker_address(url)`, or no address for one that the checks refuse (`devportal.E031`)."""
+    """Return `broker_address(url)`, or an empty one for a URL that the checks reject (`devportal.E031`)."""
     try:
         return broker_address(url)
     except ValueError:

@@ -1,4 +1,4 @@
-"""System checks of the settings: what can't be read, and what is dangerous (docs/settings.md#checks-at-the-start)."""
+"""System checks of the settings: unreadable and dangerous values (docs/settings.md#checks-at-the-start)."""
 
 import contextlib
 import ipaddress
@@ -18,7 +18,7 @@ from core.http import client_ip
 from core.outbound.name_lookup import read_server
 from core.storage.bootstrap import is_writable
 
-# The largest network that somebody's proxies may stand in: 10.0.0.0/8 and fc00::/7, the private ones.
+# The largest network that may contain trusted proxies: 10.0.0.0/8 and fc00::/7, the private ones.
 LARGEST_NETWORK = {4: 8, 6: 7}
 LOOPBACK_NAMES = ("localhost", "localhost.localdomain")
 
@@ -31,17 +31,17 @@ def _danger(text: str, hint: str, number: str) -> CheckMessage:
 
 @register(Tags.security)
 def check_readable(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """`devportal.E010`: a value that is not what its variable holds, such as a number."""
+    """Return `devportal.E010`: a value that its variable can't have, such as a text for a number."""
     return [Error(problem, id="devportal.E010") for problem in settings.UNREADABLE_SETTINGS]
 
 
 @register(Tags.security)
 def check_numbers(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """`devportal.E011` and `E012`: numbers out of their bounds, and keys that sign before they are published."""
+    """Return `devportal.E011` and `E012`: numbers out of range, and keys that sign before they are published."""
     found: list[CheckMessage] = []
     for name, value in sorted(settings.NUMBERS.items()):
         least, most = settings.NUMBER_BOUNDS.get(name, (0, float("inf")))
-        text = f"{name} is {value}, and must be from {least} to {most}."
+        text = f"{name} is {value}. It must be from {least} to {most}."
         if value < 0 or (value == 0 and least > 0):
             found.append(Error(text, hint=f"Set {name}.", id="devportal.E011"))
         elif not least <= value <= most:
@@ -49,62 +49,62 @@ def check_numbers(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     ahead = settings.NUMBERS["SIGNING_KEY_PUBLISH_AHEAD_SECONDS"]
     if ahead >= settings.NUMBERS["SIGNING_KEY_LIFETIME_SECONDS"]:
         text = "SIGNING_KEY_PUBLISH_AHEAD_SECONDS must be shorter than SIGNING_KEY_LIFETIME_SECONDS."
-        found.append(Error(text, hint="A key is published before it takes over.", id="devportal.E012"))
+        found.append(Error(text, hint="A key must be published before it signs.", id="devportal.E012"))
     return found
 
 
 @register(Tags.security)
 def check_hosts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """`devportal.E013` and `E014`: a public address without https, and a Host that anybody chooses."""
+    """Return `devportal.E013` and `E014`: a public URL without https, and accepting any Host header."""
     found: list[CheckMessage] = []
     if settings.ENVIRONMENT == "production" and not settings.BASE_URL.startswith("https://"):
         found.append(Error("BASE_URL must be https: access tokens are sent to it.", id="devportal.E013"))
     if "*" in settings.ALLOWED_HOSTS:
-        found.append(_danger("ALLOWED_HOSTS takes any Host header.", "Name the hosts, without *.", "E014"))
+        found.append(_danger("ALLOWED_HOSTS accepts any Host header.", "List the hosts, without *.", "E014"))
     return found
 
 
 @register(Tags.security)
 def check_proxies(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """`devportal.E015`: a trusted proxy that is no address, or a network in which anybody may be."""
+    """Return `devportal.E015`: an invalid trusted proxy, or a network that may contain strangers."""
     found: list[CheckMessage] = []
     for proxy in settings.TRUSTED_PROXIES:
         try:
             network = client_ip.proxy_network(proxy)
         except ValueError:
-            text = f"TRUSTED_PROXIES: {proxy!r} is no IP address or network."
-            found.append(Error(text, hint="A name is not looked up: give its address.", id="devportal.E015"))
+            text = f"TRUSTED_PROXIES: {proxy!r} is not an IP address or network."
+            found.append(Error(text, hint="Names are not looked up. Enter an IP address.", id="devportal.E015"))
             continue
         if network.prefixlen < LARGEST_NETWORK[network.version]:
-            text = f"TRUSTED_PROXIES: {proxy} holds strangers, who could choose the address that they seem to have."
-            found.append(_danger(text, "Name the proxies alone.", "E015"))
+            text = f"TRUSTED_PROXIES: {proxy} contains strangers, who could fake their IP address."
+            found.append(_danger(text, "List only the proxies.", "E015"))
     return found
 
 
 @register(Tags.security, deploy=True)
 def check_proxy_in_front(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """`devportal.W006`: without a proxy that buffers requests, slow bodies can use up all threads for bodies."""
+    """Return `devportal.W006`: without a buffering proxy, slow bodies can use up all threads for bodies."""
     if settings.EMBEDDED or settings.TRUSTED_PROXIES:
         return []
     text = "TRUSTED_PROXIES is empty: without a proxy, slow request bodies can block forms and token requests."
-    hint = "Put a proxy that buffers requests in front and name it (docs/operations.md#slow-callers)."
+    hint = "Put a proxy that buffers requests in front, and list it (docs/operations.md#slow-callers)."
     return [checks.Warning(text, hint=hint, id="devportal.W006")]
 
 
 @register(Tags.security)
 def check_equal_secrets(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """`devportal.E016`: one secret for two purposes, so that one leak is two."""
+    """Return `devportal.E016`: one secret for two purposes, so that one leak exposes both."""
     secrets = list(_secrets())
     equal = {(one, other) for (one, a), (other, b) in combinations(secrets, 2) if a == b and one != other}
     return [
-        _danger(f"{one} and {other} hold the same secret.", "Give each its own.", "E016")
+        _danger(f"{one} and {other} have the same secret.", "Use a different secret for each.", "E016")
         for one, other in sorted(equal)
     ]
 
 
 def _secrets() -> Iterator[tuple[str, str]]:
-    """Yield setting and secret; a fallback belongs to the setting that it stood in."""
-    with contextlib.suppress(ImproperlyConfigured):  # Django's answer to an empty SECRET_KEY, which is E005
+    """Yield setting and secret; a fallback counts as its main setting."""
+    with contextlib.suppress(ImproperlyConfigured):  # Django raises it for an empty SECRET_KEY, which is E005
         yield "SECRET_KEY", settings.SECRET_KEY
     yield from (("SECRET_KEY", key) for key in settings.SECRET_KEY_FALLBACKS)
     keys = (settings.KEY_ENCRYPTION_KEY, *settings.KEY_ENCRYPTION_KEY_FALLBACKS)
@@ -116,28 +116,28 @@ def _secrets() -> Iterator[tuple[str, str]]:
 
 @register(Tags.security)
 def check_outbound(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """`devportal.E018` and `E019`: names that developers give lead to this machine; a name server that is none."""
+    """Return `devportal.E018` and `E019`: outgoing requests to this machine, and an invalid name server."""
     found: list[CheckMessage] = []
     if settings.ENVIRONMENT == "production" and settings.OUTBOUND_LOOPBACK_PORT:
-        text = "OUTBOUND_LOOPBACK_PORT lets developers aim requests at this machine."
-        found.append(Error(text, hint="Leave it out: it is for trying reviews on one machine.", id="devportal.E018"))
+        text = "OUTBOUND_LOOPBACK_PORT lets developers send requests to this machine."
+        found.append(Error(text, hint="Remove it: it is only for trying reviews locally.", id="devportal.E018"))
     for server in settings.DNS_SERVERS:
         try:
             read_server(server)
         except ValueError:
-            text = f"DNS_SERVERS: {server!r} is no IP address with a port."
+            text = f"DNS_SERVERS: {server!r} is not an IP address with a port."
             found.append(Error(text, hint="Write 192.0.2.1:53 or [2001:db8::1]:53.", id="devportal.E019"))
     return found
 
 
 @register(Tags.security)
 def check_mail(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """`devportal.W002`: codes and passwords would cross a network in the clear."""
+    """Return `devportal.W002`: codes and passwords would be sent over a network without encryption."""
     if not settings.EMAIL_BACKEND.endswith("smtp.EmailBackend"):
         return []
     if settings.EMAIL_USE_TLS or settings.EMAIL_USE_SSL or _is_loopback(settings.EMAIL_HOST):
         return []
-    text = f"EMAIL_URL: codes go to {settings.EMAIL_HOST} without encryption."
+    text = f"EMAIL_URL: codes are sent to {settings.EMAIL_HOST} without encryption."
     return [checks.Warning(text, hint="Use smtp+tls:// or smtp+ssl://.", id="devportal.W002")]
 
 
@@ -150,13 +150,13 @@ def _is_loopback(host: str) -> bool:
 
 @register(Tags.security)
 def check_data_dir(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """`devportal.W003`: uploads would fail. In the embedded environment nothing works then: E010 (bootstrap.py)."""
+    """Return `devportal.W003`: uploads would fail. In the embedded environment this is E010 (bootstrap.py)."""
     if settings.EMBEDDED or not isinstance(storages["default"], FileSystemStorage):
         return []
     if is_writable(settings.DATA_DIR) or _can_be_made(settings.DATA_DIR):
         return []
-    text = f"DATA_DIR ({settings.DATA_DIR}) can't be written to: pictures can't be uploaded."
-    return [checks.Warning(text, hint="Set DATA_DIR, or open it to the user of the service.", id="devportal.W003")]
+    text = f"DATA_DIR ({settings.DATA_DIR}) is not writable, so pictures can't be uploaded."
+    return [checks.Warning(text, hint="Set DATA_DIR, or make it writable for the service.", id="devportal.W003")]
 
 
 def _can_be_made(folder: Any) -> bool:
@@ -166,18 +166,19 @@ def _can_be_made(folder: Any) -> bool:
 
 @register(Tags.security)
 def check_admin_second_factor(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """`devportal.W004`: a password alone, guessed or read elsewhere, opens the admin."""
+    """Return `devportal.W004`: a password alone opens the admin."""
     if settings.EMBEDDED or settings.ADMIN_SECOND_FACTOR:
         return []
     text = "ADMIN_SECOND_FACTOR is off: a password alone opens the admin."
-    return [checks.Warning(text, hint="Leave it on; who has no second factor sets one up.", id="devportal.W004")]
+    hint = "Turn it on. Staff without two-step verification are asked to set it up."
+    return [checks.Warning(text, hint=hint, id="devportal.W004")]
 
 
 log = logging.getLogger(__name__)
 
 
 def find_dangers() -> str:
-    """Run the checks of the settings: log what warns, return what must stop the start as a text, "" if nothing does."""
+    """Run the checks of the settings and log the warnings; return the errors that must stop the start as a text."""
     messages = [message for message in run_checks(tags=[Tags.security]) if not message.is_silenced()]
     serious = [message for message in messages if message.is_serious()]
     _log([message for message in messages if message not in serious])
@@ -185,11 +186,11 @@ def find_dangers() -> str:
 
 
 def log_stored_dangers() -> None:
-    """Log what the settings don't fit in the database and in Redis. It stops no start: it may be fixed meanwhile."""
+    """Log conflicts between the settings and what is stored in the database and in Redis. They never stop a start."""
     try:
         _log(run_checks(tags=[Tags.database], databases=["default"]))
     except DatabaseError:
-        log.warning("The database does not answer; what is stored in it is not checked.")
+        log.warning("The database does not respond, so its contents are not checked.")
 
 
 def _log(messages: list[CheckMessage]) -> None:

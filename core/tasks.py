@@ -1,4 +1,4 @@
-"""Celery tasks: their class, and queueing one without waiting for a broker that does not answer."""
+"""Celery tasks: their class, and queueing one without waiting for a broker that does not respond."""
 
 import logging
 import threading
@@ -12,7 +12,7 @@ from kombu.exceptions import OperationalError
 
 log = logging.getLogger(__name__)
 
-# Tasks that wait for the broker in this process; what comes beyond is left to the periodic task.
+# The most tasks that wait for the broker in this process; the periodic task does the others.
 MOST_WAITING = 1000
 
 _waiting: "Queue[tuple[Task[Any, Any], tuple[Any, ...]]]" = Queue(MOST_WAITING)
@@ -21,11 +21,11 @@ _thread: threading.Thread | None = None
 
 
 def queue_task(task: "Task[Any, Any]", *args: Any) -> None:
-    """Hand a task to the broker, soon. Never raises for the broker."""
+    """Hand a task to the broker soon. Never raises if the broker fails."""
     try:
         _waiting.put_nowait((task, args))
     except Full:
-        log.warning("%s is left to the periodic task: the broker does not answer.", task.name)
+        log.warning("%s is left to the periodic task: the broker does not respond.", task.name)
     _start()
 
 
@@ -43,7 +43,7 @@ def _publish_for_ever() -> None:
         try:
             task.apply_async(args, retry=False)
         except OperationalError:
-            log.warning("%s is left to the periodic task: the broker does not answer.", task.name)
+            log.warning("%s is left to the periodic task: the broker does not respond.", task.name)
         except Exception:
             log.exception("%s could not be queued.", task.name)
         finally:
@@ -54,21 +54,21 @@ HIDDEN = "[hidden]"
 
 
 class QuietTask(DjangoTask):  # type: ignore[misc]  # Celery is untyped
-    """A task whose arguments appear in no log, event or listing of Celery's: they may name people, or be secrets."""
+    """A task whose arguments appear in no log, event or listing of Celery: they may be personal data or secrets."""
 
     def apply_async(self, *args: Any, **options: Any) -> Any:
         """Queue the task with its arguments' representation hidden."""
         return super().apply_async(*args, **{"argsrepr": HIDDEN, "kwargsrepr": HIDDEN} | options)
 
 
-# Of Celery beat, and of the timer in the embedded environment; by the names of the tasks.
+# The schedule of Celery beat, and of the timer in the embedded environment; by task name.
 SCHEDULE: dict[str, dict[str, Any]] = {}
 
 
 def periodic_task(seconds: float, **options: Any) -> Callable[[Callable[[], Any]], Any]:
-    """Declare a task that runs every so many seconds; `options` are those of `shared_task`.
+    """Declare a task that runs every `seconds` seconds; `options` are those of `shared_task`.
 
-    A run that no worker has taken before the next one is due is dropped: an outage leaves no heap of them.
+    A run that no worker has started before the next one is due is dropped, so that an outage leaves no backlog.
     """
 
     def declare(function: Callable[[], Any]) -> Any:

@@ -1,6 +1,6 @@
-"""Admin actions on one row: a button, a confirmation page that names the consequence, and a form.
+"""Admin actions on one row: a button, a confirmation page that states the consequence, and a form.
 
-A GET never changes anything: the action is done by the POST of its confirmation page.
+A GET never changes anything. The POST of the confirmation page does the action.
 """
 
 from collections.abc import Callable
@@ -17,11 +17,11 @@ MAX_TEXT_LENGTH = 2000
 
 
 class ActionRefused(Exception):
-    """The action can't be done; the text is the message for the person."""
+    """The action can't be done; the text is the message that the page shows."""
 
 
 class ActionForm(forms.Form):
-    """Base form of an action; without fields, for actions that only need a confirmation."""
+    """Base form of an action. It has no fields, for actions that only need a confirmation."""
 
     def __init__(self, data: Any = None, *, request: HttpRequest, row: Any) -> None:
         self.request, self.row = request, row
@@ -51,9 +51,9 @@ class Preview:
 class RowAction:
     """An action on a row.
 
-    `do` gets the request, the row and the valid form. It returns what to say when it is done, or an answer of its
-    own such as a download; it raises ActionRefused when it can't be done. With a `preview` it takes two steps: what the
-    form would bring about is shown, and done once that is confirmed.
+    `do` gets the request, the row and the valid form. It returns the message that is shown afterwards, or a response
+    such as a download; it raises ActionRefused when it can't be done. An action with a `preview` first shows what the
+    form would send, and is done after a second confirmation.
     """
 
     name: str
@@ -64,9 +64,9 @@ class RowAction:
     # Checked by has_<permission>_permission: without it, the button is not shown either.
     permission: str = "row_action"
     is_open: Callable[[HttpRequest, Any], bool] = _always
-    # What must not happen inside the transaction of `do`, such as asking the network; it may raise ActionRefused.
+    # Work that must not happen inside the transaction of `do`, such as network requests; it may raise ActionRefused.
     prepare: Callable[[HttpRequest, Any, Any], None] | None = None
-    # What is sent by it: shown before it is done, with the form's answers fixed.
+    # Returns the mails that the action sends. They are shown first, and the values of the form can't change after that.
     preview: Callable[[HttpRequest, Any, Any], list[Preview]] | None = None
     icon: str = ""
     template: str = "admin/row_action.html"

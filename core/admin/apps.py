@@ -1,4 +1,4 @@
-"""App config of the admin: Django's, with our AdminSite."""
+"""App config of the admin: Django's, with this service's AdminSite."""
 
 from django.contrib.admin.apps import AdminConfig
 

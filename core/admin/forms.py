@@ -1,4 +1,4 @@
-"""Admin forms: fields with validation errors where Django would raise, and audit events for changes."""
+"""Admin forms: validation errors where Django would raise an exception, and audit events for changes."""
 
 import json
 from collections.abc import Callable
@@ -21,7 +21,7 @@ MAX_LENGTH = 500
 
 
 def change_event(action: str, page: Any, actor: int, row: Any, fields: Any = None) -> Event:
-    """Return the event of a change that somebody made in the admin; `fields` is what changes() returned."""
+    """Return the audit event of a change in the admin; `fields` is the result of `form_changes`."""
     before, after = fields or ({}, {})
     kind = page.opts.model_name
     project = page.audit_project(row)
@@ -31,9 +31,9 @@ def change_event(action: str, page: Any, actor: int, row: Any, fields: Any = Non
 def form_changes(
     form: Any, formsets: Any, private: tuple[str, ...] = ()
 ) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Return the changed fields before and after, of a form and its inline rows; None if nothing changed.
+    """Return the changed fields of a form and its inline rows, before and after; None if nothing changed.
 
-    Of `private` fields the values are left out: only that they changed.
+    The values of `private` fields are left out; only the fact that they changed is returned.
     """
     before: dict[str, Any] = {}
     after: dict[str, Any] = {}
@@ -44,7 +44,7 @@ def form_changes(
         kind = formset.model._meta.model_name
         for row in formset.new_objects:
             after[f"{kind} {row.pk}"] = plain_value(row)
-        if formset.deleted_objects:  # they have lost their keys
+        if formset.deleted_objects:  # their primary keys are already None
             before[f"{kind} deleted"] = [plain_value(row) for row in formset.deleted_objects]
         for row, names in formset.changed_objects:
             of_row = next(form for form in formset.initial_forms if form.instance == row)
@@ -55,14 +55,14 @@ def form_changes(
 def _compare(form: Any, names: list[str], prefix: str, before: dict[str, Any], after: dict[str, Any]) -> None:
     for name in names:
         was, now = form.initial.get(name), form.cleaned_data.get(name)
-        if str(was) != str(now):  # a form takes some fields for changed that only look different
+        if str(was) != str(now):  # a form also reports fields as changed that only have another type
             before[prefix + name], after[prefix + name] = plain_value(was), plain_value(now)
 
 
 def plain_value(value: Any) -> Any:
-    """Return a JSON-serializable form of a value: long texts shortened, people by their keys.
+    """Return a JSON-serializable form of a value: long texts are shortened, accounts are replaced by their keys.
 
-    Keys, because the audit trail outlives accounts, and names could not be found in it to remove them.
+    The audit trail outlives accounts, and names in it could not be found again to remove them.
     """
     if value is None or isinstance(value, bool | int | float):
         return value
@@ -83,7 +83,7 @@ def _people(row: Model) -> list[str] | None:
 class StorableJSONField(forms.JSONField):
     """JSONField that rejects JSON which can't be stored: too deep, or with very long numbers.
 
-    `when_empty` is a factory of the value for an empty field and for null (default: None).
+    `when_empty` returns the value for an empty field and for null (default: None).
     """
 
     def __init__(self, *args: Any, when_empty: Callable[[], Any] = lambda: None, **kwargs: Any) -> None:
@@ -103,7 +103,7 @@ class StorableJSONField(forms.JSONField):
         return found
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        """Return the value to show again: the typed text if it is not valid JSON."""
+        """Return the value to show in the field again: the submitted text if it is not valid JSON."""
         try:
             shown = super().bound_data(data, initial)
             check_json(shown)

@@ -31,14 +31,14 @@ from core.database.postgres.replica import page_from_replica
 from core.database.storable import is_key
 
 OLDER, NEWER = "older_than", "newer_than"
-# Most rows that an autocomplete field pages through; for others, type more of the name.
+# The most rows that an autocomplete field pages through. To reach other rows, people type more of the name.
 MAX_ROWS = 2000
 
 
 class BoundedPaginator(Paginator):  # type: ignore[type-arg]
     """Paginator of autocomplete fields: without COUNT, and for at most 2,000 rows."""
 
-    template_name = "admin/older_newer.html"  # the theme puts it below the list
+    template_name = "admin/older_newer.html"  # the theme shows it below the list
 
     @cached_property
     def count(self) -> int:
@@ -53,7 +53,7 @@ class KeysetChangeList(ChangeList):  # type: ignore[misc]  # the library is unty
     newer_than: int | None = None
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
-        """Remove the key from the parameters first: it is no filter, and links must not repeat it."""
+        """Remove the key from the parameters first: it is not a filter, and links must not repeat it."""
         if self._keys is None:
             older_than, newer_than = (parse_key(self.params.pop(name, None)) for name in (OLDER, NEWER))
             for name in (OLDER, NEWER):
@@ -70,7 +70,7 @@ class KeysetChangeList(ChangeList):  # type: ignore[misc]  # the library is unty
         self.result_list = rows
         self.result_count = len(rows)
         self.show_full_result_count = False
-        self.full_result_count = len(rows)  # the theme says something of counts where the two differ
+        self.full_result_count = len(rows)  # the theme shows a count text if the two differ
         self.show_admin_actions = False
         self.can_show_all = self.multi_page = False
         self.paginator = self.model_admin.get_paginator(request, rows, self.list_per_page)
@@ -101,7 +101,7 @@ class ShortChangeList(ChangeList):  # type: ignore[misc]
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        self.full_result_count = self.result_count  # the theme says something of counts where the two differ
+        self.full_result_count = self.result_count  # the theme shows a count text if the two differ
 
 
 Row = TypeVar("Row", bound=Model)
@@ -111,9 +111,9 @@ Below = TypeVar("Below", bound=Model)
 class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # type: ignore[misc]  # the library is untyped
     """Base of all admin pages.
 
-    Lists count nothing, are paged by key, newest first, and are searched through `search_filter` alone, which names
-    columns with an index. A query string filters by `list_filter` and `link_filters` and nothing else: any other column
-    of the table could be guessed at letter by letter, digests included.
+    Lists don't count rows. They are paged by key, newest first, and are searched only through `search_filter`, which
+    uses indexed columns. A query string filters only by `list_filter` and `link_filters`: with other columns, people
+    could guess stored values letter by letter, including digests.
     """
 
     show_full_result_count = False
@@ -124,16 +124,16 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
     sortable_by = ()
     actions = None
     ordering: ClassVar[tuple[str, ...]] = ("-pk",)
-    # False for small tables, which are shown on one page in their own order.
+    # False for small tables, which are shown on one page in the model's order.
     is_long = True
     # The help text of the search; without one, the list has no search.
     search_help_text: ClassVar[str | None] = None
-    # Foreign keys by which links of other pages narrow this list.
+    # Foreign keys that links on other pages use to filter this list.
     link_filters: tuple[str, ...] = ()
-    # Actions on one row, and on the list as a whole (with None for the row).
+    # Actions on one row, and actions on the whole list (their row is None).
     row_actions: tuple[RowAction, ...] = ()
     list_actions: tuple[RowAction, ...] = ()
-    # Fields whose values are left out of audit events, because these outlive accounts.
+    # Fields whose values are left out of audit events, because the events outlive them.
     private_fields: tuple[str, ...] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -142,18 +142,18 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
         cls.search_fields = ("pk",) if cls.search_help_text else ()
 
     def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
-        """Return whether a popup may name a row by this field; Django takes for granted that it is a column."""
+        """Return whether a popup may name a row by this field; Django assumes that it is a column."""
         columns = {field.name for field in self.opts.concrete_fields}
         return to_field in columns and bool(super().to_field_allowed(request, to_field))
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Row | None:
-        if from_field == "":  # Django checks only a name that is not empty, and then fails
+        if from_field == "":  # Django checks only names that are not empty, and then fails
             raise DisallowedModelAdminToField("_to_field is empty.")
         found: Row | None = super().get_object(request, object_id, from_field)
         return found
 
     def search_filter(self, term: str) -> Q:
-        """Return the filter of a search for `term`: on one indexed column."""
+        """Return the filter of a search for `term`, on one indexed column."""
         raise NotImplementedError
 
     # --- Lists ---
@@ -176,7 +176,7 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
         if name not in fields or rest not in ("", "exact", "id__exact", "pk__exact"):
             return False
         if self.opts.get_field(name).is_relation and not is_key(value):
-            raise IncorrectLookupParameters  # without a query: no row can have such a key
+            raise IncorrectLookupParameters  # no query needed: no row can have such a key
         return True
 
     # --- Actions ---
@@ -194,7 +194,7 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
         return f"{self.opts.app_label}_{self.opts.model_name}"
 
     def has_row_action_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Whether this person may use actions, also on pages without editing."""
+        """Return whether this person may use actions, also on pages without editing."""
         return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
 
     def _may(self, request: HttpRequest, action: RowAction, row: Row | None) -> bool:
@@ -218,7 +218,7 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
         ]
 
     def action_view(self, request: HttpRequest, object_id: str | None, action_name: str) -> HttpResponseBase:
-        """GET: the confirmation page of an action with its form. POST: do it."""
+        """Show the confirmation page of an action (GET), or do the action (POST)."""
         row = None if object_id is None else self.get_object(request, unquote(object_id))
         actions = self.list_actions if object_id is None else self.row_actions
         action = next((action for action in actions if action.name == action_name), None)
@@ -295,13 +295,13 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
 
     def deletion_consequence(self, row: Row) -> str:
         """Return the consequence of deleting the row, for the confirmation page."""
-        return "What hangs on it is deleted with it, at once and for good."
+        return "Everything that belongs to it is deleted immediately and permanently."
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         # Django would load and list all related rows; there may be millions.
         return [self.deletion_consequence(row) for row in objs], {}, set(), []
 
-    # --- The audit, in place of Django's own log of changes ---
+    # --- The audit trail replaces Django's own log of changes ---
 
     def _history(self, request: HttpRequest, row: Row) -> list[tuple[str, str]]:
         if not may_view(settings.ADMIN_HISTORY_LIST)(request):
@@ -323,7 +323,7 @@ class ServiceModelAdmin(StorableFields, ModelAdmin, admin.ModelAdmin[Row]):  # t
         return f"{self.opts.model_name}:{row.pk}"
 
     def audit_project(self, row: Any) -> str | None:
-        """Return the public id of the row's project, whose members can read its audit events; None without one."""
+        """Return the public id of the row's project, whose members can read its audit events, or None."""
         return None
 
     def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
@@ -353,7 +353,7 @@ class ServiceTabularInline(StorableFields, TabularInline, admin.TabularInline[Be
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field is not None:
-            # The heading of a column names no field; a select stands in a wrapper with links beside it.
+            # A column heading does not label its fields, and the select is inside a wrapper with links.
             widget: Any = getattr(field.widget, "widget", field.widget)
             widget.attrs.setdefault("aria-label", str(field.label))
         return field

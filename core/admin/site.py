@@ -1,4 +1,4 @@
-"""The AdminSite: it registers ServiceModelAdmins only; the account pages do sign-in, password and sign-out."""
+"""The AdminSite: it registers only ServiceModelAdmins; sign-in, password and sign-out are the account pages."""
 
 from typing import Any
 
@@ -21,10 +21,10 @@ from core.http.sessions import IN_ADMIN
 
 
 class ServiceAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # the library is untyped
-    """The admin.
+    """The admin site.
 
-    Only subclasses of ServiceModelAdmin are registered: the ModelAdmins of installed packages would show session keys,
-    second factors' data and tokens (docs/operations.md#the-admin).
+    Only subclasses of ServiceModelAdmin are registered. The ModelAdmins of installed packages would show session keys,
+    data of two-step verification and tokens (docs/operations.md#the-admin).
     """
 
     index_title = "Admin"
@@ -34,7 +34,7 @@ class ServiceAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # the library is
             super().register(model_or_iterable, admin_class, **options)
 
     def has_permission(self, request: HttpRequest) -> bool:
-        """Whether the person may enter; every page of the admin asks here first, for any method."""
+        """Return whether the person may use the admin; every page of the admin calls this for every method."""
         may = bool(super().has_permission(request)) and not self._lacks_second_factor(request)
         if may and IN_ADMIN not in request.session:
             request.session[IN_ADMIN] = True
@@ -46,10 +46,10 @@ class ServiceAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # the library is
 
     @method_decorator(never_cache)
     def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Redirect to the sign-in page of the service; no credential is read here, by any method.
+        """Redirect to the sign-in page of the service; no credential is read here, with any method.
 
-        Whoever may enter goes to the index, and who only lacks their second factor to the page that asks for it.
-        Somebody else who is signed in gets 403: the sign-in page would send them back.
+        People who may use the admin go to its index. Staff whose session lacks two-step verification go to the page
+        that asks for it. Anyone else who is signed in gets 403, because the sign-in page would send them back here.
         """
         index = reverse("admin:index", current_app=self.name)
         if self.has_permission(request):
@@ -70,7 +70,7 @@ class ServiceAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # the library is
     password_change_done = password_change
 
     def search(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """The theme's global search is off: each list has a search of its own, on indexed columns."""
+        """Turn off the theme's global search: each list has its own search, on indexed columns."""
         raise Http404
 
     def logout(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:

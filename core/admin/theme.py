@@ -1,6 +1,6 @@
 """Settings of the admin theme, django-unfold: colours and sidebar.
 
-Colours are those of static/css/tokens.css, as ramps. Read by the settings, so nothing here imports a model.
+The colours are those of static/css/tokens.css, as ramps. The settings import this module, so it imports no model.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ ACCENT = {
 
 
 def may_view(model: str) -> Callable[[HttpRequest], bool]:
-    """Return a permission callback for the sidebar; `model` is as in admin URLs (app_model)."""
+    """Return a permission callback for the sidebar; `model` is written as in admin URLs (app_model)."""
     app, _, name = model.partition("_")
     permission = f"{app}.view_{name}"
     return lambda request: request.user.has_perm(permission)
@@ -52,7 +52,10 @@ def _sheet(name: str) -> Callable[[HttpRequest], str]:
 
 
 def unfold_settings(service_name: str, lists: Lists) -> dict[str, Any]:
-    """Return the setting UNFOLD; `lists` are the sidebar: by group, title, model as in admin URLs, icon."""
+    """Return the setting UNFOLD.
+
+    `lists` are the entries of the sidebar: group, title, model as in admin URLs, icon.
+    """
     return {
         "SITE_TITLE": f"{service_name} admin",
         "SITE_HEADER": service_name,

@@ -11,9 +11,9 @@ BATCH = 2000
 
 
 def delete_in_batches(rows: "QuerySet[Any]", size: int = BATCH) -> int:
-    """Delete the rows of a queryset, `size` in a transaction, with what Django deletes with them; return how many.
+    """Delete the rows of a queryset and their dependent rows, `size` per transaction. Return the number of rows.
 
-    Suits tables on which nothing hangs; then each batch is one statement by primary key.
+    Meant for tables that no other table refers to; then each batch is one statement by primary key.
     """
     gone = 0
     while batch := list(rows.order_by().values_list("pk", flat=True)[:size]):
@@ -25,8 +25,8 @@ def delete_in_batches(rows: "QuerySet[Any]", size: int = BATCH) -> int:
 def delete_oldest(rows: "QuerySet[Any]", column: str, before: datetime, size: int = BATCH) -> int:
     """Delete the rows whose `column` is before a time, and return their number.
 
-    For tables that are only added to: the order of keys is that of time, so it needs no index, and ends at the first
-    batch in which a row is younger.
+    Only for tables whose rows are added in order of time. Because keys are then in the same order, no index on
+    `column` is needed, and the function stops at the first batch that contains a newer row.
     """
     gone = 0
     while batch := list(rows.order_by("pk").values_list("pk", column)[:size]):
@@ -42,11 +42,11 @@ BACKFILL_BATCH = 1000
 
 
 def backfill(rows: "QuerySet[Any]", fill: Callable[["QuerySet[Any]"], int], batch: int = BACKFILL_BATCH) -> int:
-    """Call `fill` with `batch` of the rows at a time, in the order of their keys, each in a transaction of its own.
+    """Call `fill` with `batch` rows at a time, in the order of their keys, each in a separate transaction.
 
-    `rows` selects what is still to be done, so that a run that was broken off goes on from there. `fill` changes the
-    rows that it is given, and returns how many it changed. Returns the sum. Raises RuntimeError inside a transaction,
-    which would keep all rows locked to its end: the migration has `atomic = False`.
+    `rows` selects the rows that still need the change, so that an interrupted run continues where it stopped. `fill`
+    changes the rows that it is given, and returns how many it changed. Returns the sum. Raises RuntimeError inside a
+    transaction, which would keep all rows locked until its end: the migration needs `atomic = False`.
     """
     if connections[rows.db].in_atomic_block:
         raise RuntimeError("A backfill runs outside of transactions: set atomic = False on the migration.")
@@ -58,5 +58,5 @@ def backfill(rows: "QuerySet[Any]", fill: Callable[["QuerySet[Any]"], int], batc
             return done
         last = keys[-1]
         with transaction.atomic(using=rows.db):
-            # Asked again: another process may have filled in some of them meanwhile.
+            # Filter again: another process may have changed some of them meanwhile.
             done += fill(rows.filter(pk__in=keys))

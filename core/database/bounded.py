@@ -1,4 +1,4 @@
-"""Statements with an end of their own, for pages and metrics that can do without an answer."""
+"""Statements with a time limit, for pages and metrics that can do without the result."""
 
 import contextlib
 from collections.abc import Iterator
@@ -8,10 +8,10 @@ from django.db import connection, transaction
 
 @contextlib.contextmanager
 def bounded_statements(milliseconds: int) -> Iterator[None]:
-    """Let each statement within take at most so long (PostgreSQL); a longer one raises OperationalError.
+    """Limit each statement in this block to `milliseconds` (PostgreSQL); a longer one raises OperationalError.
 
-    The bound ends with the transaction, so that a pooler hands it to nobody else. SQLite has no such bound, and reads
-    without a transaction here, since ours would take its write lock.
+    The limit ends with the transaction, so a pooler does not pass it on to others. SQLite has no such limit, and reads
+    without a transaction here, since a transaction would take its write lock.
     """
     if connection.vendor != "postgresql":
         yield
@@ -24,7 +24,7 @@ def bounded_statements(milliseconds: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def attempt() -> Iterator[None]:
-    """Keep the transaction of `bounded_statements` usable when a statement within fails; the error is raised."""
+    """Keep the transaction of `bounded_statements` usable when a statement in this block fails; the error is raised."""
     if connection.vendor != "postgresql":
         yield
         return

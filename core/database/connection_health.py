@@ -1,8 +1,8 @@
-"""What is done for database connections at the end of every request: no more than is needed.
+"""Work on database connections at the end of every request, reduced to what is needed.
 
-Django's own receivers walk through all connections and caches, at the beginning and at the end. A connection here
-belongs to a slot (core/serving/slots.py), and is as the request before left it: it is looked at once. Whether a
-persistent connection still works is asked only when it has rested for a while (core/database/postgres/base.py).
+Django's own receivers go through all connections and caches, at the beginning and at the end of a request. Here, a
+connection belongs to a slot (core/serving/slots.py) and is checked once, at the end. Whether a persistent connection
+still works is only tested after it was idle for a while (core/database/postgres/base.py).
 """
 
 from typing import Any
@@ -15,11 +15,11 @@ from django.db import close_old_connections, connections, reset_queries
 
 
 def look_after_slots() -> None:
-    """Take the place of Django's receivers; call it in a worker process, whose connections are those of slots."""
+    """Replace Django's receivers; call this in a worker process, whose connections belong to slots."""
     request_started.disconnect(close_old_connections)
     request_finished.disconnect(close_old_connections)
     request_finished.connect(_end_request, dispatch_uid="connections.end_request")
-    if not settings.DEBUG:  # queries are logged with it only
+    if not settings.DEBUG:  # Django only records queries when DEBUG is on
         request_started.disconnect(reset_queries)
     if all(type(caches[alias]).close is BaseCache.close for alias in settings.CACHES):
         request_finished.disconnect(close_caches)

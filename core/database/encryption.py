@@ -1,4 +1,4 @@
-"""Encryption at rest: of texts, and of the columns that hold them (docs/secrets.md#rotating-key_encryption_key)."""
+"""Encryption of texts and database columns at rest (docs/secrets.md#rotating-key_encryption_key)."""
 
 import base64
 import functools
@@ -13,15 +13,15 @@ from django.db import models, transaction
 
 
 class Unreadable(Exception):
-    """A text that no encryption key of this process opens; the message names the setting."""
+    """No encryption key of this process can decrypt a text; the message names the setting."""
 
     def __init__(self) -> None:
-        super().__init__("It was encrypted with a key that is neither KEY_ENCRYPTION_KEY nor among its fallbacks.")
+        super().__init__("It was encrypted with a key that is neither KEY_ENCRYPTION_KEY nor one of its fallbacks.")
 
 
 @functools.cache
 def _fernet(key: str) -> Fernet:
-    # KEY_ENCRYPTION_KEY is any long random text; Fernet wants exactly 32 bytes.
+    # KEY_ENCRYPTION_KEY is any long random text; Fernet needs exactly 32 bytes.
     return Fernet(base64.urlsafe_b64encode(hashlib.sha256(key.encode()).digest()))
 
 
@@ -31,7 +31,7 @@ def encrypt_bytes(plain: bytes) -> bytes:
 
 
 def decrypt_bytes(encrypted: bytes) -> bytes:
-    """Return what `encrypt_bytes` was given, with the present key or a fallback. Raises Unreadable."""
+    """Decrypt the result of `encrypt_bytes`, with the current key or a fallback. Raises Unreadable."""
     keys = (settings.KEY_ENCRYPTION_KEY, *settings.KEY_ENCRYPTION_KEY_FALLBACKS)
     try:
         return MultiFernet([_fernet(key) for key in keys]).decrypt(encrypted)
@@ -45,17 +45,17 @@ def encrypt(plain: str) -> str:
 
 
 def decrypt(encrypted: str) -> str:
-    """Return the plain text of `encrypt`, made with the present key or a fallback. Raises Unreadable."""
+    """Decrypt the result of `encrypt`, with the current key or a fallback. Raises Unreadable."""
     return decrypt_bytes(encrypted.encode()).decode()
 
 
 def reencrypt(encrypted: str) -> str:
-    """Return a text of `encrypt`, encrypted anew with the present key. Raises Unreadable."""
+    """Return an encrypted text, encrypted again with the current key. Raises Unreadable."""
     return encrypt(decrypt(encrypted))
 
 
 def is_current(encrypted: str) -> bool:
-    """Return whether the present key opens a text, so that it needs none of the fallbacks."""
+    """Return whether the current key decrypts a text, so that no fallback is needed."""
     try:
         _fernet(settings.KEY_ENCRYPTION_KEY).decrypt(encrypted.encode())
     except InvalidToken:
@@ -64,7 +64,7 @@ def is_current(encrypted: str) -> bool:
 
 
 def is_readable(encrypted: str) -> bool:
-    """Return whether the present key or a fallback opens a text."""
+    """Return whether the current key or a fallback decrypts a text."""
     try:
         decrypt(encrypted)
     except Unreadable:
@@ -72,16 +72,16 @@ def is_readable(encrypted: str) -> bool:
     return True
 
 
-# Each layer registers its own; `tests/core/test_encrypted_columns.py` finds any that is not.
+# Each layer registers its columns; `tests/core/test_encrypted_columns.py` finds columns that are not registered.
 
-BATCH = 200  # rows of one transaction: some 100 ms
-ATTEMPTS = 5  # at a row that others write to at the same time
+BATCH = 200  # rows in one transaction, which takes about 100 ms
+ATTEMPTS = 5  # for a row that others write to at the same time
 ATTEMPTS_OF_ALL = 3  # passes over a table, for rows that were written with the old key meanwhile
 
 
 @dataclass(frozen=True)
 class EncryptedColumn:
-    """A column that is encrypted: a text (an empty one stands for none), or in a JSON object the `members`.
+    """A column that is encrypted: a text (empty means no value), or the `members` of a JSON object.
 
     Each of `members` is a text or a list of texts.
     """
@@ -103,11 +103,11 @@ class EncryptedColumn:
         return [text for texts in held for text in (texts if isinstance(texts, list) else [texts])]
 
     def is_readable(self, value: Any) -> bool:
-        """Return whether everything that is encrypted in a value of the column can be read."""
+        """Return whether all encrypted texts in a value of the column can be decrypted."""
         return all(map(is_readable, self.texts(value)))
 
     def reencrypted(self, value: Any) -> Any:
-        """Return a value of the column, encrypted with the present key. Raises encryption.Unreadable."""
+        """Return a value of the column, encrypted with the current key. Raises Unreadable."""
         if not self.members:
             return reencrypt(value)
         held = {name: value[name] for name in self.members if name in value}
@@ -117,7 +117,7 @@ class EncryptedColumn:
         }
 
     def rows(self) -> Iterator[list[tuple[Any, Any]]]:
-        """Yield all rows, as lists of keys and values, in batches by key."""
+        """Yield all rows as lists of (key, value), in batches by key."""
         last: Any = None
         while True:
             after = self.model._default_manager.order_by("pk")
@@ -130,14 +130,14 @@ class EncryptedColumn:
             last = batch[-1][0]
 
     def unreadable(self) -> Iterator[Any]:
-        """Yield the keys of the rows that can't be read."""
+        """Yield the keys of the rows that can't be decrypted."""
         for batch in self.rows():
             yield from (pk for pk, value in batch if not self.is_readable(value))
 
 
 @dataclass
 class Count:
-    """How many rows of a column stand with the present key, were re-encrypted, need a fallback, or can't be read."""
+    """Numbers of rows: encrypted with the current key, re-encrypted, still needing a fallback, and unreadable."""
 
     current: int = 0
     renewed: int = 0
@@ -149,18 +149,18 @@ _columns: list[EncryptedColumn] = []
 
 
 def register(column: EncryptedColumn) -> None:
-    """Add a column to those that are re-encrypted."""
+    """Add a column to the ones that are re-encrypted."""
     if column not in _columns:
         _columns.append(column)
 
 
 def registered() -> list[EncryptedColumn]:
-    """Return all encrypted columns, in the order of their names."""
+    """Return all encrypted columns, ordered by name."""
     return sorted(_columns, key=lambda column: column.name)
 
 
 def count_rows(column: EncryptedColumn) -> Count:
-    """Count the rows of a column; nothing is changed."""
+    """Count the rows of a column without changing them."""
     count = Count()
     for batch in column.rows():
         for pk, value in batch:
@@ -174,9 +174,10 @@ def count_rows(column: EncryptedColumn) -> Count:
 
 
 def reencrypt_column(column: EncryptedColumn) -> Count:
-    """Encrypt all rows of a column with the present key, in short transactions; safe beside writers and twice at once.
+    """Encrypt all rows of a column with the current key, in short transactions.
 
-    `needing_fallback` of the result is what others wrote with an old key meanwhile, again and again.
+    This is safe while others write, and when it runs twice at once. `needing_fallback` in the result counts the rows
+    that others wrote with an old key during each attempt.
     """
     renewed = 0
     for _ in range(ATTEMPTS_OF_ALL):
@@ -191,7 +192,7 @@ def reencrypt_column(column: EncryptedColumn) -> Count:
 
 
 def _reencrypt_row(column: EncryptedColumn, pk: Any, value: Any) -> bool:
-    """Re-encrypt one row, unless somebody has just written to it: then what they wrote. Return whether it was."""
+    """Re-encrypt one row, and return whether it was; if it was written to meanwhile, try again with the new value."""
     for _ in range(ATTEMPTS):
         if all(map(is_current, column.texts(value))):
             return False

@@ -1,7 +1,7 @@
-"""Tables that are partitioned by day on PostgreSQL, so that old days are dropped whole (docs/retention.md#retention).
+"""Tables partitioned by day on PostgreSQL, so that whole old days can be dropped (docs/retention.md#retention).
 
-A partition holds a day (UTC). There is always a default partition, which takes rows of days without one, so that no
-insert fails. On other engines the tables are plain, and old rows are deleted in batches.
+Each partition holds one day (UTC). A default partition takes rows of days that have no partition, so that no insert
+fails. On other database engines the tables are not partitioned, and old rows are deleted in batches.
 """
 
 import logging
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 DAYS_AHEAD = 7
 _DAY = timedelta(days=1)
-# The parent's lock is needed for milliseconds. Whoever waits for it stops readers and writers: half a second at most.
+# The parent's lock is needed for milliseconds. Waiting for it blocks readers and writers, so the wait is at most 0.5 s.
 LOCK_SECONDS, WITHIN_SECONDS = 0.5, 20.0
 _BLOCKS_A_DELETE = 250  # 2 MB: some thousands of rows
 _UPPER_BOUND = re.compile(r"TO \('([^']+)'\)")
@@ -31,7 +31,7 @@ _UPPER_BOUND = re.compile(r"TO \('([^']+)'\)")
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition: its table, and when its rows end; None for the default partition."""
+    """A partition: its table name, and the end of its time range; None for the default partition."""
 
     table: str
     until: datetime | None
@@ -39,7 +39,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class DailyTable:
-    """A table that is partitioned by day of a column with a time zone."""
+    """A table that is partitioned by day, on a timestamp column with time zone."""
 
     table: str
     column: str
@@ -53,12 +53,12 @@ class DailyTable:
 
 
 def midnight(moment: datetime) -> datetime:
-    """Return the beginning of a moment's day (UTC)."""
+    """Return the beginning of the day (UTC) of `moment`."""
     return moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def literal(moment: datetime) -> str:
-    """Return a moment as SQL: definitions take no parameters."""
+    """Return a timestamp as an SQL literal: DDL statements take no parameters."""
     return f"'{moment.astimezone(UTC).isoformat(sep=' ')}'"
 
 
@@ -69,7 +69,8 @@ def partitions_of(cursor: Any, table: str) -> list[Partition]:
         "JOIN pg_class child ON child.oid = inhrelid WHERE inhparent = to_regclass(%s)",
         [table],
     )
-    # The bound is looked up in today's catalog, the list is the statement's: a day that was dropped meanwhile has none.
+    # The bound comes from the newest catalog, the list from the statement's snapshot: partitions that were dropped in
+    # between have no bound.
     found = [Partition(name, _upper_bound(bound)) for name, bound in cursor.fetchall() if bound is not None]
     return sorted(found, key=lambda partition: (partition.until is None, partition.until, partition.table))
 
@@ -80,9 +81,10 @@ def _upper_bound(bound: str) -> datetime | None:
 
 
 def partition_by_day(connection: BaseDatabaseWrapper, daily: DailyTable) -> None:
-    """Partition an empty table by day, on PostgreSQL; for the migration that follows the one that creates the table.
+    """Partition an empty table by day, on PostgreSQL; for the migration after the one that creates the table.
 
-    Its key becomes (id, time), because a unique constraint has to hold the time. Raises ValueError if it has rows.
+    The primary key becomes (id, time), because unique constraints must contain the time. Raises ValueError if the
+    table has rows.
     """
     if connection.vendor != "postgresql":
         return
@@ -121,10 +123,10 @@ def _definitions(cursor: Any, table: str) -> list[str]:
 
 
 def clear_before(model: type[models.Model], daily: DailyTable, before: datetime) -> int:
-    """Delete what is older than `before`; return about how many rows went.
+    """Delete the rows older than `before`; return the approximate number of deleted rows.
 
-    On PostgreSQL a day goes whole, when all of it is older, and the partitions of the days to come are made. Where
-    somebody else holds a lock for long, a day is left to the next run.
+    On PostgreSQL, partitions are dropped when all their rows are older, and partitions for the next days are created.
+    If another session holds a lock for too long, the day is left to the next run.
     """
     if default_connection.vendor == "postgresql":
         create_ahead(default_connection, daily)
@@ -133,7 +135,7 @@ def clear_before(model: type[models.Model], daily: DailyTable, before: datetime)
 
 
 def create_ahead(connection: BaseDatabaseWrapper, daily: DailyTable, days: int = DAYS_AHEAD) -> int:
-    """Make the partitions of today and the days to come that are missing; return how many were made."""
+    """Create missing partitions for today and the next `days` days; return how many were created."""
     today = midnight(clock.now())
     return sum(_create(connection, daily, today + _DAY * ahead) for ahead in range(days + 1))
 
@@ -141,7 +143,7 @@ def create_ahead(connection: BaseDatabaseWrapper, daily: DailyTable, days: int =
 def _create(connection: BaseDatabaseWrapper, daily: DailyTable, day: datetime) -> bool:
     part, until = daily.name_of(day), day + _DAY
 
-    def act(cursor: Any) -> bool:
+    def create(cursor: Any) -> bool:
         _only_one(cursor, daily)
         existing = partitions_of(cursor, daily.table)
         if any(one.table == part for one in existing):
@@ -149,42 +151,42 @@ def _create(connection: BaseDatabaseWrapper, daily: DailyTable, day: datetime) -
         span = f"{daily.column} >= {literal(day)} AND {daily.column} < {literal(until)}"
         cursor.execute(f"SELECT EXISTS (SELECT FROM {daily.default} WHERE {span})")  # noqa: S608  (names are our own)
         if cursor.fetchone()[0]:
-            return False  # the rows of this day are in the default partition, and stay there until they are old
-        # Apart from its parent first: PARTITION OF would lock all of it against readers.
+            return False  # rows of this day are in the default partition, and stay there until they are old
+        # Create the table first and attach it afterwards: PARTITION OF would lock the whole parent against readers.
         cursor.execute(f"CREATE TABLE {part} (LIKE {daily.table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)")
         bounds = f"FROM ({literal(day)}) TO ({literal(until)})"
         cursor.execute(f"ALTER TABLE {daily.table} ATTACH PARTITION {part} FOR VALUES {bounds}")
         return True
 
-    return bool(_unless_busy(connection, act, f"make {part}"))
+    return bool(_unless_busy(connection, create, f"create {part}"))
 
 
 def _clear_partitions(daily: DailyTable, before: datetime) -> int:
-    gone = 0
+    deleted = 0
     with default_connection.cursor() as cursor:
         existing = partitions_of(cursor, daily.table)
     for partition in existing:
         if partition.until is not None and partition.until <= before:
-            gone += _drop(daily, partition.table)
+            deleted += _drop(daily, partition.table)
         elif partition.table == daily.default:
-            gone += _delete_rows(daily, partition.table, before)
-    return gone
+            deleted += _delete_rows(daily, partition.table, before)
+    return deleted
 
 
 def _drop(daily: DailyTable, part: str) -> int:
-    def act(cursor: Any) -> int:
+    def drop(cursor: Any) -> int:
         _only_one(cursor, daily)
-        # What a caller's transaction has still to check of these rows is checked now: a table goes only without.
+        # Check deferred constraints of these rows now: PostgreSQL refuses to drop a table with pending checks.
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         rows = _number_of_rows(cursor, part)
         cursor.execute(f"DROP TABLE IF EXISTS {part}")
         return rows
 
-    return _unless_busy(default_connection, act, f"drop {part}") or 0
+    return _unless_busy(default_connection, drop, f"drop {part}") or 0
 
 
 def _number_of_rows(cursor: Any, part: str) -> int:
-    """Return how many rows a partition has, as the planner knows; counted where it knows of none."""
+    """Return a partition's number of rows as the planner estimates it; counted if there is no estimate."""
     cursor.execute("SELECT reltuples::bigint FROM pg_class WHERE oid = to_regclass(%s)", [part])
     found = cursor.fetchone()
     if found and found[0] <= 0:
@@ -194,16 +196,16 @@ def _number_of_rows(cursor: Any, part: str) -> int:
 
 
 def _delete_rows(daily: DailyTable, part: str, before: datetime) -> int:
-    """Delete old rows from a partition that holds several days, in one pass over its blocks, a transaction each."""
-    gone = 0
+    """Delete old rows from a partition that holds several days: one pass over its blocks, in small transactions."""
+    deleted = 0
     for first, beyond in _block_ranges(part):
         with default_connection.cursor() as cursor:
             cursor.execute(
                 f"DELETE FROM {part} WHERE ctid >= '({first},0)'::tid AND ctid < '({beyond},0)'::tid "  # noqa: S608  (as above)
                 f"AND {daily.column} < {literal(before)}"
             )
-            gone += cursor.rowcount
-    return gone
+            deleted += cursor.rowcount
+    return deleted
 
 
 def _block_ranges(part: str) -> Iterator[tuple[int, int]]:
@@ -217,15 +219,15 @@ def _block_ranges(part: str) -> Iterator[tuple[int, int]]:
 
 
 def _only_one(cursor: Any, daily: DailyTable) -> None:
-    """Wait until no other transaction works on this table's partitions (as long as for any lock)."""
+    """Wait until no other transaction changes this table's partitions (with the usual lock time-out)."""
     cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [f"partitions of {daily.table}"])
 
 
-def _unless_busy(connection: BaseDatabaseWrapper, act: Any, what: str) -> int | None:
+def _unless_busy(connection: BaseDatabaseWrapper, work: Any, what: str) -> int | None:
     try:
-        done: int = run_giving_way(connection, act, lock_seconds=LOCK_SECONDS, within=WITHIN_SECONDS)
+        done: int = run_giving_way(connection, work, lock_seconds=LOCK_SECONDS, within=WITHIN_SECONDS)
     except DatabaseError:
-        # Nothing is lost: the default partition takes what comes, and an old day goes with the next run.
+        # Nothing is lost: the default partition takes new rows, and the next run drops the old day.
         log.warning("Could not %s; the next run tries again.", what, exc_info=True)
         return None
     return done

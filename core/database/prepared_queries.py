@@ -1,8 +1,8 @@
 """Prepared reads: SQL compiled once from a queryset and run many times (docs/architecture.md#prepared-queries).
 
-Compiling is most of what an ORM query costs (1.8 ms of a joined read on SQLite, 5.5 on PostgreSQL, against 0.09 and
-0.3 for running it). The queryset stays the source: names of tables and columns, joins and conversions are Django's.
-On PostgreSQL the server prepares the statement as well (settings: server_side_binding, prepare_threshold).
+Compiling is most of what an ORM query costs: for a joined read 1.8 ms on SQLite and 5.5 ms on PostgreSQL, compared with
+0.09 and 0.3 ms to run it. The queryset stays the source: table and column names, joins and conversions are Django's.
+On PostgreSQL, the server prepares the statement as well (settings: server_side_binding, prepare_threshold).
 """
 
 import threading
@@ -16,25 +16,25 @@ ALIAS = "default"
 
 
 class Placeholder(str):
-    """A placeholder for a text argument: passed to `build` as a value, and found again among the SQL parameters."""
+    """A stand-in for a text argument: passed to `build` as a value, and found again among the SQL parameters."""
 
     __slots__ = ()
 
 
 class _Compiled(NamedTuple):
-    """A queryset as one engine runs it."""
+    """A queryset compiled for one database engine."""
 
     sql: str
-    places: list[int | None]  # of the arguments among the parameters; None: a constant
+    places: list[int | None]  # indexes of the arguments among the parameters; None: a constant
     constants: tuple[Any, ...]
     converters: dict[int, Any]
-    statement: Any  # of core/database/postgres/statements.py, where it can be run as one
+    statement: Any  # a statement of core/database/postgres/statements.py, None if it can't be used
 
 
 class PreparedQuery:
-    """A `.values_list()` queryset with stand-ins for text arguments, compiled at its first use on each engine.
+    """A `.values_list()` queryset with stand-ins for text arguments, compiled at first use on each engine.
 
-    `build` is called with as many stand-ins as `arguments` names; only text columns may be compared with them.
+    `build` is called with one stand-in for each name in `arguments`; only text columns may be compared with them.
     """
 
     def __init__(self, arguments: Sequence[str], build: Callable[..., "models.QuerySet[Any, Any]"]) -> None:
@@ -90,7 +90,7 @@ class PreparedQuery:
 
 
 class _Part(NamedTuple):
-    """The columns of a row that make one instance, and what it is attached to."""
+    """The columns of a row that make one instance, and the instance that it is attached to."""
 
     path: str
     model: type[models.Model]
@@ -101,12 +101,12 @@ class _Part(NamedTuple):
 
 
 class RowMapper:
-    """Which columns of which models a read takes, and how a row becomes instances again.
+    """The columns of several models that a query reads, and how a row becomes model instances again.
 
     `parts` maps a path ("" for the root, "family__connection" and so on) to a model and its fields. A field that is
-    not named is deferred: touching it asks the database, which the tests that count statements notice.
+    not named is deferred: reading it runs another query, which the tests that count statements notice.
 
-    With `attach=False` the instances stand for themselves: for paths that lead to many, or leave steps out.
+    With `attach=False` the instances are not joined: for paths that lead to many rows, or that skip relations.
     """
 
     def __init__(self, parts: dict[str, tuple[type[models.Model], tuple[str, ...]]], *, attach: bool = True) -> None:
@@ -128,7 +128,7 @@ class RowMapper:
             if values[0] is None:
                 found[path] = None
                 continue
-            # An instance as unpickling makes it: without the signals that `__init__` sends for each.
+            # Create the instance as unpickling does: without the signals that `__init__` sends for each.
             instance = found[path] = model.__new__(model)
             instance._state = state = ModelState()
             state.adding, state.db = False, ALIAS
@@ -139,7 +139,7 @@ class RowMapper:
 
 
 def _joining(model: type[models.Model], name: str) -> Callable[[models.Model, models.Model], None]:
-    """Return what joins a related instance to one of `model`: as its foreign key's, or under a name of the query's."""
+    """Return a function that attaches a related instance to one of `model`, as a foreign key or an annotation."""
     field: Any = next((field for field in model._meta.concrete_fields if field.name == name), None)
     if field is not None:
         return field.set_cached_value  # type: ignore[no-any-return]
@@ -147,14 +147,15 @@ def _joining(model: type[models.Model], name: str) -> Callable[[models.Model, mo
 
 
 def _in_order(model: type[models.Model], fields: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the primary key and `fields` in the model's own order; the key first, as `build` looks for it."""
+    """Return the primary key and `fields` in the model's order; the key comes first, because `build` reads it first."""
     return tuple(f.attname for f in model._meta.concrete_fields if f.primary_key or f.attname in fields)
 
 
 class InsertSpec:
-    """The columns of one model that an insert fills from another relation; all others take the column's default.
+    """The columns of a model that an INSERT … SELECT fills; all other columns take their default.
 
-    `values` maps a column's attribute to SQL: a named parameter, a literal, or a column of the relation. It is trusted.
+    `values` maps a column's attribute to SQL: a named parameter, a literal, or a column of the source. The SQL is
+    trusted.
     """
 
     def __init__(self, model: type[models.Model], values: dict[str, str]) -> None:
@@ -163,7 +164,7 @@ class InsertSpec:
         self._values = list(values.values())
 
     def sql(self, connection: Any, source: str) -> str:
-        """Return the statement that inserts a row for each of `source` (a relation, and which of its rows)."""
+        """Return the statement that inserts a row for each row of `source` (a table and its conditions)."""
         columns = ", ".join(f'"{field.column}"' for field in self._fields)
         into = f'INSERT INTO "{self._model._meta.db_table}" ({columns})'
         return f"{into} SELECT {self._selected(connection)} FROM {source}"  # noqa: S608  (names from the models)

@@ -1,4 +1,4 @@
-"""Migrations beside processes that serve: operations, and locks on tables (docs/upgrades.md#expand-and-contract)."""
+"""Migrations while other processes serve: operations and table locks (docs/upgrades.md#expand-and-contract)."""
 
 import logging
 import math
@@ -15,10 +15,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 
 class AddIndexConcurrently(migrations.AddIndex):
-    """AddIndex, on PostgreSQL without a lock against writers. Its migration has `atomic = False`.
+    """AddIndex without a lock against writers on PostgreSQL. Its migration needs `atomic = False`.
 
-    Unlike the operation of django.contrib.postgres it works on other engines, and can be repeated: what a broken-off
-    attempt has left is removed first.
+    Unlike the operation of django.contrib.postgres it works on other engines, and can be repeated: it first removes the
+    invalid index that an interrupted attempt has left.
     """
 
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
@@ -36,9 +36,9 @@ class AddIndexConcurrently(migrations.AddIndex):
 
 
 class DropForeignKeyIndex(migrations.AlterField):
-    """AlterField to a foreign key with `db_index=False`, on PostgreSQL by dropping the index alone.
+    """AlterField to a foreign key with `db_index=False`, which on PostgreSQL only drops the index.
 
-    Django's would drop the foreign key and make it anew, which locks the table that it refers to against readers.
+    Django would drop and re-create the foreign key, which locks the table that it refers to against readers.
     """
 
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
@@ -54,8 +54,8 @@ class DropForeignKeyIndex(migrations.AlterField):
                 schema_editor.execute(f"DROP INDEX {schema_editor.quote_name(name)}")
 
 
-# So what needs a strong lock waits for it briefly, gives way, and tries again (docs/upgrades.md#locks). On other
-# engines there is nothing to wait for: a statement is just run.
+# A statement that needs a strong lock waits for it briefly, gives up, and tries again (docs/upgrades.md#locks). On
+# other engines there is no lock to wait for, and the statement just runs.
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0  # seconds
 
 
 def gave_way(error: DatabaseError) -> bool:
-    """Return whether a statement failed because it did not get its lock in time: it may be tried again."""
+    """Return whether a statement failed because it did not get its lock in time, so that it can be retried."""
     return getattr(error.__cause__, "sqlstate", None) in _GAVE_WAY
 
 
@@ -75,16 +75,16 @@ def pauses(within: float) -> Iterator[float]:
     """Yield pauses in seconds, growing and with jitter, until `within` seconds have passed since the first call."""
     end, pause = time.monotonic() + within, _FIRST_PAUSE
     while time.monotonic() < end:
-        # Not below half: who holds the lock shall have the time to finish. Not in time with others, who retry as well.
+        # At least half, so that the lock's holder has time to finish; random, so that retries do not coincide.
         yield pause * random.uniform(0.5, 1)  # noqa: S311  (no secret)
         pause = min(pause * 2, _LONGEST_PAUSE)
 
 
 @contextmanager
 def patient(cursor: Any) -> Iterator[None]:
-    """Let statements wait for locks as long as it takes: for those for which nobody else waits meanwhile.
+    """Turn off the lock time-out for statements that block nobody while they wait.
 
-    Such as CREATE INDEX CONCURRENTLY, which waits for the transactions that are older than it.
+    An example is CREATE INDEX CONCURRENTLY, which waits for all transactions that are older than it.
     """
     cursor.execute("SELECT current_setting('lock_timeout')")
     before = cursor.fetchone()[0]
@@ -94,11 +94,12 @@ def patient(cursor: Any) -> Iterator[None]:
 
 
 def run_giving_way(
-    connection: BaseDatabaseWrapper, act: Callable[[Any], T], *, lock_seconds: float, within: float
+    connection: BaseDatabaseWrapper, work: Callable[[Any], T], *, lock_seconds: float, within: float
 ) -> T:
-    """Run `act(cursor)` in a transaction in which no statement waits longer than `lock_seconds` for a table's lock.
+    """Run `work(cursor)` in a transaction in which no statement waits longer than `lock_seconds` for a table lock.
 
-    It is tried again, with pauses, for `within` seconds in all; then the DatabaseError is raised (`gave_way` tells it).
+    If a lock is not available, it is retried after a pause, for `within` seconds in all. After that the DatabaseError
+    is raised; `gave_way` recognizes it.
     """
     left = pauses(within)
     while True:
@@ -106,7 +107,7 @@ def run_giving_way(
             with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
                 if connection.vendor == "postgresql":
                     cursor.execute(f"SET LOCAL lock_timeout = {int(lock_seconds * 1000)}")
-                return act(cursor)
+                return work(cursor)
         except DatabaseError as error:
             pause = next(left, None) if gave_way(error) else None
             if pause is None:
@@ -115,9 +116,9 @@ def run_giving_way(
             time.sleep(pause)
 
 
-TELL_SECONDS = 10.0
+REPORT_SECONDS = 10.0
 _LOOK_SECONDS = 0.25
-# The blocking session's statement is not told: it may hold what people wrote.
+# The blocking session's statement is not selected: it may contain personal data.
 _WAITING = """
 SELECT COALESCE(waiting.relation::regclass::text, waiting.locktype), blocker.pid, blocker.application_name,
   blocker.state, EXTRACT(epoch FROM clock_timestamp() - blocker.xact_start)
@@ -129,7 +130,7 @@ LIMIT 1
 
 @dataclass(frozen=True)
 class Blocker:
-    """What a statement waited for, and which session held it. `age` is that of its transaction, in seconds."""
+    """What a statement waited for, and which session held it. `age` is the age of its transaction, in seconds."""
 
     table: str
     pid: int
@@ -143,17 +144,17 @@ class Blocker:
 
 
 class LockWatch:
-    """While a block of code runs: who last kept a connection waiting for a lock (`last`), seen from another one.
+    """Watches, from a second connection, who last blocked a connection (`last`) while a block of code runs.
 
-    Waits of more than TELL_SECONDS are told, once for each who is in the way.
+    Waits of more than REPORT_SECONDS are reported with `report`, once for each blocking session.
     """
 
-    def __init__(self, connection: BaseDatabaseWrapper, tell: Callable[[str], object]) -> None:
+    def __init__(self, connection: BaseDatabaseWrapper, report: Callable[[str], object]) -> None:
         self.last: Blocker | None = None
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_backend_pid()")
             self._watched = int(cursor.fetchone()[0])
-        self._connection, self._tell = connection.copy(), tell
+        self._connection, self._report = connection.copy(), report
         self._since: dict[int, float] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True)
@@ -173,20 +174,20 @@ class LockWatch:
                 if blocker := find_blocker(self._connection, self._watched):
                     self._note(blocker)
         except DatabaseError:
-            return  # only the messages are the poorer for it
+            return  # only the messages are missing then
         finally:
             self._connection.close()
 
     def _note(self, blocker: Blocker) -> None:
         self.last = blocker
         since = self._since.setdefault(blocker.pid, time.monotonic())
-        if time.monotonic() - since > TELL_SECONDS:
+        if time.monotonic() - since > REPORT_SECONDS:
             self._since[blocker.pid] = math.inf
-            self._tell(f"\nWaiting: {blocker}.")
+            self._report(f"\nWaiting: {blocker}.")
 
 
 def find_blocker(connection: BaseDatabaseWrapper, watched: int) -> Blocker | None:
-    """Return who holds what a session (its process id) waits for; None when it waits for nothing."""
+    """Return the session that blocks the session with process id `watched`; None when it waits for nothing."""
     with connection.cursor() as cursor:
         cursor.execute(_WAITING, [watched])
         row: Any = cursor.fetchone()

@@ -1,4 +1,4 @@
-"""Validation of values that the database can't store: texts with NUL, deep JSON, dates out of range."""
+"""Validation of values that the database can't store: NUL in texts, deeply nested JSON, dates out of range."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -7,14 +7,14 @@ from django.core.exceptions import ValidationError
 
 # The range of primary keys.
 LARGEST_KEY = 2**63 - 1
-# Most levels of nested JSON.
+# The most levels of nested JSON.
 DEEPEST_JSON = 20
-# Inside of these every moment can be stored, and told in every time zone, with room to calculate.
+# All times in this range can be stored, and shown in every time zone, with room to calculate.
 FIRST_MOMENT, LAST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC)
 
 
 def is_storable(text: str) -> bool:
-    """Return whether a text can be stored: without NUL and lone surrogates, which JSON may hold."""
+    """Return whether a text can be stored: it has no NUL and no lone surrogates, which JSON allows."""
     return "\x00" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
@@ -40,10 +40,10 @@ def check_json(value: Any, deepest: int = DEEPEST_JSON) -> None:
     if isinstance(value, str) and not is_storable(value):
         raise ValidationError("holds a character that can't be stored")
     if isinstance(value, float) and not -float("inf") < value < float("inf"):
-        raise ValidationError("holds a number that is none")
+        raise ValidationError("holds an invalid number")
     if isinstance(value, list | dict):
         if deepest == 0:
-            raise ValidationError("is too deep")
+            raise ValidationError("is nested too deeply")
         inner = value if isinstance(value, list) else [*value, *value.values()]
         for each in inner:
             check_json(each, deepest - 1)

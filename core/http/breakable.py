@@ -1,4 +1,4 @@
-"""`{{ address|breakable }}`, a builtin of the templates: an address that breaks after its slashes where room ends."""
+"""`{{ url|breakable }}`, a built-in template filter: lets a URL wrap after its slashes."""
 
 import re
 
@@ -8,12 +8,12 @@ from django.utils.safestring import SafeString, mark_safe
 
 register = Library()
 
-# A place after a slash, but not between the two of "https://".
+# A position after a slash, but not between the two of "https://".
 _AFTER_SLASH = re.compile(r"(?<=/)(?=[^/])")
 
 
 @register.filter
 def breakable(address: str) -> SafeString:
-    """Return an address with a place to break after each slash; what is copied from the page is the address alone."""
+    """Return a URL with a possible line break after each slash; copied text contains only the URL."""
     escaped = conditional_escape(address)
     return mark_safe(_AFTER_SLASH.sub("<wbr>", escaped))  # noqa: S308 (escaped before)

@@ -12,17 +12,17 @@ _request: ContextVar[HttpRequest | None] = ContextVar("request", default=None)
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-# What a proxy may write: an IP address, IPv6 in brackets or not; after IPv4 and brackets the client's port may follow.
+# What a proxy may write: an IP address, IPv6 with or without brackets; IPv4 and brackets may be followed by a port.
 _WITH_PORT = re.compile(r"(?:([0-9.]{7,15})|\[([0-9A-Fa-f:.]{2,45}(?:%[^\]%]{1,32})?)\])(?::([0-9]{1,5}))?")
 _LONGEST = 100
-# RFC 4291 §2.5.5.2: how a listener for both versions names IPv4 peers.
+# RFC 4291 §2.5.5.2: how a socket for both versions shows IPv4 peers.
 _MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 
 
 def _parse(text: str) -> _Address | None:
-    """Return the IP address in a text, None if it is malformed.
+    """Return the IP address in a text, or None if it is malformed.
 
-    An IPv4-mapped IPv6 address is returned as the IPv4 address; a port and a zone (`%eth0`) are left out.
+    An IPv4-mapped IPv6 address is returned as the IPv4 address; a port and a zone (`%eth0`) are removed.
     """
     text = text.strip()
     if len(text) > _LONGEST:
@@ -44,9 +44,9 @@ def _parse(text: str) -> _Address | None:
 
 @functools.lru_cache(maxsize=64)
 def proxy_network(proxy: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    """Return the network of an entry of TRUSTED_PROXIES. Raises ValueError for what is none.
+    """Return the network of an entry of TRUSTED_PROXIES. Raises ValueError if it is invalid.
 
-    One of IPv4-mapped IPv6 addresses is returned as the IPv4 network, as peers are.
+    A network of IPv4-mapped IPv6 addresses is returned as the IPv4 network, because peers are converted too.
     """
     network = ipaddress.ip_network(proxy, strict=False)
     if isinstance(network, ipaddress.IPv6Network) and network.subnet_of(_MAPPED):
@@ -65,7 +65,7 @@ def comes_from_proxy(request: HttpRequest) -> bool:
 
 
 def is_proxy(peer: str) -> bool:
-    """Return whether an address is one of TRUSTED_PROXIES."""
+    """Return whether an IP address is one of TRUSTED_PROXIES."""
     address = _parse(peer)
     return address is not None and _is_trusted(address)
 
@@ -73,8 +73,8 @@ def is_proxy(peer: str) -> bool:
 def client_ip(request: HttpRequest) -> str:
     """Return the client's IP address: the nearest one that is not a trusted proxy, "0.0.0.0" if there is none.
 
-    X-Forwarded-For is read from the right and only behind a trusted peer, so a caller can't choose its own. A malformed
-    entry ends the reading: the proxy that wrote it counts as the client.
+    X-Forwarded-For is read from right to left, and only behind a trusted peer, so callers can't choose their own IP
+    address. Reading stops at a malformed entry: the proxy that wrote it counts as the client.
     """
     address = _parse(request.META.get("REMOTE_ADDR", "")) or ipaddress.IPv4Address(0)
     hops = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if settings.TRUSTED_PROXIES else []
@@ -87,23 +87,23 @@ def client_ip(request: HttpRequest) -> str:
 
 
 def remember(request: HttpRequest) -> None:
-    """Set the request for `current`."""
+    """Store the request for `current`."""
     _request.set(request)
 
 
 def forget() -> None:
-    """Reset the request for `current` at its end."""
+    """Reset the request for `current` at the end of the request."""
     _request.set(None)
 
 
 def current() -> str:
-    """Return the IP address of the current request, "" outside of one."""
+    """Return the IP address of the current request, "" outside of a request."""
     request = _request.get()
     return "" if request is None else client_ip(request)
 
 
 def limit_key(request: HttpRequest) -> str:
-    """Return the key of rate limits by address: the IP address, for IPv6 its /64."""
+    """Return the key of rate limits by IP address: the address itself, for IPv6 its /64 network."""
     address = ipaddress.ip_address(client_ip(request))
     if isinstance(address, ipaddress.IPv6Address):
         return str(ipaddress.ip_network(f"{address}/64", strict=False))

@@ -7,7 +7,7 @@ from core.http import hosts, split_hosts
 
 
 def service(request: HttpRequest) -> dict[str, str]:
-    """Return the service's name, and where its people find help, its terms and its plans ("": nowhere)."""
+    """Return the service's name and the URLs of its help, terms and plans (each may be "")."""
     return {
         "service_name": settings.SERVICE_NAME,
         "support_email": settings.SUPPORT_EMAIL,
@@ -19,7 +19,7 @@ def service(request: HttpRequest) -> dict[str, str]:
 
 
 def this_host(request: HttpRequest) -> dict[str, bool]:
-    """Return whether the page's host is the admin's alone, and whether people's passkeys work there."""
+    """Return whether the page's host serves only the admin, and whether people's passkeys work on it."""
     return {
         "on_admin_host": split_hosts.serves_only(request, split_hosts.ADMIN),
         "passkeys_work": hosts.work_on(request),

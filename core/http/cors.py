@@ -12,7 +12,7 @@ PREFLIGHT_SECONDS = 3600
 
 
 def allow_any_origin(response: HttpResponseBase, exposed: Iterable[str] = ()) -> None:
-    """Let any origin read `response` (without credentials), and the headers named `exposed`."""
+    """Let any origin read `response` (without credentials) and the headers named in `exposed`."""
     _headers(tuple(exposed)).set_on(response)
 
 
@@ -25,12 +25,12 @@ def _headers(exposed: tuple[str, ...]) -> FixedHeaders:
 
 
 def is_preflight(request: HttpRequest) -> bool:
-    """Tell whether this is a CORS preflight and not an OPTIONS request of another kind."""
+    """Return whether this is a CORS preflight, and not another OPTIONS request."""
     return request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
 
 
 def preflight_answer(methods: Iterable[str]) -> HttpResponse:
-    """Return the answer to a preflight of an endpoint with these methods."""
+    """Return the response to a preflight for an endpoint with these methods."""
     response = HttpResponse(status=204)
     allow_any_origin(response)
     response["Access-Control-Allow-Methods"] = ", ".join(methods)

@@ -1,6 +1,6 @@
 """Middleware that skips the rest of the stack (session, CSRF, …) for endpoints that programs call.
 
-A token request or a `/v1` call would pass through eight middleware classes that are for pages only, which takes 0.2 ms.
+Token requests and `/v1` calls would otherwise pass through eight middleware classes that only pages need (0.2 ms).
 """
 
 import functools
@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import ResolverMatch, resolve
 
-# Health checks may use any Host: their answers do not depend on it.
+# Health checks may use any Host: their responses do not depend on it.
 HEALTH_PATHS = ("/health/live", "/health/ready")
 
 
@@ -21,7 +21,7 @@ def _prefixes() -> tuple[str, ...]:
 
 
 def is_direct(path: str) -> bool:
-    """Return whether this path is an endpoint for programs."""
+    """Return whether this path is an endpoint that programs call."""
     return path.startswith(_prefixes()) or path == settings.API_PATH
 
 
@@ -31,7 +31,7 @@ def _match(path: str) -> ResolverMatch:
 
 
 class DirectDispatchMiddleware:
-    """Calls the view of such an endpoint directly, without the middleware after this one."""
+    """Calls the view of an endpoint for programs directly, without the middleware after this one."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

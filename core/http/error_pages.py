@@ -20,11 +20,11 @@ LONGEST_RETRY_AFTER = 60
 
 
 class ServiceBusy(Exception):
-    """More is asked for than can be done now: a page that asks to try again (503)."""
+    """There is too much work right now; shown as a page that asks people to try again (503)."""
 
 
 def _page(request: HttpRequest, status: int, template: str = "", **context: object) -> HttpResponse:
-    """Return an error page with `no-store`: caches may store a 404 otherwise."""
+    """Return an error page with `no-store`, because caches may otherwise store a 404."""
     shown = {"request_id": request_id.current()} | context
     response = render(request, template or f"{status}.html", shown, status=status)
     add_never_cache_headers(response)
@@ -32,15 +32,15 @@ def _page(request: HttpRequest, status: int, template: str = "", **context: obje
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """400: the request can't be understood."""
+    """Return 400: the request can't be understood."""
     return _page(request, 400)
 
 
 def unknown_host(request: HttpRequest) -> HttpResponse:
-    """400: the Host header does not belong to this service."""
+    """Return 400: the Host header does not belong to this service."""
     if not is_direct(request.path_info):
         return _page(request, 400, "400_host.html", auth_url=settings.AUTH_URL)
-    message = "This service does not answer under the host that the request names."
+    message = "This service is not available under the host name in this request."
     if request.path_info.startswith(settings.API_PATH):
         response = JsonResponse(envelope("invalid_host", message), status=400)
         link_to_docs(response, "invalid_host")
@@ -51,7 +51,7 @@ def unknown_host(request: HttpRequest) -> HttpResponse:
 
 
 def not_on_this_host(request: HttpRequest, is_api: bool) -> HttpResponse:
-    """404: the path belongs to another host of the service; in the envelope of the API where programs call."""
+    """Return 404 for a path that another host of the service serves, as JSON on the API."""
     if not is_api:
         return _page(request, 404)
     response = JsonResponse(envelope("not_found", "There is no such endpoint."), status=404)
@@ -62,31 +62,31 @@ def not_on_this_host(request: HttpRequest, is_api: bool) -> HttpResponse:
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """403: signed in, but not allowed."""
+    """Return 403: the person is signed in, but not allowed to do this."""
     return _page(request, 403)
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """404: no such page, or not for this person."""
+    """Return 404: the page does not exist, or this person may not see it."""
     return _page(request, 404)
 
 
 def method_not_allowed(request: HttpRequest, back: str) -> HttpResponse:
-    """405: the address takes another method; `back` is the path of the page to go to, with the form if it takes one."""
+    """Return 405 for a form's URL; `back` is the path of the page with the form."""
     return _page(request, 405, back=back, was_opened=request.method in ("GET", "HEAD"))
 
 
 def too_many_requests(request: HttpRequest, wait: int = LONGEST_RETRY_AFTER) -> HttpResponse:
-    """429 of the pages: the text tells the true wait in seconds, Retry-After at most a minute of it."""
+    """Return 429 for pages: the text states the full wait in seconds, Retry-After at most a minute of it."""
     response = _page(request, 429, wait=clock.in_words(wait), seconds=wait)
     response["Retry-After"] = str(min(max(wait, 1), LONGEST_RETRY_AFTER))
     return response
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500, or 503 "try again" where the database failed or too much was to be done.
+    """Return 500, or 503 ("try again") if the database failed or there was too much work.
 
-    Rendered without context processors, which may be what failed.
+    The page is rendered without context processors, which may be what failed.
     """
     if isinstance(sys.exc_info()[1], DatabaseError | ServiceBusy):
         return service_unavailable(request)
@@ -97,7 +97,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def service_unavailable(request: HttpRequest) -> HttpResponse:
-    """503, "try again": a part of the service does not answer, or has too much to do."""
+    """Return 503 ("try again"): a part of the service does not respond, or has too much work."""
     context = {"request_id": request_id.current(), "request": request}
     response = HttpResponse(render_to_string("503.html", context), status=503)
     add_never_cache_headers(response)
@@ -106,8 +106,8 @@ def service_unavailable(request: HttpRequest) -> HttpResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "", *, again: str = "", following: str = "") -> HttpResponse:
-    """403 for a form that was open too long or came from elsewhere; says how to go on.
+    """Return 403 for a form that was open too long or came from another site; the page says what to do.
 
-    `again` is where its page is, `following` where somebody goes on who has signed in meanwhile.
+    `again` is the URL of the form's page; `following` is where people continue if they have signed in meanwhile.
     """
     return _page(request, 403, "403_csrf.html", again=again, following=following)

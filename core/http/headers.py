@@ -22,7 +22,7 @@ _PAGES = {
     "frame-ancestors": "'none'",
     "base-uri": "'none'",
 }
-# The admin theme styles and scripts inline; its looser policy holds for /admin/ alone.
+# The admin theme uses inline styles and scripts; its less strict policy applies only to /admin/.
 _ADMIN = _PAGES | {
     "script-src": "'self' 'unsafe-inline' 'unsafe-eval'",
     "style-src": "'self' 'unsafe-inline'",
@@ -38,9 +38,9 @@ ADMIN_POLICY = _policy(_ADMIN)
 
 
 def policy_with(directive: str, origins: Iterable[str]) -> str:
-    """Return the pages' policy, with more origins for one directive.
+    """Return the pages' policy with more origins for one directive.
 
-    What is no origin is left out: a `;` in it would begin another directive.
+    Values that are not origins are left out: a `;` in one would start another directive.
     """
     return _policy(_PAGES | {directive: " ".join(["'self'", *filter(is_origin, origins)])})
 
@@ -54,7 +54,7 @@ def policy_with_form_action(origins: Iterable[str]) -> str:
 
 
 def protect(response: HttpResponse) -> HttpResponse:
-    """Set all security headers on a response that no other middleware will see."""
+    """Set all security headers on a response that no other middleware processes."""
     response.headers["Content-Security-Policy"] = PAGE_POLICY
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["X-Frame-Options"] = settings.X_FRAME_OPTIONS
@@ -82,16 +82,16 @@ class PageHeadersMiddleware:
 
 
 def _is_public(response: HttpResponseBase) -> bool:
-    """Return whether a view has marked its response `public`: logos, pictures, the OpenAPI schema."""
+    """Return whether a view has marked its response as `public`: logos, pictures, the OpenAPI schema."""
     directives = response.get("Cache-Control", "").replace(" ", "").lower().split(",")
     return "public" in directives and not response.cookies
 
 
 class PersonalPagesMiddleware:
-    """Sends `Cache-Control: no-store` with every answer to a browser that has a session, and with every form.
+    """Sends `Cache-Control: no-store` with every response to a browser that has a session, and with every form.
 
-    Whether somebody is signed in is not asked: a session may also hold an address that waits for its code, or an app's
-    request. Each page with a form sets the CSRF cookie, so a page that sets a cookie is for one browser alone.
+    It does not matter whether the person is signed in: a session may also hold an email address that waits for its
+    code, or an app's request. Each page with a form sets the CSRF cookie, so it is meant for one browser only.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -109,14 +109,14 @@ _TEXT = ("text/", "application/json", "application/javascript", "application/vnd
 
 
 class PageCompressionMiddleware(GZipMiddleware):
-    """Django's GZipMiddleware for pages and other texts that are sent whole.
+    """Django's GZipMiddleware for pages and other texts that are sent in one piece.
 
-    Pictures and archives would not get smaller, and what is streamed is sent as it is made. Endpoints that programs
-    call never come here (core/http/direct_dispatch.py), nor do static files: WhiteNoise is before this.
+    Pictures and archives would not get smaller, and streamed responses are sent as they are created. Endpoints for
+    programs never get here (core/http/direct_dispatch.py), and WhiteNoise serves static files before this.
     """
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> Any:
-        """Compress it if that makes it smaller; an ETag becomes a weak one, as RFC 9110 §8.8.1 wants."""
+        """Compress the response if that makes it smaller; an ETag becomes weak (RFC 9110 §8.8.1)."""
         if response.streaming or not response.get("Content-Type", "").startswith(_TEXT):
             return response
         return super().process_response(request, response)

@@ -1,4 +1,4 @@
-"""The Host header: names in ALLOWED_HOSTS, at the ports of the service, and what each of them serves."""
+"""The Host header: which names and ports are allowed, and which paths each host serves."""
 
 import functools
 import logging
@@ -27,7 +27,7 @@ Checked = tuple[str, frozenset[str] | None]
 
 @functools.lru_cache(maxsize=8)
 def _ports(addresses: tuple[str, ...]) -> dict[str, set[str]]:
-    """Return the ports of each host of these addresses."""
+    """Return the ports of each host in these URLs."""
     ports: dict[str, set[str]] = {}
     for address in addresses:
         parts = urlsplit(address)
@@ -51,7 +51,7 @@ def _own(request: HttpRequest) -> Checked:
 
 @functools.lru_cache(maxsize=64)
 def _remembered(host: str, hosts: split_hosts.Hosts, allowed: tuple[str, ...], port: int) -> Checked:
-    """Check a Host once for these settings. What is refused is not remembered: strangers choose it."""
+    """Check a Host once for these settings. Rejected names are not cached, because strangers choose them."""
     request = HttpRequest()
     request.META["HTTP_HOST"] = host
     return _check(request.get_host(), hosts)
@@ -60,24 +60,25 @@ def _remembered(host: str, hosts: split_hosts.Hosts, allowed: tuple[str, ...], p
 def _check(given: str, hosts: split_hosts.Hosts) -> Checked:
     """Return a Host normalized (lower case, no trailing dot, no default port), and what it serves if hosts are split.
 
-    Raises DisallowedHost for a name that is not in ALLOWED_HOSTS, and at the names of AUTH_URL, BASE_URL and ADMIN_URL
-    for a port that is not theirs; any other allowed name is answered at these ports and at PORT. A Host without a port
-    passes: many proxies drop it.
+    Raises DisallowedHost for a name that is not in ALLOWED_HOSTS. The names of AUTH_URL, BASE_URL and ADMIN_URL are
+    only allowed with their own ports; other names in ALLOWED_HOSTS are allowed with all of these ports and PORT. A Host
+    without a port is allowed, because many proxies remove it.
     """
     name, port = split_domain_port(given)
     public = _ports(tuple(hosts.addresses.values()))
     allowed = public.get(name) or {str(settings.PORT)}.union(*public.values())
     if port and port not in allowed:
-        raise DisallowedHost("The port is none of AUTH_URL, BASE_URL or ADMIN_URL.")
+        raise DisallowedHost("The port is not one of AUTH_URL, BASE_URL or ADMIN_URL.")
     goes_without_saying = _DEFAULT_PORTS.get(urlsplit(settings.AUTH_URL).scheme)
     host = f"{name}:{port}" if port and port != goes_without_saying else name
     return host, split_hosts.parts_of(name) if hosts.is_split else None
 
 
 class HostMiddleware:
-    """Answers 400 to a foreign Host, before other code reads it, with one line in the log.
+    """Returns 400 for an unknown Host, before other code reads it, and writes one line to the log.
 
-    With split hosts, 404 to what does not belong on this one (docs/operations.md#hosts), before sessions and database.
+    With split hosts, it returns 404 for paths that another host serves (docs/operations.md#hosts), without using
+    sessions or the database.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -89,7 +90,7 @@ class HostMiddleware:
         try:
             host, parts = _own(request)
         except DisallowedHost:
-            response = protect(unknown_host(request))  # those who add headers stand further in
+            response = protect(unknown_host(request))  # the middleware that adds headers comes after this one
             given = request.META.get("HTTP_HOST", "")[:_LONGEST_LOGGED]
             log_response("Refused a request for host %s", given, response=response, request=request, logger=log)
             return response
@@ -101,7 +102,7 @@ class HostMiddleware:
         return self.get_response(request)
 
     def _elsewhere(self, request: HttpRequest, host: str) -> HttpResponseBase:
-        """Return 404; the empty path of the admin's host leads to the admin."""
+        """Return 404; on the admin's host, the path "/" redirects to the admin."""
         if split_hosts.serves_only(request, split_hosts.ADMIN) and request.path_info == "/":
             return HttpResponseRedirect(settings.ADMIN_PREFIXES[0])
         response = protect(not_on_this_host(request, split_hosts.serves_only(request, split_hosts.API)))

@@ -17,7 +17,7 @@ LONGEST_HOST = 253  # RFC 1035 §2.3.4, without the root's dot
 LONGEST_LABEL = 63
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")  # RFC 1123 §2.1
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
-# What a browser reads as an IPv4 address, or as a broken one (WHATWG URL, "ends in a number").
+# A label that browsers read as part of an IPv4 address, valid or not (WHATWG URL, "ends in a number").
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
 # A source of Content-Security-Policy level 3, §2.3.1; browsers take underscores as well.
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(:[0-9]{1,5})?")
@@ -65,16 +65,16 @@ def _labels(authority: str) -> list[str]:
     return _host(authority).split(".")
 
 
-# Checks of an authority, with their messages; the first one that holds is shown.
+# Checks of an authority, with their messages; the message of the first check that matches is shown.
 HOST_RULES: tuple[tuple[Callable[[str], object], str], ...] = (
     (lambda authority: "[" in authority, "Give a host name; IPv6 addresses are not accepted."),
     (
         lambda authority: authority != authority.lower(),
-        "Write the host in lower case: addresses are compared letter by letter.",
+        "Write the host in lower case: URLs are compared character by character.",
     ),
     (
         _port_is_wrong,
-        "The port is a number from 1 to 65535, without zeros before it; leave out the colon where there is no port.",
+        "The port must be a number from 1 to 65535 without leading zeros. Without a port, leave out the colon.",
     ),
     (lambda authority: _host(authority).endswith("."), "Remove the dot at the end of the host."),
     (
@@ -84,11 +84,11 @@ HOST_RULES: tuple[tuple[Callable[[str], object], str], ...] = (
     (lambda authority: len(_host(authority)) > LONGEST_HOST, f"A host has at most {LONGEST_HOST} characters."),
     (
         lambda authority: not all(map(_is_label, _labels(authority))),
-        "A host name is made of letters, digits and hyphens, in parts of at most 63 characters with dots between them.",
+        "A host name consists of letters, digits and hyphens, in parts of at most 63 characters separated by dots.",
     ),
     (
         lambda authority: not all(_is_name_of_idna(label) for label in _labels(authority) if label.startswith("xn--")),
-        "The host has a part that begins with xn-- and is no international name.",
+        "A part of the host begins with xn-- but is not a valid international name.",
     ),
 )
 
@@ -101,7 +101,7 @@ def is_loopback(host: str) -> bool:
     try:
         address = ipaddress.ip_address(bare)
     except ValueError:
-        try:  # 127.1, 0x7f000001, 2130706433; asks no name server
+        try:  # 127.1, 0x7f000001, 2130706433; this sends no DNS query
             address = ipaddress.IPv4Address(socket.inet_aton(bare))
         except (OSError, UnicodeError, ValueError):
             return False
@@ -110,7 +110,7 @@ def is_loopback(host: str) -> bool:
 
 
 def host_and_port(url: str, default_port: int | None) -> tuple[str, int | None]:
-    """Return host and port of a URL; every spelling of a loopback host becomes "localhost"."""
+    """Return the host and port of a URL; every spelling of a loopback host becomes "localhost"."""
     parts = urlsplit(url)
     host = (parts.hostname or "").rstrip(".")
     return "localhost" if is_loopback(host) else host, parts.port or default_port
@@ -121,8 +121,8 @@ def is_origin(text: str) -> bool:
     return _ORIGIN.fullmatch(text) is not None
 
 
-# The list comes with the package `publicsuffixlist`, private section included, and is read at its first use. Nothing
-# is fetched; a new version of the package brings a new list.
+# The list is part of the package `publicsuffixlist`, private section included, and is read at first use. Nothing is
+# downloaded; a new version of the package brings a new list.
 
 
 @functools.cache
@@ -132,27 +132,27 @@ def _suffixes() -> PublicSuffixList:
 
 @functools.lru_cache(maxsize=4096)
 def public_suffix(host: str) -> str:
-    """Return the public suffix of a host in lower case ASCII; its last label if the list has no rule for it."""
+    """Return the public suffix of a host (lower case ASCII); its last label if the list has no rule for it."""
     return str(_suffixes().publicsuffix(host) or "")
 
 
 def is_public_suffix(host: str) -> bool:
-    """Return whether anybody can register below this host."""
+    """Return whether anyone can register names below this host."""
     return public_suffix(host) == host
 
 
 def registrable_domain(host: str) -> str:
-    """Return the public suffix of a host with one more label, the part that has one owner; "" if it has none."""
+    """Return the public suffix of a host plus one label, which has one owner; "" if the host has no such label."""
     return "" if ends_in_a_number(host) else str(_suffixes().privatesuffix(host) or "")
 
 
 def rp_id(request: HttpRequest) -> str:
-    """Return the RP ID: the request's host; on an admin host below the host of AUTH_URL the latter."""
+    """Return the RP ID: the request's host, but on an admin host below AUTH_URL's host, AUTH_URL's host."""
     name = split_hosts.name_of(request)
     people = split_hosts.people_host()
     return people if split_hosts.serves_only(request, split_hosts.ADMIN) and name.endswith(f".{people}") else name
 
 
 def work_on(request: HttpRequest) -> bool:
-    """Return whether people's passkeys can be used on the request's host: on an admin host elsewhere they can't."""
+    """Return whether people's passkeys work on the request's host; they don't on an admin host in another domain."""
     return not split_hosts.serves_only(request, split_hosts.ADMIN) or rp_id(request) == split_hosts.people_host()

@@ -1,8 +1,8 @@
 """`{% icon "name" %}`: an icon of the package lucide, drawn from one sprite at the end of the page.
 
-A builtin of the templates. The tag writes a reference and notes the name on the request; `{% icon_sprite %}`, the last
-thing in templates/base.html, writes each noted icon once. A template without a request (a mail, a form on its own) gets
-the whole drawing in place of the reference.
+This is a built-in template tag. It writes a reference and stores the name on the request; `{% icon_sprite %}`, at the
+end of templates/base.html, draws each used icon once. In templates without a request (mails, separate forms), the tag
+writes the complete drawing instead.
 """
 
 import functools
@@ -19,7 +19,7 @@ register = Library()
 
 _NOTED = "_icons"
 _SVG = "{http://www.w3.org/2000/svg}"
-# How the package draws; a symbol has it once, for all references to it.
+# Attributes that all drawings of the package share; a symbol carries them once for all references.
 _LINES = mark_safe(
     'viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" '
     'stroke-linejoin="round"'
@@ -28,7 +28,7 @@ _LINES = mark_safe(
 
 @functools.cache
 def _shapes(name: str) -> SafeString:
-    """Return what is inside of the icon's `svg`; raises LookupError for a name that the package has not."""
+    """Return the content of the icon's `svg` element; raises LookupError if the package has no such icon."""
     with resources.files("lucide").joinpath("lucide.zip").open("rb") as file, ZipFile(file) as icons:
         try:
             root = ElementTree.fromstring(icons.read(f"{name}.svg"))  # noqa: S314 (a file of the package)
@@ -42,7 +42,10 @@ def _shapes(name: str) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def icon(context: Context, name: str, css: str = "") -> SafeString:
-    """Return a decorative icon, which readers of the screen skip: words beside it say the same; `css`: more classes."""
+    """Return a decorative icon, hidden from screen readers because text beside it says the same.
+
+    `css` holds additional classes.
+    """
     shapes = _shapes(name)
     classes = f"icon {css}".strip()
     request = context.get("request")
@@ -55,7 +58,7 @@ def icon(context: Context, name: str, css: str = "") -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def icon_sprite(context: Context) -> SafeString:
-    """Return the drawings that the page refers to, each once; nothing where it refers to none."""
+    """Return the drawings of all icons that the page refers to, or nothing if there are none."""
     noted = getattr(context.get("request"), _NOTED, None)
     if not noted:
         return SafeString("")

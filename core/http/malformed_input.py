@@ -23,9 +23,9 @@ def has_malformed_bytes(encoded: str) -> bool:
 
 
 class MalformedInputMiddleware:
-    """Answers 400 where a path, query or form field would reach the database with a NUL in it.
+    """Returns 400 if a path, query or form field contains a NUL that would reach the database.
 
-    PostgreSQL stores no NUL, and Django's form fields are the only ones that refuse it by themselves.
+    PostgreSQL can't store NUL, and apart from Django's form fields nothing rejects it.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -33,7 +33,7 @@ class MalformedInputMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if any("\x00" in value for value in request.COOKIES.values()):
-            request.COOKIES.clear()  # nobody's cookies; a session key with a NUL would reach the database
+            request.COOKIES.clear()  # the error page must not read a session: its key may contain a NUL
         if not request.path.startswith(settings.MALFORMED_INPUT_PATHS) and (
             "\x00" in request.path or has_malformed_bytes(request.META.get("QUERY_STRING", ""))
         ):

@@ -25,21 +25,21 @@ def current() -> str:
 
 
 def set_current(given: str) -> None:
-    """Set the id for what follows in this thread: a task's id stands in for one."""
+    """Set the id for everything that follows in this thread; tasks use their task id."""
     _current.set(given)
 
 
 def is_acceptable(given: str) -> bool:
-    """Return whether a received id may be used: short, plain, and not like a credential, since it is logged."""
+    """Return whether a received id may be used: short, plain, and not similar to a credential, since it is logged."""
     if any(prefix in given for prefix in (settings.API_KEY_PREFIX, settings.CLIENT_SECRET_PREFIX, "eyJ")):
         return False
     return _WELL_FORMED.fullmatch(given) is not None
 
 
 def choose(environ: Mapping[str, Any]) -> str:
-    """Return the well-formed id that a trusted proxy gave a request (WSGI's environ), otherwise a new one.
+    """Return the id that a trusted proxy sent (WSGI's environ) if it is well-formed, otherwise a new one.
 
-    From anybody else an id is not accepted: they could copy other people's, or use one for all requests.
+    Ids from other clients are not accepted: they could copy another request's id, or use one for all requests.
     """
     given = environ.get(_META_KEY, "")
     believed = given and is_acceptable(given) and client_ip.is_proxy(environ.get("REMOTE_ADDR", ""))
@@ -54,7 +54,7 @@ class RequestIdMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         request_id = choose(request.META)
-        # Never reset: Django logs an answer's status after the last middleware has returned.
+        # Never reset: Django logs the response's status after the last middleware has returned.
         set_current(request_id)
         client_ip.remember(request)
         response = self.get_response(request)

@@ -13,46 +13,46 @@ _encode = json.JSONEncoder().encode
 
 
 class FixedHeaders:
-    """Headers that every answer of an endpoint carries, checked and encoded once.
+    """Headers that every response of an endpoint carries, validated and encoded once.
 
-    Django does both again for each header of each answer.
+    Django would do both again for each header of each response.
     """
 
     def __init__(self, headers: Mapping[str, str]) -> None:
         self._checked = ResponseHeaders(headers)._store
 
     def set_on(self, response: HttpResponseBase) -> None:
-        """Set them, as `response.headers.update` would."""
+        """Set the headers, as `response.headers.update` would."""
         response.headers._store.update(self._checked)
 
 
 def json_response(data: Any, status: int = 200) -> HttpResponse:
-    """Return an answer as JsonResponse makes it, without its encoder, which looks for dates first."""
+    """Return a response like JsonResponse, without its encoder, which first checks for dates."""
     return HttpResponse(_encode(data), content_type="application/json", status=status)
 
 
 def docs_url(anchor: str = "") -> str:
-    """Return the URL of the page of errors, or of one entry of it; the docs are on AUTH_URL's host."""
+    """Return the URL of the page about errors, or of one entry on it; the docs are on AUTH_URL's host."""
     return f"{settings.AUTH_URL}{settings.ERRORS_PATH}" + (f"#{anchor}" if anchor else "")
 
 
 def envelope(code: str, message: str) -> dict[str, dict[str, str]]:
-    """Return the body of an error."""
+    """Return the body of an error response."""
     return {"error": {"code": code, "message": message}}
 
 
 def link_to_docs(response: HttpResponse, code: str) -> None:
-    """Set the Link header (RFC 8288) that leads to the documentation of an error."""
+    """Set the Link header (RFC 8288) to the documentation of an error."""
     response["Link"] = docs_link(code)
 
 
 def docs_link(code: str) -> str:
-    """Return the value of that header."""
+    """Return the value of the Link header for an error."""
     return f'<{docs_url(f"api-{code}")}>; rel="help"'
 
 
-# RFC 8414 §3.1 says so for an issuer, RFC 9728 §3.1 for a protected resource. A proxy that strips the path leaves the
-# bare name, so that both URLs lead to the document.
+# RFC 8414 §3.1 defines this for an issuer, RFC 9728 §3.1 for a protected resource. A proxy that strips the path leaves
+# only the well-known name, so both URLs lead to the document.
 
 
 def address(base: str, name: str) -> str:
@@ -62,5 +62,5 @@ def address(base: str, name: str) -> str:
 
 
 def is_about(base: str, rest: str) -> bool:
-    """Return whether `rest`, the part of the path after the well-known name, fits the document about `base`."""
+    """Return whether `rest`, the part of the path after the well-known name, belongs to the document about `base`."""
     return rest in ("", urlsplit(base).path)

@@ -1,15 +1,15 @@
-"""Session engine and middleware: the cookie holds a random key, the database only its hash.
+"""Session engine and middleware: the cookie holds a random key, and the database only its hash.
 
-What Django and its libraries call `session_key` is the hash here, in both tables that keep one. So nobody is signed in
-by a copy of the database: what stands in it is not what a cookie has to hold.
+Django and its libraries call it `session_key`, but in both tables that store it, it is the hash. A copy of the database
+therefore signs nobody in: the stored values can't be used as cookies.
 
-A session in which somebody is signed in ends SESSION_SECONDS after it was last saved, or earlier once nobody has used
-it for SESSION_IDLE_SECONDS; after the admin was opened in it, for ADMIN_IDLE_SECONDS. Both are in the row's
-`expire_date`, which every look-up compares anyway. Activity moves that date on in a statement of its own, at most once
-in ACTIVE_EVERY seconds, which leaves alone what other requests store in the session (docs/accounts.md#sessions).
+A session in which somebody is signed in ends SESSION_SECONDS after it was last saved, or after SESSION_IDLE_SECONDS
+without use (ADMIN_IDLE_SECONDS once the admin was opened in it). Both are stored in the row's `expire_date`, which
+every look-up compares anyway. Activity moves that date in a separate statement, at most once in ACTIVE_EVERY seconds,
+which does not overwrite what other requests store in the session (docs/accounts.md#sessions).
 
-A session in which nobody is signed in ends soon, whatever it holds. Strangers make such sessions with every request
-that waits for a sign-in, and with every step of a sign-up or a forgotten password; none of these takes longer than
+A session in which nobody is signed in ends soon, whatever it contains. Strangers create such sessions with every
+request that waits for a sign-in, and with every step of a sign-up or password reset; none of these takes longer than
 ANONYMOUS_SESSION_SECONDS.
 """
 
@@ -35,14 +35,14 @@ from core.database.prepared_queries import PreparedQuery
 
 log = logging.getLogger(__name__)
 
-# In a session: until when it lasts if it is used (seconds since 1970), and that the admin was opened in it.
+# Keys in a session: its latest end (seconds since 1970), and whether the admin was opened in it.
 LASTS_UNTIL, IN_ADMIN = "lasts_until", "in_admin"
-# Activity is stored once in so many seconds, so an idle session ends up to this much early.
+# Activity is stored once in this many seconds, so an idle session may end this much earlier.
 ACTIVE_EVERY = 600
 
 KEY_LENGTH = 32  # 190 random bits
 _KEY = re.compile(rf"[A-Za-z0-9]{{{KEY_LENGTH}}}")
-# What the libraries' columns hold. Of the hash's 43 characters, these carry 240 bits.
+# The libraries' columns hold 40 characters. Of the hash's 43 characters, these carry 240 bits.
 HASH_LENGTH = 40
 
 _STORED = PreparedQuery(
@@ -56,7 +56,7 @@ _STORED = PreparedQuery(
 
 
 def now() -> datetime:
-    """Return the moment by which sessions end."""
+    """Return the time that the ends of sessions are compared with."""
     return timezone.now()
 
 
@@ -71,10 +71,10 @@ def hash_of(key: str) -> str:
 
 
 class SessionStore(db.SessionStore):
-    """Django's sessions in the database, under hashes (SESSION_ENGINE).
+    """Django's sessions in the database, stored under hashes (SESSION_ENGINE).
 
-    `SessionStore(session_key)` finds a session by its hash, as the list of a person's sessions does; `from_cookie` by
-    what a browser sent.
+    `SessionStore(session_key)` finds a session by its hash, as the list of a person's sessions does; `from_cookie`
+    finds it by the value that a browser sent.
     """
 
     _made: str | None = None
@@ -82,7 +82,7 @@ class SessionStore(db.SessionStore):
 
     @classmethod
     def from_cookie(cls, value: str | None) -> "SessionStore":
-        """Return the session of a cookie; a new one for a value without the form of a key, such as a hash."""
+        """Return the session of a cookie; a new one if the value is not a valid key, for example a hash."""
         if value is None or not is_key(value):
             return cls()
         session = cls(hash_of(value))
@@ -96,7 +96,7 @@ class SessionStore(db.SessionStore):
             return None
         return self._made
 
-    # Every page loads its session and many save it: what Django's own does in more statements, or compiles each time.
+    # Every page loads its session and many save it. Django uses more statements for this, or compiles them each time.
 
     def load(self) -> dict[str, Any]:
         for data, end in _STORED.rows(self.session_key or ""):
@@ -113,7 +113,7 @@ class SessionStore(db.SessionStore):
         return super().create_model_instance(data)
 
     def get_expiry_date(self, **kwargs: Any) -> datetime:
-        """Return when the row ends. The browser's cookie may last longer: activity does not send it again."""
+        """Return when the row expires. The browser's cookie may last longer, because activity does not renew it."""
         end: datetime = super().get_expiry_date(**kwargs)
         return min(end, now() + timedelta(seconds=self._idle_seconds)) if SESSION_KEY in self else end
 
@@ -123,7 +123,7 @@ class SessionStore(db.SessionStore):
         return min(idle, settings.ADMIN_IDLE_SECONDS) if IN_ADMIN in self else idle
 
     def note_activity(self) -> None:
-        """Move the end of a session that was loaded, and is not saved in this request, to a full idle time from now."""
+        """Extend a session that was loaded, but is not saved in this request, to a full idle time from now."""
         if self._stored_end is None or SESSION_KEY not in self or LASTS_UNTIL not in self:
             return
         last = datetime.fromtimestamp(self[LASTS_UNTIL], UTC)
@@ -132,7 +132,7 @@ class SessionStore(db.SessionStore):
             return
         try:
             self.model.objects.filter(session_key=self.session_key, expire_date__lt=end).update(expire_date=end)
-        except DatabaseError as error:  # the page is right without it
+        except DatabaseError as error:  # the page is correct without it
             log.warning("The activity of a session can't be stored: %s", error)
 
     def save(self, must_create: bool = False) -> None:
@@ -146,15 +146,15 @@ class SessionStore(db.SessionStore):
         except DatabaseError as error:
             raise UpdateError from error
         if not saved:
-            raise UpdateError  # ended meanwhile
+            raise UpdateError  # the session has ended meanwhile
 
     def cycle_key(self) -> None:
-        """Give the session a new key; the former one is worth nothing from then on."""
+        """Give the session a new key; the old key is no longer valid."""
         data, former = self._session, self.session_key  # type: ignore[attr-defined]  # missing in the stubs
         if former is None:
             super().cycle_key()
             return
-        # Django stores a second session and deletes the first.
+        # Django would store a second session and delete the first.
         self._session_key = self._get_new_session_key()
         row = self.create_model_instance(data)
         renewed = {"session_key": row.session_key, "session_data": row.session_data, "expire_date": row.expire_date}
@@ -174,12 +174,12 @@ class SessionStore(db.SessionStore):
         return age
 
     def set_expiry(self, value: Any) -> None:
-        # django-allauth sets the usual age when a password was right, though a second step or a code from a mail may
-        # be missing yet; noted in the session, it would outlast the rule above.
+        # django-allauth sets the usual age after a correct password, although two-step verification or a code from a
+        # mail may still be missing; stored in the session, that age would override the short life of such sessions.
         super().set_expiry(None if value == settings.SESSION_COOKIE_AGE else value)
 
     def _get_new_session_key(self) -> str:
-        # Django asks here for the key of each row that it makes: at sign-in, after sign-out, with a new password.
+        # Django calls this for the key of each row that it creates: at sign-in, after sign-out, with a new password.
         self._made = random_text(KEY_LENGTH)
         return hash_of(self._made)
 

@@ -1,7 +1,7 @@
-"""Which paths each host serves where AUTH_URL, BASE_URL and ADMIN_URL have hosts of their own.
+"""Which paths each host serves if AUTH_URL, BASE_URL and ADMIN_URL have different hosts.
 
-docs/operations.md#hosts says what belongs where. Hosts are told apart by their names: a proxy may drop the port. While
-all three addresses share one name, every allowed Host gets everything.
+docs/operations.md#hosts lists what belongs where. Hosts are distinguished by name only, because a proxy may remove the
+port. While all three URLs have the same name, every allowed Host serves everything.
 """
 
 import functools
@@ -20,10 +20,10 @@ _NOTHING: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, eq=False)
 class Hosts:
-    """What the hosts of the three addresses serve."""
+    """Which parts of the service the hosts of the three URLs serve."""
 
-    addresses: dict[str, str]  # of each part, without trailing slash
-    parts: dict[str, frozenset[str]]  # of each host name
+    addresses: dict[str, str]  # URL of each part, without trailing slash
+    parts: dict[str, frozenset[str]]  # parts that each host name serves
     is_split: bool
 
 
@@ -38,17 +38,17 @@ def _hosts(auth_url: str, base_url: str, admin_url: str) -> Hosts:
 
 
 def current() -> Hosts:
-    """Return the hosts by the settings."""
+    """Return the hosts in the settings."""
     return _hosts(settings.AUTH_URL, settings.BASE_URL, settings.ADMIN_URL)
 
 
 def host_name(host: str) -> str:
-    """Return the name of a host in lower case, without port and trailing dot."""
+    """Return the name in a Host header, in lower case, without port and trailing dot."""
     return split_domain_port(host)[0]
 
 
 def name_of(request: HttpRequest) -> str:
-    """Return the name of a request's host, "" for one that is not allowed: its error page links to AUTH_URL."""
+    """Return the name of a request's host; "" if it is not allowed, so that its error page links to AUTH_URL."""
     try:
         return host_name(request.get_host())
     except DisallowedHost:
@@ -61,7 +61,7 @@ def people_host() -> str:
 
 
 def part_of(path: str) -> str:
-    """Return which of the three parts a path belongs to; whatever is neither API nor admin is for people."""
+    """Return the part that a path belongs to; everything that is neither API nor admin is for people."""
     if path in settings.API_PATHS or path.startswith(settings.API_PREFIXES):
         return API
     if path in settings.ADMIN_PATHS or path.startswith(settings.ADMIN_PREFIXES):
@@ -82,14 +82,14 @@ def is_served(host: str, path: str) -> bool:
 def parts_of(host: str) -> frozenset[str]:
     """Return the parts that a host serves.
 
-    A name that is none of the three serves what every host does, and nothing else: whoever sends a request chooses its
-    Host, and would choose the name that has everything.
+    A name that is none of the three serves only what every host serves. The sender of a request chooses its Host, and
+    could otherwise choose a name that serves everything.
     """
     return current().parts.get(host_name(host), _NOTHING)
 
 
 def is_in(parts: frozenset[str], path: str) -> bool:
-    """Return whether a path belongs to one of these parts, or on every host."""
+    """Return whether a path belongs to one of these parts, or is served on every host."""
     return (
         part_of(path) in parts
         or path in settings.EVERY_HOST_PATHS
@@ -105,12 +105,12 @@ def serves_only(request: HttpRequest, part: str) -> bool:
 
 
 def address_of(path: str) -> str:
-    """Return the URL of a path, on the address that it belongs to: for mails and documents."""
+    """Return the URL of a path, on the host that it belongs to: for mails and documents."""
     return current().addresses[part_of(path.partition("?")[0])] + path
 
 
 def link(path: str, request: HttpRequest | None) -> str:
-    """Return a path as it is, or as a URL where the request's host does not serve it: for pages and redirects."""
+    """Return a path unchanged, or as a URL if the request's host does not serve it: for pages and redirects."""
     if request is None or not current().is_split or is_served(name_of(request), path.partition("?")[0]):
         return path
     return address_of(path)

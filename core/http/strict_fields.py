@@ -1,6 +1,6 @@
-"""Fields and serializers that read a value of their own type and nothing else: for files, answers and notifications.
+"""Fields and serializers that accept only values of their own type: for files, responses and notifications.
 
-DRF's own read forms too, and convert what they can: 7 to a text, "yes" to a boolean, "7" to a number
+DRF's fields also read forms, and convert values if they can: 7 to a text, "yes" to a boolean, "7" to a number
 (docs/library.md#django-rest-framework).
 """
 
@@ -17,7 +17,7 @@ from core.database.storable import check_moment, without_surrogates
 
 
 def first_error(error: serializers.ValidationError, whole: str) -> str:
-    """Return the first error as "path.to[0].key: why"; `whole` is what the input itself is called."""
+    """Return the first error as "path.to[0].key: why"; `whole` names the input itself."""
     detail: Any = error.detail
     path = ""
     while isinstance(detail, dict):
@@ -27,7 +27,7 @@ def first_error(error: serializers.ValidationError, whole: str) -> str:
         elif key != api_settings.NON_FIELD_ERRORS_KEY:
             path = f"{path}.{key}" if path else key
     why = detail if isinstance(detail, str) else " ".join(detail)
-    # A key is the sender's text, and an error is shown on pages and terminals.
+    # A key comes from the sender, and errors are shown on pages and terminals.
     return str(without_surrogates(f"{path or whole}: {why}"))
 
 
@@ -36,7 +36,7 @@ def _messages(kind: str) -> dict[str, Any]:
 
 
 class StrictCharField(serializers.CharField):
-    """A text, as it is; without NUL and half surrogate pairs, which DRF refuses by itself."""
+    """A text, unchanged; DRF itself rejects NUL and lone surrogates."""
 
     default_error_messages = {
         **_messages("a text"),
@@ -54,7 +54,7 @@ class StrictCharField(serializers.CharField):
 
 
 class StrictChoiceField(serializers.ChoiceField):
-    """One of some texts."""
+    """One of several fixed texts."""
 
     default_error_messages = {**_messages("a text"), "invalid_choice": "must be one of {choices}"}
 
@@ -89,7 +89,7 @@ class StrictIntegerField(serializers.IntegerField):
 
 
 class StrictNumberField(serializers.FloatField):
-    """A finite number, whole or not, as it is; `nan` and `inf` are no JSON."""
+    """A finite number, whole or not; `nan` and `inf` are not valid JSON."""
 
     default_error_messages = _messages("a number") | _BOUNDS
 
@@ -102,7 +102,7 @@ class StrictNumberField(serializers.FloatField):
 
 
 class StrictDateTimeField(serializers.DateTimeField):
-    """A moment that is one already, as TOML has them: with an offset, and inside the calendar of every database."""
+    """A datetime object, as TOML has them: with an offset, and in the range that every database can store."""
 
     default_error_messages = _messages("a date with time and offset, such as 2031-01-01T00:00:00Z") | {
         "naive": "needs an offset, such as Z"
@@ -118,7 +118,7 @@ class StrictDateTimeField(serializers.DateTimeField):
 
 
 class IsoDateTimeField(StrictDateTimeField):
-    """A moment as JSON has it: a text, as ISO 8601 and RFC 3339 write it."""
+    """A time as a text in ISO 8601 or RFC 3339 format, as in JSON."""
 
     def to_internal_value(self, data: Any) -> datetime:
         if not isinstance(data, str):
@@ -131,7 +131,7 @@ class IsoDateTimeField(StrictDateTimeField):
 
 
 class StrictListField(serializers.ListField):
-    """A list; `unique=True` refuses equal values in it."""
+    """A list; `unique=True` rejects equal values in it."""
 
     default_error_messages = {
         **_messages("a list"),
@@ -154,7 +154,7 @@ class StrictListField(serializers.ListField):
 
 
 class StrictDictField(serializers.DictField):
-    """Values by names that the sender chooses; each name is a text that passes `key`."""
+    """A mapping whose keys the sender chooses; each key is a text that passes the field `key`."""
 
     default_error_messages = {
         **_messages("a table"),
@@ -179,13 +179,13 @@ class StrictDictField(serializers.DictField):
 
 
 class TypedSerializer(serializers.Serializer[Any]):
-    """An object whose unknown keys are left out, as DRF does."""
+    """An object whose unknown keys are ignored, as in DRF."""
 
     default_error_messages = _messages("an object")
 
 
 class StrictSerializer(TypedSerializer):
-    """An object whose unknown keys are refused, before all others: an unknown key is a known one misspelled."""
+    """An object that rejects unknown keys before any other check: they are usually misspelled known keys."""
 
     default_error_messages = {"unknown": "is unknown"}
 
@@ -196,6 +196,6 @@ class StrictSerializer(TypedSerializer):
         return values
 
     def refuse_unknown(self, data: Mapping[str, Any]) -> None:
-        """Refuse keys that are no fields. Raises ValidationError."""
+        """Raise ValidationError for keys that are not fields."""
         if unknown := [key for key in data if key not in self.fields]:
             raise serializers.ValidationError(dict.fromkeys(unknown, self.error_messages["unknown"]))

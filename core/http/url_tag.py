@@ -1,6 +1,6 @@
-"""`{% url %}` for several hosts: what the page's own host does not serve is linked on the host that does.
+"""`{% url %}` for several hosts: paths that the page's host does not serve are linked on the host that does.
 
-A builtin of the templates in place of Django's tag, so that pages of packages link rightly too
+This built-in tag replaces Django's, so that the pages of installed packages have correct links too
 (docs/operations.md#hosts).
 """
 
@@ -18,7 +18,7 @@ register = Library()
 
 
 class HostURLNode(URLNode):
-    """Django's node, and the host before its path where that is needed."""
+    """Django's node, which also writes the host before the path if needed."""
 
     def render(self, context: Context) -> Any:
         path = super().render(context)
@@ -31,12 +31,12 @@ class HostURLNode(URLNode):
 
 @register.tag
 def url(parser: Parser, token: Token) -> URLNode:
-    """Parse as Django's tag does."""
+    """Parse the tag as Django does."""
     node = parse_url(parser, token)
     return HostURLNode(node.view_name, node.args, node.kwargs, node.asvar)
 
 
 @register.simple_tag(takes_context=True)
 def on_its_host(context: Context, path: str) -> str:
-    """Return a path as `{% url %}` would, for error pages: they do without the names of URLs."""
+    """Return a path as `{% url %}` would, for error pages, which do not use URL names."""
     return split_hosts.link(path, context.get("request"))

@@ -1,7 +1,7 @@
-"""Addresses that only take a form: what a browser gets there otherwise, and where people go on who had to sign in.
+"""URLs that only accept a POST of a form: what a browser gets there otherwise, and where people go after sign-in.
 
-A form's address is reached by GET when somebody reloads it, opens it from their history, or signs in again after their
-session has ended beneath an open form. The page names the one where the form is.
+Browsers send a GET to a form's URL when people reload it, open it from their history, or sign in again after their
+session has ended. The error page links to the page with the form.
 """
 
 from collections.abc import Callable
@@ -20,9 +20,9 @@ View = Callable[..., HttpResponseBase]
 
 
 def post_only(form_at: str = "") -> Callable[[View], View]:
-    """Decorate a view that takes POST alone, from signed-in people; others sign in, and come to the form's page.
+    """Decorate a view that only accepts POST by signed-in people; others sign in and continue on the form's page.
 
-    `form_at` names the URL of that page; without it, it is the nearest page above the view's own address.
+    `form_at` is the URL name of that page. Without it, the page is the nearest one above the view's own URL.
     """
 
     def decorate(view: View) -> View:
@@ -41,7 +41,7 @@ def post_only(form_at: str = "") -> Callable[[View], View]:
 
 
 def parent_page(request: HttpRequest) -> str:
-    """Return the path of the page where the form of a POST-only address is: "/" if there is none above it."""
+    """Return the path of the page with the form of a POST-only URL: "/" if no page is above it."""
     match = request.resolver_match
     form_at = getattr(match.func, "form_at", "") if match else ""
     if match and form_at:
@@ -68,7 +68,7 @@ def _is_page(path: str) -> bool:
 
 
 class WrongMethodMiddleware:
-    """Gives blank 405s of pages a body that says where to go; what programs call has one already."""
+    """Gives empty 405 responses of pages a body that says where to go; responses for programs already have one."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

@@ -1,4 +1,4 @@
-"""System checks of the store that limits are counted in, and of the addresses of Redis."""
+"""System checks of the store that holds the counts of limits, and of the URLs of Redis."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from django.core.checks import CheckMessage, Tags, register
 from core.redis_address import LOST, broker_address, connect, is_cluster, parse_address
 
 TIMEOUT_SECONDS = 1.0
-# Beyond it a frozen Redis would hold a request for longer than 300 ms, the connection's set-up included.
+# With a longer time-out, a frozen Redis would delay a request by more than 300 ms, including connecting.
 LONGEST_REDIS_TIMEOUT = 1.0
 
 
 @register(Tags.security)
 def check_redis_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """`devportal.E030` to `E032`: addresses that can't be used, a time-out that is none."""
+    """Return `devportal.E030` to `E032`: URLs that can't be used, and an invalid time-out."""
     found: list[CheckMessage] = []
     try:
         if settings.REDIS_URL:
@@ -26,7 +26,7 @@ def check_redis_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     try:
         broker_address(settings.BROKER_URL or settings.REDIS_URL)
     except ValueError as error:
-        text = f"The address of Celery's broker can't be used: {error}."
+        text = f"The URL of Celery's broker can't be used: {error}."
         found.append(checks.Error(text, hint="Set BROKER_URL.", id="devportal.E031"))
     if not 0 < settings.REDIS_TIMEOUT_SECONDS <= LONGEST_REDIS_TIMEOUT:
         text = f"REDIS_TIMEOUT_SECONDS must be above 0 and at most {LONGEST_REDIS_TIMEOUT:.0f}."
@@ -34,20 +34,20 @@ def check_redis_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     return found
 
 
-@register(Tags.database)  # it connects, so it runs where Django's own checks do: at `migrate`, or with --database
+@register(Tags.database)  # it connects to Redis, so it runs with Django's checks that connect: `migrate`, --database
 def check_eviction_policy(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """`devportal.W001`: a Redis that evicts forgets limits which others push out."""
+    """Return `devportal.W001`: a Redis that evicts entries can lose the counts of limits."""
     if not settings.REDIS_URL:
         return []
     try:
         servers = _memory_of_servers(connect(settings.REDIS_URL, TIMEOUT_SECONDS, TIMEOUT_SECONDS))
     except (*LOST, ValueError):
-        return []  # that it does not answer is told by /health/ready, what is wrong with its address by E030
+        return []  # /health/ready reports an outage, and E030 a wrong URL
     policies = {memory.get("maxmemory_policy", "noeviction") for memory in servers if memory.get("maxmemory")}
     if policies <= {"noeviction"}:
         return []
     named = ", ".join(sorted(policies - {"noeviction"}))
-    text = f"Redis evicts entries when its memory is full ({named}): limits can be pushed out by others."
+    text = f"Redis evicts entries when its memory is full ({named}), so the counts of limits can be lost."
     return [checks.Warning(text, hint="Set maxmemory-policy to noeviction.", id="devportal.W001")]
 
 
@@ -55,7 +55,7 @@ def _memory_of_servers(client: Any) -> list[dict[str, Any]]:
     try:
         if is_cluster(settings.REDIS_URL):
             found: dict[str, dict[str, Any]] = client.info("memory", target_nodes=redis.RedisCluster.PRIMARIES)
-            # Of one node the library returns the answer itself.
+            # For a single node, the library returns the node's response itself.
             return [found] if "maxmemory_policy" in found else list(found.values())
         return [client.info("memory")]
     finally:

@@ -1,8 +1,8 @@
-"""Rate limits and usage of the endpoints for apps: fixed windows of a minute, in one round trip to Redis.
+"""Rate limits and usage counts of the endpoints for apps: one-minute windows, in one round trip to Redis.
 
-On Redis one script does it all, by Redis's own clock, so the limits are exact whatever the number of workers. In the
-embedded environment the same is done in the process. A Redis that is down or slow is left alone for a moment, and
-counts in the process take over: bounded, local, and logged.
+On Redis, one script does everything with Redis's clock, so the limits are exact whatever the number of workers. The
+embedded environment does the same in the process. While Redis is down or slow, it is not asked for a moment, and the
+process counts by itself: bounded, local, and logged.
 """
 
 import contextlib
@@ -29,11 +29,11 @@ __all__ = ["Counters", "Finished", "Limit", "LocalCounters", "RateLimitResult", 
 
 log = logging.getLogger(__name__)
 
-# Fields per request with which local counts are transferred once Redis is back.
+# The number of local counts that one request transfers to Redis after an outage.
 FIELDS_PER_TRIP = 200
-# Beyond so many entries of logs (the script says it too) another one is dropped.
+# The most log entries that wait (the script has the same number); more are dropped.
 MOST_ENTRIES = 200_000
-# Beyond so many different counts of usage in a process, which neither Redis nor the database takes, others are dropped.
+# The most different usage counts in a process while neither Redis nor the database takes them; more are dropped.
 MOST_COUNTS = 200_000
 
 
@@ -42,14 +42,14 @@ class LocalCounters:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # By window: bounded by time and not by number, so nothing that still counts is forgotten for others.
+        # By window. It is bounded by time and not by number, so no count is dropped for others while it still matters.
         self._counts: dict[int, Counter[str]] = {}
         self._usage: Counter[str] = Counter()
         self._entries: deque[str] = deque()
-        self.dropped = 0  # calls and entries that found no room
+        self.dropped = 0  # calls and entries that were dropped because there was no space
 
     def take(self, limits: Sequence[Limit], finished: Finished) -> RateLimitResult:
-        """Count a request under all its limits, unless one of them is used up; keep what was finished."""
+        """Count a request under all its limits unless one of them is reached; store the finished usage."""
         moment = clock.timestamp()
         window = moment // WINDOW_SECONDS
         with self._lock:
@@ -64,7 +64,7 @@ class LocalCounters:
         return tightest_result(allowed, WINDOW_SECONDS - moment % WINDOW_SECONDS, limits, counts)
 
     def _begin(self, window: int) -> Counter[str]:
-        # The previous window is kept, for calls that began in it.
+        # Keep the previous window, for calls that began in it.
         self._counts = {kept: counts for kept, counts in self._counts.items() if kept >= window - 1}
         return self._counts.setdefault(window, Counter())
 
@@ -86,18 +86,18 @@ class LocalCounters:
 
     @property
     def fields(self) -> int:
-        """How many different counts and entries wait to be written."""
+        """Return the number of different counts and entries that wait to be written."""
         return len(self._usage) + len(self._entries)
 
     def take_some(self, most: int) -> Finished:
-        """Take out of what was finished as many counts and entries as that."""
+        """Remove and return at most `most` counts and entries of the finished usage."""
         with self._lock:
             counts = {field: self._usage.pop(field) for field in list(islice(self._usage, most))}
             entries = min(most - len(counts), len(self._entries))
             return Finished(counts, [self._entries.popleft() for _ in range(entries)])
 
     def drain(self) -> tuple[str, Finished] | None:
-        """Return what was finished since the last time under a batch id, None when there is nothing."""
+        """Return the finished usage since the last call with a batch id, or None if there is nothing."""
         with self._lock:
             finished = Finished(dict(self._usage), list(self._entries))
             self._usage.clear()
@@ -105,16 +105,16 @@ class LocalCounters:
         return (random_text(22), finished) if finished else None
 
     def give_back(self, finished: Finished) -> None:
-        """Keep what could not be written for the next time."""
+        """Store usage that could not be written, for the next time."""
         with self._lock:
             self._keep(finished)
 
     def settle(self, batch_id: str) -> None:
-        """Delete a batch that was stored; nothing to do here."""
+        """Do nothing: `drain` has already removed the batch."""
 
 
 class Counters:
-    """Facade: counts in Redis, and falls back to this process while Redis is unavailable."""
+    """The counters of this process: they use Redis, and fall back to the process while Redis is unavailable."""
 
     def __init__(self, shared: RedisCounters | None, breaker: Breaker | None = None) -> None:
         self.shared = shared
@@ -124,22 +124,22 @@ class Counters:
         self._finished: dict[str, int] = {}
         self._entries: deque[str] = deque()
         self._waits_since: float | None = None  # time.monotonic of the oldest of these two
-        # Sent, and no answer heard: the shared counters may have them or not.
+        # Batches that were sent without a response: Redis may have counted them or not.
         self._doubtful: deque[Batch] = deque()
 
     @property
     def failures(self) -> int:
-        """How often Redis did not answer."""
+        """Return how often Redis did not respond."""
         return self.breaker.failures
 
     def finished(self, field: str) -> None:
-        """Add a finished call's usage; it is sent with the next request's round trip, or by `send_waiting`."""
+        """Add the usage of a finished call; the next request sends it to Redis, or `send_waiting`."""
         with self._lock:
             self._finished[field] = self._finished.get(field, 0) + 1
             self._waits_since = self._waits_since or time.monotonic()
 
     def logged(self, entry: str) -> None:
-        """Note an entry of a log; it travels along too, or is dropped where too many wait."""
+        """Add a log entry, which is sent in the same way, or dropped if too many are waiting."""
         with self._lock:
             if len(self._entries) < MOST_ENTRIES:
                 self._entries.append(entry)
@@ -153,7 +153,7 @@ class Counters:
         return Finished(counts, entries)
 
     def take(self, limits: Sequence[Limit]) -> RateLimitResult:
-        """Count a request under its limits and return the verdict. Never raises: without Redis it counts locally."""
+        """Count a request under its limits and return the result. Never raises: without Redis it counts locally."""
         if self.shared is not None and self.breaker.may_ask():
             verdict = self._send(self.shared.part_of(limits), limits)
             if verdict is not None:
@@ -161,11 +161,11 @@ class Counters:
         return self.local.take(limits, self._take_finished())
 
     def _send(self, part: RedisCounters, limits: Sequence[Limit]) -> RateLimitResult | None:
-        """Send a batch, and count under limits if there are any; return None without them, or if Redis is lost."""
+        """Send a batch, and count under the limits if there are any; return None without limits or without Redis."""
         batch = self._next_batch(part)
         verdict = None
         try:
-            if batch.part is not part and batch.finished:  # its answer did not come from there, so it goes there again
+            if batch.part is not part and batch.finished:  # send it again to the part that did not respond
                 cast(RedisCounters, batch.part).keep(batch)
                 batch = Batch("", Finished(), part)
             if limits:
@@ -185,7 +185,7 @@ class Counters:
             with contextlib.suppress(IndexError):  # another thread took it
                 return self._doubtful.popleft()
         finished = self._take_finished()
-        if self.local.fields:  # counted while the shared ones did not answer
+        if self.local.fields:  # counted while Redis did not respond
             more = self.local.take_some(FIELDS_PER_TRIP)
             finished = Finished(Counter(finished.counts) + Counter(more.counts), [*finished.entries, *more.entries])
         return Batch(random_text(16) if finished else "", finished, part)
@@ -197,7 +197,7 @@ class Counters:
             self.local.give_back(batch.finished)
 
     def send_waiting(self, seconds: float) -> None:
-        """Send what has waited so long for a request to travel with; a timer calls this, for a process that idles."""
+        """Send usage that has waited for `seconds` without a request; a timer calls this for idle processes."""
         if self.shared is None:
             return
         part = self.shared.parts[0]
@@ -210,7 +210,7 @@ class Counters:
         return is_late or bool(self._doubtful) or bool(self.local.fields)
 
     def answers(self) -> bool:
-        """Tell whether the shared counters answer, all of them; true where there are none."""
+        """Return whether all shared counters respond; True if there are none."""
         if self.shared is None:
             return True
         if not self.breaker.may_ask():
@@ -238,20 +238,20 @@ class Counters:
             self.local.give_back(batch.finished)
 
     def drain_here(self) -> "Iterator[tuple[LocalCounters, str, Finished]]":
-        """Yield what this process counted by itself, as `drain` does; what is in doubt stays in doubt."""
+        """Yield what this process counted locally, like `drain`; batches without a response stay."""
         if local := self.local.drain():
             yield self.local, *local
 
     def drain(self) -> "Iterator[tuple[LocalCounters | RedisCounters, str, Finished]]":
         """Yield the batches that wait to be written, with the counters that hold them.
 
-        Settle each before you ask for the next: the entries of logs come in several, one after the other.
+        Settle each batch before you ask for the next: log entries come in several batches, one after the other.
         """
         self._settle_doubtful()
         self.local.give_back(self._take_finished())
         yield from self.drain_here()
         parts = self.shared.parts if self.shared is not None else ()
-        for part in SystemRandom().sample(parts, len(parts)):  # so that several that drain at once share the work
+        for part in SystemRandom().sample(parts, len(parts)):  # several processes that drain at once share the work
             try:
                 yield from _drain_part(part)
             except LOST as error:
@@ -265,7 +265,7 @@ def _drain_part(part: RedisCounters) -> Iterator[tuple[RedisCounters, str, Finis
     while entries := part.drain_entries():
         yield part, *entries
         if len(entries[1].entries) < ENTRIES_A_BATCH:
-            return  # what has come meanwhile waits for the next time
+            return  # newer usage waits for the next time
 
 
 @functools.cache

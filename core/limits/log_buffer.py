@@ -1,7 +1,7 @@
 """Batched logs (request log, sign-in log): entries are queued with the usage counts (counters.py), without SQL.
 
-Each log registers a writer for its entries, which `api.usage_counts.flush_usage` calls. An entry that can't be
-stored is dropped, so that it does not prevent the others from being stored.
+Each log registers a writer for its entries, which `api.usage_counts.flush_usage` calls. An entry that can't be stored
+is dropped, so that the other entries can be stored.
 """
 
 import json
@@ -21,7 +21,7 @@ Row = TypeVar("Row", bound=models.Model)
 
 log = logging.getLogger(__name__)
 
-MAX_TEXT_BYTES = 2000  # bytes, of a text that has no limit of its own
+MAX_TEXT_BYTES = 2000  # for a text without a limit of its own
 _LARGEST = {"PositiveSmallIntegerField": 32_767, "PositiveIntegerField": 2**31 - 1}
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
@@ -29,12 +29,12 @@ _writers: dict[str, Writer] = {}
 
 
 def register_writer(name: str, writer: Writer) -> None:
-    """Register the writer of a log. It is called inside the transaction that stores the batch."""
+    """Register the writer of a log. It is called in the transaction that stores the batch."""
     _writers[name] = writer
 
 
 def append(name: str, values: dict[str, Any]) -> None:
-    """Add an entry, of values that JSON can hold; it is written within seconds, or dropped where too many wait."""
+    """Add an entry of JSON values; it is written within seconds, or dropped if too many are waiting."""
     counters().logged(_encode([name, values]))
 
 
@@ -46,7 +46,7 @@ def read_entries(name: str, waiting: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def write_entries(waiting: Iterable[str]) -> None:
-    """Have each log store its entries, in the order of their time. Call it inside a transaction."""
+    """Pass each log its entries, in the order of their time. Call this in a transaction."""
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for text in waiting:
         name, values = _read(text)
@@ -57,14 +57,14 @@ def write_entries(waiting: Iterable[str]) -> None:
 
 
 def _read(text: str) -> tuple[str, dict[str, Any]]:
-    """Return the log and the values of an entry; no log for what this version can't read."""
+    """Return the log and the values of an entry; no log if this version can't read the entry."""
     try:
         name, values = json.loads(text)
-        # What no clock says would stop at the database.
+        # A time out of range would only fail at the database, and stop the batch.
         datetime.fromtimestamp(values["at"], UTC)
         _writers[name]
     except (ValueError, TypeError, KeyError, OverflowError, OSError, RecursionError):
-        log.warning("A log entry that can't be read is left out: %.100r", text)
+        log.warning("Skipped a log entry that can't be read: %.100r", text)
         return "", {}
     return name, values
 
@@ -78,7 +78,7 @@ def storable_text(text: str, longest: int) -> str:
 
 
 def build_row(model: type[Row], values: Mapping[str, Any]) -> Row | None:
-    """Return an unsaved row with an entry's values, fitted to their columns; None if a value does not fit.
+    """Return an unsaved row with an entry's values, shortened to fit their columns; None if a value does not fit.
 
     Values without a column, which another version may send, are ignored.
     """
@@ -88,7 +88,7 @@ def build_row(model: type[Row], values: Mapping[str, Any]) -> Row | None:
     except (TypeError, ValueError, OverflowError, OSError):
         made = None
     if made is None or any(getattr(made, field.attname) is None and not field.null for field in fields):
-        log.warning("An entry of %s that can't be stored is left out.", model.__name__)
+        log.warning("Skipped an entry of %s that can't be stored.", model.__name__)
         return None
     return made
 

@@ -1,4 +1,4 @@
-"""Middleware that rate-limits forms, and answers 429 to RateLimited and 503 to ServiceBusy."""
+"""Middleware that rate-limits forms, and returns 429 for RateLimited and 503 for ServiceBusy."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +41,7 @@ class RateLimitMiddleware:
         return None
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """429 for a limit that a view or form met, 503 for work that there is no room for now."""
+        """Return 429 for a limit that a view or form reached, and 503 if there is too much work."""
         if isinstance(exception, ServiceBusy):
             return service_unavailable(request)
         return too_many_requests(request, exception.wait) if isinstance(exception, RateLimited) else None

@@ -1,4 +1,4 @@
-"""Counters in Redis: a Lua script per request, connections, and a circuit breaker for a Redis that does not answer."""
+"""Counters in Redis: a Lua script for each request, connections, and a circuit breaker."""
 
 import functools
 import hashlib
@@ -20,17 +20,17 @@ from core.limits.windows import Batch, Finished, Limit, RateLimitResult, tightes
 from core.redis_address import connect, is_cluster
 from core.telemetry import metrics, tracing
 
-# Seconds for which a Redis that failed is left alone; then one caller asks, and the others still do without.
+# After a failure, Redis is not asked for this many seconds; then one caller tries while the others still count locally.
 PAUSE_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
 
 
 class Breaker:
-    """Says whether Redis may be asked, and is told what came of it."""
+    """Circuit breaker: decides whether Redis may be asked, from the results that callers report."""
 
     def __init__(self) -> None:
-        self.failures = 0  # how often Redis did not answer, for monitoring
+        self.failures = 0  # how often Redis did not respond, for monitoring
         self._asked_again_at: float | None = None  # None: closed
         self._lock = threading.Lock()
 
@@ -39,30 +39,30 @@ class Breaker:
         return self._asked_again_at is not None
 
     def may_ask(self) -> bool:
-        """Tell whether this caller may ask Redis."""
+        """Return whether this caller may ask Redis."""
         if not self.is_open:
             return True
         with self._lock:
             now = time.monotonic()
             if now < (self._asked_again_at or 0):
                 return False
-            self._asked_again_at = now + PAUSE_SECONDS  # one asks, for all
+            self._asked_again_at = now + PAUSE_SECONDS  # one caller tries for all
             return True
 
     def answered(self) -> None:
-        """Note that Redis answered."""
+        """Note that Redis responded."""
         if self._asked_again_at is not None:
             with self._lock:
                 self._asked_again_at = None
-            log.info("The counter store answers again.")
+            log.info("The counter store responds again.")
 
     def failed(self, error: Exception) -> None:
-        """Note that Redis did not answer, or refused."""
+        """Note that Redis did not respond, or rejected the command."""
         metrics.redis_failed()
         with self._lock:
             self.failures += 1
             self._asked_again_at = time.monotonic() + PAUSE_SECONDS
-        text = "The counter store does not answer (failure %d, %s); this process counts by itself."
+        text = "The counter store does not respond (failure %d, %s). This process counts locally."
         log.warning(text, self.failures, type(error).__name__)
 
 
@@ -72,29 +72,28 @@ def process_breaker() -> Breaker:
     return Breaker()
 
 
-# For each command the library takes a connection from its pool, asks the socket whether it is still there, and wraps
-# it all in functions that retry: longer than the script takes. Here a connection stays out of the pool while it
-# works.
+# For each command, the library takes a connection from its pool, checks whether its socket is still open, and wraps all
+# of it in retries, which takes longer than the script itself. Here, a connection stays out of the pool while it works.
 
-# A connection that rested longer is asked whether the server has closed it meanwhile.
+# A connection that was idle for longer is first checked: the server may have closed it.
 RESTED_SECONDS = 0.5
 
 
 class HeldConnections:
-    """Connections taken out of the pool of a redis-py client: as many as there are commands at the same moment."""
+    """Connections taken out of the pool of a redis-py client: as many as commands run at the same moment."""
 
     def __init__(self, client: Any) -> None:
         self._pool = client.connection_pool
-        self._idle: deque[tuple[Any, float]] = deque()  # the last used one at the right, and since when
+        self._idle: deque[tuple[Any, float]] = deque()  # (connection, idle since); the last used one is at the right
         self._process = os.getpid()
 
     def execute(self, *command: str | int) -> Any:
-        """Send a command, once, and return its answer. Raises redis.RedisError as the client's own method does."""
+        """Send a command once and return its response. Raises redis.RedisError as the client's own method does."""
         connection = self._take()
         try:
             connection.send_command(*command, check_health=False)
             answer = connection.read_response()
-        except ResponseError:  # an answer all the same
+        except ResponseError:  # an error response, so the connection still works
             self._idle.append((connection, time.monotonic()))
             raise
         except BaseException:
@@ -104,7 +103,7 @@ class HeldConnections:
         return answer
 
     def _take(self) -> Any:
-        if self._process != os.getpid():  # a fork: the sockets are the parent's
+        if self._process != os.getpid():  # after a fork, the sockets belong to the parent
             self._idle, self._process = deque(), os.getpid()
         try:
             connection, since = self._idle.pop()
@@ -113,10 +112,10 @@ class HeldConnections:
         if time.monotonic() - since < RESTED_SECONDS:
             return connection
         self._pool.release(connection)
-        return self._pool.get_connection()  # which looks, and connects anew if need be
+        return self._pool.get_connection()  # which checks the connection, and reconnects if needed
 
     def _drop(self, connection: Any) -> None:
-        """Close a connection that failed, and those that rest: they lead to the same server."""
+        """Close a connection that failed, and all idle ones: they lead to the same server."""
         while connection is not None:
             connection.disconnect()
             self._pool.release(connection)
@@ -128,19 +127,19 @@ class HeldConnections:
 
 # Seconds; longer than REDIS_TIMEOUT_SECONDS for draining, since a batch may be large.
 DRAIN_TIMEOUT_SECONDS = 5.0
-# How many entries of logs are written in one transaction.
+# The number of log entries that are written in one transaction.
 ENTRIES_A_BATCH = 2000
-# Into how many parts the counters of a Redis Cluster are divided: it can have so many nodes that share the work.
+# The number of parts into which the counters of a Redis Cluster are divided; at most as many nodes share the work.
 CLUSTER_PARTS = 16
 _USAGE = "usage"
-_BATCHES = "batches"  # the ids of those that are not settled yet
-_ENTRIES = "entries"  # of logs, the oldest first
-_TAKEN = "entries:taken"  # which of them are being written: the id of their batch, and how many
+_BATCHES = "batches"  # the ids of batches that are not settled yet
+_ENTRIES = "entries"  # log entries, the oldest first
+_TAKEN = "entries:taken"  # the entries that are being written: the id of their batch, and their number
 
-# KEYS: one counter a limit, the usage hash, the entries, and what remembers the batch. ARGV: the number of limits,
-# each limit's most, the number of counts, each one's field and count, then entries. Limits are looked at first, so that
-# a refused request uses up nothing. A batch whose answer came too late is sent again, and counts once. Entries stop at
-# a bound: while nobody writes them down, counting goes on.
+# KEYS: one counter per limit, the usage hash, the entries, and the key that remembers the batch. ARGV: the number of
+# limits, the maximum of each limit, the number of counts, the field and count of each, then entries. Limits are checked
+# first, so that a refused request uses up nothing. A batch whose response came too late is sent again, and counts once.
+# Entries are dropped above a bound, so that counting continues while nobody writes them to the database.
 _SCRIPT = """
 local moment = tonumber(redis.call('TIME')[1])
 local left = 60 - moment % 60
@@ -173,8 +172,8 @@ end
 return {allowed, left, unpack(counts)}
 """
 
-# KEYS: the usage hash, the list of batches. ARGV: the id of a new batch. Returns the id of the oldest batch: one that
-# was left behind by a crash, or what has come since; false when there is nothing.
+# KEYS: the usage hash, the list of batches. ARGV: the id of a new batch. Returns the id of the oldest batch, which may
+# be one that a crash left behind; false if there is nothing.
 _NEXT_BATCH = """
 local waiting = redis.call('LINDEX', KEYS[2], 0)
 if waiting then return waiting end
@@ -184,9 +183,9 @@ redis.call('RPUSH', KEYS[2], ARGV[1])
 return ARGV[1]
 """
 
-# KEYS: the entries, and which are taken. ARGV: the id of a new batch, and how many entries it has at most. Returns id
-# and entries of the batch that is taken, by whomever, else of a new one; false when there is nothing. Entries stay in
-# their place until their batch is settled, and new ones come behind them: after a crash the same batch is found again.
+# KEYS: the entries, and the entries that are taken. ARGV: the id of a new batch, and its largest number of entries.
+# Returns the id and entries of the batch that is already taken, else of a new one; false if there is nothing. Entries
+# stay in place until their batch is settled, and new ones are added after them: after a crash, the same batch is found.
 _NEXT_ENTRIES = """
 local taken = redis.call('GET', KEYS[2])
 if not taken then
@@ -199,8 +198,8 @@ local id, count = string.match(taken, '^(%S+) (%d+)$')
 return {id, redis.call('LRANGE', KEYS[1], 0, count - 1)}
 """
 
-# KEYS: a batch of counts, the list of batches, the entries, and which are taken. ARGV: the id of a batch that is
-# written, of counts or of entries; another than the taken one has been settled before.
+# KEYS: a batch of counts, the list of batches, the entries, and the entries that are taken. ARGV: the id of a batch of
+# counts or entries that was written; if it is not the one that is taken, it was settled before.
 _SETTLE = """
 redis.call('DEL', KEYS[1])
 redis.call('LREM', KEYS[2], 0, ARGV[1])
@@ -213,31 +212,31 @@ end
 
 
 class RedisCounters:
-    """Counters that all workers share. Of a cluster: one part of them, whose keys begin with its hash tag."""
+    """Counters that all workers share. On a cluster, one part of them, whose keys begin with the part's hash tag."""
 
     def __init__(self, url: str, prefix: str = "", clients: tuple[Any, Any] | None = None) -> None:
         seconds: float = settings.REDIS_TIMEOUT_SECONDS
         patient = max(DRAIN_TIMEOUT_SECONDS, seconds)
         self._client, self._patient = clients or (connect(url, seconds, seconds), connect(url, patient, seconds))
         self._prefix = prefix
-        # A cluster's client knows which node a key is on, and traces look on at the client.
+        # A cluster's client knows which node has a key, and tracing observes the client.
         holds = clients is None and not is_cluster(url) and not tracing.is_on()
         self._execute = HeldConnections(self._client).execute if holds else self._client.execute_command
-        self._sha = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()  # the name Redis gives it
+        self._sha = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()  # Redis's name for the script
 
     @property
     def parts(self) -> "Sequence[RedisCounters]":
-        """The counters that are drained one by one."""
+        """Return the counters that are drained one by one."""
         return (self,)
 
     def part_of(self, limits: Sequence[Limit]) -> "RedisCounters":
-        """Return the counters that these limits are counted with, all of them in one trip."""
+        """Return the counters that count these limits, all of them in one round trip."""
         return self
 
     def take(self, limits: Sequence[Limit], finished: Finished, batch_id: str = "") -> RateLimitResult:
-        """Count a request under all its limits, unless one of them is used up; keep what was finished.
+        """Count a request under all its limits unless one of them is reached; store the finished usage.
 
-        `batch_id` is the id of what was finished: if it comes again within two minutes, it is not counted again.
+        `batch_id` identifies the finished usage: if it is sent again within two minutes, it is not counted again.
         """
         allowed, left, *counts = self._run(limits, Batch(batch_id or random_text(16), finished))
         return tightest_result(bool(allowed), left, limits, counts)
@@ -247,7 +246,7 @@ class RedisCounters:
         self._run([], batch)
 
     def ask(self) -> None:
-        """Ask whether Redis answers."""
+        """Check that Redis responds."""
         self._run([], Batch("", Finished()))
 
     def _run(self, limits: Sequence[Limit], batch: Batch) -> Any:
@@ -261,14 +260,14 @@ class RedisCounters:
         given = [len(limits), *(limit.most for limit in limits), len(finished.counts), *pairs, *finished.entries]
         try:
             return self._execute("EVALSHA", self._sha, len(names), *names, *given)
-        except redis.exceptions.NoScriptError:  # a Redis that was restarted or flushed
+        except redis.exceptions.NoScriptError:  # Redis was restarted or flushed
             return self._execute("EVAL", _SCRIPT, len(names), *names, *given)
 
     def _names(self, *names: str) -> list[str]:
         return [self._prefix + name for name in names]
 
     def drain(self) -> tuple[str, Finished] | None:
-        """Return a batch of counts: one that was left behind by a crash, or what has come since."""
+        """Return a batch of counts: one that a crash left behind, or the counts since then."""
         found = self._patient.eval(_NEXT_BATCH, 2, *self._names(_USAGE, _BATCHES), random_text(22))
         if found is None:
             return None
@@ -277,7 +276,7 @@ class RedisCounters:
         return batch_id, Finished({field.decode("utf-8", "replace"): int(count) for field, count in held.items()})
 
     def drain_entries(self) -> tuple[str, Finished] | None:
-        """Return a batch of the oldest entries; settle it before the next one is asked for."""
+        """Return a batch of the oldest entries; settle it before you ask for the next one."""
         names = self._names(_ENTRIES, _TAKEN)
         found = self._patient.eval(_NEXT_ENTRIES, 2, *names, random_text(22), ENTRIES_A_BATCH)
         if found is None:
@@ -286,20 +285,20 @@ class RedisCounters:
         return batch_id.decode(), Finished(entries=[entry.decode("utf-8", "replace") for entry in entries])
 
     def entries_waiting(self) -> int:
-        """Return how many entries of logs wait to be written."""
+        """Return how many log entries wait to be written."""
         return sum(int(part._patient.llen(*part._names(_ENTRIES))) for part in self.parts)
 
     def settle(self, batch_id: str) -> None:
-        """Forget a batch that is written, of counts or of entries."""
+        """Delete a batch of counts or entries that was written."""
         names = self._names(f"{_USAGE}:batch:{batch_id}", _BATCHES, _ENTRIES, _TAKEN)
         self._patient.eval(_SETTLE, len(names), *names, batch_id)
 
 
 class ClusterCounters(RedisCounters):
-    """Counters on a Redis Cluster, divided into parts: all keys of a part have one hash tag, and so are on one node.
+    """Counters on a Redis Cluster, divided into parts: all keys of a part share a hash tag, and so are on one node.
 
-    The first limit of a request says which part counts it; its other limits have to come with that one always. So a
-    request is one round trip here too, and the nodes share the work.
+    The first limit of a request selects the part that counts it; its other limits must always come with that one. A
+    request is therefore one round trip here too, and the nodes share the work.
     """
 
     def __init__(self, url: str) -> None:
@@ -316,5 +315,5 @@ class ClusterCounters(RedisCounters):
 
 
 def counters_at(url: str) -> RedisCounters:
-    """Return the counters at REDIS_URL. Raises ValueError for an address that is none."""
+    """Return the counters at REDIS_URL. Raises ValueError for an invalid URL."""
     return ClusterCounters(url) if is_cluster(url) else RedisCounters(url)

@@ -1,4 +1,4 @@
-"""Caches that hold the counts of rate limits, and what a process counts itself while Redis is unreachable."""
+"""Caches that hold the counts of rate limits, and the counts of a process while Redis is unreachable."""
 
 import heapq
 import threading
@@ -15,7 +15,7 @@ from django.core.cache.backends.redis import RedisCache, RedisCacheClient
 from core.limits.redis import process_breaker
 from core.redis_address import LOST, connect
 
-# Of this many keys about 20 MB are kept; beyond it those go first that end first.
+# This many keys take about 20 MB; above it, the keys that expire first are dropped.
 MOST_KEYS = 50_000
 
 
@@ -26,7 +26,7 @@ class _Noted:
 
 
 class Shadow:
-    """Keys with an end. Thread-safe, bounded by MOST_KEYS."""
+    """Keys that expire. Thread-safe, bounded by MOST_KEYS."""
 
     def __init__(self) -> None:
         self._noted: dict[str, _Noted] = {}
@@ -36,7 +36,7 @@ class Shadow:
         return len(self._noted)
 
     def add(self, key: str, value: object, seconds: float) -> bool:
-        """Note a key that is not noted yet; tell whether it was not."""
+        """Add a key unless it exists; return whether it was added."""
         now = time.monotonic()
         with self._lock:
             if (noted := self._noted.get(key)) and noted.end > now:
@@ -47,12 +47,12 @@ class Shadow:
             return True
 
     def get(self, key: str) -> object:
-        """Return a key's value, None if it is not noted."""
+        """Return a key's value, None if it does not exist."""
         noted = self._noted.get(key)
         return noted.value if noted and noted.end > time.monotonic() else None
 
     def count(self, key: str, delta: int) -> int | None:
-        """Add to a count and return it, None if it is not noted."""
+        """Add to a count and return it, None if it does not exist."""
         with self._lock:
             noted = self._noted.get(key)
             if noted is None or not isinstance(noted.value, int):
@@ -61,7 +61,7 @@ class Shadow:
             return noted.value
 
     def heard(self, key: str, shared: int, delta: int = 0) -> int:
-        """Note what Redis says of a count, after this process added `delta`; return the higher of the two counts."""
+        """Store the count that Redis returned after this process added `delta`; return the higher of both counts."""
         with self._lock:
             noted = self._noted.get(key)
             if noted is None or not isinstance(noted.value, int):
@@ -70,12 +70,12 @@ class Shadow:
             return noted.value
 
     def forget(self, key: str) -> bool:
-        """Drop a key; tell whether it was noted."""
+        """Delete a key; return whether it existed."""
         with self._lock:
             return self._noted.pop(key, None) is not None
 
     def clear(self) -> None:
-        """Drop everything."""
+        """Delete all keys."""
         with self._lock:
             self._noted.clear()
 
@@ -87,18 +87,18 @@ class Shadow:
                 del self._noted[key]
 
 
-# django-ratelimit and allauth both use Django's default cache. In the embedded environment that is MemoryCache; in
-# production FailoverCache, which is Redis, and goes on in the process while Redis is lost (docs/limits.md).
+# django-ratelimit and allauth both use Django's default cache. The embedded environment uses MemoryCache. Production
+# uses FailoverCache, which is Redis, and continues in the process while Redis is unavailable (docs/limits.md).
 
 CULL_FROM = 1000
 T = TypeVar("T")
 
-# KEYS: a count. ARGV: what is added. One trip, where the library takes two; false for a count that is not there.
+# KEYS: a count. ARGV: the number to add. One round trip, where the library takes two; false if there is no such count.
 _INCREASE = "if redis.call('EXISTS', KEYS[1]) == 1 then return redis.call('INCRBY', KEYS[1], ARGV[1]) end return false"
 
 
 class MemoryCache(LocMemCache):
-    """Django's LocMemCache without a maximum number of entries: only expired ones are dropped."""
+    """Django's LocMemCache without a maximum number of entries: it only drops expired ones."""
 
     _cache: dict[str, Any]
     _expire_info: dict[str, float | None]
@@ -111,12 +111,12 @@ class MemoryCache(LocMemCache):
         moment = time.time()
         for key in [key for key, end in self._expire_info.items() if end is not None and end <= moment]:
             del self._cache[key], self._expire_info[key]
-        # Looking through all entries again pays off only once there are twice as many.
+        # Scanning all entries again is only worth it when there are twice as many.
         self._max_entries = max(CULL_FROM, 2 * len(self._cache))
 
 
 class _Client(RedisCacheClient):
-    """Django's client of Redis, for whatever REDIS_URL may say."""
+    """Django's client of Redis, for all forms of REDIS_URL."""
 
     def __init__(self, servers: list[str], **options: Any) -> None:
         super().__init__(servers)
@@ -134,20 +134,20 @@ class _Client(RedisCacheClient):
 
 
 class FailoverCache(RedisCache):
-    """Redis; while it is lost, this process. No method raises because of Redis.
+    """Redis; while it is unavailable, this process. No method raises because of Redis.
 
-    What is added with an end (counts of limits, one-time codes that were used) is noted in the process as well and
-    goes on there. Any other entry is just missing meanwhile, as a cache's entries may be.
+    Keys that are added with an expiry (counts of limits, used one-time codes) are also stored in the process, which
+    continues with them during an outage. All other entries are missing meanwhile, as entries of a cache may be.
     """
 
     def __init__(self, server: str, params: dict[str, Any]) -> None:
         super().__init__(server, params)
-        self._servers = [server]  # one address, commas and all
+        self._servers = [server]  # one URL, which may contain commas
         self._class = _Client
         self._shadow = Shadow()
 
     def _ask(self, command: Callable[[], T]) -> T | None:
-        """Return Redis' answer, None if it is lost."""
+        """Return the response of Redis, None if it is unavailable."""
         breaker = process_breaker()
         if not breaker.may_ask():
             return None
@@ -156,7 +156,7 @@ class FailoverCache(RedisCache):
         except LOST as error:
             breaker.failed(error)
             return None
-        except ValueError:  # a count that is not there
+        except ValueError:  # the count does not exist
             breaker.answered()
             raise
         breaker.answered()
@@ -169,7 +169,7 @@ class FailoverCache(RedisCache):
         made, seconds = self._made(key, timeout, version)
         is_new = seconds is None or self._shadow.add(made, value, seconds)
         added = self._ask(lambda: self._cache.add(made, value, seconds))
-        # One that this process knows is not new, even to a Redis that has forgotten it.
+        # A key that this process knows is not new, even if Redis has lost it.
         return is_new if added is None else added and is_new
 
     def incr(self, key: Any, delta: int = 1, version: int | None = None) -> int:
@@ -177,7 +177,7 @@ class FailoverCache(RedisCache):
         try:
             shared = self._ask(lambda: self._cache.incr(made, delta))
         except ValueError:
-            shared = None  # flushed since it was added
+            shared = None  # Redis was flushed since the count was added
         if shared is not None:
             return self._shadow.heard(made, shared, delta)
         count = self._shadow.count(made, delta)
@@ -211,7 +211,8 @@ class FailoverCache(RedisCache):
         self._shadow.clear()
         self._ask(self._cache.clear)
 
-    # One key at a time: those of a cluster are on several nodes.
+        # One key at a time: the keys of a cluster are on several nodes.
+
     has_key = BaseCache.has_key
     get_many = BaseCache.get_many
     set_many = BaseCache.set_many

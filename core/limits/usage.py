@@ -16,9 +16,9 @@ _DOTLESS = frozenset({"gmail.com", "googlemail.com"})
 
 
 def login_key(text: str) -> str:
-    """Return one key for every spelling of a login: case, compatibility forms (UAX #15, NFKC), white space.
+    """Return the same key for every spelling of a login: case, compatibility forms (UAX #15, NFKC), white space.
 
-    It normalizes at least as much as the look-up at sign-in does (case), because spellings that are counted separately
+    It normalizes at least as much as the look-up at sign-in (which ignores case): spellings that are counted separately
     would allow more guesses.
     """
     folded = unicodedata.normalize("NFKC", text.strip()).casefold()
@@ -26,12 +26,12 @@ def login_key(text: str) -> str:
 
 
 def mailbox_key(recipient: str) -> str:
-    """Return one key for all addresses that probably lead to the same mailbox.
+    """Return the same key for all email addresses that probably lead to the same mailbox.
 
-    Sign-in takes `ada+notes@…` and `ada@…` for two people; mail to both mostly reaches one.
+    Sign-in treats `ada+notes@…` and `ada@…` as two people, but mail to both usually reaches the same person.
     """
     local, _, domain = login_key(recipient).rpartition("@")
-    with contextlib.suppress(UnicodeError):  # then it is no domain that mail could be sent to
+    with contextlib.suppress(UnicodeError):  # not a domain that mail could be sent to
         domain = domain.encode("idna").decode("ascii")
     local = local.partition("+")[0] or local
     if domain in _DOTLESS:
@@ -43,7 +43,7 @@ def mailbox_key(recipient: str) -> str:
 class Rate:
     """At most `most` in `seconds` for each key within `group`.
 
-    While Redis does not answer, each process counts by itself (`FailoverCache`).
+    While Redis does not respond, each process counts by itself (`FailoverCache`).
     """
 
     group: str
@@ -52,15 +52,15 @@ class Rate:
 
 
 class RateLimited(Exception):
-    """Beyond a limit; `wait` is how many seconds are left of the window, at least 1."""
+    """A limit is reached; `wait` is the number of seconds until the window ends, at least 1."""
 
     def __init__(self, wait: int) -> None:
-        super().__init__(f"too many requests; again in {wait} s")
+        super().__init__(f"too many requests; try again in {wait} s")
         self.wait = max(wait, 1)
 
 
 def hit(rate: Rate, *key: object) -> None:
-    """Count under `key`. Raises RateLimited beyond `rate`."""
+    """Count under `key`. Raises RateLimited above `rate`."""
     count, wait = _count(rate.group, rate, key, increment=True)
     if count > rate.most:
         count -= _count(_taken_back(rate), rate, key, increment=False)[0]
@@ -70,7 +70,7 @@ def hit(rate: Rate, *key: object) -> None:
 
 
 def seconds_left(rate: Rate, *key: object) -> int:
-    """Return how long the next `hit` would be refused (seconds), 0 if it would pass; counts nothing."""
+    """Return for how many seconds `hit` would be refused, 0 if it would pass; counts nothing."""
     count, wait = _count(rate.group, rate, key, increment=False)
     if count >= rate.most:
         count -= _count(_taken_back(rate), rate, key, increment=False)[0]
@@ -78,23 +78,23 @@ def seconds_left(rate: Rate, *key: object) -> int:
 
 
 def undo_hit(rate: Rate, *key: object) -> None:
-    """Undo one `hit`, for what succeeded. Counting before the attempt prevents races between parallel ones."""
+    """Undo one `hit` after a success. Counting before the attempt prevents races between parallel attempts."""
     _count(_taken_back(rate), rate, key, increment=True)
 
 
 def _taken_back(rate: Rate) -> str:
-    # django-ratelimit counts upwards only; a window's end depends on key and length, so both counts have the same.
+    # django-ratelimit only counts upwards. A window's end depends on key and length, so both counts end together.
     return f"{rate.group}, taken back"
 
 
 def _count(group: str, rate: Rate, key: tuple[object, ...], increment: bool) -> tuple[int, int]:
-    """Return the count and the seconds that are left of its window."""
-    # It has to be encodable: a lone surrogate in what somebody typed is none.
+    """Return the count and the seconds until the window ends."""
+    # The key has to be encodable, and what people type may contain a lone surrogate.
     value = " ".join(map(str, key)).encode("utf-8", "backslashreplace").decode()
     period = (rate.most, rate.seconds)
     usage = get_usage(None, group=group, key=lambda *_: value, rate=period, increment=increment)
     if usage is None:  # RATELIMIT_ENABLE is False
         return 0, 0
-    if usage["time_left"] < 0:  # the entry went between two steps of the library's; as if the limit were met
+    if usage["time_left"] < 0:  # the entry expired between two steps of the library; treat the limit as reached
         return rate.most + 1, 1
     return usage["count"], usage["time_left"]

@@ -1,4 +1,4 @@
-"""Types of the counters: Limit (request), RateLimitResult, Batch (usage to be sent)."""
+"""Types of the counters: Limit (for a request), RateLimitResult, Batch (usage to be sent)."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -15,7 +15,7 @@ class Limit(NamedTuple):
 
 
 class RateLimitResult(NamedTuple):
-    """Whether a request is within all its limits; `limit` and `remaining` are the tightest one's."""
+    """Whether a request is within all its limits; `limit` and `remaining` are those of the tightest limit."""
 
     allowed: bool
     limit: int
@@ -24,7 +24,7 @@ class RateLimitResult(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """What finished calls left: how often each thing was counted, and the entries of logs."""
+    """The usage of finished calls: how often each field was counted, and the log entries."""
 
     counts: Mapping[str, int] = MappingProxyType({})
     entries: Sequence[str] = ()
@@ -34,11 +34,11 @@ class Finished(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Finished usage to be sent to Redis; by its id a batch that is sent again is recognized ("" if empty)."""
+    """Finished usage to be sent to Redis; its id identifies a batch that is sent again ("" if empty)."""
 
     id: str
     finished: Finished
-    part: object = None  # of the counters, that it was sent to
+    part: object = None  # the part of the counters that it was sent to
 
 
 def tightest_result(allowed: bool, left: int, limits: Sequence[Limit], counts: Sequence[int]) -> RateLimitResult:

@@ -17,7 +17,7 @@ from core.http import request_id
 
 LONGEST_REFUSAL = 300
 
-# A JWT (three dotted base64url parts), and anything that follows the name of a secret parameter.
+# A JWT (three base64url parts with dots), and values after the name of a secret parameter.
 _JWT = re.compile(r"eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,4}")
 _NAMED = re.compile(
     r"(?i)\b(code|code_verifier|client_secret|refresh_token|access_token|id_token|id_token_hint|password|token"
@@ -26,7 +26,7 @@ _NAMED = re.compile(
 )
 _SPOKEN = re.compile(r"(?i)\b((?:refresh|access) token|code|verifier) [A-Za-z0-9._~-]{20,}")
 _COOKIE = re.compile(r"(?i)\b((?:set-)?cookie['\"]?\s*:\s*)[^\r\n]{6,}")
-# The password in an address, of a database or a broker for instance.
+# The user name and password in a URL, for example of a database or a broker.
 _USERINFO = re.compile(r"(?<=://)[^\s/@]*:[^\s/@]+(?=@)")
 _BASIC = re.compile(r"(?i)\b(basic|bearer)\s+[A-Za-z0-9._~+/=-]{6,}")
 
@@ -40,7 +40,7 @@ def redact(text: str) -> str:
     text = _SPOKEN.sub(r"\1 [redacted]", text)
     text = _NAMED.sub(r"\1\2[redacted]", text)
     for cookie in (settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME):
-        cookie = cookie.removeprefix("__Host-")  # no word begins before it
+        cookie = cookie.removeprefix("__Host-")  # `\b` does not match before it
         text = re.sub(rf"\b{re.escape(cookie)}=[^\s;,'\"]+", f"{cookie}=[redacted]", text)
     for prefix in (settings.CLIENT_SECRET_PREFIX, settings.API_KEY_PREFIX):
         text = re.sub(re.escape(prefix) + r"[A-Za-z0-9_]+", f"{prefix}[redacted]", text)
@@ -48,7 +48,7 @@ def redact(text: str) -> str:
 
 
 class RedactingFilter(logging.Filter):
-    """Rewrites a record so that no credential reaches a handler, arguments and tracebacks included."""
+    """Rewrites a record, including arguments and traceback, so that no credential reaches a handler."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = redact(record.getMessage()), ()
@@ -60,9 +60,9 @@ class RedactingFilter(logging.Filter):
 
 
 class RefusalFilter(logging.Filter):
-    """Shortens records of refused requests (4xx) to one line, and drops those beyond a maximum per minute.
+    """Shortens records of refused requests (4xx) to one line, and drops those above a maximum per minute.
 
-    Django adds the traceback of the exception, which is of no use here and can be triggered by anybody.
+    Django adds the traceback of the exception, which does not help here, and which anyone can trigger.
     """
 
     def __init__(self, per_minute: int) -> None:
@@ -84,7 +84,7 @@ class RefusalFilter(logging.Filter):
             self._written += 1
             dropped, self._dropped = self._dropped, 0
         text = record.getMessage().replace("\n", " ")[:LONGEST_REFUSAL]
-        record.msg = f"{text} ({dropped} more like it were not written)" if dropped else text
+        record.msg = f"{text} ({dropped} similar lines were dropped)" if dropped else text
         record.args, record.exc_info, record.exc_text = (), None, None
         return True
 
@@ -97,29 +97,29 @@ class RequestIdFilter(logging.Filter):
         return True
 
 
-# While PostgreSQL or Redis is away, every request fails in the same way, often at several places. What an operator
-# needs is that it happens, how often, and one traceback (docs/operations.md#logs).
+# While PostgreSQL or Redis is unavailable, every request fails in the same way, often in several places. Operators need
+# to know that it happens, how often, and one traceback (docs/operations.md#logs).
 
 TRACEBACK_SECONDS = 60.0
-# Outside of a request, the same line is written so often at most.
+# Outside of requests, the same line is written at most once in this many seconds.
 REPEAT_SECONDS = 10.0
-# So many requests are remembered.
+# The number of requests that are remembered.
 MOST_REMEMBERED = 4096
 LONGEST_ERROR = 300
 
-# A broker's error is often one of Redis underneath, and a database's one of a socket: the first that fits counts.
+# A broker's error often contains one of Redis, and a database's one of a socket: the first match counts.
 KINDS: tuple[tuple[str, tuple[type[BaseException], ...]], ...] = (
     ("database", (OperationalError, InterfaceError)),
     ("broker", (BrokerError,)),
     ("redis", (RedisError,)),
     ("network", (ConnectionError, TimeoutError)),
 )
-# Loggers whose warnings say that Redis is away, without an exception.
+# Loggers whose warnings mean that Redis is unavailable, without an exception.
 OF_REDIS = "core.limits."
 
 
 def outage_of(record: logging.LogRecord) -> str | None:
-    """Return which dependency a record says is lost, None for any other record."""
+    """Return the dependency whose outage a record reports, None for any other record."""
     if record.levelno < logging.WARNING:
         return None
     if record.exc_info:
@@ -137,7 +137,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 class OutageFilter(logging.Filter):
-    """Lets pass one record of a lost dependency for each request or task, and cuts most tracebacks to a line."""
+    """Lets through one record about an outage for each request or task, and shortens most tracebacks to a line."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ class OutageFilter(logging.Filter):
         request = request_id.current()
         kind = outage_of(record)
         if kind is None:
-            # Django adds a line for the status of the answer.
+            # Django logs another line for the status of the response.
             is_status = record.name == "django.request" and getattr(record, "status_code", 0) >= 500
             return not (is_status and not record.exc_info and request in self._requests)
         with self._lock:

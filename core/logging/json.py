@@ -1,4 +1,4 @@
-"""Log lines as JSON, one object a line (LOG_FORMAT=json)."""
+"""Log lines as JSON, one object per line (LOG_FORMAT=json)."""
 
 import logging
 import re
@@ -8,9 +8,9 @@ from pythonjsonlogger.json import JsonFormatter
 
 from core.logging.filters import redact
 
-# What a record calls a field -> what the line calls it.
+# Attribute of the record -> name in the log line.
 FIELDS = {"levelname": "level", "name": "logger", "exc_info": "exception", "stack_info": "stack"}
-# Extra fields that hold objects: Django's request, whose text has the query, and Celery's copy of the message.
+# Extra attributes that hold objects: Django's request, whose text contains the query, and Celery's copy of the message.
 LEFT_OUT = ("data", "request", "server_time")
 SECRET_NAME = re.compile(r"(?i)secret|password|token|cookie|authorization|api_?key|session|code_verifier")
 DEEPEST = 4
@@ -35,7 +35,7 @@ class RedactingJsonFormatter(JsonFormatter):
 
 
 def _plain(name: str, value: Any, depth: int) -> Any:
-    """Return a value as JSON can hold it, redacted; objects by their type, since their text may hold anything."""
+    """Return a redacted value that JSON can hold; objects become their type name, since their text may hold secrets."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if SECRET_NAME.search(name):

@@ -23,17 +23,17 @@ MAX_ADDRESS_LENGTH = 254  # RFC 5321 4.5.3.1.3, without the angle brackets
 
 
 def validate_mail_address(address: str) -> None:
-    """Raise ValidationError unless a mail can be sent to `address`.
+    """Raise ValidationError unless mail can be sent to `address`.
 
-    Django's own check lets pass what no mail server takes: a domain with signs that have no place in one (RFC 5891
-    5.4), signs in one that nobody sees, and the few letters beyond ASCII that fold into one.
+    Django's own check accepts some addresses that no mail server accepts: domains with characters that are not allowed
+    (RFC 5891 5.4), with invisible characters, and with the few non-ASCII letters that normalize to ASCII.
     """
     validate_email(address)
     if len(address) > MAX_ADDRESS_LENGTH:
-        raise ValidationError(f"An address has at most {MAX_ADDRESS_LENGTH} characters.")
+        raise ValidationError(f"An email address has at most {MAX_ADDRESS_LENGTH} characters.")
     local, _, domain = address.rpartition("@")
     try:
-        # A domain that is normalized to another one would get the mail there, and could never be verified.
+        # If the domain normalizes to another one, that one would get the mail, and nobody could verify the address.
         if domain.encode("idna").decode("idna").lower() != domain.lower():
             domain = ""
     except UnicodeError:
@@ -43,7 +43,7 @@ def validate_mail_address(address: str) -> None:
 
 
 class DemoBackend(BaseEmailBackend):
-    """Prints each mail's text to standard error and keeps it in `MAIL_DIR`, one file a mail, in order of time."""
+    """Prints each mail to standard error and stores it in `MAIL_DIR`, one file per mail, in order of time."""
 
     def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
         settings.MAIL_DIR.mkdir(parents=True, exist_ok=True)
@@ -52,13 +52,13 @@ class DemoBackend(BaseEmailBackend):
             name = f"{clock.now():%Y%m%d-%H%M%S-%f}-{random_text(4)}.eml"
             (settings.MAIL_DIR / name).write_text(text)
             words = f"To: {', '.join(message.to)}\nSubject: {message.subject}\n\n{message.body}"
-            sys.stderr.write(f"--- mail kept as {name}\n{words}\n---\n")
+            sys.stderr.write(f"--- mail stored as {name}\n{words}\n---\n")
             sys.stderr.flush()
         return len(email_messages)
 
 
 class Deadline:
-    """Ends the connections of a block that takes too long, whatever it waits for."""
+    """Closes the connections of a block that takes too long, whatever it waits for."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -67,19 +67,19 @@ class Deadline:
         self._is_over = False
 
     def watch(self, connection: socket.socket) -> None:
-        """Have this connection end with the time. Raises TimeoutError if that is over."""
+        """Close this connection when the time is over. Raises TimeoutError if it already is."""
         with self._lock:
             if self._is_over:
                 raise self.error()
-            # A duplicate: TLS takes the socket over, and the connection stays the same.
+            # A duplicate: TLS takes over the socket, while the connection stays the same.
             self._watched.append(socket.socket(fileno=socket.dup(connection.fileno())))
 
     def error(self) -> TimeoutError:
-        return TimeoutError(f"the mail server took longer than {self._seconds:g} s altogether")
+        return TimeoutError(f"the mail server took longer than {self._seconds:g} s in total")
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """Run the time for the length of a block. Raises TimeoutError for whatever fails once it is over."""
+        """Limit the time of a block. Raises TimeoutError if the block fails after the time is over."""
         timer = threading.Timer(self._seconds, self._end)
         timer.daemon = True
         timer.start()
@@ -109,7 +109,7 @@ _deadline: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 
 class _Watched(smtplib.SMTP):
-    """A connection that the current deadline watches from before its first answer."""
+    """A connection that the current deadline watches from before the server's first response."""
 
     def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
         connection: socket.socket = super()._get_socket(host, port, timeout)  # type: ignore[misc]
@@ -124,7 +124,7 @@ class _WatchedTLS(smtplib.SMTP_SSL, _Watched):
 
 
 class BoundedEmailBackend(EmailBackend):
-    """Opening a connection takes MAIL_DELIVERY_SECONDS at most, sending a mail as long, and goodbye EMAIL_TIMEOUT."""
+    """Limits opening a connection and sending a mail to MAIL_DELIVERY_SECONDS each, and closing to EMAIL_TIMEOUT."""
 
     @property
     def connection_class(self) -> type[smtplib.SMTP]:
@@ -144,7 +144,7 @@ class BoundedEmailBackend(EmailBackend):
 
     @contextlib.contextmanager
     def _bounded(self, seconds: float) -> Iterator[None]:
-        if _deadline.get() is not None:  # opened, or closed, by what sends
+        if _deadline.get() is not None:  # send_messages opens and closes the connection itself
             yield
             return
         deadline = Deadline(seconds)

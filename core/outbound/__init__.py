@@ -1,6 +1,6 @@
-"""Requests to addresses that somebody outside has named, with every guard against SSRF.
+"""Requests to URLs that people outside have entered, with protection against SSRF.
 
-docs/domains.md#requests-that-leave-the-service says which.
+docs/domains.md#requests-that-leave-the-service lists the protections.
 """
 
 from core.outbound.fetching import Answer, fetch

@@ -1,7 +1,7 @@
-"""Connections that go to addresses found before, whatever the name would resolve to by now, and end with a deadline.
+"""Connections to IP addresses that were resolved before, with a deadline.
 
-httpcore is given a network of its own: the name stays in the request, in SNI and in the check of the certificate, and
-the connection goes to the pinned address. Proxies of the environment play no part.
+httpcore gets a custom network backend: the name is used in the request, in SNI and in the check of the certificate, but
+the connection goes to the pinned IP address, whatever the name resolves to now. Proxy variables are ignored.
 """
 
 import ssl
@@ -17,15 +17,15 @@ _READ_BYTES = 16_384
 
 
 def dial(address: str, port: int, seconds: float) -> httpcore.NetworkStream:
-    """Open a connection to an IP address: the only place that does.
+    """Open a connection to an IP address; no other code does.
 
-    Raises httpcore.ConnectError and ConnectTimeout. Tests replace it, to lead a public address to a port of their own.
+    Raises httpcore.ConnectError and ConnectTimeout. Tests replace it, to map a public IP address to a local port.
     """
     return httpcore.SyncBackend().connect_tcp(address, port, timeout=seconds)
 
 
 class PinnedNetwork(httpcore.NetworkBackend):
-    """The network of one request: it knows `endpoints`, pairs of address and port, and no names."""
+    """The network of one request: it knows `endpoints`, pairs of IP address and port, and resolves no names."""
 
     def __init__(self, endpoints: Sequence[tuple[str, int]], deadline: Deadline) -> None:
         self._endpoints = endpoints[:MAX_DIALLED]
@@ -41,7 +41,7 @@ class PinnedNetwork(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
-        """Connect to the first endpoint that answers; each has an equal part of the time that is left."""
+        """Connect to the first endpoint that responds; each gets an equal share of the time that is left."""
         for tried, (address, pinned_port) in enumerate(self._endpoints):
             seconds = self.seconds_left() / (len(self._endpoints) - tried)
             try:
@@ -60,19 +60,19 @@ class PinnedNetwork(httpcore.NetworkBackend):
         return seconds
 
     def count_received(self, size: int) -> None:
-        """Count bytes of the answer. Raises OutboundRefused: `too_large`."""
+        """Count received bytes. Raises OutboundRefused: `too_large`."""
         self._received += size
         if self._received > MAX_WIRE_BYTES:
             raise OutboundRefused(Code.TOO_LARGE)
 
     def check_headers(self) -> None:
-        """Raise OutboundRefused, `headers_too_large`, if headers go on and on."""
+        """Raise OutboundRefused, `headers_too_large`, if the headers are too long."""
         if not self.headers_are_read and self._received >= MAX_HEADER_BYTES:
             raise OutboundRefused(Code.HEADERS_TOO_LARGE)
 
 
 class _Stream(httpcore.NetworkStream):
-    """A connection whose every step ends with the deadline, however little comes at a time."""
+    """A connection whose every step ends at the deadline, however slowly data arrives."""
 
     def __init__(self, stream: httpcore.NetworkStream, network: PinnedNetwork) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""GET of one address that somebody outside has named, redirects on its host included."""
+"""GET requests to a URL that somebody outside has entered, including redirects on its host."""
 
 import ssl
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _LONGEST_CONTENT_TYPE = 200
 
 @dataclass(frozen=True)
 class Answer:
-    """What an address answered: `url` after redirects, `body` of at most MAX_BYTES."""
+    """A response: `url` is the URL after redirects, `body` has at most MAX_BYTES."""
 
     url: str
     status: int
@@ -29,20 +29,20 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """The body as text; what is no UTF-8 is replaced."""
+        """The body as text; invalid UTF-8 is replaced."""
         return self.body.decode("utf-8", "replace")
 
 
 def fetch(url: str) -> Answer:
-    """GET an https URL of a public host, within SECONDS, and return its answer, whatever its status is.
+    """GET an https URL of a public host, within SECONDS, and return the response, whatever its status is.
 
-    Follows redirects on the same host. The name is resolved once; every connection goes to what was found then.
+    Follows redirects on the same host. The name is resolved once, and every connection uses the resolved IP addresses.
     Raises OutboundRefused.
     """
     deadline = Deadline()
     target = read_target(url)
     addresses = find_addresses(target.host, deadline)
-    trust = httpcore.default_ssl_context()  # the system's authorities, and certifi's
+    trust = httpcore.default_ssl_context()  # certificate authorities of the system and of certifi
     for _ in range(MAX_REDIRECTS + 1):
         answer = _ask(target, addresses, trust, deadline)
         if isinstance(answer, Answer):
@@ -54,8 +54,8 @@ def fetch(url: str) -> Answer:
 def _ask(
     target: Target, addresses: tuple[IPAddress, ...], trust: ssl.SSLContext, deadline: Deadline
 ) -> Answer | Target:
-    """Return the answer, or where it redirects to."""
-    # Only OUTBOUND_LOOPBACK_PORT lets loopback addresses through (name_lookup.py).
+    """Return the response, or the target that it redirects to."""
+    # name_lookup.py only returns loopback addresses if OUTBOUND_LOOPBACK_PORT is set.
     to_loopback = addresses[0].is_loopback
     endpoints = (
         [(str(LOOPBACK), settings.OUTBOUND_LOOPBACK_PORT)]
@@ -82,7 +82,7 @@ def _ask(
 
 
 def _headers() -> list[tuple[bytes, bytes]]:
-    """Return what is sent: who asks, and nothing that belongs to anybody."""
+    """Return the request's headers, which identify the service and contain no personal data."""
     name = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in settings.SERVICE_NAME)
     agent = f"{name.strip('-') or 'Portal'} (+{settings.AUTH_URL})"
     return [
@@ -97,7 +97,7 @@ def _read(response: httpcore.Response, target: Target) -> Answer | Target:
     headers = {name.lower(): value.decode("utf-8", "replace").strip() for name, value in reversed(response.headers)}
     if response.status in REDIRECTS and b"location" in headers:
         return _redirected(target, headers[b"location"])
-    # Whatever is packed stays packed here; but it is no page, and no proof.
+    # Compressed bodies are not unpacked, and can't be used as a page or a proof.
     encodings = {value.strip().lower() for name, value in response.headers if name.lower() == b"content-encoding"}
     if encodings - {b"", b"identity"}:
         raise OutboundRefused(Code.ENCODED)

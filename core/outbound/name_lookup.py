@@ -1,7 +1,7 @@
-"""Asking name servers: those of the setting DNS_SERVERS, else the system's (docs/settings.md#requests-that-leave).
+"""DNS queries to the servers in DNS_SERVERS, else to the system's (docs/settings.md#requests-that-leave).
 
-Names are looked up as they are: no search list, no file of hosts, so that no short name of the operator's own network
-is found.
+Names are looked up unchanged: search lists and the hosts file are ignored, so that no short name of the operator's
+network is found.
 """
 
 import ipaddress
@@ -22,14 +22,14 @@ from core.outbound.targets import IPAddress, is_public
 
 DNS_PORT = 53
 LOOPBACK = ipaddress.IPv4Address("127.0.0.1")
-# Of names that hold records and no host, a part may begin with an underscore (RFC 8552).
+# In names that hold records but are not hosts, a label may begin with an underscore (RFC 8552).
 _NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+")
 
 
 def read_server(text: str) -> tuple[str, int]:
-    """Return address and port of an entry of DNS_SERVERS: `192.0.2.1:53`, `[2001:db8::1]:53`; the port may be left out.
+    """Return address and port of an entry of DNS_SERVERS: `192.0.2.1:53`, `[2001:db8::1]:53`; the port is optional.
 
-    Raises ValueError: the address is none, or the port is not from 1 to 65535.
+    Raises ValueError if the address is invalid, or the port is not from 1 to 65535.
     """
     found = re.fullmatch(r"(?:\[(?P<six>[^\]]+)\]|(?P<four>[^:\[\]]+))(?::(?P<port>[0-9]{1,5}))?", text)
     if found is None:
@@ -42,10 +42,11 @@ def read_server(text: str) -> tuple[str, int]:
 
 
 def find_addresses(host: str, deadline: Deadline) -> tuple[IPAddress, ...]:
-    """Return the addresses of a host, every one of them public; asks once for A and once for AAAA records.
+    """Return the IP addresses of a host, all of them public; queries A and AAAA records once each.
 
-    With OUTBOUND_LOOPBACK_PORT, the answer may instead be loopback addresses alone; `localhost` and what is below it is
-    127.0.0.1 without asking. Raises OutboundRefused: `no_address`, `private_address`, `dns_failed`, `dns_timeout`.
+    With OUTBOUND_LOOPBACK_PORT, the result may instead consist of loopback addresses only, and `localhost` and names
+    below it are 127.0.0.1 without a query. Raises OutboundRefused: `no_address`, `private_address`, `dns_failed`,
+    `dns_timeout`.
     """
     if settings.OUTBOUND_LOOPBACK_PORT and is_loopback(host):
         return (LOOPBACK,)
@@ -55,17 +56,17 @@ def find_addresses(host: str, deadline: Deadline) -> tuple[IPAddress, ...]:
         raise OutboundRefused(Code.NO_ADDRESS)
     if settings.OUTBOUND_LOOPBACK_PORT and all(address.is_loopback for address in addresses):
         return addresses
-    # All of them: of a public and a private one, somebody else would choose.
+    # All must be public: if there is also a private one, the sender's side would choose which one is used.
     if not all(map(is_public, addresses)):
         raise OutboundRefused(Code.PRIVATE_ADDRESS)
     return addresses
 
 
 def txt_records(name: str) -> list[str]:
-    """Return the TXT records of a name, each with its strings joined; what is no UTF-8 in them is replaced.
+    """Return the TXT records of a name, each with its strings joined; invalid UTF-8 is replaced.
 
-    Records of more than MAX_TXT_CHARACTERS are left out. No such name and no such record are an empty list. Raises
-    OutboundRefused: `host`, `dns_failed`, `dns_timeout`, `too_many_records`.
+    Records of more than MAX_TXT_CHARACTERS are ignored. If the name or the records don't exist, the list is empty.
+    Raises OutboundRefused: `host`, `dns_failed`, `dns_timeout`, `too_many_records`.
     """
     labels = name.split(".")
     if len(name) > LONGEST_HOST or max(map(len, labels)) > LONGEST_LABEL or not _NAME.fullmatch(name):
@@ -78,7 +79,7 @@ def txt_records(name: str) -> list[str]:
 
 
 def _look_up(name: str, kind: str, deadline: Deadline) -> list[dns.rdata.Rdata]:
-    """Return the records of one type; dnspython follows CNAME records within an answer, and no further than 16."""
+    """Return the records of one type; dnspython follows at most 16 CNAME records, within one response only."""
     if not deadline.left():
         raise OutboundRefused(Code.DNS_TIMEOUT)
     try:
@@ -92,7 +93,7 @@ def _look_up(name: str, kind: str, deadline: Deadline) -> list[dns.rdata.Rdata]:
 
 
 def _resolver() -> dns.resolver.Resolver:
-    """Return a resolver without a cache; the system's configuration is read anew, since it may change."""
+    """Return a resolver without a cache; it reads the system's configuration each time, since that may change."""
     if not settings.DNS_SERVERS:
         return dns.resolver.Resolver()
     resolver = dns.resolver.Resolver(configure=False)

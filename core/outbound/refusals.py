@@ -1,6 +1,6 @@
-"""Why a request brought nothing usable: a code with parameters, and the sentence for the developer whose address it is.
+"""Reasons why a request brought nothing usable: codes with parameters, and sentences for the URL's developer.
 
-The sentences say nothing of the networks that the service stands in: every address that is not public reads the same.
+The sentences reveal nothing about the service's own networks: all IP addresses that are not public get the same one.
 """
 
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ _TIME = f"{SECONDS:g} seconds"
 
 
 class Code(StrEnum):
-    """Why a request brought nothing usable."""
+    """The reason why a request brought nothing usable."""
 
-    # The address itself (targets.py).
+    # The URL itself (targets.py).
     URL = "url"
     SCHEME = "scheme"
     USERINFO = "userinfo"
@@ -36,7 +36,7 @@ class Code(StrEnum):
     CERTIFICATE = "certificate"
     TLS = "tls"
     TIMEOUT = "timeout"
-    # The answer (fetching.py).
+    # The response (fetching.py).
     REDIRECT = "redirect"
     ANOTHER_HOST = "another_host"
     REDIRECTS = "redirects"
@@ -54,26 +54,26 @@ TEXTS: Mapping[str, str] = {
     Code.PORT: "Only port 443, the port of https, is requested. Remove the port.",
     Code.IP_LITERAL: "The host of the URL is an IP address. Use a domain name.",
     Code.HOST: "The host is not a full domain name, such as www.example.com.",
-    Code.OWN_ADDRESS: "This is an address of the service itself.",
-    Code.NO_ADDRESS: "The host has no IP address: its name servers know neither an A nor an AAAA record.",
+    Code.OWN_ADDRESS: "This URL belongs to the service itself.",
+    Code.NO_ADDRESS: "The host has no IP address: its name servers have neither an A nor an AAAA record.",
     Code.DNS_FAILED: "The name servers of the domain answered with an error. Check its DNS records and delegation.",
     Code.DNS_TIMEOUT: f"The name servers of the domain did not answer within {_TIME}.",
     Code.TOO_MANY_RECORDS: "The name has too many TXT records. Remove the ones that are not needed.",
     Code.PRIVATE_ADDRESS: "The host has an IP address that is not public.",
-    Code.UNREACHABLE: "The host takes no connection on port 443, or ended it before it answered.",
+    Code.UNREACHABLE: "The host accepts no connection on port 443, or closed it before it responded.",
     Code.CERTIFICATE: "The host’s certificate is not valid: {error}.",
-    Code.TLS: "The host does not speak TLS 1.2 or newer on port 443 as browsers do.",
-    Code.TIMEOUT: f"The host did not answer in full within {_TIME}.",
-    # What keeps the redirect from being followed is a code of its own.
+    Code.TLS: "The host does not support TLS 1.2 or newer on port 443.",
+    Code.TIMEOUT: f"The host did not send a complete response within {_TIME}.",
+    # `cause` is the text of another code: why the redirect is not followed.
     Code.REDIRECT: "The URL redirects to one that is not requested. {cause}",
     Code.ANOTHER_HOST: "The URL leads to another host. Enter the URL that it leads to.",
     Code.REDIRECTS: f"The URL redirects more than {MAX_REDIRECTS} times.",
-    Code.BAD_ANSWER: "The host’s answer is not valid HTTP.",
-    Code.HEADERS_TOO_LARGE: "The headers of the answer are too large.",
-    Code.ENCODED: "The answer is compressed, although the request asked for no compression (Accept-Encoding: "
+    Code.BAD_ANSWER: "The host’s response is not valid HTTP.",
+    Code.HEADERS_TOO_LARGE: "The headers of the response are too large.",
+    Code.ENCODED: "The response is compressed, although the request asked for no compression (Accept-Encoding: "
     "identity).",
-    Code.TOO_LARGE: f"The answer is larger than {_SIZE}.",
-    Code.INCOMPLETE: "The answer broke off before its end.",
+    Code.TOO_LARGE: f"The response is larger than {_SIZE}.",
+    Code.INCOMPLETE: "The response ended before it was complete.",
 }
 
 
@@ -84,7 +84,7 @@ def text_of(code: str, parameters: Mapping[str, Any]) -> str:
 
 
 class OutboundRefused(Exception):
-    """A request brought nothing usable. `parameters` are for the code's text."""
+    """A request brought nothing usable. `parameters` are those of the code's text."""
 
     def __init__(self, code: Code, **parameters: Any) -> None:
         super().__init__(code, parameters)
@@ -93,7 +93,7 @@ class OutboundRefused(Exception):
 
     @property
     def text(self) -> str:
-        """The sentence for the developer whose address it is."""
+        """The sentence for the developer who entered the URL."""
         return text_of(self.code, self.parameters)
 
     def __str__(self) -> str:

@@ -14,8 +14,9 @@ from core.outbound.refusals import Code, OutboundRefused
 
 IPAddress = IPv4Address | IPv6Address
 
-# IPv6 that is routed on the internet is all in here (RFC 4291 §2.4). What is outside: loopback, unspecified, multicast,
-# link-local, unique local, IPv4-mapped and -compatible, NAT64 (64:ff9b::/96, 64:ff9b:1::/48), discard, segment routing.
+# All IPv6 addresses that are routed on the internet are in this range (RFC 4291 §2.4). Outside of it are loopback,
+# unspecified, multicast, link-local, unique local, IPv4-mapped and -compatible, NAT64 (64:ff9b::/96, 64:ff9b:1::/48),
+# discard and segment routing.
 GLOBAL_UNICAST = ip_network("2000::/3")
 NOT_PUBLIC = tuple(
     map(
@@ -25,8 +26,8 @@ NOT_PUBLIC = tuple(
             "10.0.0.0/8",  # private
             "100.64.0.0/10",  # shared by carriers (CGNAT)
             "127.0.0.0/8",  # loopback
-            "168.63.129.16/32",  # what Azure's machines ask about themselves; no public host
-            "169.254.0.0/16",  # link-local: 169.254.169.254 tells a cloud's credentials
+            "168.63.129.16/32",  # metadata of Azure's machines; not a public host
+            "169.254.0.0/16",  # link-local: 169.254.169.254 returns a cloud's credentials
             "172.16.0.0/12",  # private
             "192.0.0.0/24",  # protocol assignments
             "192.0.2.0/24",  # documentation
@@ -47,7 +48,7 @@ NOT_PUBLIC = tuple(
 
 
 def is_public(address: IPAddress) -> bool:
-    """Return whether an address is a public one."""
+    """Return whether an IP address is public."""
     if not address.is_global or address.is_multicast or address.is_reserved:
         return False
     if isinstance(address, IPv6Address) and address not in GLOBAL_UNICAST:
@@ -55,36 +56,36 @@ def is_public(address: IPAddress) -> bool:
     return not any(address in network for network in NOT_PUBLIC)
 
 
-# Nothing here asks a name server. What is not understood is refused, so that no two readers understand it
-# differently.
+# Nothing here sends a DNS query. URLs that are not understood are refused, so that no two parsers read them in
+# different ways.
 
-# Spaces and control characters, which some readers drop, and what some take for a slash.
+# Spaces and control characters, which some parsers remove, and the backslash, which some read as a slash.
 _UNFIT = re.compile(r"[\x00-\x20\x7f-\xa0\\]")
-# Of path and query, everything that RFC 3986 knows stays as it is.
+# In path and query, all characters that RFC 3986 defines stay unchanged.
 _SAFE = "%/:=&?~+!$,;'@()*[]"
 
 
 @dataclass(frozen=True)
 class Target:
-    """What is asked: a host, and the path with its query."""
+    """What a request asks for: a host, and the path with its query."""
 
     host: str
     path: str
 
     @property
     def url(self) -> str:
-        """The address in one spelling, without a fragment."""
+        """The URL in one spelling, without a fragment."""
         return f"https://{self.host}{self.path}"
 
 
 def read_target(url: str) -> Target:
-    """Return what a URL asks for. Raises OutboundRefused: `url`, `scheme`, and those of its host."""
+    """Return the target of a URL. Raises OutboundRefused: `url`, `scheme`, and the codes of its host."""
     if len(url) > MAX_URL or _UNFIT.search(url):
         raise OutboundRefused(Code.URL)
     if not url.lower().startswith("https://"):
         raise OutboundRefused(Code.SCHEME)
     authority = authority_of(url)
-    if not authority.isascii():  # before it is lower case: of some letters that makes ASCII ones
+    if not authority.isascii():  # before lower(), which turns some other letters into ASCII
         raise OutboundRefused(Code.HOST)
     authority = authority.lower()
     _check_authority(authority)
@@ -92,7 +93,7 @@ def read_target(url: str) -> Target:
         parts = urlsplit(url)
         path = quote(parts.path or "/", safe=_SAFE)
         query = quote(parts.query, safe=_SAFE)
-    except ValueError as error:  # lone surrogates among them
+    except ValueError as error:  # for example a lone surrogate
         raise OutboundRefused(Code.URL) from error
     return Target(authority.partition(":")[0], f"{path}?{query}" if query else path)
 
@@ -106,7 +107,7 @@ def _check_authority(authority: str) -> None:
         raise OutboundRefused(Code.IP_LITERAL)
     if port not in ("", "443"):
         raise OutboundRefused(Code.PORT)
-    # A name without a dot is one of the network that the service stands in.
+    # A name without a dot would be one of the operator's own network.
     if "." not in host or any(is_wrong(authority) for is_wrong, _ in HOST_RULES):
         raise OutboundRefused(Code.HOST)
     if host in _own_hosts() or validate_host(host, [name for name in settings.ALLOWED_HOSTS if name != "*"]):

@@ -1,4 +1,4 @@
-"""The bounded WSGI application: slow clients can not block others (docs/architecture.md#processes)."""
+"""The bounded WSGI application: slow clients can't block others (docs/architecture.md#processes)."""
 
 import resource
 import time
@@ -12,14 +12,14 @@ from core.serving.errors import HTTPError
 from core.serving.slots import SlotPool
 from core.telemetry import metrics
 
-# Idle ones cost next to nothing, and those that say nothing are ended by the server after half a minute.
+# Idle connections cost almost nothing, and the server closes silent ones after half a minute.
 MOST_CONNECTIONS = 8192
-# Files that are no connections: the database's, Redis's, uploads, code.
+# Open files that are not connections of clients: the database's, Redis's, uploads, code.
 OTHER_FILES = 256
 
 
 def raise_open_files() -> int:
-    """Raise RLIMIT_NOFILE as far as needed and allowed; return how many connections that leaves."""
+    """Raise RLIMIT_NOFILE as far as needed and allowed; return how many connections are possible then."""
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_CONNECTIONS + OTHER_FILES
     if now != resource.RLIM_INFINITY and now < wanted:
@@ -28,10 +28,10 @@ def raise_open_files() -> int:
     return MOST_CONNECTIONS if now == resource.RLIM_INFINITY else max(128, min(MOST_CONNECTIONS, now - OTHER_FILES))
 
 
-# A request goes through three stages. Its body is received, by one of many threads that may wait for it. Then it
-# takes one of a few slots, in which Django works and has its database connection; pages have slots apart from those
-# of the endpoints that programs call. What it answers leaves the slot whole, so that a slow reader holds none. Each
-# stage has a limit; requests beyond it get 503.
+# A request goes through three stages. One of many threads receives its body, and may wait for it. Then the request
+# takes one of a few slots, with a database connection, in which Django works; pages and endpoints for programs have
+# separate slots. The complete response leaves the slot before it is sent, so that slow readers hold none. Each stage
+# has a limit; requests above it get 503.
 
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 WSGIApplication = Callable[[dict[str, Any], StartResponse], Any]
@@ -57,7 +57,7 @@ class BoundedApplication:
         self._page_slots = page_slots
         self._answers = answers
         self._documents = DocumentCache()
-        # Paths answered without a database: they need no slot, and are answered even if all slots are stuck.
+        # Paths that need no database take no slot, so they respond even if all slots are stuck.
         self._without_slot_paths = self._documents.paths | {LIVENESS_PATH}
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:

@@ -10,12 +10,12 @@ from typing import Any, BinaryIO, cast
 from core.serving.errors import HTTPError
 
 PIECE_BYTES = 64 * 1024
-# What granian may hold of one response in memory; the rest of a longer one stays in a temporary file.
+# The part of a response that granian may hold in memory; longer responses go to a temporary file.
 IN_MEMORY_BYTES = 256 * 1024
 
 
 class SpooledResponse:
-    """An iterator over a long response in a temporary file, which granian reads as the client does."""
+    """An iterator over a long response in a temporary file, which granian reads as fast as the client does."""
 
     def __init__(self, file: BinaryIO, among: "set[SpooledResponse]") -> None:
         self._file = file
@@ -32,14 +32,14 @@ class SpooledResponse:
 
 
 class ResponseBuffer:
-    """Buffers responses. Long ones occupy a thread each, so that there are at most `most_long` at a time."""
+    """Buffers responses. Long ones occupy a thread each, so there are at most `most_long` at a time."""
 
     def __init__(self, most_long: int) -> None:
         self._long: set[SpooledResponse] = set()
         self._most_long = most_long
 
     def take(self, response: Any) -> Iterable[bytes]:
-        """Read the whole response of the application and close it; return the buffered body. Raises HTTPError."""
+        """Read the whole response, close it, and return the buffered body. Raises HTTPError."""
         with contextlib.closing(response):
             if not getattr(response, "streaming", True):
                 return [response.content]
@@ -65,8 +65,8 @@ class ResponseBuffer:
             return SpooledResponse(kept, self._long)
 
 
-# The server cannot end a read that waits (docs/operations.md#slow-callers), so a slow body keeps its thread until the
-# caller or the proxy hangs up. The limits here keep such threads few, and Django's slots free.
+# The server can't interrupt a read that waits (docs/operations.md#slow-callers), so a slow body keeps its thread until
+# the client or the proxy closes the connection. These limits keep such threads few, and Django's slots free.
 
 # What is read in one go, and the most of an announced body that is kept in memory.
 _LOCK = Lock()
@@ -97,7 +97,7 @@ class BodyReceiver:
                 return _read(environ["wsgi.input"], length, cast(BinaryIO, tempfile.TemporaryFile()))
 
     def under_way(self) -> int:
-        """Return how many bodies are being received now."""
+        """Return the number of bodies that are being received now."""
         return len(self._under_way)
 
     def _announced_length(self, environ: dict[str, Any]) -> int:
@@ -122,7 +122,7 @@ def _place(taken: set[int], most: int) -> Iterator[None]:
 
 
 def _read(source: BinaryIO, length: int, kept: BinaryIO) -> BinaryIO:
-    """Copy `length` bytes to a file and return it. Raises HTTPError if the caller hangs up before."""
+    """Copy `length` bytes to a file and return it. Raises HTTPError if the client disconnects before."""
     received = 0
     while received < length and (piece := source.read(min(PIECE_BYTES, length - received))):
         kept.write(piece)

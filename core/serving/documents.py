@@ -1,8 +1,7 @@
-"""Documents that are the same for everybody (`document`): Django makes them once, as bytes.
+"""Documents that are the same for everyone (`document`): Django builds them once, as bytes.
 
-Discovery and keys are asked for by every app, and change with a setting or a key. A copy is kept of Django's own answer
-to a plain GET, and given as long as what the document is made of is the same object; whatever is unusual about a
-request, Django answers.
+Every app requests discovery and keys, which only change with a setting or a key. A copy of Django's response to a plain
+GET is sent as long as the object that the document is made of is the same; Django handles all unusual requests.
 """
 
 import re
@@ -19,18 +18,18 @@ from core.telemetry import metrics
 
 Environ = Mapping[str, Any]
 View = TypeVar("View", bound=Callable[..., Any])
-# What each document is made of, by path.
+# The function that returns what each document is made of, by path.
 _SOURCES: dict[str, Callable[[], object] | None] = {}
-_GZIP = re.compile(r"\bgzip\b")  # as Django's middleware asks
-# Copies for so many kinds of request: a document, a Host, compressed or not.
+_GZIP = re.compile(r"\bgzip\b")  # the same check as in Django's middleware
+# The most copies: one for each combination of document, Host, and compression.
 MOST_COPIES = 64
 
 
 def document(*paths: str, made_of: Callable[[], object] | None = None) -> Callable[[View], View]:
-    """Declare that a view answers these paths with the same document, whoever asks, and without a database.
+    """Declare that a view returns the same document on these paths for everyone, without using the database.
 
-    `made_of` returns the object that the document is made of, None if it is not there now. Without it the document is
-    made of the settings alone.
+    `made_of` returns the object that the document is made of, or None if it is not available now. Without `made_of`,
+    the document depends only on the settings.
     """
 
     def declare(view: View) -> View:
@@ -42,12 +41,12 @@ def document(*paths: str, made_of: Callable[[], object] | None = None) -> Callab
 
 def document_paths() -> frozenset[str]:
     """Return the paths of all documents."""
-    _ = get_resolver().url_patterns  # imports the views, which declare them
+    _ = get_resolver().url_patterns  # imports the views, which declare their paths
     return frozenset(_SOURCES)
 
 
 class Copy(NamedTuple):
-    """An answer of Django's, without its request id."""
+    """A response of Django without its request id."""
 
     made_of: object
     status: str
@@ -57,14 +56,14 @@ class Copy(NamedTuple):
 
 
 class DocumentCache:
-    """Copies of documents, by what an answer may differ by."""
+    """Copies of documents, by everything that a response may depend on."""
 
     def __init__(self) -> None:
         self.paths = document_paths()
         self._copies: OrderedDict[tuple[object, ...], Copy] = OrderedDict()
 
     def answer(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes] | None:
-        """Answer from a copy; return None if Django has to."""
+        """Return the response from a copy; None if Django has to handle the request."""
         kind = self._kind(environ)
         if kind is None:
             return None
@@ -78,12 +77,12 @@ class DocumentCache:
         return copy.body
 
     def watch(self, environ: Environ, start_response: Callable[..., Any]) -> "Watch | None":
-        """Return a `start_response` that keeps what Django answers, for `Watch.keep`; None if it must not be kept."""
+        """Return a `start_response` that records Django's response for `Watch.keep`; None if it must not be kept."""
         kind = self._kind(environ)
         return None if kind is None else Watch(self, kind, environ["PATH_INFO"], start_response)
 
     def _kind(self, environ: Environ) -> tuple[object, ...] | None:
-        """Return what the answer to this request depends on; None if that is more than is looked at here."""
+        """Return what the response to this request depends on; None if it depends on anything else."""
         path = environ["PATH_INFO"]
         if path not in self.paths or environ["REQUEST_METHOD"] != "GET" or environ.get("QUERY_STRING"):
             return None
@@ -104,20 +103,20 @@ class DocumentCache:
         return self if source is None else source()
 
     def keep(self, kind: tuple[object, ...], copy: Copy) -> None:
-        """Keep a copy; beyond MOST_COPIES the oldest goes."""
+        """Keep a copy; above MOST_COPIES, delete the oldest."""
         self._copies[kind] = copy
         while len(self._copies) > MOST_COPIES:
             self._copies.popitem(last=False)
 
 
 class Watch:
-    """A `start_response` that notes status and headers on their way."""
+    """A `start_response` that records status and headers."""
 
     def __init__(
         self, cache: DocumentCache, kind: tuple[object, ...], path: str, start_response: Callable[..., Any]
     ) -> None:
         self._cache, self._kind, self._path, self._start_response = cache, kind, path, start_response
-        # Before the answer is made: a key ring that comes meanwhile must not be taken for what is in it.
+        # Read before the response is built: a key ring that changes meanwhile must not be taken for its source.
         self._made_of = cache._made_of(path)
         self._head: tuple[str, list[tuple[str, str]]] | None = None
 
@@ -126,7 +125,7 @@ class Watch:
         return self._start_response(status, headers, *rest)
 
     def keep(self, body: Iterable[bytes]) -> Iterable[bytes]:
-        """Keep the answer if it is a document; return its body."""
+        """Keep the response if it is a document; return its body."""
         if self._head is not None and self._made_of is not None and isinstance(body, list):
             status, headers = self._head
             if status.startswith("200 "):

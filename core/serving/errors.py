@@ -1,6 +1,6 @@
 """Responses to requests that are not passed to the application: 400, 413, 503.
 
-Programs get them in the shape of their endpoint's other errors (`refusals_of`). Everybody else gets a line of text.
+Programs get them in the same format as their endpoint's other errors (`refusals_of`). Others get a line of text.
 """
 
 from collections.abc import Callable
@@ -12,17 +12,17 @@ from django.urls import get_resolver
 Shape = Callable[[int, str], HttpResponse]
 
 RETRY_AFTER_SECONDS = 5
-# Functions that make a response of a status and a text, by path.
+# Functions that build a response from a status and a text, by path.
 _SHAPES: dict[str, Shape] = {}
 _REASONS = {
     400: "The request can't be read.",
-    413: "The body of the request is larger than anything that is accepted here.",
+    413: "The body of the request is too large.",
     503: "Too many requests are waiting. Try again in a few seconds.",
 }
 
 
 def refusals_of(*paths: str) -> Callable[[Shape], Shape]:
-    """Have a function make the responses for these paths, and for all paths below one that ends in a slash."""
+    """Let a function build the responses for these paths, and for all paths below one that ends in a slash."""
 
     def declare(function: Shape) -> Shape:
         _SHAPES.update(dict.fromkeys(paths, function))
@@ -54,7 +54,7 @@ class HTTPError(Exception):
 
 
 def _shape(path: str) -> Shape:
-    _ = get_resolver().url_patterns  # imports the endpoints, whose modules declare them
+    _ = get_resolver().url_patterns  # imports the endpoints, whose modules register their functions
     for prefix, function in _SHAPES.items():
         if path == prefix or (prefix.endswith("/") and path.startswith(prefix)):
             return function

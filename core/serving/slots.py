@@ -10,20 +10,20 @@ from django.db import OperationalError, connections
 
 from core.http.error_pages import ServiceBusy
 
-_thread = local()  # `pool`: whose slot this thread holds; `slot`: the slot, None while it is lent
+_thread = local()  # `pool`: the pool of this thread's slot; `slot`: the slot, None while it is lent
 
 
 class Slot:
-    """A slot: a connection to each database, for the thread that holds the slot.
+    """A connection to each database, for the thread that holds the slot.
 
-    Django keeps one a thread, and the server has many more threads than may work at once. A connection that goes with
-    the place stays open from one request to the next, and there are never more than places.
+    Django keeps connections per thread, and the server has many more threads than may work at once. A slot's connection
+    stays open from one request to the next, and there are never more connections than slots.
     """
 
     def __init__(self) -> None:
         self._held = [(alias, connections.create_connection(alias)) for alias in connections]
         for _, connection in self._held:
-            connection.inc_thread_sharing()  # by one thread after the other
+            connection.inc_thread_sharing()  # one thread after the other uses it
 
     def enter(self) -> None:
         """Set the slot's connections on this thread."""
@@ -42,14 +42,14 @@ class Slot:
                 connection.end_request()
 
     def is_in_transaction(self) -> bool:
-        """Tell whether one of the connections is amid a transaction, which goes with the slot."""
+        """Return whether one of the connections is in a transaction; a slot can't be lent then."""
         return any(connection.in_atomic_block for _, connection in self._held)
 
 
 class NoDatabase(Slot):
-    """What a request has that takes no slot: connections that are never made, whoever shares them.
+    """The slot of a request that needs no database: its connections never connect.
 
-    What such a request needs is in memory. Should it ask a database all the same, it is refused at once.
+    Such a request finds everything in memory. If it uses a database anyway, it fails immediately.
     """
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class NoDatabase(Slot):
 
 
 def _refuse_to_connect() -> None:
-    raise OperationalError("a request without a slot asked a database")
+    raise OperationalError("a request without a slot used the database")
 
 
 class SlotPool:
@@ -75,7 +75,7 @@ class SlotPool:
         self._most_waiting = most_waiting
         self._seconds = seconds
         # Clients of Redis and of this process's memory may be used by several threads at once: one is enough for all.
-        self._caches = [(alias, caches.create_connection(alias)) for alias in caches]
+        # Clients of Redis and of process memory are thread-safe: one of each is enough for all threads.
         self._thread = local()
 
     def take(self) -> Slot | None:
@@ -96,19 +96,19 @@ class SlotPool:
     def give_back(self) -> None:
         """Release the slot of this thread."""
         slot, _thread.slot, _thread.pool = _thread.slot, None, None
-        if slot is None:  # lent, and not got back: what was opened meanwhile is this thread's
+        if slot is None:  # it was lent and not taken again, so newly opened connections belong to this thread
             connections.close_all()
         else:
             self._release(slot)
 
     @contextlib.contextmanager
     def lend(self) -> Iterator[None]:
-        """Let other requests work in this thread's slot during a block, and wait for one after it.
+        """Let other requests use this thread's slot during a block, and wait for a slot afterwards.
 
         Raises ServiceBusy if none becomes free.
         """
         slot, _thread.slot = _thread.slot, None
-        slot.end_use()  # what this request waited for must not come off another's allowance
+        slot.end_use()  # the time that this request waited must not count for another one
         self._release(slot)
         try:
             yield
@@ -127,13 +127,13 @@ class SlotPool:
         self._free.put(slot)
 
     def usage(self, name: str = "slots") -> dict[str, float]:
-        """Return, by the names of gauges, how many slots there are, are taken, and are waited for."""
+        """Return the number of slots, of taken ones, and of waiting requests, by the names of their gauges."""
         busy = self._count - self._free.qsize()
         return {name: self._count, f"{name}_busy": busy, f"{name}_waiting": len(self._waiting)}
 
     @contextlib.contextmanager
     def without(self) -> Iterator[None]:
-        """Keep this thread from asking a database within the block."""
+        """Prevent this thread from using a database within the block."""
         self._no_database.enter()
         try:
             yield
@@ -150,9 +150,9 @@ class SlotPool:
 
 @contextlib.contextmanager
 def lend_slot() -> Iterator[None]:
-    """Have this request hold no slot during a block that needs no database, if it holds one and can part with it.
+    """Free this request's slot during a block that needs no database, if the request holds one.
 
-    Amid a transaction it keeps its slot. Raises ServiceBusy, as SlotPool.lend does.
+    In a transaction the request keeps its slot. Raises ServiceBusy, as SlotPool.lend does.
     """
     slot: Slot | None = getattr(_thread, "slot", None)
     if slot is None or slot.is_in_transaction():

@@ -25,27 +25,27 @@ log = logging.getLogger(__name__)
 PARENT_CHECK_SECONDS = 1.0
 TIMER_TICK_SECONDS = 5.0
 
-# How many requests of a worker process may be in each stage at once (core/serving/application.py).
+# The most requests of a worker process in each stage (core/serving/application.py).
 SLOTS = 4  # of endpoints that programs call
 PAGE_SLOTS = 4  # of everything else: people's pages
 WAITING_FOR_SLOT = 64  # of each kind
 BODIES = 256
 LARGE_BODIES = 16
 LONG_ANSWERS = 32
-# A thread for each of them, and some for what is answered at once. The server makes them as they are needed.
+# One thread for each of them, and some for immediate responses. The server creates them when they are needed.
 THREADS = SLOTS + PAGE_SLOTS + 2 * WAITING_FOR_SLOT + MOST_PASSWORDS + BODIES + LONG_ANSWERS + 28
-# Beside the files, a form holds a few texts.
+# Besides files, a form contains a few texts.
 FORM_TEXT_BYTES = 256 * 1024
 
 
 def load_application(target: str) -> Callable[..., Any]:
-    """Return the WSGI application `target` ("module.attribute"), with its companions started.
+    """Return the WSGI application `target` ("module.attribute"), with its background threads started.
 
-    Granian calls this in each worker it makes. In a process group of its own a worker gets no Ctrl-C from the
-    terminal: the parent stops it, in order.
+    Granian calls this in each worker. The worker gets its own process group, so that Ctrl-C in the terminal only
+    reaches the parent, which stops the workers in order.
     """
     os.setpgid(0, 0)
-    # A thread that gets its answer from a database waits at most this long for the one that computes (default: 5 ms).
+    # A thread that gets a response from the database waits at most this long for a busy one (default: 5 ms).
     sys.setswitchinterval(0.001)
     application: Callable[..., Any] = import_string(target)
     threading.Thread(target=_stop_without_parent, args=(os.getppid(),), daemon=True, name="parent").start()
@@ -68,7 +68,7 @@ def load_bounded_application(target: str) -> Callable[..., Any]:
 
 
 def _stop_without_parent(parent: int) -> None:
-    """End this process when its parent has died, so that no orphan keeps the port."""
+    """End this process when its parent is gone, so that no orphan keeps the port."""
     while os.getppid() == parent:
         time.sleep(PARENT_CHECK_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
@@ -77,7 +77,7 @@ def _stop_without_parent(parent: int) -> None:
 
 
 def _run_periodic_tasks() -> None:
-    """Run the periodic tasks on Celery beat's schedule, for ever (embedded environment)."""
+    """Run the periodic tasks on Celery beat's schedule, without end (embedded environment)."""
     limits.apply_to_tasks(this_thread_only=True)
     due = {name: time.monotonic() + entry["schedule"] for name, entry in settings.CELERY_BEAT_SCHEDULE.items()}
     while True:
@@ -89,4 +89,4 @@ def _run_periodic_tasks() -> None:
             try:
                 import_string(entry["task"]).apply()
             except Exception:
-                log.exception("The periodic task %s failed; it runs again at its next time.", name)
+                log.exception("The periodic task %s failed. It runs again at its next scheduled time.", name)

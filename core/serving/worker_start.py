@@ -1,4 +1,4 @@
-"""What each worker process does before its first request, and garbage collection without what is loaded."""
+"""The start of a worker process, and garbage collection that skips objects loaded before."""
 
 import gc
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from core.database.postgres import limits
 
 
 def freeze_loaded_objects() -> None:
-    """Exempt everything that is loaded now from garbage collection; call it last, when a process starts.
+    """Exempt everything that is loaded now from garbage collection; call this last, when a process starts.
 
-    A full collection would walk through hundreds of thousands of modules, classes and settings, of which none ever
-    goes, and takes longer than many requests. It also writes to each of them: a parent that calls this before it forks
-    shares their memory with its workers, which would otherwise copy it at their first collection.
+    A full collection would scan hundreds of thousands of modules, classes and settings that are never deleted, and take
+    longer than many requests. It also writes to each of them: without this call, forked workers would copy the memory
+    that they share with their parent at their first collection.
     """
-    # The first request would import the views, and so bring as many objects again.
+    # Import the views now: the first request would otherwise add as many objects again.
     _ = get_resolver().url_patterns
     gc.collect()
     gc.freeze()
@@ -29,13 +29,13 @@ STARTS: list[Start] = []
 
 
 def at_worker_start(function: Start) -> Start:
-    """Have each worker process call a function when it starts; an app imports its module when it is ready."""
+    """Make each worker process call a function when it starts; its app imports the module in `ready`."""
     STARTS.append(function)
     return function
 
 
 def run_starts() -> None:
-    """Set up this process as a worker."""
+    """Call all registered functions in this worker process."""
     limits.apply_to_requests()
     look_after_slots()
     for start in STARTS:

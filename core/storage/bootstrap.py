@@ -13,20 +13,20 @@ OF_OTHERS = 0o077
 def create_private_folder(data_dir: Path) -> list[str]:
     """Create `data_dir` with mode 700, and set the umask so that all files created later are private too.
 
-    The database, its write-ahead log, mails and pictures are files that libraries create: a umask reaches them all.
-    Return what is wrong with the folder, as sentences for the checks.
+    Libraries create the database, its write-ahead log, mails and pictures, and only a umask applies to all of these.
+    Return the problems with the folder, as sentences for the checks.
     """
     os.umask(OF_OTHERS)
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        return [f"DATA_DIR can't be made: {error.strerror}."]
+        return [f"DATA_DIR can't be created: {error.strerror}."]
     _close(data_dir)
-    return [] if is_writable(data_dir) else ["DATA_DIR can't be written to."]
+    return [] if is_writable(data_dir) else ["DATA_DIR is not writable."]
 
 
 def is_writable(folder: Path) -> bool:
-    """Return whether files can be made in a folder; asks the file system, which may be mounted read-only."""
+    """Return whether files can be created in a folder; this asks the file system, which may be read-only."""
     return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
 
 
@@ -38,19 +38,19 @@ def restrict_permissions(data_dir: Path) -> None:
 
 
 def _close(path: Path) -> None:
-    # A file that goes at this moment needs no mode; somebody else's can only be closed by them.
+    # The file may be deleted at this moment, or belong to another user, who alone can change its mode.
     with contextlib.suppress(FileNotFoundError, PermissionError):
         mode = path.lstat().st_mode
-        # A folder that everybody may write to, such as /tmp, is not the service's, and no link's target is.
+        # Skip folders that everyone may write to, such as /tmp, and targets of links: they are not the service's.
         if mode & OF_OTHERS and not mode & stat.S_ISVTX and not stat.S_ISLNK(mode):
             path.chmod(stat.S_IMODE(mode) & ~OF_OTHERS)
 
 
 def embedded_secret(data_dir: Path, name: str) -> str:
-    """Return the secret kept in `data_dir/name`, making it (mode 600) on the first call.
+    """Return the secret in `data_dir/name`, and create it (mode 600) on the first call.
 
-    Two processes that start at once agree: the one that creates the file first wins, the other reads it. Where the
-    folder can't be used, which the checks refuse, it is made for this process alone.
+    If two processes start at once, the one that creates the file first wins, and the other reads it. If the folder
+    can't be used, which the checks reject, the secret is only valid for this process.
     """
     path = data_dir / name
     if not path.exists() and not is_writable(data_dir):

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from PIL import Image, ImageChops, ImageOps, ImageStat
 
-# Raster only: nothing that could hold a script, a link or a program.
+# Raster formats only: no format that can contain scripts, links or programs.
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF")
 # Exceptions that Pillow raises for broken files.
 _UNREADABLE = (
@@ -26,7 +26,7 @@ _UNREADABLE = (
 
 
 def decode_image(upload: io.BufferedIOBase, *, what: str, max_bytes: int, max_pixels: int) -> Image.Image:
-    """Decode an uploaded image: rotated by its EXIF data, in mode RGB or RGBA, of an animation the first frame.
+    """Decode an uploaded image: rotated by its EXIF data, in mode RGB or RGBA, the first frame of an animation.
 
     File size and pixels are checked before decoding. `what` names the image in messages. Raises ValidationError
     for anything but a JPEG, PNG, WebP or GIF within the limits.
@@ -34,7 +34,7 @@ def decode_image(upload: io.BufferedIOBase, *, what: str, max_bytes: int, max_pi
     data = upload.read(max_bytes + 1)
     if len(data) > max_bytes:
         raise ValidationError(f"The {what} may have at most {_size(max_bytes)}.")
-    too_many = ValidationError(f"The {what} has too many pixels; make it smaller and try again.")
+    too_many = ValidationError(f"The {what} has too many pixels. Make it smaller and try again.")
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             if image.width * image.height > max_pixels:
@@ -44,7 +44,7 @@ def decode_image(upload: io.BufferedIOBase, *, what: str, max_bytes: int, max_pi
     except ValidationError:
         raise
     except _UNREADABLE as error:
-        raise ValidationError(f"This is not a {what} that can be read; use a JPEG, PNG, WebP or GIF.") from error
+        raise ValidationError(f"This {what} can't be read. Use a JPEG, PNG, WebP or GIF.") from error
     return pixels
 
 
@@ -56,14 +56,14 @@ def encode_webp(pixels: Image.Image, quality: int) -> bytes:
 
 
 _QUALITIES = range(80, 93)
-_PADDING = 4096  # bytes at most: more than two encodings of a picture differ in length by themselves
+_PADDING = 4096  # bytes at most: more than the lengths of two encodings of a picture usually differ
 
 
 def vary_webp(stored: bytes, random: Callable[[int], bytes]) -> bytes:
-    """Re-encode a WebP so that two results for the same picture share neither bytes nor length.
+    """Re-encode a WebP so that two results for the same picture have neither the same bytes nor the same length.
 
-    `random(n)` returns the first n bytes of one random sequence; the same sequence makes the same file. Quality and
-    pixels vary by it, too little to be seen, and a part of random length is added, which readers of WebP skip.
+    `random(n)` returns the first n bytes of one random sequence; the same sequence produces the same file. It varies
+    quality and pixels, too little to be visible, and adds a chunk of random length, which WebP readers skip.
     """
     with Image.open(io.BytesIO(stored), formats=["WEBP"]) as image:
         pixels = image.convert("RGB")
@@ -78,7 +78,7 @@ def vary_webp(stored: bytes, random: Callable[[int], bytes]) -> bytes:
 
 
 def _with_padding(encoded: bytes, size: tuple[int, int], padding: bytes) -> bytes:
-    """Return a WebP of the simple format in the extended one, with a chunk that readers don't know (RFC 9649 §2.7)."""
+    """Convert a WebP from the simple to the extended format, with an unknown chunk (RFC 9649 §2.7)."""
     width, height = ((side - 1).to_bytes(3, "little") for side in size)
     chunks = _chunk(b"VP8X", bytes(4) + width + height) + encoded[12:] + _chunk(b"PADD", padding)
     return _chunk(b"RIFF", b"WEBP" + chunks)
@@ -94,21 +94,21 @@ def _size(count: int) -> str:
 
 Box = tuple[int, int, int, int]
 
-_SIDE = 9  # fields a side: 8 differences between neighbours
-# Of 255: what a lossy encoding changes. A margin ends at more than this, and so much makes an edge.
+_SIDE = 9  # fields per side: 8 differences between neighbours
+# Of 255: differences that lossy encoding causes. A margin ends at a larger difference, which also counts as an edge.
 _NOISE = 24
 _BLUR = 2  # pixels, between areas of one colour in a picture that was scaled
-_SOLID = 0.95  # the share of an area that is filled: a frame around it is no margin
-_WORKING_PIXELS = 256  # a side: more would only take longer
+_SOLID = 0.95  # the share of an area that is filled: a frame around it is not a margin
+_WORKING_PIXELS = 256  # per side: more would only take longer
 
 
 def difference_hash(pixels: Image.Image) -> str | None:
-    """Return a hash of 64 bits as 16 hexadecimal digits; None for a picture of one colour, which tells nothing.
+    """Return a hash of 64 bits as 16 hexadecimal digits; None for a picture of one colour.
 
-    What lies around the picture is cut off, whether transparent or of one colour. It is laid on white, and counts in
-    shades of grey, stretched to the whole range, with the background as the brighter side, so that colours don't
-    matter. Each bit says whether of two neighbouring fields the first is clearly the brighter: 32 from left to right
-    and 32 from top to bottom, so that edges of both directions count.
+    Margins are cut off, whether transparent or of one colour. The picture is put on white and converted to shades of
+    grey, which are stretched to the whole range, with the background as the brighter side, so that colours do not
+    matter. Each bit says whether the first of two neighbouring fields is clearly brighter: 32 from left to right and 32
+    from top to bottom, so that edges of both directions count.
     """
     small = pixels.convert("RGBA")
     small.thumbnail((_WORKING_PIXELS, _WORKING_PIXELS))
@@ -131,12 +131,12 @@ def difference_hash(pixels: Image.Image) -> str | None:
 
 
 def hash_distance(one: str, other: str) -> int:
-    """Return in how many bits two hashes of 16 hexadecimal digits differ, 0 to 64."""
+    """Return the number of bits in which two hashes of 16 hexadecimal digits differ, 0 to 64."""
     return (int(one, 16) ^ int(other, 16)).bit_count()
 
 
 def _content_box(picture: Image.Image) -> Box | None:
-    """Return the box of what differs from the picture's first pixel, None if nothing does."""
+    """Return the box of everything that differs from the picture's first pixel, None if nothing does."""
     return _marked(picture).getbbox()
 
 
@@ -147,13 +147,13 @@ def _marked(picture: Image.Image) -> Image.Image:
 
 
 def _box_on_tile(picture: Image.Image) -> Box | None:
-    """Return the box of what stands on a square of one colour that is all around it; None for any other picture.
+    """Return the box of the content on a square of one colour that surrounds it; None for any other picture.
 
-    A frame around a plain area is no such square: without it nothing would be left.
+    A frame around a plain area is not such a square: nothing would be left without it.
     """
     if min(picture.size) <= 8 * _BLUR:
         return None
-    inner = ImageOps.crop(picture, _BLUR)  # where two areas meet, a picture that was scaled has mixed colours
+    inner = ImageOps.crop(picture, _BLUR)  # scaling mixes colours where two areas meet
     width, height = inner.size
     corners = [inner.getpixel((x, y)) for x in (0, width - 1) for y in (0, height - 1)]
     marked = _marked(inner)
@@ -172,6 +172,6 @@ def _is_near(one: Any, other: Any) -> bool:
 
 
 def _falls(fields: Image.Image) -> list[bool]:
-    """Return for each field but the last of its row whether it is clearly brighter than the next."""
+    """Return for each field except the last of its row whether it is clearly brighter than the next."""
     rows = [list(fields.tobytes()[start : start + _SIDE]) for start in range(0, _SIDE * fields.height, _SIDE)]
     return [row[place] - row[place + 1] > _NOISE for row in rows for place in range(_SIDE - 1)]

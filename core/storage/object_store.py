@@ -1,4 +1,4 @@
-"""What MEDIA_STORAGE_URL means: an object store that speaks S3 (core/storage/s3.py); read by the settings."""
+"""Parsing MEDIA_STORAGE_URL, an object store with the S3 API (core/storage/s3.py); used by the settings."""
 
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -8,15 +8,15 @@ from django.core.exceptions import ImproperlyConfigured
 BACKEND = "core.storage.s3.ObjectStorage"
 _FORM = "MEDIA_STORAGE_URL is not of the form s3://KEY:SECRET@HOST/BUCKET (docs/settings.md)."
 _OPTIONS = (
-    "Of options MEDIA_STORAGE_URL takes region, scheme (http or https) and addressing_style (path, virtual or auto)."
+    "The query of MEDIA_STORAGE_URL may have region, scheme (http or https) and addressing_style (path, virtual, auto)."
 )
 
 
 def storage_options(url: str) -> dict[str, Any]:
     """Return the storage's options for `s3://key:secret@host[:port]/bucket[/folder]`, each part percent-encoded.
 
-    In the query: `region`, `scheme` (https), `addressing_style` (path). Without key and secret boto3 looks for those of
-    the machine. Raises ImproperlyConfigured, without a word of the URL, which holds a secret.
+    The query may set `region`, `scheme` (https) and `addressing_style` (path). Without key and secret, boto3 uses those
+    of the machine. Raises ImproperlyConfigured, without quoting the URL, which contains a secret.
     """
     try:
         parts = urlsplit(url)

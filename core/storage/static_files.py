@@ -1,8 +1,8 @@
 """Static files whose names contain a hash of their content, without `collectstatic`.
 
-For the embedded environment (docs/operations.md#static-and-uploaded-files): `{% static %}` names a file by what is in
-it at that moment, and the middleware finds the file behind such a name. Production collects the files once, with
-WhiteNoise's own storage.
+For the embedded environment (docs/operations.md#static-and-uploaded-files): `{% static %}` names a file by its current
+content, and the middleware finds the file for such a name. Production collects the files once, with WhiteNoise's own
+storage.
 """
 
 import hashlib
@@ -19,8 +19,8 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.responders import StaticFile
 
 _HASH_LENGTH = 12
-# css/base.0123456789ab.css, and fonts/inter-0123456789ab.woff2: a file that has its hash in its own name, so that a
-# style sheet can refer to it.
+# css/base.0123456789ab.css, and fonts/inter-0123456789ab.woff2: a file whose own name contains its hash, so that a
+# stylesheet can refer to it.
 _HASHED = re.compile(rf"(?P<root>.+)[.-](?P<hash>[0-9a-f]{{{_HASH_LENGTH}}})(?P<suffix>\.[^./]+)")
 
 
@@ -54,10 +54,10 @@ def _found(name: str) -> str | None:
 
 
 class HashedNamesStorage(StaticFilesStorage):
-    """Names each file as ManifestStaticFilesStorage would: css/base.css is css/base.0123456789ab.css."""
+    """Names each file as ManifestStaticFilesStorage would: css/base.css becomes css/base.0123456789ab.css."""
 
     def url(self, name: str | None) -> str:
-        """Return its address; what no finder finds, and what has its hash in its name already, keeps its name."""
+        """Return a file's URL; files that no finder finds, or that have their hash in their name, keep their name."""
         path = _found(name) if name else None
         if name is None or path is None or _says_its_content(name, path):
             return super().url(name)
@@ -66,14 +66,14 @@ class HashedNamesStorage(StaticFilesStorage):
 
 
 class StaticFilesMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]
-    """WhiteNoise, which also serves files by the names of HashedNamesStorage where files are not collected.
+    """WhiteNoise, which also serves files by the names of HashedNamesStorage if files are not collected.
 
-    A name with the hash of what the file holds now may be kept for ever. A name with another hash, of a page from
-    before the file changed, gets the file as it is, to be asked for again.
+    Browsers may cache a name with the hash of the current content forever. A name with another hash, on a page from
+    before the file changed, returns the current file, without such caching.
     """
 
     def add_files_from_finders(self) -> None:
-        """List nothing when the process starts: files are found when they are asked for, as they are then."""
+        """List no files when the process starts: they are found on request, with their current content."""
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Serve the file, or pass the request on."""
@@ -94,7 +94,7 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]
         return None if path is None else self.get_static_file(path, url)
 
     def immutable_file_test(self, path: str, url: str) -> bool:
-        """Return whether this address will never hold anything else."""
+        """Return whether the content behind this URL will never change."""
         if not self.use_finders:
             return bool(super().immutable_file_test(path, url))
         return _says_its_content(url.removeprefix(self.static_prefix), path)

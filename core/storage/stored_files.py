@@ -1,6 +1,6 @@
-"""Uploaded files, in DATA_DIR or in an object store: one way to read, store and delete them, and one error.
+"""Uploaded files, in DATA_DIR or in an object store: functions to read, store and delete them, and one exception.
 
-Views serve them, so that each decides who may see what; no address of the store is ever shown
+Views serve the files, so that each view decides who may see them. URLs of the store are never shown
 (docs/operations.md#static-and-uploaded-files).
 """
 
@@ -18,7 +18,7 @@ RETRY_SECONDS = 30
 
 
 class StoreUnavailable(OSError):
-    """The store does not answer, or refuses: a disk that is full, an object store that is down."""
+    """The store does not respond, or refuses: a full disk, or an object store that is down."""
 
 
 def _attempt(action: str, do: Callable[[], Any]) -> Any:
@@ -47,7 +47,7 @@ def read_file(name: str) -> bytes:
 
 
 def open_file(name: str) -> File[bytes]:
-    """Return a stored file, open for reading; close it. Raises FileNotFoundError, StoreUnavailable."""
+    """Return a stored file, open for reading; the caller closes it. Raises FileNotFoundError, StoreUnavailable."""
     file: File[bytes] = _attempt("Reading", lambda: default_storage.open(name, "rb"))
     return file
 
@@ -59,21 +59,21 @@ def save_file(folder: str, content: File[bytes]) -> str:
 
 
 def delete_file(name: str) -> None:
-    """Delete a file, which may be gone already. Raises StoreUnavailable."""
+    """Delete a file, which may already be deleted. Raises StoreUnavailable."""
     _attempt("Deleting", lambda: default_storage.delete(name))
 
 
 def image_response(read: Callable[[], bytes], cache_control: str) -> HttpResponse:
-    """Return a WebP, and 503 while the store does not answer; without headers that tell the stored file.
+    """Return a WebP, or 503 if the store does not respond; no header reveals the stored file.
 
-    Raises Http404 where the file is missing: a backup without its files.
+    Raises Http404 if the file is missing, for example after a backup without files was restored.
     """
     try:
         response = HttpResponse(read(), content_type="image/webp")
     except FileNotFoundError as error:
         raise Http404 from error
     except StoreUnavailable:
-        response = HttpResponse("The picture can't be read just now.", content_type="text/plain", status=503)
+        response = HttpResponse("The picture can't be loaded right now.", content_type="text/plain", status=503)
         response["Retry-After"] = str(RETRY_SECONDS)
         cache_control = "no-store"
     response["Cache-Control"] = cache_control

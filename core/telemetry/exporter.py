@@ -1,7 +1,7 @@
-"""Serves the metrics of all processes of a command on a port of their own.
+"""Serves the metrics of all processes of a command on a separate port.
 
-Each process keeps its values in files of a private folder; one more process, forked before the others, adds them up
-when it is asked. It shares no lock, thread or connection with those that work, ends with their parent, and then removes
+Each process stores its values in files of a private folder. One more process, forked before the others, adds them up
+when it is asked. It shares no lock, thread or connection with the others, ends when their parent ends, and then deletes
 the folder.
 """
 
@@ -36,7 +36,7 @@ class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is nobody's concern."""
+        """Ignore the error: the client has disconnected."""
 
 
 class _IPv6Server(_Server):
@@ -51,9 +51,9 @@ class _Handler(WSGIRequestHandler):
 
 
 def start(address: str, port: int, role: str, readers: Sequence[StateReader] = ()) -> None:
-    """Serve metrics at this address from a process of their own; call it before other processes are made.
+    """Serve metrics on this IP address and port from a separate process; call it before other processes are started.
 
-    Raises OSError where the address can't be listened on.
+    Raises OSError if the port can't be listened on.
     """
     folder = Path(tempfile.mkdtemp(prefix="openport-metrics-"))  # mode 700
     os.environ[FOLDER_VARIABLE] = str(folder)
@@ -72,7 +72,7 @@ def start(address: str, port: int, role: str, readers: Sequence[StateReader] = (
 
 
 def is_started() -> bool:
-    """Return whether this process, or the one that it comes from, has called `start`."""
+    """Return whether this process or its parent has called `start`."""
     return FOLDER_VARIABLE in os.environ
 
 
@@ -82,7 +82,7 @@ def _application(folder: Path, role: str, readers: Sequence[StateReader]) -> Cal
     from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
     class Processes(MultiProcessCollector):
-        """The values of all processes; the gauges of those that have ended are removed first."""
+        """The values of all processes; gauges of processes that have ended are removed first."""
 
         def collect(self) -> Iterable[Any]:
             for process in {int(path.stem.rpartition("_")[2]) for path in folder.glob("gauge_live*.db")}:
@@ -92,7 +92,7 @@ def _application(folder: Path, role: str, readers: Sequence[StateReader]) -> Cal
             return found
 
     class Build:
-        """Which program this is."""
+        """The version of the program."""
 
         def collect(self) -> Iterable[Any]:
             yield InfoMetricFamily("openport_build", "The running program", {"version": settings.VERSION, "role": role})
@@ -118,7 +118,7 @@ def _lives(process: int) -> bool:
 def _run(server: WSGIServer, folder: Path, parent: int) -> None:
     """Serve until the parent ends this process, or is gone."""
     ended = threading.Event()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which ends the others first
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C also reaches the parent, which ends the others first
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     for name in (signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD):
         signal.signal(name, signal.SIG_DFL)

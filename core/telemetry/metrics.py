@@ -1,7 +1,7 @@
-"""The metrics of a process: what is counted, and the functions that count (docs/monitoring.md#metrics).
+"""The metrics of a process: their names, and the functions that count (docs/monitoring.md#metrics).
 
-Labels take few values: names of the URLconf, codes of the service's own tables; never a path, an id or what somebody
-sent. While metrics are off, each function returns at once.
+Labels have few values: names of the URLconf and codes of the service's own tables, never a path, an id or user input.
+While metrics are off, each function returns immediately.
 """
 
 from typing import Any
@@ -9,17 +9,17 @@ from typing import Any
 PREFIX = "openport_"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 OTHER = "other"
-# Upper edges of the latency classes, in seconds.
+# Upper bounds of the latency buckets, in seconds.
 LATENCIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
-# Counter -> its labels, and what it counts.
+# Counter -> its labels, and its help text.
 COUNTERS: dict[str, tuple[tuple[str, ...], str]] = {
-    "server_refusals": (("status",), "Requests refused before Django works on them: no slot, no body, too large"),
+    "server_refusals": (("status",), "Requests refused before Django handles them: no slot, no body, too large"),
     "tokens_issued": (("grant",), "Successful token responses"),
     "refusals": (("endpoint", "error", "reason"), "Refused requests of the sign-in endpoints that apps use"),
     "api_refusals": (("code",), "Refused calls of the developer API"),
-    "limits_met": (("limit",), "Requests refused because a limit was met"),
-    "family_revocations": (("reason",), "Token families that were ended one by one"),
+    "limits_met": (("limit",), "Requests refused because a limit was reached"),
+    "family_revocations": (("reason",), "Token families that were revoked one by one"),
     "sign_ins": (("outcome",), "Sign-ins of people"),
     "app_sign_ins": (("endpoint", "outcome"), "Steps of sign-ins to apps"),
     "redis_failures": ((), "Redis commands that failed or took too long"),
@@ -27,7 +27,7 @@ COUNTERS: dict[str, tuple[tuple[str, ...], str]] = {
     "task_runs": (("task", "outcome"), "Finished runs of Celery tasks"),
     "tasks_sent": (("task",), "Tasks that were put into a queue"),
 }
-# What is exported as 0 before it happens for the first time: `increase()` does not see a counter begin.
+# Exported as 0 before they happen for the first time: `increase()` does not count a counter's first value.
 BEGUN = (
     *(("server_refusals", status) for status in ("413", "503")),
     *(("tokens_issued", grant) for grant in ("authorization_code", "refresh_token")),
@@ -37,11 +37,11 @@ BEGUN = (
     *(("mails", outcome) for outcome in ("sent", "refused", "unreachable", "broken")),
 )
 GAUGES: dict[str, str] = {
-    "slots": "Requests of programs that can be worked on at once",
-    "slots_busy": "Requests of programs that are worked on",
+    "slots": "Requests of programs that can be handled at once",
+    "slots_busy": "Requests of programs that are being handled",
     "slots_waiting": "Requests of programs that wait for a slot",
-    "page_slots": "Requests of pages that can be worked on at once",
-    "page_slots_busy": "Requests of pages that are worked on",
+    "page_slots": "Requests of pages that can be handled at once",
+    "page_slots_busy": "Requests of pages that are being handled",
     "page_slots_waiting": "Requests of pages that wait for a slot",
     "bodies_under_way": "Requests whose body is being received",
 }
@@ -51,7 +51,7 @@ class Recorder:
     """The metric objects of this process, with a child for each combination of label values that has occurred."""
 
     def __init__(self) -> None:
-        # Imported as late as this: the library looks at its import whether it shares values with other processes.
+        # Imported here: at import, the library checks whether values are shared with other processes.
         from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
         self.registry = registry = CollectorRegistry()
@@ -59,14 +59,14 @@ class Recorder:
             name: Counter(PREFIX + name, text, labels, registry=registry) for name, (labels, text) in COUNTERS.items()
         }
         self._gauge = Gauge
-        self._gauges: dict[str, Any] = {}  # made when they are set: not every process has slots
-        name, text = f"{PREFIX}http_request_duration_seconds", "Time to answer requests, without the wait for a slot"
+        self._gauges: dict[str, Any] = {}  # created when they are set: not every process has slots
+        name, text = f"{PREFIX}http_request_duration_seconds", "Time to respond to requests, without waiting for a slot"
         self._durations = Histogram(name, text, ("route", "method"), registry=registry, buckets=LATENCIES)
         name, text = f"{PREFIX}http_requests", "Answered requests"
         self._requests = Counter(name, text, ("route", "method", "status"), registry=registry)
         name, text = f"{PREFIX}slot_wait_seconds", "Time for which requests waited for a slot"
         self._waits = Histogram(name, text, registry=registry, buckets=LATENCIES)
-        # `labels()` takes as long as all else together.
+        # Cached, because `labels()` takes as long as everything else together.
         self._answered: dict[tuple[str, str, int], tuple[Any, Any]] = {}
         self._counted: dict[tuple[str, ...], Any] = {}
 
@@ -84,7 +84,7 @@ class Recorder:
         (self._counted.get(name_and_labels) or self._begin(name_and_labels)).inc()
 
     def answered(self, route: str, method: str, status: int, seconds: float) -> None:
-        """Note an answered request."""
+        """Record the response to a request."""
         children = self._answered.get((route, method, status))
         if children is None:
             children = self._requests.labels(route, method, status), self._durations.labels(route, method)
@@ -93,13 +93,13 @@ class Recorder:
         children[1].observe(seconds)
 
     def waited(self, seconds: float) -> None:
-        """Note how long a request waited for a slot."""
+        """Record how long a request waited for a slot."""
         self._waits.observe(seconds)
 
     def set_gauge(self, name: str, value: float) -> None:
         """Set a gauge of GAUGES."""
         if name not in self._gauges:
-            # The sum of living processes: one that has ended is busy with nothing.
+            # The sum over living processes: a process that has ended is not busy.
             self._gauges[name] = self._gauge(
                 PREFIX + name, GAUGES[name], registry=self.registry, multiprocess_mode="livesum"
             )
@@ -110,7 +110,7 @@ _recorder: Recorder | None = None
 
 
 def enable() -> Recorder:
-    """Switch metrics on in this process. Where several share them, core/telemetry/exporter.py comes first."""
+    """Switch metrics on in this process. If several processes share them, call core/telemetry/exporter.py first."""
     global _recorder
     if _recorder is None:
         _recorder = Recorder()
@@ -124,24 +124,24 @@ def disable() -> None:
 
 
 def is_enabled() -> bool:
-    """Return whether this process counts."""
+    """Return whether this process records metrics."""
     return _recorder is not None
 
 
 def request_answered(route: str | None, method: str | None, status: int, seconds: float) -> None:
-    """Note an answered request: the URL name that it had, if it had one, and how long it took."""
+    """Record the response to a request: its URL name, if it has one, and its duration."""
     if _recorder is not None:
         _recorder.answered(route or OTHER, method if method in METHODS else OTHER, status, seconds)
 
 
 def slot_waited(seconds: float) -> None:
-    """Note how long a request waited for its slot."""
+    """Record how long a request waited for its slot."""
     if _recorder is not None:
         _recorder.waited(seconds)
 
 
 def server_refused(status: int) -> None:
-    """Count a request that the server refused before Django saw it."""
+    """Count a request that the server refused before Django handled it."""
     if _recorder is not None:
         _recorder.count("server_refusals", str(status))
 
@@ -171,13 +171,13 @@ def api_refused(code: str) -> None:
 
 
 def limit_met(limit: str) -> None:
-    """Count a request that met a limit; `limit` is the name of its group, never a key."""
+    """Count a request that reached a limit; `limit` is the name of its group, never a key."""
     if _recorder is not None:
         _recorder.count("limits_met", limit)
 
 
 def family_revoked(reason: str) -> None:
-    """Count a token family that was ended; `reason` is a code (oidc/reasons.py)."""
+    """Count a token family that was revoked; `reason` is a code (oidc/reasons.py)."""
     if _recorder is not None:
         _recorder.count("family_revocations", reason)
 

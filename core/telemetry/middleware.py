@@ -11,7 +11,7 @@ from core.telemetry import metrics
 
 
 class MetricsMiddleware:
-    """Counts and times each request by the URL name of its view. Not there at all while metrics are off."""
+    """Counts and times each request by the URL name of its view. Not installed while metrics are off."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         if not metrics.is_enabled():

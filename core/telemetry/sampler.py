@@ -1,4 +1,4 @@
-"""Gauges of a worker process, looked at once a second, so that no request has to keep them."""
+"""Gauges of a worker process, read once a second, so that requests do not have to update them."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ SAMPLE_SECONDS = 1.0
 
 
 def start(read: Callable[[], Mapping[str, float]]) -> None:
-    """Set the gauges that `read` returns, once a second from now on; nothing while metrics are off."""
+    """Set the gauges that `read` returns once a second from now on; do nothing while metrics are off."""
     if metrics.is_enabled():
         threading.Thread(target=_run, args=(read,), daemon=True, name="gauges").start()
 

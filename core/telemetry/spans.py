@@ -1,7 +1,7 @@
 """Which parts of a span are exported, and whose traces are continued (docs/monitoring.md#traces).
 
-The instrumentations collect addresses with their queries, statements and messages of errors. A list of what may leave
-is shorter than one of what may not, and holds for what their next versions collect.
+The instrumentations collect URLs with queries, statements and error messages. A list of what may be exported is shorter
+than a list of exceptions, and also covers what future versions collect.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,11 +28,11 @@ ATTRIBUTES = frozenset(
         "url.scheme",
     }
 )  # fmt: skip
-# Statements of SQL have placeholders where their parameters go; those of Redis are not exported.
+# SQL statements have placeholders instead of parameters; Redis commands are not exported.
 STATEMENTS = ("db.statement", "db.query.text")
 LONGEST_STATEMENT = 2000
 LONGEST_TEXT = 200
-# Of an event, which is an exception: its message and its traceback may hold anything.
+# Attributes of an exception event; its message and traceback may contain anything.
 EVENT_ATTRIBUTES = ("exception.type", "exception.escaped")
 
 
@@ -50,7 +50,7 @@ def _text(value: Any, longest: int) -> Any:
 
 
 def safe_span(span: ReadableSpan) -> ReadableSpan:
-    """Return the span with nothing but what may be exported."""
+    """Return the span with only the parts that may be exported."""
     events = [
         Event(event.name, {name: value for name, value in (event.attributes or {}).items() if name in EVENT_ATTRIBUTES},
               event.timestamp)
@@ -64,7 +64,7 @@ def safe_span(span: ReadableSpan) -> ReadableSpan:
         attributes=safe_attributes(span.attributes),
         events=events,
         kind=span.kind,
-        status=Status(span.status.status_code),  # its description is an error's message
+        status=Status(span.status.status_code),  # without the description, which is an error message
         start_time=span.start_time,
         end_time=span.end_time,
         instrumentation_scope=span.instrumentation_scope,
@@ -72,7 +72,7 @@ def safe_span(span: ReadableSpan) -> ReadableSpan:
 
 
 class SafeSpanExporter(SpanExporter):
-    """Hands spans on to another exporter, reduced to what may leave the process."""
+    """Passes spans to another exporter, reduced to what may leave the process."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter = exporter
@@ -93,21 +93,21 @@ class SafeSpanExporter(SpanExporter):
 class TrustingPropagator(TextMapPropagator):
     """W3C Trace Context, read from a request only if it comes from one of TRUSTED_PROXIES.
 
-    A stranger could otherwise write into other people's traces, or have everything sampled. Tasks carry the context of
-    whoever queued them. Baggage is neither read nor sent.
+    Otherwise strangers could write into other people's traces, or have everything sampled. Tasks carry the context of
+    the process that queued them. Baggage is neither read nor sent.
     """
 
     def __init__(self) -> None:
         self._inner = TraceContextTextMapPropagator()
 
     def extract(self, carrier: Any, context: Context | None = None, getter: Any = None) -> Context:
-        """Return the context that the carrier names, a new one for a stranger's."""
+        """Return the context in the carrier; a new one if it comes from a stranger."""
         if isinstance(carrier, dict) and "REMOTE_ADDR" in carrier and not client_ip.is_proxy(carrier["REMOTE_ADDR"]):
             return context if context is not None else Context()
         return self._inner.extract(carrier, context, getter) if getter else self._inner.extract(carrier, context)
 
     def inject(self, carrier: Any, context: Context | None = None, setter: Any = None) -> None:
-        """Write the context into what is sent."""
+        """Write the context into an outgoing carrier."""
         if setter:
             self._inner.inject(carrier, context, setter)
         else:
@@ -115,5 +115,5 @@ class TrustingPropagator(TextMapPropagator):
 
     @property
     def fields(self) -> set[str]:
-        """The headers that are used."""
+        """Return the headers that are used."""
         return self._inner.fields

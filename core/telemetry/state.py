@@ -1,4 +1,4 @@
-"""Metrics of what is kept in databases, read when they are asked for: never often, and never for long."""
+"""Metrics of data in the databases, read on each scrape, but with limits on frequency and time."""
 
 import logging
 import threading
@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 log = logging.getLogger(__name__)
 
-# A reading is good for so many seconds, and a scrape waits so many for a new one.
+# A reading is valid for this many seconds, and a scrape waits this many for a new one.
 KEEP_SECONDS = 5.0
 WAIT_SECONDS = 2.0
 
 
 class Figure(NamedTuple):
-    """A value, as a gauge: name without prefix, what it says, its labels."""
+    """A value of a gauge: name without prefix, help text, labels."""
 
     name: str
     text: str
@@ -25,14 +25,14 @@ class Figure(NamedTuple):
 
 
 class StateReader(NamedTuple):
-    """What reads figures: `source` is a label; `read` may raise anything and take its time."""
+    """A source of figures: `source` is a label; `read` may raise anything and take its time."""
 
     source: str
     read: Callable[[], Sequence[Figure]]
 
 
 class _Reading:
-    """The last figures of a reader. Of a reader that hangs, one call is under way, and a scrape goes on without it."""
+    """The last figures of a reader. If a reader hangs, only one call runs, and scrapes continue without it."""
 
     def __init__(self, reader: StateReader) -> None:
         self.reader = reader
@@ -66,7 +66,7 @@ class _Reading:
 
 
 class StateCollector:
-    """Collects the figures of several readers, and says of each whether it could be read."""
+    """Collects the figures of several readers, and reports for each whether it could be read."""
 
     def __init__(self, readers: Sequence[StateReader]) -> None:
         self._readings = [_Reading(reader) for reader in readers]

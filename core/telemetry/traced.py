@@ -1,4 +1,4 @@
-"""The middleware of OpenTelemetry's instrumentation of Django, where it stands in this stack."""
+"""The middleware of OpenTelemetry's instrumentation of Django, at its place in this stack."""
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -7,12 +7,12 @@ from opentelemetry.instrumentation.django.middleware.otel_middleware import _Dja
 
 from core.http.direct_dispatch import HEALTH_PATHS
 
-# It reads the Host header, which has to be checked before.
+# The instrumentation reads the Host header, which must be checked before.
 AFTER = "core.http.host_header.HostMiddleware"
 
 
 class TracingMiddleware(_DjangoMiddleware):
-    """Traces all requests but health checks, whose Host may be any, and of which there are too many."""
+    """Traces all requests except health checks, which accept any Host, and of which there are too many."""
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if request.path_info in HEALTH_PATHS:
@@ -21,6 +21,6 @@ class TracingMiddleware(_DjangoMiddleware):
 
 
 class PlacedDjangoInstrumentor(DjangoInstrumentor):
-    """Puts this middleware in place of the library's."""
+    """Installs this middleware instead of the library's."""
 
     _opentelemetry_middleware = f"{TracingMiddleware.__module__}.{TracingMiddleware.__qualname__}"

@@ -1,7 +1,7 @@
-"""OpenTelemetry traces, where OTEL_EXPORTER_OTLP_ENDPOINT is set (docs/monitoring.md#traces).
+"""OpenTelemetry traces, if OTEL_EXPORTER_OTLP_ENDPOINT is set (docs/monitoring.md#traces).
 
-The packages are those of requirements/extras.txt. What leaves the process is said by spans.py, whatever the
-instrumentations collect.
+The packages are in requirements/extras.txt. spans.py decides what leaves the process, whatever the instrumentations
+collect.
 """
 
 import functools
@@ -30,7 +30,7 @@ def is_on() -> bool:
 
 
 def is_configured() -> bool:
-    """Return whether traces are to be exported."""
+    """Return whether traces should be exported."""
     return bool(settings.OTEL_EXPORTER_OTLP_ENDPOINT)
 
 
@@ -42,14 +42,14 @@ def missing_packages() -> list[str]:
 def _is_installed(name: str) -> bool:
     try:
         return find_spec(name) is not None
-    except ModuleNotFoundError:  # a parent package
+    except ModuleNotFoundError:  # a parent package is missing
         return False
 
 
 def start(role: str) -> None:
     """Trace this process from now on, if that is configured; call it in each process, after it was forked.
 
-    `role` is web, worker or beat, and a part of the service's name. The web's middleware is loaded after this.
+    `role` is web, worker or beat, and part of the service's name. The web middleware is loaded after this.
     """
     if not is_configured():
         return
@@ -83,7 +83,7 @@ def _instrumentors() -> tuple[Any, ...]:
 
 
 def instrument(role: str, processor: Any, exporter: Any) -> Any:
-    """Instrument the libraries, and send what they report through `processor` to `exporter`; return the provider."""
+    """Instrument the libraries, and send their spans through `processor` to `exporter`; return the provider."""
     from opentelemetry import propagate, trace
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
@@ -114,6 +114,6 @@ def uninstrument() -> None:
 
 
 def _note_request_id(span: Any, *args: Any) -> None:
-    """Give a span the id of its request."""
+    """Set a span's attribute with the id of its request."""
     if span is not None and span.is_recording() and request_id.current() != request_id.NONE:
         span.set_attribute("openport.request_id", request_id.current())

@@ -1,1 +1,1 @@
-"""Django's PostgreSQL backend with waits that end: the ENGINE of DATABASES (docs/operations.md#time-outs)."""
+"""Django's PostgreSQL backend with time limits on all waits: the ENGINE of DATABASES (docs/operations.md#time-outs)."""

@@ -1,4 +1,4 @@
-"""The database backend: a server that does not answer is given up on, and not asked by everybody at once."""
+"""The database backend: it stops waiting for a server that does not respond, and limits new attempts to connect."""
 
 import time
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ from core.database.postgres.connection import BoundedConnection, Gate
 from core.database.postgres.statements import PreparedStatement, Rows, Value
 from core.telemetry import tracing
 
-# A connection that was used within this time is taken at its word. Django asks `SELECT 1` in every request; whoever
-# meets a broken one is answered as for any lost database, after which Django opens another.
+# A connection that was used within this time is used without a check. Django would run `SELECT 1` in every request. A
+# request that gets a broken connection fails like any request without a database, and Django then opens a new one.
 FRESH_SECONDS = 5.0
-_gates: dict[str, Gate] = {}  # by alias: the process's view of each server
+_gates: dict[str, Gate] = {}  # by alias: whether this process may connect to each server
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -29,7 +29,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.last_used = 0.0  # time.monotonic, at the end of a request
 
     def end_request(self) -> None:
-        """Prepare for the request that gets this connection next."""
+        """Prepare the connection for the next request that gets it."""
         self.patience.renew()
         self.last_used = time.monotonic()
 
@@ -39,7 +39,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         super().close_if_health_check_failed()
 
     def connect(self) -> None:
-        if limits.current() is not self.limits:  # this object may be older than them
+        if limits.current() is not self.limits:  # the limits may have been set after this object was created
             self.limits = limits.current()
             self.patience = limits.Patience(self.limits)
         super().connect()
@@ -48,7 +48,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         params: dict[str, Any] = super().get_connection_params()
         params.setdefault("application_name", self.limits.name)
         own = self.limits.server_options()
-        # A pooler takes no options of a session; there the role has them (docs/operations.md#pgbouncer).
+        # A pooler takes no session options; there, the limits are set on the role (docs/operations.md#pgbouncer).
         if own and not self.settings_dict.get("POOLED"):
             params["options"] = f"{own} {params.get('options', '')}".strip()
         return params
@@ -68,14 +68,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return connection
 
     def new_statement(self, sql: str) -> PreparedStatement | None:
-        """Return a statement for `fetch`; None behind a pooler, where it would stay on another's connection."""
+        """Return a statement for `fetch`; None behind a pooler, which may change the connection between statements."""
         return None if self.settings_dict.get("POOLED") else PreparedStatement(sql)
 
     def fetch(self, statement: PreparedStatement, values: Sequence[Value]) -> Rows | None:
         """Run a statement and return its rows.
 
-        None if it has to go through a cursor: within a transaction, which psycopg begins there, and for whoever looks
-        on there, as tests that count statements do, and traces.
+        Return None if it has to go through a cursor: inside a transaction, which psycopg begins there, and when
+        something observes the queries, such as tracing or tests that count statements.
         """
         if self.in_atomic_block or not self.autocommit or self.execute_wrappers or self.queries_logged:
             return None

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: each gives up on a server that does not answer, and one attempt runs at a time."""
+"""Connections to PostgreSQL: each has a time limit for responses, and one attempt to connect runs at a time."""
 
 import contextlib
 import threading
@@ -15,7 +15,7 @@ PAUSE_SECONDS = 1.0
 
 
 class Gate:
-    """Open while the server answers. Closed for a second after it did not; then one attempt decides."""
+    """Whether to connect: open while the server responds, closed for a second after a failure, then one try decides."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -23,13 +23,13 @@ class Gate:
         self._is_tried = False
 
     def close(self) -> None:
-        """The server did not answer."""
+        """Close the gate, because the server did not respond."""
         with self._lock:
             self._closed_at = time.monotonic()
 
     @contextlib.contextmanager
     def attempt(self) -> Iterator[None]:
-        """Connect within this block. Raises psycopg.OperationalError at once while the gate is closed."""
+        """Connect within this block. Raises psycopg.OperationalError immediately while the gate is closed."""
         with self._lock:
             closed_at = self._closed_at
             if closed_at is not None:
@@ -51,14 +51,14 @@ class Gate:
                     self._is_tried = False
 
 
-WAKE_SECONDS = 0.1  # how often psycopg looks whether its time is over
+WAKE_SECONDS = 0.1  # how often psycopg checks whether its time is over
 
 
 class BoundedConnection(psycopg.Connection[Any]):
-    """A connection that waits for an answer as long as its patience lasts, and then ends.
+    """A connection that waits for responses as long as its patience lasts, and is closed after that.
 
-    The server's own statement_timeout ends what runs too long. A server that is frozen, or cut off, does not run its
-    clock, and its system goes on acknowledging what is sent: only whoever waits can tell.
+    The server's own statement_timeout ends statements that run too long. It does not help when the server is frozen or
+    unreachable, because its clock does not run and its kernel still acknowledges packets. Only the client can notice.
     """
 
     patience: Patience | None = None
@@ -66,7 +66,7 @@ class BoundedConnection(psycopg.Connection[Any]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.statements: set[bytes] = set()  # the names of those that the server has prepared (statements.py)
+        self.statements: set[bytes] = set()  # names of the statements that the server has prepared (statements.py)
 
     def wait(self, gen: Any, interval: float = WAKE_SECONDS, timeout: float | None = None) -> Any:
         patience = self.patience

@@ -1,7 +1,7 @@
 """How long a process, or one of its threads, waits for PostgreSQL.
 
-Requests and tasks have limits, each of their own. Management commands have none but for connecting: a migration may
-take long, and somebody looks on.
+Requests and tasks have separate limits. Management commands only limit the time for connecting: a migration may take
+long, and a person watches it.
 """
 
 import threading
@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connections
 
-# The server gets so much more time to say that a statement took too long, before it is taken for gone.
+# How much longer the client waits, so that the server can report a time-out before the client gives up.
 GRACE_SECONDS = 0.5
-# Shorter waits do not count against the limit of a whole request: an export makes thousands of them.
+# Shorter waits do not count against the limit of a request: an export makes thousands of them.
 NOTICED_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Longest times in seconds, 0 for none. `of_all`: the statement's counts for all slow ones of a request together.
+    """Time limits in seconds, 0 for none. With `of_all`, the slow statements of a request share one limit.
 
-    `name` is the application_name of the connections, as pg_stat_activity shows it.
+    `name` is the application_name of the connections, which pg_stat_activity shows.
     """
 
     name: str = "devportal command"
@@ -32,11 +32,11 @@ class Limits:
 
     @property
     def answer(self) -> float | None:
-        """How long an answer of the server is waited for."""
+        """The seconds to wait for a response of the server, None without a limit."""
         return self.statement + GRACE_SECONDS if self.statement else None
 
     def server_options(self) -> str:
-        """Return libpq's `options`, by which the server applies them."""
+        """Return libpq's `options`, which make the server apply the limits."""
         given = {
             "statement_timeout": self.statement,
             "lock_timeout": self.lock,
@@ -45,7 +45,7 @@ class Limits:
         return " ".join(f"-c {name}={int(seconds * 1000)}" for name, seconds in given.items() if seconds)
 
 
-# What is rare, and may have to read a large table: see `allow_long_statements`.
+# For rare statements that may have to read a large table: see `allow_long_statements`.
 LONG_SECONDS = 30.0
 
 _of_process = Limits()
@@ -53,19 +53,19 @@ _of_thread = threading.local()
 
 
 def current() -> Limits:
-    """Return the limits of connections that this thread makes."""
+    """Return the limits of connections that this thread opens."""
     limits: Limits = getattr(_of_thread, "limits", _of_process)
     return limits
 
 
 def apply_to_requests() -> None:
-    """Limit this process as one that answers requests."""
+    """Apply the limits of processes that serve requests to this process."""
     global _of_process
     _of_process = _limits(settings.DATABASE_STATEMENT_TIMEOUT_SECONDS, "devportal requests", of_all=True)
 
 
 def apply_to_tasks(*, this_thread_only: bool = False) -> None:
-    """Limit this process, or a thread of a process that answers requests, as one that runs tasks."""
+    """Apply the limits of tasks to this process, or only to this thread of a process that serves requests."""
     global _of_process
     limits = _limits(settings.DATABASE_TASK_STATEMENT_TIMEOUT_SECONDS, "devportal tasks", of_all=False)
     if this_thread_only:
@@ -85,27 +85,27 @@ def _limits(statement: float, name: str, *, of_all: bool) -> Limits:
 
 
 class Patience:
-    """What is left of the time for which answers of the server are waited for; None without a limit."""
+    """The time that is left for waiting for responses of the server; None without a limit."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self.left = limits.answer
 
     def renew(self) -> None:
-        """A request begins."""
+        """Start with the full time, at the beginning of a request."""
         self.left = self._limits.answer
 
     def spend(self, since: float) -> None:
-        """Something was waited for since `since` (time.monotonic)."""
+        """Subtract the time since `since` (time.monotonic)."""
         took = time.monotonic() - since
         if self.left is not None and self._limits.of_all and took > NOTICED_SECONDS:
             self.left = max(self.left - took, NOTICED_SECONDS)
 
 
 def allow_long_statements() -> None:
-    """Allow the rest of this transaction LONG_SECONDS for its statements, where they are limited.
+    """Allow the rest of this transaction LONG_SECONDS for its statements, if they are limited.
 
-    For what a person does once, and must not fail because there is much of it.
+    For actions that a person does once, and that must not fail because of the amount of data.
     """
     connection = connections[DEFAULT_DB_ALIAS]
     patience = getattr(connection, "patience", None)

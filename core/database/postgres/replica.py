@@ -1,8 +1,8 @@
 """Reading logs and usage of some pages from a replica (docs/operations.md#read-replicas).
 
 A page with the mark `page_from_replica` may read the models with the mark `table_from_replica` from the replica.
-Everything else, and so whatever decides who may do what, comes from the primary: the person who asks, their session,
-and their role in the project too.
+Everything else comes from the primary, including everything that decides permissions: the person, their session, and
+their role in the project.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ ALIAS = "replica"
 COOKIE = "openport_primary"
 READS = ("GET", "HEAD")
 LAG_CHECK_SECONDS = 5.0
-# A replica that receives what the primary writes, and has replayed all of it, is up to date however long ago that was.
+# A replica that is connected and has replayed everything it received is up to date, however old the last write is.
 _LAG = """
 SELECT CASE
     WHEN NOT pg_is_in_recovery() THEN 0
@@ -42,7 +42,7 @@ _reading: ContextVar[bool] = ContextVar("reading_from_replica", default=False)
 
 
 class ReplicaRouter:
-    """Django's database router: within `reading`, `table_from_replica` is read there; all else is the primary's."""
+    """Django's database router: within `reading`, `table_from_replica` models are read from the replica."""
 
     def db_for_read(self, model: type[models.Model], **hints: Any) -> str:
         return ALIAS if _reading.get() and table_from_replica.is_on(model) else DEFAULT_DB_ALIAS
@@ -51,7 +51,7 @@ class ReplicaRouter:
         return DEFAULT_DB_ALIAS
 
     def allow_relation(self, one: models.Model, other: models.Model, **hints: Any) -> bool:
-        return True  # they are the same rows
+        return True  # both databases have the same rows
 
     def allow_migrate(self, db: str, app_label: str, **hints: Any) -> bool:
         return db == DEFAULT_DB_ALIAS
@@ -68,23 +68,23 @@ def reading() -> Iterator[None]:
 
 
 class Freshness:
-    """Whether the replica answers, and is at most REPLICA_MAX_LAG_SECONDS behind; asked now and then."""
+    """Whether the replica responds and is at most REPLICA_MAX_LAG_SECONDS behind; the result is kept for a while."""
 
     def __init__(self) -> None:
         self._looked_at = float("-inf")
         self._is_fresh = False
 
     def is_fresh(self) -> bool:
-        """Tell whether pages may read from the replica now."""
+        """Return whether pages may read from the replica now."""
         if time.monotonic() - self._looked_at > LAG_CHECK_SECONDS:
-            self._looked_at = time.monotonic()  # the others go by the last result meanwhile
+            self._looked_at = time.monotonic()  # other threads use the last result meanwhile
             was, self._is_fresh = self._is_fresh, self._look()
             if was != self._is_fresh:
                 log.warning("Logs are read from the %s from now on.", "replica" if self._is_fresh else "primary")
         return self._is_fresh
 
     def lost(self) -> None:
-        """A page could not be read from the replica."""
+        """Note that a page could not be read from the replica."""
         self._looked_at, self._is_fresh = time.monotonic(), False
 
     @staticmethod
@@ -102,10 +102,10 @@ freshness = Freshness()
 
 
 class ReplicaMiddleware:
-    """Answers pages with the mark `page_from_replica` from the replica, from the primary where that fails.
+    """Serve pages with the mark `page_from_replica` from the replica, or from the primary if that fails.
 
-    Whoever changed something reads from the primary for REPLICA_MAX_LAG_SECONDS, so that they see what they did. Their
-    browser remembers that with a cookie, which decides nothing else.
+    After a change, people read from the primary for REPLICA_MAX_LAG_SECONDS, so that they see their change. A cookie in
+    their browser records that, and decides nothing else.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -127,7 +127,7 @@ class ReplicaMiddleware:
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], arguments: Any, named: dict[str, Any]
     ) -> HttpResponseBase | None:
-        """Return the page as read from the replica; None leaves it to the primary."""
+        """Return the page as read from the replica; None to use the primary."""
         if not page_from_replica.is_on(view) or request.method not in READS:
             return None
         if COOKIE in request.COOKIES or not freshness.is_fresh():
@@ -137,8 +137,8 @@ class ReplicaMiddleware:
                 response: HttpResponseBase = view(request, *arguments, **named)
                 if hasattr(response, "render"):
                     response = response.render()
-        except DatabaseError:  # nothing was written: the page can be made anew
-            log.warning("The replica does not answer; pages are read from the primary.")
+        except DatabaseError:  # nothing was written, so the page can be built again
+            log.warning("The replica does not respond. Pages are read from the primary.")
             freshness.lost()
             return None
         return response

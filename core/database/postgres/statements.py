@@ -1,7 +1,7 @@
 """Statements that stay prepared on a connection, run through libpq (docs/architecture.md#prepared-queries).
 
-A cursor of psycopg, wrapped in one of Django's, takes longer than the server does to answer one of these: it looks for
-placeholders, types, prepared statements and transactions each time. Here that is settled when the statement is made.
+For these short statements, a psycopg cursor inside one of Django's takes longer than the server: each time it looks for
+placeholders, types, prepared statements and transactions. Here, that is done once, when the statement is created.
 """
 
 import re
@@ -19,7 +19,7 @@ Value = str | int | datetime | None
 Rows = list[tuple[Any, ...]]
 
 _TEXT = bytes.decode
-# How the server writes a value of each type, by the type's object id (pg_type.dat of PostgreSQL).
+# How to read the server's text for each type, by the type's object id (pg_type.dat of PostgreSQL).
 _READERS: dict[int, Callable[[bytes], Any]] = {
     16: b"t".__eq__,  # boolean
     20: int, 21: int, 23: int,  # bigint, smallint, integer
@@ -27,21 +27,21 @@ _READERS: dict[int, Callable[[bytes], Any]] = {
     1184: lambda value: datetime.fromisoformat(value.decode()),  # timestamptz, in UTC as the connection is
 }  # fmt: skip
 _NAMED = re.compile(r"%\((\w+)\)s")
-# What the server says of a statement that is gone (by a pooler, or DEALLOCATE), or whose table has changed since.
+# SQLSTATEs of a statement that no longer exists (because of a pooler or DEALLOCATE), or whose table has changed.
 _STALE = ("26000", "0A000")
 
 
 class UnreadableType(TypeError):
-    """A statement returns a column of a type that is not read here."""
+    """A statement returns a column of a type that has no reader here."""
 
 
 def _as_text(value: Value) -> bytes | None:
-    """Return a value as libpq is given it. Raises psycopg.DataError for a NUL, which libpq would take for the end."""
+    """Return a value as libpq takes it. Raises psycopg.DataError for a NUL, which libpq would take for the end."""
     if value is None:
         return None
     text = value if isinstance(value, str) else value.isoformat() if isinstance(value, datetime) else str(value)
     if "\x00" in text:
-        raise errors.DataError("PostgreSQL stores no NUL.")
+        raise errors.DataError("PostgreSQL can't store NUL characters.")
     return text.encode()
 
 
@@ -49,9 +49,10 @@ class PreparedStatement:
     """A statement whose parameters are sent as text. One object serves all connections."""
 
     def __init__(self, sql: str) -> None:
-        """`sql` has psycopg's placeholders: %s, or all of them %(name)s; %% is a percent sign.
+        """Prepare the text of a statement.
 
-        `names` are those of the parameters, in the order in which they are given.
+        `sql` has psycopg's placeholders: only %s, or only %(name)s; %% is a percent sign. `names` are the names of the
+        parameters, in the order in which they are passed.
         """
         self.names: tuple[str, ...] = tuple(dict.fromkeys(_NAMED.findall(sql)))
         numbers = {name: f"${number}" for number, name in enumerate(self.names, 1)}
@@ -59,10 +60,10 @@ class PreparedStatement:
         numbered = "".join([first, *(f"${number}{part}" for number, part in enumerate(others, 1))])
         self._sql = numbered.replace("%%", "%").encode()
         self.name = b"devportal_" + sha256(self._sql).hexdigest()[:16].encode()
-        self._columns: list[tuple[int, Callable[[bytes], Any]]] = []  # of the rows, with what reads them
+        self._columns: list[tuple[int, Callable[[bytes], Any]]] = []  # types of the columns, with their readers
 
     def run(self, connection: BoundedConnection, values: Sequence[Value]) -> Rows:
-        """Run it outside of any transaction, and return its rows. Raises psycopg.Error as a cursor does."""
+        """Run the statement outside of a transaction, and return its rows. Raises psycopg.Error as a cursor does."""
         parameters = [_as_text(value) for value in values]
         with connection.lock:
             if self.name not in connection.statements:
@@ -108,5 +109,5 @@ class PreparedStatement:
         self._columns = []
         server = connection.pgconn
         server.send_query_params(b"DEALLOCATE " + self.name, None)
-        connection.wait(generators.execute(server))  # an error says that it is gone already
+        connection.wait(generators.execute(server))  # an error only means that it no longer exists
         self._prepare(connection)

@@ -1,4 +1,4 @@
-"""Formats of the admin's lists: they sort as they read, and say their zone."""
+"""Formats for lists in the admin: times that sort as text and include their time zone."""
 
 DATETIME_FORMAT = "Y-m-d H:i e"
 DATE_FORMAT = "Y-m-d"
