@@ -42,17 +42,17 @@ def _keys(public_id: str) -> "QuerySet[Any, Any]":
 
 
 _READ_KEY = PreparedQuery(["public_id"], _keys)
-# The public id of the key in whose name this process calls itself; no request from outside can set it.
+# The public id of the key that this process uses for its own calls; requests from outside can't set it.
 _KEY_OF_CALL: ContextVar[str] = ContextVar("key_of_call", default="")
 _SUSPENDED = "The project is suspended. Its owner can ask the service why."
 
 
 @contextmanager
 def call_as_key(public_id: str) -> Iterator[None]:
-    """Answer the calls that are made within the block, in this process, as if they had shown this key.
+    """Handle calls that this process makes within the block as if they had presented this key.
 
-    The key's secret is not stored, so that nobody could show it. Its state is checked as ever. The caller makes sure
-    that whoever asks for the call may act as the key's owner.
+    The key's secret is not stored, so it can't be presented. Its state is checked as usual. The caller must check that
+    the person who asks for the call may act as the key's owner.
     """
     before = _KEY_OF_CALL.set(public_id)
     try:
@@ -76,7 +76,7 @@ class Caller(NamedTuple):
 
 
 class RejectedCredential(ApiError):
-    """A credential that is dead, and whose it was, so that the refusal is counted where its developer sees it."""
+    """A known credential that is no longer valid. Its owner is included, so that the developer sees the refusal."""
 
     def __init__(self, code: str, message: str, *, project: int, key: str = "", client: str = "") -> None:
         super().__init__(code, message)
@@ -92,9 +92,9 @@ class BearerAuthentication(BaseAuthentication):
     """
 
     def authenticate(self, request: Request) -> tuple[Account, Caller] | None:
-        """Return whose credential was sent, None if there was none.
+        """Return the person and Caller of the credential, None if none was sent.
 
-        Raises ApiError for a credential that is nobody's, RejectedCredential for a dead one.
+        Raises ApiError for an unknown credential, RejectedCredential for one that is no longer valid.
         """
         raw = parse_bearer_token(request.META.get("HTTP_AUTHORIZATION"))
         if raw is None:
@@ -109,7 +109,7 @@ class BearerAuthentication(BaseAuthentication):
         return caller.account, caller
 
     def authenticate_header(self, request: Request) -> str:
-        """Return the challenge by which Django REST framework knows that a failure is a 401."""
+        """Return the challenge, which makes Django REST framework answer a failure with 401."""
         return f'Bearer realm="{REALM}"'
 
 
@@ -172,5 +172,5 @@ def _rejected(row: AccessToken, reason: Reason) -> RejectedCredential:
     known = {"project": client.project.pk, "client": client.client_id}
     if reason == Reason.PROJECT_SUSPENDED and not client.first_party:
         return RejectedCredential("project_suspended", _SUSPENDED, **known)
-    text = "The access token is expired, its access was removed, or its app is off."
+    text = "The access token is expired, its access was removed, or its app is turned off."
     return RejectedCredential("invalid_token", text, **known)

@@ -1,4 +1,4 @@
-"""The errors of the developer API: one table, one envelope, and the EXCEPTION_HANDLER that puts every failure in it."""
+"""The errors of the developer API: one table, one envelope, and the EXCEPTION_HANDLER that uses both."""
 
 import logging
 from typing import Any
@@ -18,11 +18,11 @@ from core.telemetry import metrics
 
 log = logging.getLogger(__name__)
 
-# API keys and access tokens are good here; at userinfo, which has a realm of its own, only the latter.
+# API keys and access tokens are valid here; userinfo has a separate realm, and only accepts access tokens.
 REALM = "api"
 METADATA = "oauth-protected-resource"
-METHODS = ("GET", "HEAD")  # of every endpoint; the server omits the body of an answer to HEAD
-# The codes of a key or token that is known but not accepted: such a call is no use of it.
+METHODS = ("GET", "HEAD")  # of every endpoint; the server omits the body of a response to HEAD
+# The codes for a key or token that is known but not accepted: such a call does not count as use of it.
 DEAD_CREDENTIAL = frozenset({"invalid_api_key", "invalid_token", "project_suspended"})
 EXPOSED_HEADERS = (
     "WWW-Authenticate",
@@ -35,23 +35,23 @@ EXPOSED_HEADERS = (
     "X-Request-ID",
 )
 
-# Error code -> HTTP status, and cause as the OpenAPI schema and the docs state it.
+# Error code -> HTTP status, and cause as in the OpenAPI schema and the docs.
 ERRORS: dict[str, tuple[int, str]] = {
     "unauthenticated": (401, "No credential was sent."),
     "invalid_api_key": (401, "The API key is unknown, revoked or expired."),
-    "invalid_token": (401, "The access token is invalid or expired, access was removed, or the app is off."),
+    "invalid_token": (401, "The access token is invalid or expired, access was removed, or the app is turned off."),
     "project_suspended": (401, "The project is suspended."),
-    "insufficient_scope": (403, "The credential lacks the scope; WWW-Authenticate names those that would work."),
+    "insufficient_scope": (403, "The credential lacks the scope; WWW-Authenticate lists the scopes that would work."),
     "not_found": (404, "There is no such endpoint."),
-    "method_not_allowed": (405, "The endpoint has no such method; Allow names those it has."),
-    "rate_limited": (429, "Too many requests; Retry-After says how many seconds to wait."),
+    "method_not_allowed": (405, "The endpoint does not have this method; Allow lists the methods that it has."),
+    "rate_limited": (429, "Too many requests; Retry-After is the number of seconds to wait."),
     "internal_error": (500, "The service failed."),
     "upstream_unavailable": (502, "The service behind the endpoint is down; retry shortly."),
 }
 
 
 class ApiError(exceptions.APIException):
-    """A refused call. `scopes` are those that would work; `retry_after` is in seconds."""
+    """A refused call. `scopes` are the ones that would work; `retry_after` is in seconds."""
 
     def __init__(self, code: str, message: str, scopes: tuple[str, ...] = (), retry_after: int | None = None) -> None:
         super().__init__(message, code)
@@ -64,8 +64,8 @@ class ApiError(exceptions.APIException):
     def challenge(self) -> str | None:
         """The WWW-Authenticate header, for 401 and 403.
 
-        RFC 6750 §3 wants a parameter in any case, and no error where no credential came; RFC 9728 §5.1 has the 401
-        say where this API is described.
+        RFC 6750 §3 requires a parameter in any case, and no error if no credential was sent. RFC 9728 §5.1 requires
+        that a 401 says where this API is described.
         """
         if self.status_code not in (401, 403):
             return None
@@ -82,7 +82,7 @@ class ApiError(exceptions.APIException):
 
 
 class ErrorResponse(JsonResponse):
-    """The envelope of an error, with the headers that belong to it."""
+    """The envelope of an error, with its headers."""
 
     def __init__(self, error: ApiError) -> None:
         super().__init__(envelope(error.code, str(error.detail)), status=error.status_code)
@@ -105,12 +105,12 @@ def wrong_method() -> ApiError:
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> ErrorResponse:
-    """Return the envelope of whatever a view raised; Django REST framework's setting names this function."""
+    """Return the envelope for an exception of a view; this is the EXCEPTION_HANDLER of Django REST framework."""
     return ErrorResponse(error if isinstance(error, ApiError) else _known(error) or unforeseen(error))
 
 
 def _known(error: Exception) -> ApiError | None:
-    """Return what Django REST framework or Django refused, as an error of ERRORS; None for what is no refusal."""
+    """Return a refusal of Django REST framework or Django as an error of ERRORS; None for any other exception."""
     match error:
         case exceptions.NotAuthenticated():
             return ApiError("unauthenticated", "Send a credential as: Authorization: Bearer <credential>.")
@@ -125,16 +125,16 @@ def _known(error: Exception) -> ApiError | None:
         case exceptions.MethodNotAllowed():
             return wrong_method()
         case exceptions.Throttled():
-            text = "Too many requests. Wait as long as Retry-After says."
+            text = "Too many requests. Wait for the seconds in Retry-After."
             return ApiError("rate_limited", text, retry_after=error.wait)  # type: ignore[attr-defined]  # stubs lack it
     return None
 
 
 @refusals_of("/v1", "/v1/")
 def refused_by_server(status: int, message: str) -> JsonResponse:
-    """Return the envelope of what the server in front of Django refuses: too much to do (503), or a body."""
+    """Return the envelope of a request that the server refuses before Django: too much work (503), or its body."""
     code = "upstream_unavailable" if status == 503 else "invalid_request"
-    request_id.set_current(request_id.choose({}))  # nothing has chosen one before this
+    request_id.set_current(request_id.choose({}))  # no middleware has chosen one yet
     response = JsonResponse(envelope(code, message), status=status)
     response[request_id.HEADER] = request_id.current()
     link_to_docs(response, code)
@@ -143,9 +143,9 @@ def refused_by_server(status: int, message: str) -> JsonResponse:
 
 
 def unforeseen(error: Exception) -> ApiError:
-    """Return what a caller learns of a failure: that something behind the endpoint is down, or nothing at all."""
+    """Return the error that a caller gets for a failure: an unavailable backend, or an internal error."""
     if isinstance(error, SourceFailed | DatabaseError):
-        log.warning("Something behind /v1 is down.", exc_info=error)
+        log.warning("A backend of /v1 does not respond.", exc_info=error)
         return ApiError("upstream_unavailable", "The service behind this endpoint is down. Retry shortly.")
     log.error("A /v1 call failed.", exc_info=error)
     return ApiError("internal_error", "The service failed. Try again.")

@@ -82,10 +82,10 @@ def create_key_for_member(
 ) -> tuple[ApiKey, str]:
     """Create an API key for a member of `project`; return its row and the raw key.
 
-    Raises QuotaExceeded beyond KEYS_PER_PROJECT live keys, Gone if the owner is not a member.
+    Raises QuotaExceeded above KEYS_PER_PROJECT live keys, Gone if the owner is not a member.
     """
     with transaction.atomic():
-        # With the project locked nobody leaves it meanwhile, and the count is exact.
+        # While the project is locked, nobody can leave it, and the count is exact.
         lock_project(project.pk)
         if not ProjectMember.objects.filter(project=project, account=owner).exists():
             raise Gone
@@ -105,15 +105,16 @@ def live_keys(project: Project) -> "QuerySet[ApiKey]":
 
 
 def replacement_expires_at(key: ApiKey) -> datetime | None:
-    """Return when a key that replaces `key` expires: it is given as long a life again, or none that ends."""
+    """Return when a key that replaces `key` expires: after an equal lifetime, or never if `key` has no expiry."""
     return clock.now() + (key.expires_at - key.created_at) if key.expires_at else None
 
 
 def rotate_key(key: ApiKey, expires_at: datetime) -> tuple[ApiKey, str]:
-    """Create a key with the name, permissions and owner of `key`, which works until `expires_at`; return row and raw.
+    """Create a key with the name, permissions and owner of `key`, which works until `expires_at`.
 
-    A moment that is not ahead revokes the old one at once; an expiry that comes sooner stays. Raises CredentialEnded,
-    QuotaExceeded if more keys than KEYS_PER_PROJECT would be live, ValueError beyond MAX_OVERLAP, Gone.
+    Return the new row and the raw key. If `expires_at` is not in the future, the old key is revoked immediately; if it
+    already expires earlier, that stays. Raises CredentialEnded, QuotaExceeded if more than KEYS_PER_PROJECT keys would
+    be live, ValueError beyond MAX_OVERLAP, Gone.
     """
     with transaction.atomic():
         project = lock_project(key.project_id)
@@ -127,7 +128,7 @@ def rotate_key(key: ApiKey, expires_at: datetime) -> tuple[ApiKey, str]:
 
 
 def set_key_expiry(key: ApiKey, expires_at: datetime | None, actor: Account | None = None) -> None:
-    """Set when a live key expires, or that it does not (None). Raises CredentialEnded, Gone."""
+    """Set when a live key expires, or None to remove its expiry. Raises CredentialEnded, Gone."""
     with transaction.atomic():
         lock_project(key.project_id)
         old = _lock_live(key)
@@ -162,7 +163,7 @@ def looks_like_key(raw: str) -> bool:
 
 
 def parse_public_id(raw: str) -> str | None:
-    """Return the public id in a raw key, or None if its form or checksum is wrong; no query."""
+    """Return the public id in a raw key, or None if its format or checksum is wrong; runs no query."""
     match = _BODY.fullmatch(raw[len(settings.API_KEY_PREFIX) :])
     if match is None or checksum(raw[:-CHECKSUM_LENGTH]) != raw[-CHECKSUM_LENGTH:]:
         return None
@@ -177,7 +178,7 @@ def revoke_key(key: ApiKey, actor: Account | None = None) -> None:
 
 
 def live_keys_created(since: datetime | None = None, before: datetime | None = None) -> "QuerySet[ApiKey]":
-    """Return the keys that are not revoked and were created within a time; None leaves that end open."""
+    """Return the keys that are not revoked and were created in a period; None leaves that end open."""
     keys = ApiKey.objects.filter(revoked_at=None).order_by("pk")
     keys = keys.filter(created_at__gte=since) if since else keys
     return keys.filter(created_at__lt=before) if before else keys
@@ -213,7 +214,7 @@ def revoke_keys_of_project(sender: Any, project: Project, **kwargs: Any) -> None
 
 @receiver(exporting)
 def export_keys(sender: Any, account: Account, **kwargs: Any) -> dict[str, Any]:
-    """Return the person's API keys by name, for the data export; what of a key is known proves nothing."""
+    """Return the person's API keys by name, for the data export; secrets are not stored, so none is exported."""
     return {"keys": (_exported(key) for key in rows_of(ApiKey.objects.filter(owner=account).select_related("project")))}
 
 

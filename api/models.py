@@ -26,7 +26,7 @@ class ApiKey(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
-    # Of the use that `last_used_at` is of: the address of the owner's program.
+    # The IP address of the owner's program at the use that `last_used_at` records.
     last_used_address = models.GenericIPAddressField(null=True, blank=True)
 
     def __str__(self) -> str:
@@ -34,7 +34,7 @@ class ApiKey(models.Model):
 
     @property
     def masked(self) -> str:
-        """What pages show of the key: all that is known of it but its secret."""
+        """The part of the key that pages show: everything except its secret."""
         return f"{settings.API_KEY_PREFIX}{self.public_id}…{self.last_four}"
 
     @property
@@ -45,13 +45,13 @@ class ApiKey(models.Model):
         return "expired" if self.expires_at is not None and self.expires_at <= clock.now() else "live"
 
 
-# Upper edges of the latency classes, in milliseconds; the last class has none.
+# Upper bounds of the latency classes, in milliseconds; the last class has none.
 LATENCY_EDGES_MS = (5, 10, 25, 50, 100, 250, 1000)
 LATENCY_FIELDS = (*(f"ms_{edge}" for edge in LATENCY_EDGES_MS), "ms_more")
 
 
 class UsageCounts(models.Model):
-    """Abstract: the number of calls of one kind in one period, and their latency histogram."""
+    """Abstract model: the number of calls of one kind in one period, and their latency histogram."""
 
     project = models.ForeignKey("oidc.Project", models.CASCADE, related_name="+", db_index=False)
     endpoint = models.CharField(max_length=32)
@@ -72,7 +72,7 @@ class UsageCounts(models.Model):
 
 
 class UsageCountsByCaller(UsageCounts):
-    """Abstract: the same, split by caller: the public id of a key, or a client id; the other is ""."""
+    """Abstract model: counts split by caller: the public id of a key, or a client id; the other is ""."""
 
     credential = models.CharField(max_length=16, blank=True)
     client = models.CharField(max_length=255, blank=True)
@@ -87,8 +87,8 @@ def _one_row_each(moment: str, *who: str) -> list[models.BaseConstraint]:
     return [models.UniqueConstraint(fields=fields, name=name)]
 
 
-# Every call is counted in each of the four tables below, in one transaction: those of hours and days are there so that
-# a month of a busy project is read in milliseconds (api/usage_counts.py chooses).
+# Every call is counted in each of the four tables below, in one transaction. With the tables by hour and day, a month
+# of a busy project is read in milliseconds (api/usage_counts.py chooses the table).
 
 
 @table_from_replica
@@ -106,7 +106,7 @@ class UsageBucket(UsageCountsByCaller):
 
 @table_from_replica
 class UsageHour(UsageCountsByCaller):
-    """The calls of an hour."""
+    """Calls per hour and caller."""
 
     hour = models.DateTimeField()
 
@@ -138,9 +138,9 @@ class UsageTotal(UsageCounts):
 
 @table_from_replica
 class RequestLog(models.Model):
-    """One call with a credential of a project: request and answer, without credential or personal data.
+    """One call with a credential of a project: request and response, without credential or personal data.
 
-    Written in batches beside the counts, kept for REQUEST_LOG_DAYS.
+    Written in batches together with the counts, kept for REQUEST_LOG_DAYS.
     """
 
     project = models.ForeignKey("oidc.Project", models.CASCADE, related_name="+")
@@ -167,7 +167,7 @@ class RequestLog(models.Model):
 
 
 class UsageBatch(models.Model):
-    """The id of a batch of counts that was stored: a batch that is retried after a crash is not counted again."""
+    """The id of a stored batch of counts, so that a batch that is retried after a crash is not counted again."""
 
     batch_id = models.CharField(max_length=64, unique=True)
     written_at = models.DateTimeField(auto_now_add=True)

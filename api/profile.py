@@ -9,7 +9,7 @@ from oidc.scopes import ACCOUNT_READ, ACCOUNT_READ_CLAIMS, CLAIM_SCOPES
 
 
 def scopes_of_fields(claim_scopes: Mapping[str, str]) -> dict[str, frozenset[str]]:
-    """Return for each field the scopes that return it: the claim's own, and `account.read` if that names it."""
+    """Return for each field the scopes that return it: the claim's scopes, and `account.read` if it includes it."""
     return {
         claim: frozenset({scope, ACCOUNT_READ} if claim in ACCOUNT_READ_CLAIMS else {scope})
         for claim, scope in claim_scopes.items()
@@ -20,7 +20,7 @@ _SCOPES = scopes_of_fields(CLAIM_SCOPES)
 
 
 def profile_for(caller: Caller) -> dict[str, Any]:
-    """Return `id` and exactly the fields that the caller's scopes allow; without a value they are null.
+    """Return `id` and exactly the fields that the caller's scopes allow; fields without a value are null.
 
     Raises accounts.sources.SourceFailed.
     """

@@ -35,13 +35,13 @@ def redact_path(path: str) -> str:
 
 
 def record_request(**values: Any) -> None:
-    """Queue the entry of one finished call: the fields of RequestLog except `at`, and of a key's the `address`."""
+    """Queue the entry of a finished call: the fields of RequestLog except `at`, and for a key also `address`."""
     cut = {name: log_buffer.storable_text(values[name], longest) for name, longest in _LONGEST.items()}
     log_buffer.append(LOG, values | cut | {"at": clock.now().timestamp()})
 
 
 def addresses_of_keys(entries: Iterable[str]) -> dict[str, str]:
-    """Return the address that each key was last accepted from, by its public id, out of queued entries."""
+    """Return the IP address that each key was last accepted from, by public id, from queued entries."""
     found: dict[str, str] = {}
     for values in log_buffer.read_entries(LOG, entries):
         key, address = values.get("credential"), values.get("address")
@@ -59,7 +59,7 @@ def _write(entries: list[dict[str, Any]]) -> None:
 
 
 def clear_before(before: datetime) -> int:
-    """Delete the days (UTC) that end before `before`; return about how many rows went."""
+    """Delete the days (UTC) that end before `before`; return the approximate number of deleted rows."""
     return partitions.clear_before(RequestLog, _BY_DAY, before)
 
 

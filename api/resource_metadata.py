@@ -15,7 +15,7 @@ MAX_AGE = 3600
 
 @document("/.well-known/oauth-protected-resource")
 def metadata(request: HttpRequest, rest: str | None = None) -> HttpResponse:
-    """GET /.well-known/oauth-protected-resource: answered from settings, without a database."""
+    """GET /.well-known/oauth-protected-resource: built from settings, without a database."""
     if not responses.is_about(settings.BASE_URL, rest or ""):
         raise Http404
     if is_preflight(request):

@@ -1,6 +1,6 @@
 """OpenAPI descriptions of each endpoint: bodies, headers, examples and errors.
 
-`not_found` belongs to no endpoint: it is in the description of the document.
+`not_found` belongs to no endpoint; the description of the document explains it.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ _STATES = ["Trial", "Active", "PastDue", "CancelledPeriodActive", "Cancelled", "
 
 
 class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the document names the credential of every view that has BearerAuthentication."""
+    """Describes the credential of all views that have BearerAuthentication."""
 
     target_class = BearerAuthentication
     name = "bearer"
@@ -29,7 +29,7 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
 
 class ErrorDetailSerializer(serializers.Serializer):  # type: ignore[type-arg]
     code = serializers.ChoiceField(choices=sorted(ERRORS))
-    message = serializers.CharField(help_text="For people; may change.")
+    message = serializers.CharField(help_text="A text for people, which may change.")
 
 
 class ErrorSerializer(serializers.Serializer):  # type: ignore[type-arg]
@@ -66,7 +66,7 @@ class PlanSerializer(serializers.Serializer):  # type: ignore[type-arg]
     read_only = serializers.BooleanField(  # type: ignore[assignment]
         help_text="True while a lapsed plan is in its read-only window."
     )
-    cache_max_age = serializers.IntegerField(min_value=0, help_text="Seconds for which the answer may be cached.")
+    cache_max_age = serializers.IntegerField(min_value=0, help_text="Seconds for which the response may be cached.")
     apps = serializers.ListField(child=serializers.CharField())
     addons = serializers.DictField(
         child=inline_serializer("Addon", {"quantity": serializers.IntegerField(min_value=1)}), allow_null=True
@@ -103,7 +103,7 @@ def _header(name: str, description: str, statuses: list[str], kind: type = int) 
 _ERROR_STATUSES = sorted({str(status) for status, _ in ERRORS.values()})
 _COUNTED = ["200", "304", "403", "405", "429", "500", "502"]
 _HEADERS = [
-    _header("RateLimit-Limit", "Calls a minute under the tightest limit.", _COUNTED),
+    _header("RateLimit-Limit", "Calls per minute under the tightest limit.", _COUNTED),
     _header("RateLimit-Remaining", "Calls left in this minute.", _COUNTED),
     _header("RateLimit-Reset", "Seconds until the minute ends.", _COUNTED),
     _header("Retry-After", "Seconds to wait, 1 to 60.", ["429"]),
@@ -127,8 +127,8 @@ _COMMON = (
 ME_OPERATION: dict[str, Any] = {
     "operation_id": "read_me",
     "summary": "Read the profile",
-    "description": "An API key needs `account.read`; an access token `profile` or `email`. The scopes decide which "
-    "fields are there.",
+    "description": "An API key needs `account.read`; an access token needs `profile` or `email`. The scopes decide "
+    "which fields are returned.",
     "parameters": _HEADERS,
     "responses": {
         200: OpenApiResponse(
@@ -155,12 +155,12 @@ ME_OPERATION: dict[str, Any] = {
 PLAN_OPERATION: dict[str, Any] = {
     "operation_id": "read_my_plan",
     "summary": "Read the plan",
-    "description": "Needs `account.read`; apps get it after review. May be cached for `cache_max_age` seconds; "
-    "send the ETag back as If-None-Match for a 304.",
+    "description": "Needs `account.read`; apps get it after a review. The response may be cached for `cache_max_age` "
+    "seconds; send the ETag back as If-None-Match to get a 304.",
     "parameters": [
         *_HEADERS,
-        OpenApiParameter("If-None-Match", str, OpenApiParameter.HEADER, description="The ETag of an earlier answer."),
-        _header("ETag", "Names this answer.", ["200", "304"], str),
+        OpenApiParameter("If-None-Match", str, OpenApiParameter.HEADER, description="The ETag of an earlier response."),
+        _header("ETag", "Identifies this response.", ["200", "304"], str),
     ],
     "responses": {
         200: OpenApiResponse(
@@ -197,7 +197,7 @@ PLAN_OPERATION: dict[str, Any] = {
                 ),
             ],
         ),
-        304: OpenApiResponse(description="The answer of that ETag still holds."),
+        304: OpenApiResponse(description="The response with that ETag is still current."),
     }
     | _errors(*_COMMON),
 }

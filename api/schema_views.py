@@ -19,7 +19,7 @@ SCHEMA_MAX_AGE = 3600
 
 @functools.cache
 def _document() -> bytes:
-    """Return the OpenAPI document as JSON; cached, since it depends on code and settings only."""
+    """Return the OpenAPI document as JSON; cached, since it depends only on code and settings."""
     generator = SchemaGenerator(urlconf="api.urls")  # type: ignore[no-untyped-call]
     schema = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     rendered: bytes = OpenApiJsonRenderer().render(schema, renderer_context={})
@@ -28,7 +28,7 @@ def _document() -> bytes:
 
 @functools.cache
 def openapi_document() -> dict[str, Any]:
-    """Return the OpenAPI document, for a page that shows what is in it."""
+    """Return the OpenAPI document, for a page that shows its content."""
     document: dict[str, Any] = json.loads(_document())
     return document
 
@@ -38,10 +38,10 @@ class SchemaView(Endpoint):
 
     name = "openapi.json"
     permission_classes = (AllowAny,)
-    schema = None  # it does not list itself
+    schema = None  # the document does not list itself
 
     def get_authenticators(self) -> list[BaseAuthentication]:
-        """Ask nobody who reads it for a credential, and so count nothing; a refused method is counted as everywhere."""
+        """Require no credential for reading, so that nothing is counted; a wrong method is counted as usual."""
         return [] if self.request.method in errors.METHODS else super().get_authenticators()
 
     def get(self, request: Request) -> HttpResponse:

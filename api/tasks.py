@@ -21,7 +21,7 @@ def flush_usage() -> int:
 
 @periodic_task(3600)
 def clear_usage() -> int:
-    """Delete counts older than USAGE_DAYS and old batch ids; return about how many rows went."""
+    """Delete counts older than USAGE_DAYS and old batch ids; return the approximate number of deleted rows."""
     old = clock.now() - timedelta(days=settings.USAGE_DAYS)
     # Whole days only, so that the tables by minute, hour and day stay consistent.
     gone = usage_counts.clear_before(old.replace(hour=0, minute=0, second=0, microsecond=0))
@@ -30,5 +30,5 @@ def clear_usage() -> int:
 
 @periodic_task(3600)
 def clear_request_log() -> int:
-    """Delete the days of the request log that are older than REQUEST_LOG_DAYS; return about how many rows went."""
+    """Delete the days of the request log older than REQUEST_LOG_DAYS; return the approximate number of rows."""
     return request_log.clear_before(clock.now() - timedelta(days=settings.REQUEST_LOG_DAYS))

@@ -1,4 +1,4 @@
-"""What a caller may read at `/v1`, how often it may call, and how often credentials may be guessed (docs/limits.md)."""
+"""Permissions and limits of `/v1`: scopes, calls per caller, and guesses of credentials (docs/limits.md)."""
 
 from typing import Any
 
@@ -19,13 +19,13 @@ from core.telemetry import metrics
 
 
 class HasScope(BasePermission):
-    """Refuses a caller with none of the scopes that the view names, and tells them.
+    """Refuses a caller that has none of the scopes that the view requires, and lists them.
 
     An access token needs one of `required_scopes`, an API key one of `required_permissions`.
     """
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        """Raises ApiError, because the refusal names the scopes; without a caller it is a plain no, which is a 401."""
+        """Raise ApiError, which lists the scopes; without a caller return False, which becomes a 401."""
         caller = request.auth
         if not isinstance(caller, Caller):
             return False
@@ -36,12 +36,12 @@ class HasScope(BasePermission):
 
 
 class CallThrottle(BaseThrottle):
-    """The limits of one key, or of one app and one person within it: counted together, in one round trip."""
+    """The limits of a key, or of an app and of one person in it: counted together, in one round trip."""
 
     verdict: RateLimitResult | None = None
 
     def allow_request(self, request: Request, view: APIView) -> bool:
-        """Count the call of a known caller; any other has no limit of its own."""
+        """Count the call of a known caller; other calls have no limit here."""
         caller = request.auth
         if not isinstance(caller, Caller):
             return True
@@ -54,8 +54,8 @@ class CallThrottle(BaseThrottle):
         """Return the seconds until the minute ends."""
         return self.verdict.reset if self.verdict else None
 
-    def tell(self, response: HttpResponseBase) -> None:
-        """Tell the tightest limit on an answer that was counted."""
+    def set_headers(self, response: HttpResponseBase) -> None:
+        """Set the headers about the tightest limit on the response to a counted call."""
         if self.verdict:
             response["RateLimit-Limit"] = str(self.verdict.limit)
             response["RateLimit-Remaining"] = str(self.verdict.remaining)
@@ -72,12 +72,12 @@ def _limits_of(caller: Caller) -> list[Limit]:
 
 
 def count_invalid_credential(request: HttpRequest) -> None:
-    """Count an unknown credential, by IP address. Raises ApiError beyond API_GUESSES_PER_MINUTE.
+    """Count an unknown credential by IP address. Raises ApiError after API_GUESSES_PER_MINUTE in a minute.
 
     Calls with a known credential are neither counted nor refused here.
     """
     try:
         check_rate("guesses", limit_key(request), settings.API_GUESSES_PER_MINUTE)
     except Throttled as error:
-        text = "Too many invalid credentials came from this address."
+        text = "Too many invalid credentials came from this IP address."
         raise ApiError("rate_limited", text, retry_after=error.retry_after) from error

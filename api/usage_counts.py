@@ -37,7 +37,7 @@ from core.limits.counters import Finished, LocalCounters, RedisCounters, counter
 from core.serving.worker_start import at_worker_start
 from oidc.models import Project
 
-# A reader uses the coarsest table that answers exactly, so that a month of a busy project costs no more than an hour.
+# A reader uses the coarsest table that gives exact results, so a month of a busy project costs the same as an hour.
 
 ROWS_A_STATEMENT = 500
 _WHO = ("credential", "client")
@@ -48,7 +48,7 @@ _SUMS = {f"total_{name}": Sum(name) for name in ("count", *LATENCY_FIELDS)}
 
 @dataclass(frozen=True)
 class Granularity:
-    """One usage table: the period that a row counts, and whether it is split by caller."""
+    """A usage table: the period that a row counts, and whether it is split by caller."""
 
     model: type[UsageCounts]
     time: str
@@ -67,7 +67,7 @@ MINUTES = Granularity(UsageBucket, "minute", by_whom=True)
 HOURS = Granularity(UsageHour, "hour", by_whom=True)
 DAYS = Granularity(UsageDay, "day", by_whom=True)
 TOTALS = Granularity(UsageTotal, "hour", by_whom=False)
-# In one order, so that two writers at once wait for each other and never deadlock.
+# Always in this order, so that two writers at once wait for each other and never deadlock.
 GRANULARITIES = (MINUTES, HOURS, DAYS, TOTALS)
 _BY_DAY = partitions.DailyTable(UsageBucket._meta.db_table, "minute")
 
@@ -91,12 +91,12 @@ class UsageCount:
 
 
 def add_counts(counts: Sequence[UsageCount]) -> list[UsageCount]:
-    """Add counts to the tables, and return those that were added; counts of deleted projects are dropped.
+    """Add counts to the tables, and return the ones that were added; counts of deleted projects are dropped.
 
-    Call it inside a transaction.
+    Call this inside a transaction.
     """
     wanted = {count.project_id for count in counts}
-    # A project that is deleted at this moment makes the transaction fail, and the batch is tried again.
+    # If a project is deleted at this moment, the transaction fails, and the batch is tried again.
     known = set(Project.objects.filter(pk__in=wanted).values_list("pk", flat=True))
     kept = [count for count in counts if count.project_id in known]
     for level in GRANULARITIES:
@@ -113,7 +113,7 @@ def _add_to(level: Granularity, counts: Iterable[UsageCount]) -> None:
     table, sums = level.model._meta.db_table, ("count", *LATENCY_FIELDS)
     columns = (*level.columns, *sums)
     added = ", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in sums)
-    # Not the ORM's upsert: that sets, and two writers have to add. PostgreSQL and SQLite share this statement.
+    # The ORM's upsert sets values, but two writers have to add. PostgreSQL and SQLite share this statement.
     one = f"({', '.join(['%s'] * len(columns))})"
     head = f"INSERT INTO {table} ({', '.join(columns)}) VALUES "  # noqa: S608  (names are our own)
     tail = f" ON CONFLICT ({', '.join(level.columns)}) DO UPDATE SET {added}"
@@ -129,7 +129,7 @@ def _add_to(level: Granularity, counts: Iterable[UsageCount]) -> None:
 
 
 def clear_before(before: datetime) -> int:
-    """Delete counts of times before `before`, a midnight; return about how many rows went."""
+    """Delete counts before `before`, a midnight; return the approximate number of deleted rows."""
     gone = partitions.clear_before(UsageBucket, _BY_DAY, before)
     for level in (HOURS, DAYS, TOTALS):
         gone += delete_in_batches(level.model._default_manager.filter(**{f"{level.time}__lt": before}))
@@ -140,7 +140,7 @@ def clear_before(before: datetime) -> int:
 
 
 def choose_granularity(since: datetime, until: datetime, names: Iterable[str]) -> Granularity:
-    """Return the coarsest table that answers exactly for a period and these columns."""
+    """Return the coarsest table that gives exact results for a period and these columns."""
     asked = set(names)
     times = asked & set(_TIMES)
     finest = min((_TIMES[name] for name in times), default=_TIMES["day"])
@@ -160,11 +160,11 @@ def _rows(
 
 
 def series(project: Project, since: datetime, until: datetime, *by: str, **only: Any) -> list[dict[str, Any]]:
-    """Return counts of a project's calls from `since` to before `until`, summed by the named columns, in their order.
+    """Return counts of a project's calls from `since` to before `until`, summed and ordered by the named columns.
 
     Without a column there is one total. `by` and `only` name columns: `status`, `endpoint`, `client`, `credential`,
-    `code`; `by` also `minute`, `hour` or `day`. Cheap are times that are whole hours or, by client or credential, whole
-    days; minutes are for hours, not for months.
+    `code`; `by` also `minute`, `hour` or `day`. Periods of whole hours are cheap, and by client or credential, periods
+    of whole days. Use minutes for periods of hours, not of months.
     """
     level = choose_granularity(since, until, [*by, *(name.partition("__")[0] for name in only)])
     rows = _rows(level, project, since, until, only)
@@ -177,8 +177,8 @@ def series(project: Project, since: datetime, until: datetime, *by: str, **only:
 def by_caller(project: Project, since: datetime, until: datetime, **only: Any) -> list[dict[str, Any]]:
     """Return the calls of each key (`credential`) and each client, the busiest first.
 
-    Beside the sums of `series` each has `errors`: how many of its calls were refused or failed. One look at the rows
-    for both, since a month of a busy project has many.
+    Besides the sums of `series`, each has `errors`: how many of its calls were refused or failed. Both come from one
+    query, since a month of a busy project has many rows.
     """
     level = choose_granularity(since, until, _WHO)
     errors = Sum("count", filter=Q(status__gte=400), default=0)
@@ -189,7 +189,7 @@ def by_caller(project: Project, since: datetime, until: datetime, **only: Any) -
 def iterate_rows(
     project: Project, since: datetime, until: datetime, unit: str, **only: Any
 ) -> "Iterator[tuple[datetime, UsageCountsByCaller]]":
-    """Yield what is stored by minute, hour or day (`unit`), each row with its time, in the order of time."""
+    """Yield the stored rows by minute, hour or day (`unit`), each with its time, ordered by time."""
     level = next(level for level in GRANULARITIES if level.by_whom and level.time == unit)
     order = (level.time, *_WHO, *_KIND)
     for row in _rows(level, project, since, until, only).order_by(*order).iterator(chunk_size=1000):
@@ -201,11 +201,11 @@ __all__ = ["CallLabels", "CallOwner", "flush_at_exit", "flush_usage", "record_ca
 log = logging.getLogger(__name__)
 
 LAST_USED_INTERVAL = timedelta(hours=1)
-# How long a finished call waits in a process for a request to travel with, and how often a timer looks.
+# The longest time that a finished call waits in a process for a request to be sent with, and the timer's interval.
 IDLE_SECONDS = 5.0
 TICK_SECONDS = 2.0
 _SEPARATOR = "|"
-# A field as `record_call` formats it: project, key, client, endpoint, status, code, minute, latency class.
+# A field in the format of `record_call`: project, key, client, endpoint, status, code, minute, latency class.
 _FIELD = re.compile(
     r"(\d{1,18})\|([!-{}~]{0,16})\|([!-{}~]{0,255})\|([!-{}~]{1,32})\|(\d{3})\|([!-{}~]{0,32})\|(\d{1,9})\|([0-7])",
     re.ASCII,
@@ -244,10 +244,10 @@ def record_call(kind: CallLabels, seconds: float) -> None:
 
 
 def flush_usage() -> int:
-    """Store every waiting batch; return how many calls it held.
+    """Store every waiting batch; return the number of calls in them.
 
-    A batch is written once: its id is stored in the same transaction, so one that a crash left behind in Redis after
-    it was written is only forgotten.
+    A batch is written once. Its id is stored in the same transaction, so a batch that was written and then left behind
+    in Redis by a crash is only deleted there.
     """
     return _write_batches(counters().drain())
 
@@ -261,7 +261,7 @@ def _write_batches(batches: Iterable[tuple[LocalCounters | RedisCounters, str, F
                 if is_new:
                     written += _write(finished)
                 else:
-                    log.info("The usage batch %s is written already.", batch_id)
+                    log.info("The usage batch %s was already written.", batch_id)
         except Exception:
             if isinstance(holder, LocalCounters):
                 holder.give_back(finished)
@@ -284,14 +284,14 @@ def _count(field: str, calls: int) -> UsageCount | None:
     """Parse a field; return None for one of another version, so that it does not stop the others."""
     found = _FIELD.fullmatch(field)
     if found is None:
-        log.warning("A count that can't be read is left out: %.200r", field)
+        log.warning("Skipped a count that can't be read: %.200r", field)
         return None
     project, credential, client, endpoint, status, code, minute, latency = found.groups()
     return UsageCount(int(project), credential, client, endpoint, int(status), code, int(minute), int(latency), calls)
 
 
 def _note_keys_used(counts: Iterable[UsageCount], addresses: dict[str, str]) -> None:
-    """Set when and from which address the keys that were accepted were last used, at most once an hour each."""
+    """Set when and from which IP address accepted keys were last used, at most once an hour for each key."""
     latest: dict[str, int] = {}
     for count in counts:
         if count.credential and count.code not in errors.DEAD_CREDENTIAL:
@@ -306,7 +306,7 @@ def _note_keys_used(counts: Iterable[UsageCount], addresses: dict[str, str]) -> 
 
 @at_worker_start
 def send_when_idle() -> None:
-    """Start a timer that sends what waits in this process, whether or not another request comes."""
+    """Start a timer that sends the counts that wait in this process, whether or not another request comes."""
     if counters().shared is not None:
         threading.Thread(target=_send_for_ever, daemon=True, name="usage").start()
 
@@ -317,23 +317,23 @@ def _send_for_ever() -> None:
         try:
             send_late()
         except Exception:
-            log.exception("What this process counted could not be written; it is tried again.")
+            log.exception("The counts of this process could not be written. They are tried again.")
 
 
 def send_late() -> None:
-    """Send what has waited for IDLE_SECONDS to Redis; without it, write what this process counted by itself."""
+    """Send counts that have waited for IDLE_SECONDS to Redis; without Redis, write this process's counts."""
     here = counters()
     here.send_waiting(IDLE_SECONDS)
     if here.breaker.is_open and here.local.fields:
         try:
             _write_batches(here.drain_here())
         finally:
-            connections.close_all()  # this thread's own; it needs none while Redis answers
+            connections.close_all()  # this thread's connections, which it doesn't need while Redis responds
 
 
 @at_worker_start
 def flush_at_exit() -> None:
-    """Flush when this process stops cleanly (`atexit` does not run in a granian worker)."""
+    """Store the counts when this process stops cleanly (`atexit` does not run in a granian worker)."""
     Finalize(None, _flush_last, exitpriority=10)
 
 
@@ -341,4 +341,4 @@ def _flush_last() -> None:
     try:
         flush_usage()
     except DatabaseError:
-        log.exception("What was counted last could not be written: the database is away.")
+        log.exception("The last counts could not be written: the database does not respond.")

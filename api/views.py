@@ -1,7 +1,7 @@
 """/v1: the endpoints, and the policies that they share.
 
-Each policy is declared on the view, as Django REST framework has it: who calls (api/authentication.py), how often
-(api/throttling.py), with which scopes (api/throttling.py). What it raises becomes an answer in api/errors.py.
+Each policy is declared on the view, as in Django REST framework: authentication (api/authentication.py), limits and
+scopes (api/throttling.py). api/errors.py turns their exceptions into responses.
 """
 
 import functools
@@ -35,13 +35,13 @@ from core.http.cors import allow_any_origin, is_preflight, preflight_answer
 from core.http.responses import FixedHeaders, json_response
 from oidc.scopes import ACCOUNT_READ
 
-# The endpoint name under which calls of unknown paths are counted, all together.
+# Calls of all unknown paths are counted together under this endpoint name.
 UNKNOWN_ENDPOINT = "(none)"
 _NO_STORE = FixedHeaders({"Cache-Control": "no-store"})
 
 
 class JSONNegotiation(BaseContentNegotiation):
-    """JSON, whatever the caller would accept."""
+    """Always use JSON, whatever the caller accepts."""
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser:
         return next(iter(parsers))
@@ -59,24 +59,24 @@ def _instances(classes: tuple[type[Any], ...]) -> list[Any]:
 
 
 class Endpoint(APIView):
-    """What every endpoint shares: its policies, the order of its refusals, usage, CORS."""
+    """The base of all endpoints: policies, the order of refusals, usage, CORS."""
 
-    name = ""  # what its calls are counted under
+    name = ""  # the name that its calls are counted under
     http_method_names = [method.lower() for method in errors.METHODS]
     authentication_classes: Sequence[type[BaseAuthentication]] = (BearerAuthentication,)
     throttle_classes: Sequence[type[BaseThrottle]] = (throttling.CallThrottle,)
     permission_classes: Sequence[type[BasePermission]] = (IsAuthenticated,)
     content_negotiation_class = JSONNegotiation
-    required_scopes: tuple[str, ...] = ()  # of which HasScope asks an access token for one
-    required_permissions: tuple[str, ...] = ()  # and an API key
+    required_scopes: tuple[str, ...] = ()  # an access token needs one of them (HasScope)
+    required_permissions: tuple[str, ...] = ()  # an API key needs one of them
 
     format_kwarg = None  # no path has a suffix
     started = 0.0
-    owner: usage_counts.CallOwner | None = None  # the call is counted for them; a call of nobody known is not
+    owner: usage_counts.CallOwner | None = None  # the call is counted for this caller; None: it is not counted
     throttles: list[BaseThrottle] = []
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Answer a preflight, which is no call, or a call."""
+        """Answer a preflight, which does not count as a call, or a call."""
         if is_preflight(request):
             return preflight_answer(("GET",))
         self.started = time.perf_counter()
@@ -86,26 +86,26 @@ class Endpoint(APIView):
             self._untie()
 
     def _untie(self) -> None:
-        """Undo the circles: Django's from the view to its own `head`, and that of the request through its context.
+        """Break reference cycles: from the view to its `head`, and from the request to itself through its context.
 
-        Without them a call is gone when it is answered; the garbage collector would take longer than the view.
+        Without cycles a call is freed immediately; the garbage collector would take longer than the view.
         """
         vars(self).pop("head", None)
         self.request.parser_context.clear()
 
     @property
     def default_response_headers(self) -> dict[str, str]:
-        """None: only a 405 says what is allowed."""
+        """Return no headers: only a 405 lists the allowed methods."""
         return {}
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
-        """Keep at hand what every call reads several times: through the wrapper each reading is a failed look-up."""
+        """Keep values that every call reads several times: through the wrapper each read is a failed look-up."""
         wrapped = super().initialize_request(request, *args, **kwargs)
         wrapped.META, wrapped.method, wrapped.path = request.META, request.method, request.path
         return wrapped
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check in the order that docs/api.md promises: the limits, path and method, credential, scopes."""
+        """Check in the order that docs/api.md promises: limits, path and method, credential, scopes."""
         if self.content_negotiation_class is not JSONNegotiation:
             request.accepted_renderer, request.accepted_media_type = self.perform_content_negotiation(request)
         if self.versioning_class is not None:
@@ -121,10 +121,10 @@ class Endpoint(APIView):
         self.check_permissions(request)
 
     def perform_authentication(self, request: Request) -> None:
-        """Find out who calls, and for whom the call is counted.
+        """Authenticate the caller, and note for whom the call is counted.
 
-        Credentials that are nobody's are limited at every path: who guesses must not find one where guesses are free.
-        `request.user` would ask the classes at the first look too, but only after a look-up that fails, which is slow.
+        Unknown credentials are limited on every path, so that no path allows unlimited guesses. `request.user` would
+        also authenticate at first use, but only after a failed look-up, which is slow.
         """
         request.user = request.auth = None  # type: ignore[assignment]  # the setting UNAUTHENTICATED_USER
         try:
@@ -144,36 +144,36 @@ class Endpoint(APIView):
             self.owner = usage_counts.CallOwner(caller.project.pk, caller.key, caller.client, caller.subject.sub)
 
     def permission_denied(self, request: Request, message: str | None = None, code: str | None = None) -> NoReturn:
-        """Ask whoever is nobody for a credential, if one would help; refuse the others."""
+        """Ask for a credential if none was sent and one would help; refuse all others."""
         if request.authenticators and request.user is None:
             raise NotAuthenticated
         raise PermissionDenied(message, code)
 
     def check_route(self, request: Request) -> None:
-        """Refuse what nobody at all can be answered: the method, or for `UnknownEndpoint` the path."""
+        """Refuse a request that nobody may make: a wrong method, or for `UnknownEndpoint` the path."""
         if request.method not in errors.METHODS:
             raise errors.wrong_method()
 
     def get_authenticators(self) -> list[BaseAuthentication]:
-        """Return the authentication classes' instances, which keep nothing of a call."""
+        """Return the instances of the authentication classes, which store nothing about a call."""
         return _instances(tuple(self.authentication_classes))
 
     def get_permissions(self) -> list[BasePermission]:
-        """Return the permission classes' instances, which keep nothing of a call."""
+        """Return the instances of the permission classes, which store nothing about a call."""
         return _instances(tuple(self.permission_classes))
 
     def get_throttles(self) -> list[BaseThrottle]:
-        """Keep the throttles of this call: the answer tells what they counted."""
+        """Keep the throttles of this call: the response reports their counts."""
         self.throttles = super().get_throttles()
         return self.throttles
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
-        """Add what every answer carries, and count the call."""
+        """Add the headers of all responses, and count the call."""
         response = super().finalize_response(request, response, *args, **kwargs)
         allow_any_origin(response, errors.EXPOSED_HEADERS)
         for throttle in self.throttles:
             if isinstance(throttle, throttling.CallThrottle):
-                throttle.tell(response)
+                throttle.set_headers(response)
         if self.owner is not None:
             self._count(request, self.owner, response)
         return response
@@ -192,7 +192,7 @@ class Endpoint(APIView):
             client=owner.client,
             subject=request_log.mask_subject(owner.sub),
             request_id=request_id.current(),
-            # For "last used" of a key alone: the log has no column for it.
+            # Only used for the key's "last used": the log has no column for it.
             **({"address": client_ip.current()} if owner.key else {}),
         )
         usage_counts.record_call(
@@ -201,7 +201,7 @@ class Endpoint(APIView):
 
 
 def endpoint_names() -> list[str]:
-    """Return the names of the endpoints that callers read something of theirs at."""
+    """Return the names of the endpoints that callers read their data from."""
     return sorted(endpoint.name for endpoint in Endpoint.__subclasses__() if endpoint.required_scopes)
 
 

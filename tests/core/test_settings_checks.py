@@ -335,5 +335,5 @@ def test_a_folder_that_cannot_be_made_is_named_in_the_embedded_environment(tmp_p
     (tmp_path / "file").touch()
     done = run("manage.py", "check", ENVIRONMENT="embedded", DATA_DIR=str(tmp_path / "file" / "data"))
     assert done.returncode == 1
-    assert "DATA_DIR can't be made" in done.stderr
+    assert "DATA_DIR can't be created" in done.stderr
     assert "Traceback" not in done.stderr

@@ -26,7 +26,7 @@ BOUND_SECONDS, SHARE, LONGEST_SECONDS = 0.3, 0.99, 1.5
 BACK_SECONDS, WRITTEN_SECONDS = 5.0, 20.0
 # A process that idles sends what it counted after 5 s, and the task that writes it runs every 10.
 TIME_OUTS_A_SECOND = 1.0
-LOST = "The counter store does not answer"
+LOST = "The counter store does not respond"
 
 
 @dataclass
